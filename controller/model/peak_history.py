@@ -6,7 +6,10 @@ hold them: 9 bytes a bundle, 8 more for its name, and 2 for each hour of the day
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Final, Literal
+
+#: Metadata of fields that the journal leaves out while they have their default, as entries did that know none of them.
+OMITTED: Final[Mapping[str, Any]] = {"omitted": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,8 @@ class PeakHistory:
     trend: str = ""
     error: str = ""
     streak: str = ""
+    #: T of the last round in which a tenth of the load jumped.
+    jumped_ms: int = field(default=-1, metadata=OMITTED)
     #: Hour of the day, UTC, "00" to "23" -> the level at its end, the upper half of float32.  Newer days count more.
     hours: Mapping[str, str] = field(default_factory=dict)
     #: Broker, or "" for the cluster -> a bit for each of the last rounds: 1 if it was to act.
@@ -78,6 +83,8 @@ class PeakHistory:
     brokers: tuple[str, ...] = ()
     changed_ms: int = -1
     apart_ms: int = 0
+    #: Broker -> T of the last round in which it was to get bundles by an urgent move.
+    helped: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
     #: Rounds in which nothing is planned, as the last plans were not worth it; how many there were last time; and the
     #: highest utilisation then.
     rest: int = 0

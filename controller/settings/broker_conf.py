@@ -39,6 +39,7 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "trimtabPeakShedderHoldOf": (1, 60),
     "trimtabPeakShedderForecastMinutes": (0, 1440),
     "trimtabPeakShedderSettleMinutes": (0, 1440),
+    "trimtabPeakShedderLoadSettleMinutes": (0, 1440),
     "trimtabPeakShedderIdlePercentage": (0, 100),
 }
 #: Prefix of the environment variables that override lines of the file.

@@ -6,7 +6,7 @@ floats come back as they were: the same decision has the same bytes, whoever jou
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import MISSING, asdict
 from dataclasses import fields as dataclass_fields
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -39,6 +39,17 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _memory(memory: StrategyMemory) -> dict[str, Any]:
+    """What a strategy remembers as JSON has it."""
+    told: dict[str, Any] = asdict(memory)
+    for each in dataclass_fields(memory):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        if each.metadata.get("omitted") and told[each.name] == default:
+            del told[each.name]
+    found: dict[str, Any] = _plain(told)
+    return found
+
+
 _Memory: TypeAlias = Annotated[StrategyMemory, Field(discriminator="kind")]
 _read_memory: Final[Any] = TypeAdapter(_Memory).validate_python
 
@@ -46,7 +57,7 @@ _read_memory: Final[Any] = TypeAdapter(_Memory).validate_python
 StrategyMemoryField: TypeAlias = Annotated[
     StrategyMemory,
     PlainValidator(_read_memory, json_schema_input_type=_Memory),
-    PlainSerializer(lambda memory: _plain(asdict(memory)), return_type=dict[str, Any]),
+    PlainSerializer(_memory, return_type=dict[str, Any]),
 ]
 
 

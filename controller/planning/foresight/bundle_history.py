@@ -20,6 +20,8 @@ _OUT_OF_SIGHT: Final = 1000
 _MINUTE_MS: Final = 60_000
 #: After a longer time without a round, a step counts as so many minutes.
 _LONGEST_STEP: Final = 10.0
+#: A share of the load: so much has jumped, or is elsewhere at another hour.
+_MUCH: Final = 0.1
 
 _Column: TypeAlias = NDArray[Any]
 
@@ -35,6 +37,8 @@ class BundleHistory:
     hours: Mapping[str, str]
     as_of_ms: int
     since_ms: int
+    #: T of the last round in which a tenth of the load jumped; -1: none.
+    jumped_ms: int
     in_sight: int
 
     @classmethod
@@ -56,6 +60,7 @@ class BundleHistory:
             hours=memory.hours,
             as_of_ms=memory.as_of_ms,
             since_ms=memory.since_ms,
+            jumped_ms=memory.jumped_ms,
             in_sight=len(names),
         )
         if whole and memory.bundles == digest and len(keys) >= len(names):
@@ -66,8 +71,10 @@ class BundleHistory:
         """After a round at *at_ms*, in which the load of the bundles in sight was *seen* (n,)."""
         n, rows = self.in_sight, slice(0, self.in_sight)
         # Of the first round of all it does not matter how long it was.
-        minutes = (at_ms - self.as_of_ms) / _MINUTE_MS
-        now = _of(self.followed, rows).after(seen, at_first, min(max(minutes, 0.1), _LONGEST_STEP))
+        minutes = min(max((at_ms - self.as_of_ms) / _MINUTE_MS, 0.1), _LONGEST_STEP)
+        before = _of(self.followed, rows)
+        now = before.after(seen, at_first, minutes)
+        jumps = before.jumped(seen, minutes) > _MUCH * float(now.level.sum())
         columns: list[_Column] = [
             np.append(new, old[n:]) for new, old in zip(_columns(now), _columns(self.followed), strict=True)
         ]
@@ -77,6 +84,7 @@ class BundleHistory:
             hours=self._hours_after(at_ms),
             as_of_ms=at_ms,
             since_ms=at_ms if self.since_ms < 0 else self.since_ms,
+            jumped_ms=at_ms if jumps else self.jumped_ms,
         )
 
     def of_view(self) -> Followed:
@@ -91,11 +99,22 @@ class BundleHistory:
         found = DayProfile(levels=np.stack(levels))
         return found if found.is_known else None
 
+    def varies(self) -> bool:
+        """Whether, at an hour that is known, a tenth of the load in sight was not where it is now."""
+        now = self.of_view().level
+        for hour in self.hours:
+            then = self._level_of(hour)[: self.in_sight]
+            off = np.abs(np.where(then > 0, then, now) - now)
+            if float(off.sum()) > _MUCH * float(now.sum()):
+                return True
+        return False
+
     def written(self, memory: PeakHistory) -> PeakHistory:
         """*memory* with this history; columns that did not change stay the same text."""
         return replace(
             memory,
             since_ms=self.since_ms,
+            jumped_ms=self.jumped_ms,
             as_of_ms=self.as_of_ms,
             bundles=self.names,
             keys=packed.pack_keys(self.keys),

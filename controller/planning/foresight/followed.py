@@ -6,7 +6,7 @@ stays there: at the second round in a row the level jumps to it.  So a burst of 
 a load that has really changed is known after two rounds, not after the ten minutes of a running average.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
@@ -50,22 +50,25 @@ class Followed:
         new = self.streak == NEVER
         level = np.where(new, at_first, self.level)
         error = np.where(new, _AT_FIRST * at_first, self.error)
-        expected = np.maximum(level + self.trend * minutes, 0.0)
-        difference = seen - expected
-        near = _NEAR * error + _NEAR_SHARE * level
-        off, side = np.abs(difference), np.sign(difference).astype(np.int64)
-        far = (off > near) & ~new
-        streak = np.where(far, np.where(np.sign(self.streak) == side, self.streak + side, side), 0)
-        jumps = far & (np.abs(streak) >= PATIENCE)
-        moved = expected + _LEVEL * difference
+        begun = replace(self, level=level, error=error)
+        expected, streak = begun._expected(minutes), begun._streak_after(seen, minutes)
+        far, jumps = streak != 0, np.abs(streak) >= PATIENCE
+        moved = expected + _LEVEL * (seen - expected)
         found = np.where(jumps, seen, np.where(far, level, moved))
         step = np.where(far, 0.0, (moved - level) / minutes - self.trend)
-        return type(self)(
+        off = np.minimum(np.abs(seen - expected), _MOST * begun._near)
+        return replace(
+            begun,
             level=found,
             trend=np.where(jumps | new, 0.0, self.trend + _TREND * step),
-            error=error + _ERROR * (np.minimum(off, _MOST * near) - error),
+            error=error + _ERROR * (off - error),
             streak=np.where(jumps, 0, streak),
         )
+
+    def jumped(self, seen: Floats, minutes: float) -> float:
+        """How much load the levels gain or lose that jump in the round of ``after``."""
+        jumps = np.abs(self._streak_after(seen, minutes)) >= PATIENCE
+        return float(np.abs(seen - self.level)[jumps].sum())
 
     def ahead(self, minutes: float) -> Floats:
         """(n,) the level in *minutes*, by the trend, which gets weaker; a trend within the error is none."""
@@ -74,3 +77,18 @@ class Followed:
         beyond = np.maximum(np.abs(change) - self.error, 0.0)
         found: Floats = np.maximum(self.level + np.sign(change) * beyond, 0.0)
         return found
+
+    @property
+    def _near(self) -> Floats:
+        """(n,) how far from what is expected a load is near."""
+        return _NEAR * self.error + _NEAR_SHARE * self.level
+
+    def _expected(self, minutes: float) -> Floats:
+        return np.maximum(self.level + self.trend * minutes, 0.0)
+
+    def _streak_after(self, seen: Floats, minutes: float) -> Ints:
+        """(n,) the streak after a round in which the load was *seen*, before any level jumps."""
+        difference = seen - self._expected(minutes)
+        side = np.sign(difference).astype(np.int64)
+        far = (np.abs(difference) > self._near) & (self.streak != NEVER)
+        return np.where(far, np.where(np.sign(self.streak) == side, self.streak + side, side), 0)

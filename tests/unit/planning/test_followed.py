@@ -118,3 +118,8 @@ def test_a_trend_loses_a_tenth_each_minute_and_counts_for_what_is_beyond_the_err
     assert followed(100, -2, 1).ahead(2.0).tolist() == pytest.approx([97.58])
     assert followed(100, 2, 4).ahead(2.0).tolist() == [100]
     assert followed(1, -2, 0).ahead(2.0).tolist() == [0]
+
+
+def test_load_that_jumps_counts_with_what_it_gains_or_loses() -> None:
+    for streak, seen, jumped in ((0, 204, 0), (1, 204, 104), (-1, 4, 96), (-1, 204, 0), (1, 114, 0), (NEVER, 900, 0)):
+        assert followed(100, 2, 4, streak=streak).jumped(np.array([float(seen)]), 2.0) == jumped

@@ -92,6 +92,7 @@ def test_the_defaults_are_those_of_pulsar_4_0_8() -> None:
         "trimtabPeakShedderHold": 2,
         "trimtabPeakShedderHoldOf": 3,
         "trimtabPeakShedderSettleMinutes": 5.0,
+        "trimtabPeakShedderLoadSettleMinutes": 5.0,
         "trimtabPeakShedderUrgentPercentage": 80.0,
         "trimtabPeakShedderIdlePercentage": 25.0,
         "trimtabPeakShedderForecastMinutes": 60.0,

@@ -51,6 +51,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "trimtabPeakShedderHold": 2,
         "trimtabPeakShedderHoldOf": 3,
         "trimtabPeakShedderSettleMinutes": 5.0,
+        "trimtabPeakShedderLoadSettleMinutes": 5.0,
         "trimtabPeakShedderUrgentPercentage": 80.0,
         "trimtabPeakShedderIdlePercentage": 25.0,
         "trimtabPeakShedderForecastMinutes": 60.0,

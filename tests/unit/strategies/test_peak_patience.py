@@ -8,9 +8,13 @@ from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo
 from controller.strategies.shedding.peak_shedder.patience import (
     after_plan,
     after_rest,
+    came_or_went,
     held,
+    helpers,
     is_resting,
+    unproven_ms,
     unsettled_ms,
+    with_help,
     with_roster,
     with_round,
 )
@@ -114,3 +118,26 @@ def test_after_plans_of_no_use_come_rests_of_1_3_7_and_then_10_rounds() -> None:
     assert rests == [(1, 1, 0.5), (3, 3, 0.6), (7, 7, 0.7), (10, 10, 0.8), (10, 10, 0.9)]
     memory = after_plan(memory, 0.9, moved=True)
     assert (memory.rest, memory.rested, memory.rested_at) == (0, 0, 0.0)
+
+
+def test_a_jump_of_load_counts_for_the_minutes_of_the_option() -> None:
+    assert unproven_ms(PeakHistory(), HOUR, 60.0) == 0
+    jumped = PeakHistory(jumped_ms=HOUR)
+    waits = [unproven_ms(jumped, HOUR + after * MINUTE, 2.0) for after in range(4)]
+    assert waits == [2 * MINUTE, MINUTE, 0, 0]
+    assert unproven_ms(jumped, HOUR, 0.0) == 0
+
+
+def test_helpers_are_remembered_for_a_day_while_they_are_there() -> None:
+    memory = with_help(PeakHistory(brokers=("a", "b", "c"), helped={"c": 0}), HOUR, ("b", "a"))
+    assert list(memory.helped.items()) == [("a", HOUR), ("b", HOUR), ("c", 0)]
+    assert sorted(helpers(memory, 24 * HOUR - 1)) == ["a", "b", "c"]
+    assert sorted(helpers(memory, 24 * HOUR)) == ["a", "b"]
+    assert with_help(memory, 24 * HOUR, ()).helped == {"a": HOUR, "b": HOUR}
+    assert helpers(memory, HOUR - 1) == ["c"]
+    assert seen(memory, 2 * HOUR, "b", "c").helped == {"b": HOUR, "c": 0}
+
+
+def test_brokers_came_or_went_within_an_hour() -> None:
+    assert [came_or_went(BUSY, HOUR + after) for after in (0, HOUR, HOUR + 1)] == [True, True, False]
+    assert not came_or_went(PeakHistory(), 0)

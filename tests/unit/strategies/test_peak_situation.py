@@ -13,7 +13,7 @@ from controller.planning.from_view import StatedProblem
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.shares import Fit
 from controller.strategies.shedding.peak_shedder import PeakShedder
-from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, situation_of
+from controller.strategies.shedding.peak_shedder.situation import PlanStart, SeenOfLoad, Situation, situation_of
 from controller.strategies.view_builder import Broker, cluster_view
 
 MINUTE: Final = 60_000
@@ -48,11 +48,18 @@ def situation(
     stayed: Sequence[str] = "abcdefgh",
     later: int = 1,
     fits: dict[str, float] | None = None,
+    varies: bool = False,
+    day_known: bool = False,
     **options: Any,
 ) -> Situation:
     view = cluster_view(*map(Broker, "abcdefgh"[: len(load)]), as_of_ms=AT)
     return situation_of(
-        view, found(load, later, **(fits or {})), PeakShedder(**options), memory or PeakHistory(), error, stayed
+        view,
+        found(load, later, **(fits or {})),
+        PeakShedder(**options),
+        memory or PeakHistory(),
+        SeenOfLoad(error, varies, day_known),
+        stayed,
     )
 
 
@@ -86,7 +93,7 @@ def test_what_was_learnt_widens_the_margin_by_a_fifth_of_the_capacity_at_most() 
 
 
 def test_an_urgent_plan_is_about_now_and_ends_a_little_below_the_urgent_usage_or_at_the_goal() -> None:
-    assert rounded(situation().urgent) == ([0.8, 0.8], 0.76, 0.0, True)
+    assert rounded(situation().urgent) == ([0.8, 0.8], 0.78, 0.0, True)
     assert rounded(situation(urgent_percent=0.0).urgent) == ([np.inf, np.inf], 0.42, 0.0, True)
     # The mean is 0.8, so that the goal is 0.84; it begins 2 points above it.
     full = [(8.0, 1.0, 1.0)] * 3
@@ -95,12 +102,12 @@ def test_an_urgent_plan_is_about_now_and_ends_a_little_below_the_urgent_usage_or
 
 
 def test_which_brokers_give_and_why() -> None:
-    now = situation([(8.5, 3.0, 5.0), (3.0, 8.1, 5.0), (5.0, 3.0, 9.9), (3.0, 3.0, 3.0)])
+    now = situation([(9.0, 3.0, 5.0), (3.0, 8.6, 5.0), (5.0, 3.0, 9.9), (3.0, 3.0, 3.0)])
     assert (now.above.tolist(), now.pressed.tolist()) == ([True, True, True, False], [True, True, False, False])
     assert (now.over_names, now.idle) == (("a", "b", "c"), False)
-    assert now.before.tolist() == pytest.approx([0.85, 0.81, 0.99, 0.3])
-    assert now.cluster.full.tolist() == pytest.approx([0.85, 0.81, 0.5, 0.3])
-    assert (now.mean, now.mean_now, now.cluster.mean) == pytest.approx((0.5725, 0.4875, 0.4875))
+    assert now.before.tolist() == pytest.approx([0.9, 0.86, 0.99, 0.3])
+    assert now.cluster.full.tolist() == pytest.approx([0.9, 0.86, 0.5, 0.3])
+    assert (now.mean, now.mean_now, now.cluster.mean) == pytest.approx((0.5725, 0.5, 0.5))
 
 
 def test_a_broker_at_a_limit_is_not_above_it() -> None:
@@ -157,6 +164,19 @@ def test_where_a_broker_is_idle_all_give_until_they_are_a_hundredth_above_the_me
     assert narrow.goal == pytest.approx(0.402)
 
 
+def test_where_load_is_elsewhere_at_other_hours_goal_and_limit_are_higher_by_the_least_gain() -> None:
+    assert rounded(situation(varies=True).ordinary) == ([0.625, 0.625, 0.675], 0.575, 0.05, False)
+    assert situation(varies=True).urgent.goal == situation().urgent.goal
+
+
+def test_where_load_is_elsewhere_at_hours_not_known_yet_no_broker_is_idle_unless_brokers_came_or_went() -> None:
+    load = [(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)]
+    assert not situation(load, varies=True).idle
+    assert situation(load, varies=True, day_known=True).idle
+    for ago, idle in ((60, True), (61, False)):
+        assert situation(load, varies=True, memory=PeakHistory(changed_ms=AT - ago * MINUTE)).idle is idle
+
+
 # ---- whether to plan now ----
 
 HELD: Final = PeakHistory(over={"a": 0b011})
@@ -202,6 +222,40 @@ def test_a_hot_broker_does_not_wait_and_gives_as_far_as_an_ordinary_plan_would_u
 
 def test_where_nobody_knows_why_a_broker_is_hot_the_plan_is_urgent() -> None:
     memory = PeakHistory(proven=Proven(error=0.2))
-    unsure = situation([(8.5, 7.0, 1.0), (7.0, 7.0, 1.0), (7.0, 7.0, 1.0)], memory=memory)
+    unsure = situation([(9.0, 7.0, 1.0), (7.0, 7.0, 1.0), (7.0, 7.0, 1.0)], memory=memory)
     assert (unsure.above.tolist(), unsure.pressed.tolist()) == ([False] * 3, [True, False, False])
     assert unsure.start(NOT_HELD) is unsure.urgent
+
+
+def test_after_load_jumped_only_a_hot_broker_gives_and_it_says_how_long() -> None:
+    jumped = replace(HELD, jumped_ms=AT - 2 * MINUTE, changed_ms=UNSETTLED)
+    waits = situation(ABOVE, load_settle_minutes=60.0).start(jumped)
+    assert isinstance(waits, Verdict)
+    assert (waits.reason, waits.detail) == (
+        Reason.COOL_DOWN,
+        "load jumped 2 min ago; it may go back: for 58 min only brokers above 0.8 give bundles",
+    )
+    hot, short = situation(HOT), situation(ABOVE, load_settle_minutes=2.0, settle_minutes=0.0)
+    assert hot.start(jumped) is hot.urgent
+    assert short.start(jumped) is short.ordinary
+
+
+def test_what_helpers_have_is_the_goal_so_that_they_give_nothing_back() -> None:
+    two = [(8.0, 3.0, 3.0), (5.0, 3.0, 3.0), (3.0, 3.0, 3.0), (2.0, 3.0, 3.0)]
+    now, full = situation(two), situation([(8.0, 3.0, 3.0), (5.4, 3.0, 3.0), (3.0, 3.0, 3.0), (2.0, 3.0, 3.0)])
+    helped = replace(HELD, helped={"b": AT - 23 * 60 * MINUTE})
+    assert now.ordinary.goal == pytest.approx(0.4725)
+    found, too_full = now.start(helped), full.start(helped)
+    assert isinstance(found, PlanStart)
+    assert isinstance(too_full, PlanStart)
+    assert found == now.ordinary._replace(goal=0.5)
+    # One above its own limit gives like any other.
+    assert too_full is full.ordinary
+    assert now.start(replace(HELD, helped={"b": AT - 24 * 60 * MINUTE, "d": AT})) is now.ordinary
+
+
+def test_helpers_give_nothing_to_an_idle_broker() -> None:
+    load = [(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)]
+    start = situation(load, hold=1).start(PeakHistory(over={"": 1}, helped={"b": AT}))
+    assert isinstance(start, PlanStart)
+    assert start.goal == pytest.approx(0.44)

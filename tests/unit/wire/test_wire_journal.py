@@ -10,6 +10,7 @@ from controller.model.controls import Controls
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Memory, NoMemory, Roster, UsageHistory
+from controller.model.peak_history import PeakHistory
 from controller.wire.journal import EpochEntry, encode_entry, encode_epoch
 from controller.wire.journal_records import LARGEST_ENTRY
 from tests.journal_entries import SPLIT, UNLOAD, entry, parse_entry
@@ -34,6 +35,13 @@ def test_equal_entries_have_equal_bytes_in_whatever_order_their_mappings_were_fi
     other = entry(shedder=UsageHistory(usage={"a": 1.0, "b": 2.0}), recently_unloaded={"x": 1, "y": 2})
     assert one == other
     assert encode_entry(one) == encode_entry(other)
+
+
+def test_a_memory_that_has_nothing_to_say_in_a_newer_field_is_written_as_before_there_was_one() -> None:
+    for memory, names in ((PeakHistory(), set()), (PeakHistory(jumped_ms=T, helped={"a": T}), {"jumped_ms", "helped"})):
+        told = encode_entry(entry(shedder=memory))
+        assert {"jumped_ms", "helped"} & json.loads(told)["memory"]["shedder"].keys() == names
+        assert parse_entry(told) == entry(shedder=memory)
 
 
 def test_an_entry_from_before_failures_were_remembered_can_be_read() -> None:

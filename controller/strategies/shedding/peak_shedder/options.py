@@ -77,6 +77,13 @@ class PeakOptions(ResourceWeights):
         meaning="so long after a broker came or went only urgent moves are made; while brokers come and go one after"
         " the other, twice the longest time between two such changes",
     )
+    load_settle_minutes: float = option(
+        "trimtabPeakShedderLoadSettleMinutes",
+        default=5.0,
+        unit="min",
+        meaning="so long after a tenth of the load jumped only urgent moves are made; 0: no jump counts, nor that load"
+        " is elsewhere at other hours of the day, which makes the goal wider",
+    )
     urgent_percent: float = option(
         "trimtabPeakShedderUrgentPercentage",
         default=80.0,

@@ -10,6 +10,7 @@ from controller.model.peak_history import PeakHistory
 #: In ``over``, in place of a broker's name: some broker is nearly idle, so that the others are to give.
 IDLE_BROKER: Final = ""
 _MINUTE_MS: Final = 60_000
+_DAY_MS: Final = 86_400_000
 #: Brokers that came or went longer ago have nothing to do with those that do now.
 _FORGOTTEN_MS: Final = 3_600_000
 #: The next one goes within so many times the longest time between two.
@@ -34,7 +35,8 @@ def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     apart = at - memory.changed_ms
     recent = memory.changed_ms >= 0 and 0 <= apart <= _FORGOTTEN_MS
     apart_ms = max(memory.apart_ms, apart) if recent else 0
-    memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=())
+    helped = {name: since for name, since in memory.helped.items() if name in now}
+    memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=(), helped=helped)
     return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms)
 
 
@@ -44,6 +46,29 @@ def unsettled_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
         return 0
     wait = max(int(settle_minutes * _MINUTE_MS), min(_APART * memory.apart_ms, _FORGOTTEN_MS))
     return max(0, memory.changed_ms + wait - at_ms)
+
+
+def came_or_went(memory: PeakHistory, at_ms: int) -> bool:
+    """Whether brokers came or went within the last hour."""
+    return memory.changed_ms >= 0 and at_ms - memory.changed_ms <= _FORGOTTEN_MS
+
+
+def unproven_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
+    """How long, from *at_ms* on, no more than urgent moves are made because load jumped; 0: it is not so."""
+    if memory.jumped_ms < 0:
+        return 0
+    return max(0, memory.jumped_ms + int(settle_minutes * _MINUTE_MS) - at_ms)
+
+
+def with_help(memory: PeakHistory, at_ms: int, brokers: Collection[str]) -> PeakHistory:
+    """*memory* after a round in which *brokers* are to get bundles by urgent moves."""
+    kept = {name: memory.helped[name] for name in helpers(memory, at_ms)}
+    return replace(memory, helped=dict(sorted({**kept, **dict.fromkeys(brokers, at_ms)}.items())))
+
+
+def helpers(memory: PeakHistory, at_ms: int) -> Collection[str]:
+    """The brokers that were to get bundles by urgent moves within the last day."""
+    return [name for name, since in memory.helped.items() if 0 <= at_ms - since < _DAY_MS]
 
 
 def with_round(memory: PeakHistory, over: Collection[str], of: int) -> PeakHistory:

@@ -7,7 +7,8 @@ below, and why.  docs/objective.md explains both.
 
 A plan has to hold later as well: by the trend of each bundle's load, and at the fullest hours of the next day, as far
 as the last days show them.  It is carried out where a broker was above its limit in several rounds, where no brokers
-come and go, and where the gain is worth the disturbance.  What each move promised is looked at two rounds later.
+come and go and no load has jumped, and where the gain is worth the disturbance.  What each move promised is looked at
+two rounds later.
 
 Nothing is issued that the checker (controller/planning/checking/checker.py) does not verify.  The placement is not
 asked: a bundle goes where it is planned to go, or stays.
@@ -44,12 +45,20 @@ from controller.strategies.shedding.peak_shedder.patience import (
     after_plan,
     after_rest,
     is_resting,
+    unsettled_ms,
+    with_help,
     with_roster,
     with_round,
 )
 from controller.strategies.shedding.peak_shedder.promises import promised, verified
 from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, end_of, leads_as_far, with_rest
-from controller.strategies.shedding.peak_shedder.situation import PlanStart, Situation, pressed_now, situation_of
+from controller.strategies.shedding.peak_shedder.situation import (
+    PlanStart,
+    SeenOfLoad,
+    Situation,
+    pressed_now,
+    situation_of,
+)
 from controller.strategies.shedding.peak_shedder.told import BY, RoundTold
 from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, share_disturbed
@@ -74,12 +83,16 @@ class PeakShedder(PeakOptions):
         stayed = memory.brokers
         memory = with_roster(replace(memory, broken=()), view)
         history = followed(view, BundleHistory.read(memory, view.bundles.names))
-        memory = history.written(memory)
+        # While brokers come and go, clients are gone for a while and come back.
+        settled = not unsettled_ms(memory, view.as_of_ms, self.settle_minutes)
+        memory = replace(history.written(memory), jumped_ms=history.jumped_ms if settled else memory.jumped_ms)
         ahead = foreseen(view, history, minutes=self.forecast_minutes, by_day=self.day_profile)
         found = stated(view, self._stays(view), self.counted, ahead)
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
-        now = situation_of(view, found, self, memory, error_of(history), stayed)
+        varies = self.load_settle_minutes > 0 and history.varies()
+        seen = SeenOfLoad(error_of(history), varies, day_known=history.day() is not None)
+        now = situation_of(view, found, self, memory, seen, stayed)
         memory = still_to_undo(now, verified(memory, now.cluster, now.tolerated))
         memory = with_round(memory, now.over_names, self.hold_of)
         start = now.start(memory)
@@ -111,6 +124,9 @@ class PeakShedder(PeakOptions):
         memory = with_rest(memory, plan.now, plan.whole, plan.moves)
         memory = after_plan(memory, float(now.before.max(initial=0.0)), moved=plan.refused is None)
         if plan.refused is None:
+            if plan.start.urgent:
+                got = {now.view.brokers.names[move.destination] for move in plan.moves}
+                memory = with_help(memory, now.view.as_of_ms, got)
             names, gap = now.view.bundles.names, plan.certified.certificate.gap
             made = [] if plan.undoes else [(names[int(now.found.rows[move.bundle])], move) for move in plan.moves]
             ends = plan.now.without_later().ends_of(plan.moves)
@@ -193,10 +209,11 @@ class PeakShedder(PeakOptions):
             before=now.before,
             after=after,
             memory=memory,
-            error=now.error,
+            error=now.seen.error,
             plan=plan.whole or plan.moves,
             undoes=plan.undoes,
             urgent=urgent,
+            varies=now.seen.varies,
         )
 
         def tell() -> Iterator[Verdict]:

@@ -26,7 +26,7 @@ _IDLE_GOAL: Final = 0.01
 _IDLE_GAIN: Final = 0.5
 #: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
 #: made where the broker is so many points above that.
-_BELOW_URGENT: Final = 0.05
+_BELOW_URGENT: Final = 0.025
 _URGENT_FALL: Final = 0.02
 _MINUTE_MS: Final = 60_000
 
@@ -41,6 +41,16 @@ class PlanStart(NamedTuple):
     min_gain: float
     #: Whether only the load of now counts, and no plan of earlier rounds goes on.
     urgent: bool = False
+
+
+class SeenOfLoad(NamedTuple):
+    """What the history of the load says of it as a whole."""
+
+    #: Of the forecast of the next minute, as a share of the load.
+    error: float = 0.0
+    #: Whether a tenth of it is elsewhere at another hour, and whether a whole day is known.
+    varies: bool = False
+    day_known: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,8 +78,7 @@ class Situation:
     idle: bool
     #: So far a destination may be above what was promised.
     tolerated: float
-    #: Of the forecast of the next minute, as a share of the load.
-    error: float
+    seen: SeenOfLoad
 
     @property
     def cluster(self) -> BrokersNow:
@@ -99,28 +108,43 @@ class Situation:
         if not self.over_names:
             return None
         hold, of = self.options.hold, self.options.hold_of
-        wait = patience.unsettled_ms(memory, self.view.as_of_ms, self.options.settle_minutes)
+        at = self.view.as_of_ms
+        roster = patience.unsettled_ms(memory, at, self.options.settle_minutes)
+        wait = max(roster, patience.unproven_ms(memory, at, self.options.load_settle_minutes))
         held = any(patience.held(memory, name, hold, of) for name in self.over_names)
         if held and not wait:
-            return self._idle_start() if self.idle else self.ordinary
+            return self._idle_start(memory) if self.idle else self._ordinary_start(memory)
         if not wait and self.pressed.any():
             if self.idle:
-                return self._idle_start()
-            return self.ordinary if (self.pressed & self.above).any() else self.urgent
+                return self._idle_start(memory)
+            return self._ordinary_start(memory) if (self.pressed & self.above).any() else self.urgent
         if self.pressed.any():
             return self.urgent
         if not held:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
         urgent = self.options.urgent_percent / 100
-        detail = (
-            f"brokers came or went {(self.view.as_of_ms - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may"
-            f" follow: for {wait / _MINUTE_MS:.3g} min only brokers above {urgent:.3g} give bundles"
+        why = (
+            f"brokers came or went {(at - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may follow"
+            if wait == roster
+            else f"load jumped {(at - memory.jumped_ms) / _MINUTE_MS:.3g} min ago; it may go back"
         )
+        detail = f"{why}: for {wait / _MINUTE_MS:.3g} min only brokers above {urgent:.3g} give bundles"
         return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
 
-    def _idle_start(self) -> PlanStart:
+    def _ordinary_start(self, memory: PeakHistory) -> PlanStart:
+        helpers = self._helpers(memory)
+        return self.ordinary._replace(goal=helpers) if helpers > self.ordinary.goal else self.ordinary
+
+    def _helpers(self, memory: PeakHistory) -> float:
+        """The highest usage of the brokers that got bundles by urgent moves and are not above their limit."""
+        names = patience.helpers(memory, self.view.as_of_ms)
+        helped = np.array([name in names for name in self.view.brokers.names], np.bool_)
+        return float(self.before[helped & ~self.above].max(initial=0.0))
+
+    def _idle_start(self, memory: PeakHistory) -> PlanStart:
         goal = self.mean * (1 + min(_IDLE_GOAL, self.options.goal_percent / 100))
+        goal = max(goal, self._helpers(memory))
         return PlanStart(np.full_like(self.ordinary.begin, goal), goal, _IDLE_GAIN * self.options.min_gain)
 
 
@@ -129,47 +153,45 @@ def situation_of(
     found: StatedProblem,
     options: PeakOptions,
     memory: PeakHistory,
-    error: float,
+    seen: SeenOfLoad,
     stayed: Collection[str],
 ) -> Situation:
     """The situation of *found*, the problem of *view*.
 
-    *error*: of the forecast, as a share of the load.  *stayed*: brokers of the last round; those that came since then
-    are in no hurry.
+    *stayed*: brokers of the last round; those that came since then are in no hurry.
     """
     problem = found.problem
     load = loads(problem, problem.owner)
     share, means = load / problem.capacity, load.sum(axis=0) / problem.capacity.sum(axis=0)
     fit = _fit_errors(found)
-    now, mean = slice(0, found.now), mean_level(problem)
+    now = slice(0, found.now)
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
-    unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, error, 0.0)) * means
-    # A day ahead is less certain than now: twice as much has to be gained there.
-    least = options.min_gain * np.where(np.arange(len(means)) < found.now, 1.0, 2.0)
-    goal = mean * (1 + options.goal_percent / 100)
-    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
+    unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
+    ordinary = _ordinary(found, unknown, options, memory, varies=seen.varies)
     urgent = _urgent(means[now], fit[now], options)
-    above: Bools = np.any(share > begin, axis=1)
+    above: Bools = np.any(share > ordinary.begin, axis=1)
     pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
         pressed &= np.array([name in stayed for name in view.brokers.names], np.bool_)
+    # Who is idle at this hour may be full at one that is not known yet.  A broker that came is idle at all of them.
+    may_idle = seen.day_known or not seen.varies or patience.came_or_went(memory, view.as_of_ms)
     return Situation(
         view=view,
         found=found,
         options=options,
-        ordinary=PlanStart(begin, goal, options.min_gain),
+        ordinary=ordinary,
         urgent=urgent,
-        mean=mean,
-        mean_now=float(means[: found.now].max(initial=0.0)),
+        mean=mean_level(problem),
+        mean_now=float(means[now].max(initial=0.0)),
         load=load,
         before=highest(load, problem.capacity),
         over=above | pressed,
         above=above,
         pressed=pressed,
-        idle=not above.any() and _any_idle(found, share, means, fit, options),
-        error=error,
+        idle=may_idle and not above.any() and _any_idle(found, share, means, fit, options),
+        seen=seen,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
     )
 
@@ -197,6 +219,16 @@ def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, o
     times = [int(means[: found.now].argmax()), *range(found.now, len(means))]
     few = (1 - options.idle_percent / 100 - _ERRORS * fit[times]) * means[times]
     return bool(np.all(share[:, times] < few, axis=1).any())
+
+
+def _ordinary(
+    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, *, varies: bool
+) -> PlanStart:
+    """The plan for brokers above the goal; *unknown*: (R,) so much of each resource's usage is no reason to move."""
+    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (options.min_gain if varies else 0.0)
+    # A day ahead is less certain than now: twice as much has to be gained there.
+    least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
+    return PlanStart(goal + np.maximum(least, unknown) + min(memory.proven.error, MOST), goal, options.min_gain)
 
 
 def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:

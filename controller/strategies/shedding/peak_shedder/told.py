@@ -34,6 +34,8 @@ class RoundTold:
     undoes: bool = False
     #: Whether times to come do not count, as the plan is urgent.
     urgent: bool = False
+    #: Whether load is elsewhere at other hours, so that the goal is wider.
+    varies: bool = False
 
     def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
         """The certificate of this round, and what following rounds are to do *later*."""
@@ -55,7 +57,7 @@ class RoundTold:
             f"forecast: load followed for {(memory.as_of_ms - memory.since_ms) / _MINUTE_MS:.0f} min; the next minute's"
             f" differs by this share; looked ahead: {', '.join(later) or none}; moves verified:"
             f" {proven.verified}, {proven.broken} broke their promise, {proven.undone} undone; their typical error:"
-            f" {proven.error:.3g}"
+            f" {proven.error:.3g}{'; load is elsewhere at other hours: the goal is wider' if self.varies else ''}"
         )
         return Verdict(subject=CLUSTER, reason=reason, observed=self.error, unit="of the load", by=BY, detail=detail)
 
