@@ -667,6 +667,22 @@ def test_a_broker_with_odd_fields_and_one_in_a_domain_without_a_name_keep_no_int
     assert sum(line.startswith(f"state of {nowhere.name}: it cannot be published: ") for line in told) == 1
 
 
+def test_impossible_rates_of_a_broker_are_told_once_and_once_again_after_it_had_none(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, broker = world.collector("one"), world.pulsar.brokers[0]
+    right = broker.topics
+    wrong = json.loads(json.dumps(right).replace('"msgRateIn": ', '"msgRateIn": -'))
+    told = []
+    for i, broker.topics in enumerate((wrong, wrong, right, wrong)):
+        caplog.clear()
+        assert all(world.interval(T + i * PERIOD, one).values())
+        told.append([message for message in caplog.messages if message.startswith(broker.name)])
+    [rates] = told[0]
+    assert "rates that are negative or no numbers are taken for 0: " in rates
+    assert told == [[rates], [], [], [rates]]
+
+
 def test_failure_domains_that_cannot_be_read_are_told_once_and_once_again_when_they_can(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
