@@ -9,7 +9,7 @@ from controller.aggregate.policies import isolation_policy, policies_of
 from controller.model.errors import WireError
 from controller.model.java_regex import matches
 from controller.model.policies import IsolationPolicy, MinAvailable
-from controller.model.records import NamespaceState
+from controller.model.records import BrokerState, NamespaceState
 from controller.wire.metrics import decode_metric
 from tests.folds import view_of
 from tests.records import CLUSTER, LEFT, PERIOD, T, broker_state, broker_sweep, namespace_state, tick
@@ -122,3 +122,8 @@ def test_an_old_state_with_an_invalid_policy_keeps_its_namespace_in_place() -> N
     assert policy is not None
     assert not matches(policy.primary, "broker-1")
     assert policies_of([state], []).isolation_of("tenant/other") is None
+
+
+def test_a_broker_of_which_nothing_else_is_said_takes_topics_of_both_kinds() -> None:
+    policies = policies_of([], [BrokerState(broker="broker-1", version=1)])
+    assert policies.without_persistent == policies.without_non_persistent == frozenset()

@@ -12,7 +12,7 @@ import pytest
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.network.calls import Calls
-from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.pulsar.server_clocks import ServerClocks
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import Collector
@@ -49,8 +49,9 @@ class Log:
         #: It takes no records with this in one of them; and how often it was asked to.
         self.refuses = b"\n"
         self.refused = 0
-        #: One of its partitions is.
+        #: One of its partitions is; and how often a tick, or to lead, was tried meanwhile.
         self.offline = False
+        self.tried = 0
 
     def ticks(self) -> dict[int, dict[str, bool]]:
         """T in seconds -> broker -> whether it has a sweep."""
@@ -111,6 +112,7 @@ class LogEnd:
 
     def _whole(self) -> None:
         if self.log.offline:
+            self.log.tried += 1
             raise LogOfflineError("partitions 3 of topic 'metrics' have no leader")
 
     def _reach(self) -> None:
@@ -588,13 +590,26 @@ def test_while_a_partition_is_offline_no_interval_ends_and_it_is_told_once(
     assert sum("intervals can be ended again" in record.message for record in caplog.records) == 1
 
 
-def test_a_collector_that_begins_to_lead_while_a_partition_is_offline_ends_intervals_once_it_is_back(
-    world: World,
+def test_while_a_partition_is_offline_an_interval_is_tried_to_be_ended_once_a_second(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    world.log.offline = True
+    tried = []
+    for after in (0.0, 0.9, 1.1, 2.0, 2.2):
+        world.now = T + PERIOD + after
+        world.settle(one)
+        tried.append(world.log.tried)
+    assert tried == [1, 1, 2, 2, 3]
+
+
+def test_a_collector_that_begins_to_lead_while_a_partition_is_offline_says_so_and_ends_intervals_once_it_is_back(
+    world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.log.offline = True
     one = world.collector("one")
     world.now = T
     world.settle(one)
+    assert sum("No interval can be ended until that is mended" in message for message in caplog.messages) == 1
     world.log.offline = False
     assert all(world.interval(T + PERIOD, one).values())
 
@@ -650,6 +665,22 @@ def test_a_broker_with_odd_fields_and_one_in_a_domain_without_a_name_keep_no_int
         " persistentTopicsEnabled"
     ]
     assert sum(line.startswith(f"state of {nowhere.name}: it cannot be published: ") for line in told) == 1
+
+
+def test_impossible_rates_of_a_broker_are_told_once_and_once_again_after_it_had_none(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, broker = world.collector("one"), world.pulsar.brokers[0]
+    right = broker.topics
+    wrong = json.loads(json.dumps(right).replace('"msgRateIn": ', '"msgRateIn": -'))
+    told = []
+    for i, broker.topics in enumerate((wrong, wrong, right, wrong)):
+        caplog.clear()
+        assert all(world.interval(T + i * PERIOD, one).values())
+        told.append([message for message in caplog.messages if message.startswith(broker.name)])
+    [rates] = told[0]
+    assert "rates that are negative or no numbers are taken for 0: " in rates
+    assert told == [[rates], [], [], [rates]]
 
 
 def test_failure_domains_that_cannot_be_read_are_told_once_and_once_again_when_they_can(
@@ -731,6 +762,26 @@ def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity
     assert swept.report.broker_version == "4.0.8"
     told = f"{world.pulsar.brokers[0].name} runs the extensible load manager: its load comes from its topics"
     assert told in caplog.messages
+
+
+def test_a_broker_that_failed_may_come_back_with_the_other_load_manager(world: World) -> None:
+    broker, admin = world.pulsar.brokers[0], PulsarAdmin(world.pulsar.urls, cluster=CLUSTER)
+    sweeper = Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=5)
+    name = SweepName(cluster=CLUSTER, broker=broker.name, interval=T * 1000, sweep_id="s")
+
+    def asked_for_load() -> list[str]:
+        broker.asked.clear()
+        sweeper.sweep(name, T * 1000)
+        return [path.rpartition("/")[2] for path in broker.asked if path.endswith(("load-report", "metrics"))]
+
+    broker.extensible = True
+    assert asked_for_load() == ["load-report", "metrics"]
+    assert asked_for_load() == ["metrics"]
+    broker.broken = "/broker-stats/topics"
+    with pytest.raises(PulsarError):
+        asked_for_load()
+    broker.extensible, broker.broken = False, "nothing"
+    assert asked_for_load() == ["load-report"]
 
 
 def test_who_is_in_the_group_is_logged_when_it_changes(world: World, caplog: pytest.LogCaptureFixture) -> None:

@@ -79,3 +79,15 @@ def test_states_in_the_log_make_a_collector_whose_sweeps_are_not_there_no_readie
     publisher.publish()
     assert log.keys == ["a/ns"]
     assert not metrics.health.now[0]
+
+
+def test_nothing_is_published_from_the_end_of_its_time_on() -> None:
+    log, now = SmallLog(), [T + 1000.0]
+    publisher = Publisher(log, CollectorMetrics(), lambda: now[0], states_again_ms=600_000)  # type: ignore[arg-type]
+    publisher.begin(T, T + 1000)
+    publisher.states([state("a/ns", 4)])
+    publisher.publish()
+    assert log.asked == 0
+    publisher.begin(T, T + 1001)
+    publisher.publish()
+    assert log.keys == ["a/ns"]

@@ -30,6 +30,12 @@ def test_a_reason_that_is_too_long_is_refused() -> None:
         encode_controls(OperatorControls(mode=Choice(value="observe", reason="x" * 100_000, by="x", at_ms=0)))
 
 
+def test_controls_have_512_kib_at_most() -> None:
+    with pytest.raises(WireError, match="524289 bytes, allowed: 524288"):
+        parse_controls(b" " * (512 * 1024 + 1))
+    assert parse_controls(b'{"v":1,"type":"controls"}'.ljust(512 * 1024)) == OperatorControls()
+
+
 def test_what_nobody_has_set_may_be_left_out() -> None:
     assert parse_controls(b'{"v":1,"type":"controls"}') == OperatorControls()
     assert parse_controls(b'{"v":1,"type":"controls"}').resumed_ms == 0
