@@ -3,7 +3,6 @@
 Its leader keeps a destination by the range alone, and forgets it at the first lookup of a bundle that nobody has.
 """
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.commands import BUNDLE, QUARTERS
+from tests.recording_servers import answer
 
 CLUSTER = "lab"
 _RANGE = BUNDLE.rpartition("/")[2]
@@ -102,14 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         cluster, url = self.server.cluster, urlsplit(self.path)
         with cluster.turn:
             status, content = cluster.reply(self.command, self.server.name, url.path, parse_qs(url.query))
-        payload = b"" if status in (204, 307) else json.dumps(content).encode()
-        self.send_response(status)
-        if status == 307:
-            self.send_header("Location", content)
-        if status != 204:
-            self.send_header("Content-Length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
+        answer(self, status, content)
 
     do_PUT = do_GET  # noqa: N815
 

@@ -22,6 +22,18 @@ class Broker(ThreadingHTTPServer):
         self.seen: list[tuple[str, str, str | None, bytes]] = []
 
 
+def answer(request: BaseHTTPRequestHandler, status: int, content: Any) -> None:
+    """Answer *request* with *content*: JSON, or where a 307 leads."""
+    request.send_response(status)
+    if status == 307:
+        request.send_header("Location", content)
+    payload = b"" if status in (204, 307) else json.dumps(content).encode()
+    if status != 204:
+        request.send_header("Content-Length", str(len(payload)))
+    request.end_headers()
+    request.wfile.write(payload)
+
+
 class Handler(BaseHTTPRequestHandler):
     server: Broker
     wbufsize = 1 << 16  # an answer leaves in one piece
@@ -30,14 +42,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.seen.append((self.command, self.path, self.headers.get("Authorization"), body))
         status, content = self.server.answers.get(self.path.partition("?")[0], (404, {"reason": "not here"}))
-        self.send_response(status)
-        if status == 307:
-            self.send_header("Location", content)
-        payload = b"" if status in (204, 307) else json.dumps(content).encode()
-        if status != 204:
-            self.send_header("Content-Length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
+        answer(self, status, content)
 
     do_PUT = do_GET  # noqa: N815
 

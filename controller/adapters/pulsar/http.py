@@ -260,10 +260,7 @@ class PulsarHttp:
         return _json(self._call("GET", path, query, at=at), path)
 
     def _object(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> dict[str, Any]:
-        found = self._get(path, at, query)
-        if not isinstance(found, dict):
-            raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
-        return found
+        return _as_object(self._get(path, at, query), path)
 
     def _object_there(self, path: str, at: str, query: Mapping[str, str]) -> dict[str, Any]:
         """As ``_object``, from *at* itself: empty where that sends callers on."""
@@ -273,10 +270,7 @@ class PulsarHttp:
             return {}
         if answer.status >= 300:
             raise _refused("GET", url, answer)
-        found = _json(answer.data, path)
-        if not isinstance(found, dict):
-            raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
-        return found
+        return _as_object(_json(answer.data, path), path)
 
     def _call(
         self, method: str, path: str, query: Mapping[str, str], *, body: bytes | None = None, at: str = ""
@@ -457,6 +451,12 @@ def _json(body: bytes, path: str) -> Any:
         return found
     except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
         raise PulsarError(f"GET {path}: no JSON: {_shown(body)}", status=200) from error
+
+
+def _as_object(found: Any, path: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
+    return found
 
 
 def _number(digits: str) -> int | float:
