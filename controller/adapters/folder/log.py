@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
+from controller.adapters.folder.disk_errors import lines_in
 from controller.adapters.folder.names import DIGITS, command_files, in_future, interval_and_number, written_files
 from controller.model.errors import TrimtabError
 from controller.ports.log import IssuedEvent
@@ -102,7 +103,7 @@ class FolderCommandLog:
         for path in command_files(self._folder):
             if path.name <= self._read_to:
                 continue
-            lines = path.read_bytes().splitlines()
+            lines = lines_in(path)
             self._read_to = path.name
             for number, line in enumerate(lines):
                 yield IssuedEvent(Source(file=str(path), offset=number), line)

@@ -9,7 +9,8 @@ from controller.adapters.folder.collectors import FolderCollectorLog
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog, as_lines
-from controller.model.errors import StateError
+from controller.adapters.folder.tail import FolderTail
+from controller.model.errors import StateError, TrimtabError
 from controller.ports.systems import ReadTopic
 from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
@@ -108,3 +109,27 @@ def test_a_position_that_is_damaged_is_told_with_what_to_do_and_keeps_no_lock(tm
             FolderInbox(tmp_path, cluster=CLUSTER)
     (place / "position.json").unlink()
     FolderInbox(tmp_path, cluster=CLUSTER).close()
+
+
+@pytest.mark.parametrize("wanted", ["results", "executor/lock"])
+def test_what_cannot_be_read_is_told_by_its_file_and_keeps_no_lock(tmp_path: Path, wanted: str) -> None:
+    place = tmp_path / wanted / "1.jsonl" if wanted == "results" else tmp_path / wanted
+    place.mkdir(parents=True)
+    for _ in range(2):
+        with pytest.raises(TrimtabError, match=f"{place.name}: Is a directory"):
+            FolderInbox(tmp_path, cluster=CLUSTER)
+    place.rmdir()
+    FolderInbox(tmp_path, cluster=CLUSTER).close()
+
+
+def test_files_that_are_deleted_while_the_log_is_read_are_passed_over(tmp_path: Path) -> None:
+    for topic in ("commands", "results"):
+        (tmp_path / topic).mkdir()
+        # As one is seen that is listed, and gone when it is read.
+        (tmp_path / topic / f"{1:015d}.jsonl").symlink_to("gone")
+        (tmp_path / topic / f"{2:015d}.jsonl").write_bytes(b"{}\n")
+    inbox = FolderInbox(tmp_path, cluster=CLUSTER)
+    assert [each.value for each in inbox.take(10, 0)] == [b"{}"]
+    inbox.close()
+    assert FolderCommandLog(tmp_path).poll() == [b"{}"]
+    assert [*FolderTail(tmp_path).backwards("results", (b"",))] == [b"{}"]
