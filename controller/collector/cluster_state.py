@@ -19,6 +19,7 @@ from controller.collector.states import (
     bundle_data,
     domains_by_broker,
     namespace_state,
+    refuse_unusable,
 )
 from controller.model.errors import TrimtabError
 
@@ -128,8 +129,11 @@ class ClusterState:
 
     def _read_policies(self) -> None:
         try:
-            self._policies = self.admin.isolation_policies()
-        except PulsarError as error:
+            policies = self.admin.isolation_policies()
+            for name, policy in policies.items():
+                refuse_unusable(name, policy)
+            self._policies = policies
+        except (PulsarError, ValueError) as error:
             without = "" if self._policies is not None else "; no namespace is published before they are"
             self._problems["isolation policies"] = f"{error}{without}"
 

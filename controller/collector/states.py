@@ -45,8 +45,11 @@ class Namespace(NamedTuple):
 def namespace_state(
     cluster: str, found: Namespace, policies: Mapping[str, Mapping[str, Any]], *, version: int
 ) -> NamespaceStateRecord:
-    """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order."""
-    own = tuple(dict(policy) for name, policy in policies.items() if _names(name, policy, found.name))
+    """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order.
+
+    ValueError where its boundaries are none, or one of *policies* cannot be used.
+    """
+    own = tuple(dict(policy) for policy in policies.values() if _names(policy, found.name))
     return NamespaceStateRecord(
         cluster=cluster,
         namespace=found.name,
@@ -154,11 +157,15 @@ def _content(state: State) -> bytes:
     return b"" if isinstance(state, BundleData) else encode(state.model_copy(update={"version": 0}))
 
 
-def _names(name: str, given: Mapping[str, Any], namespace: str) -> bool:
+def refuse_unusable(name: str, given: Mapping[str, Any]) -> None:
+    """ValueError where the isolation policy *name* cannot be used: what it allows, and to whom, is not known."""
     try:
-        policy = isolation_policy(given)
+        isolation_policy(given)
     except ValueError as error:
-        log.warning("isolation policy %s cannot be used: %s", name, error)
-        return False
+        raise ValueError(f"{name:.100} cannot be used: {error}") from error
+
+
+def _names(given: Mapping[str, Any], namespace: str) -> bool:
+    policy = isolation_policy(given)
     # One that cannot be read might name it: nothing must slip through.
     return policy.applies_to(namespace) or any(java_pattern(regex) is None for regex in policy.namespaces)

@@ -177,6 +177,23 @@ def test_without_policies_no_namespace_is_published_and_with_old_ones_they_stay(
     assert namespaces(state.read(T + 3 * PERIOD, whole=False))["lab/ns-1"].isolation_policies is None
 
 
+def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves_those_of_before(
+    pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
+) -> None:
+    # As a later Pulsar may have them.
+    odd = POLICY | {"auto_failover_policy": {"policy_type": "most_available"}}
+    state = state_of(pulsar)
+    pulsar.policies = {"odd": odd}
+    assert [namespaces(state.read(T + i * PERIOD, whole=i == 0)) for i in range(2)] == [{}, {}]
+    [told] = [record.message for record in caplog.records]
+    assert "isolation policies: odd cannot be used: policy_type 'most_available' is unknown" in told
+    pulsar.policies = {"odd": POLICY}
+    state.read(T + 2 * PERIOD, whole=True)
+    pulsar.policies = {"odd": odd}
+    found = namespaces(state.read(T + 3 * PERIOD, whole=True))
+    assert [each.isolation_policies for each in found.values()] == [None, (POLICY,), None]
+
+
 def test_policies_that_were_once_read_count_until_they_are_read_anew(pulsar: FakePulsar) -> None:
     state = state_of(pulsar)
     pulsar.policies = {"p": POLICY}

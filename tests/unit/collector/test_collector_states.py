@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from controller.collector.reports import modular_report
 from controller.collector.states import (
     Due,
@@ -41,9 +43,11 @@ def test_a_namespace_state_has_boundaries_group_and_the_policies_that_name_it() 
     assert read.isolation_policies == (P1,)
 
 
-def test_an_unreadable_policy_is_published_and_an_invalid_one_is_left_out() -> None:
+def test_an_unreadable_policy_is_published_and_beside_an_invalid_one_no_namespace_is_taken_to_be_free() -> None:
     unreadable = P1 | {"namespaces": ["lab/(?<!x+)ns"]}
-    assert state(p1=unreadable, p2={"namespaces": []}).isolation_policies == (unreadable,)
+    assert state(p1=unreadable).isolation_policies == (unreadable,)
+    with pytest.raises(ValueError, match="must list regular expressions"):
+        state(p1=unreadable, p2={"namespaces": []})
 
 
 def test_a_broker_state_has_version_domain_and_capacity() -> None:
