@@ -56,10 +56,10 @@ class FolderInbox:
         except OSError as error:
             raise TakenOverError(f"{place}: another executor uses this folder") from error
         known = _known(self._position)
-        if known.cluster not in ("", self._cluster):
+        cluster = self._cluster
+        if known.cluster not in ("", cluster):
             raise AnotherClusterError(
-                f"{self._folder} is the log of cluster {known.cluster!r}: give cluster {self._cluster!r} a folder of its"
-                " own"
+                f"{self._folder} is the log of cluster {known.cluster!r}: give cluster {cluster!r} a folder of its own"
             )
         self._file, self._line = known.file, known.line
         self._next = (self._file, self._line)
