@@ -160,7 +160,7 @@ def test_pruned_is_what_spark_has_committed_once_an_hour(tmp_path: Path) -> None
 
 
 def test_a_clock_that_is_a_year_ahead_for_a_while_has_no_entry_pruned_too_early_nor_too_late(tmp_path: Path) -> None:
-    journal, day = Pruned(), 86_400_000
+    journal, day, now = Pruned(), 86_400_000, 0
     ours = sink(tmp_path, journal=journal, now_ms=lambda: now, retention_ms=day)
     for closed, ahead in zip(CLOSED, (0, 0, 365 * day, 0, 0), strict=True):
         now = closed.interval + ahead
