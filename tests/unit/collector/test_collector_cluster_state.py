@@ -272,6 +272,22 @@ def test_stored_averages_of_one_namespace_that_cannot_be_read_cost_the_others_no
     assert [bundle.rpartition("/")[0] for bundle in stored_bundles(found)] == ["lab/ns-0", "lab/ns-2"]
 
 
+def test_stored_averages_that_cannot_be_used_are_left_out_and_told_in_one_line(
+    pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(Stored):
+        def of_namespace(self, namespace: str, skip: Collection[str]) -> Mapping[str, tuple[str, bytes]]:
+            odd = {
+                f"{namespace}/0x{start:x}0000000_0x{start + 1:x}0000000": ("bundle_data", b"{}") for start in range(9)
+            }
+            return {**odd, **super().of_namespace(namespace, skip)}
+
+    found = state_of(pulsar, stored=Odd()).read(T, whole=True)
+    assert len(stored_bundles(found)) == len(ALL)
+    [told] = [record.message for record in caplog.records]
+    assert "stored averages: 27 cannot be used, one of lab/ns-2/0x80000000_0x90000000: " in told
+
+
 def test_a_metadata_store_that_is_away_is_left_alone_until_the_next_reading(pulsar: FakePulsar) -> None:
     pulsar.more = [f"lab/more-{i}" for i in range(20)]
     store = Stored(*ALL, *pulsar.more)
