@@ -9,7 +9,7 @@ from typing import Final
 from controller.adapters.disk import files
 from controller.adapters.folder.disk_errors import disk_errors, lines_in
 from controller.adapters.folder.journal import newest_epoch
-from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.folder.log import write_results
 from controller.adapters.folder.names import command_files
 from controller.model.errors import AnotherClusterError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, PartitionMemory, TakenOverError
@@ -109,7 +109,7 @@ class FolderInbox:
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
         """See Inbox.  If the process dies before the position is stored, the next start finds it in the answers."""
         with disk_errors():
-            self._publish([(answer.key, answer.value) for answer in answers])
+            self._publish([answer.value for answer in answers])
             self._file, self._line = self._next
             self._memory.settle()
             self._write()
@@ -129,12 +129,11 @@ class FolderInbox:
         )
         files.replace(self._position, encode(known))
 
-    def _publish(self, records: list[tuple[str, bytes]]) -> None:
+    def _publish(self, values: list[bytes]) -> None:
         for _ in range(_TRIES):
             try:
-                # A new name each time: the collector writes its ticks into the same folder.
-                return FolderMetricsLog(self._folder, cluster=self._cluster).results(records)
-            except FileExistsError:
+                return write_results(self._folder, values)
+            except FileExistsError:  # the collector, which writes its ticks there, had hung
                 continue
         raise TrimtabError(
             f"{self._folder / 'results'}: no free name for a file of results was found in {_TRIES} tries"

@@ -1,6 +1,10 @@
 """The log in a folder, as writers, readers, executors and collectors see it: their ports' contracts."""
 
+import fcntl
+import os
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,11 +15,12 @@ from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog, as_lines
 from controller.adapters.folder.tail import FolderTail
 from controller.model.errors import StateError, TrimtabError
+from controller.ports.inbox import AnswerRecord
 from controller.ports.systems import ReadTopic
 from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
-from tests.records import CLUSTER
+from tests.records import CLUSTER, PERIOD, T
 
 
 class Place:
@@ -133,3 +138,45 @@ def test_files_that_are_deleted_while_the_log_is_read_are_passed_over(tmp_path: 
     inbox.close()
     assert FolderCommandLog(tmp_path).poll() == [b"{}"]
     assert [*FolderTail(tmp_path).backwards("results", (b"",))] == [b"{}"]
+
+
+def test_no_result_comes_to_lie_before_a_tick_that_could_be_read_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    collector.tick(T, {})
+    fsync, seen = os.fsync, list[str]()
+
+    def names() -> list[str]:
+        return sorted(path.name for path in (tmp_path / "results").glob("*.jsonl"))
+
+    def tick() -> None:
+        collector.tick(T + PERIOD, {})
+        seen.extend(names())
+
+    def slow(descriptor: int) -> None:
+        # The executor's disk is slow, and meanwhile the interval ends.
+        monkeypatch.setattr(os, "fsync", fsync)
+        ticks.start()
+        ticks.join(0.05)
+        fsync(descriptor)
+
+    ticks = threading.Thread(target=tick)
+    with closing(FolderInbox(tmp_path, cluster=CLUSTER)) as inbox:
+        monkeypatch.setattr(os, "fsync", slow)
+        inbox.answer([AnswerRecord(0, "", b'{"id":1}')])
+    ticks.join()
+    assert seen == [f"{T:015d}-000000.jsonl", f"{T:015d}-000001.jsonl", f"{T + PERIOD:015d}-000000.jsonl"]
+    assert names() == seen
+
+
+def test_a_process_that_hangs_while_it_writes_results_holds_up_no_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.adapters.folder.log._TURN_SECONDS", 0.01)
+    collector = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    held = os.open(tmp_path / "results", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    collector.tick(T, {})
+    os.close(held)
+    assert (tmp_path / "results" / f"{T:015d}-000000.jsonl").exists()
