@@ -153,13 +153,16 @@ class DecisionSink:
         self._dropped = max(self._dropped, decided.dropped_rows)
 
     def _prune(self, committed: int | None) -> None:
-        """Prune old entries from time to time, once Spark has committed them; a failure never stops decisions."""
+        """Prune old entries from time to time, once Spark has committed them; a failure never stops decisions.
+
+        Age counts back from the last interval: this host's clock may be wrong, and what is deleted is gone.
+        """
         now = self._now_ms()
-        if committed is None or now - self._pruned_ms < _PRUNE_EVERY_MS:
+        if committed is None or 0 <= now - self._pruned_ms < _PRUNE_EVERY_MS:
             return
         self._pruned_ms = now
         try:
-            self._journal.prune(committed=committed, before=now - self._retention_ms)
+            self._journal.prune(committed=committed, before=committed - self._retention_ms)
             self._prune_failed = False
         except JournalError as error:
             if not self._prune_failed:

@@ -28,6 +28,7 @@ class KeptLog:
 
     def __init__(self, topics: Mapping[RecordedTopic, Sequence[StoredRecord]]) -> None:
         self.topics = topics
+        self.oldest: dict[RecordedTopic, str] = {}
 
     def extents(self, topic: RecordedTopic) -> Extents:
         found: dict[int, Extent] = {}
@@ -35,6 +36,9 @@ class KeptLog:
             at = found.get(each.partition, Extent(each.offset, 0))
             found[each.partition] = Extent(min(at.first, each.offset), max(at.end, each.offset + 1))
         return found
+
+    def counted_from(self, topic: RecordedTopic) -> str:
+        return self.oldest.get(topic, "")
 
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         found = {partition: extent.end for partition, extent in self.extents(topic).items()}

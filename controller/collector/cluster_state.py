@@ -19,8 +19,9 @@ from controller.collector.states import (
     bundle_data,
     domains_by_broker,
     namespace_state,
+    refuse_unusable,
 )
-from controller.model.errors import TrimtabError
+from controller.model.errors import TrimtabError, WireError
 
 log = logging.getLogger(__name__)
 
@@ -128,8 +129,11 @@ class ClusterState:
 
     def _read_policies(self) -> None:
         try:
-            self._policies = self.admin.isolation_policies()
-        except PulsarError as error:
+            policies = self.admin.isolation_policies()
+            for name, policy in policies.items():
+                refuse_unusable(name, policy)
+            self._policies = policies
+        except (PulsarError, ValueError) as error:
             without = "" if self._policies is not None else "; no namespace is published before they are"
             self._problems["isolation policies"] = f"{error}{without}"
 
@@ -174,7 +178,7 @@ class ClusterState:
         self, interval: int, namespaces: Sequence[str], known: Collection[str], deadline: Deadline
     ) -> Iterator[State]:
         """The stored averages; of those namespaces first that were not asked for the longest."""
-        count = failures = 0
+        count = failures = unusable = 0
         asked, self._stored_at = self._stored_at, {name: self._stored_at.get(name, 0) for name in namespaces}
         for namespace in sorted(namespaces, key=lambda name: asked.get(name, 0)) if self.stored is not None else ():
             if count >= _MOST_BUNDLES or failures >= _MOST_FAILURES or deadline.passed:
@@ -190,8 +194,12 @@ class ClusterState:
             failures = 0
             for bundle, (kind, content) in stored.items():
                 count += 1
-                state = bundle_data(self.cluster, bundle, kind, content)
-                if state is not None:
+                try:
+                    state = bundle_data(self.cluster, bundle, kind, content)
+                except WireError as error:
+                    unusable += 1
+                    self._problems["stored averages"] = f"{unusable} cannot be used, one of {bundle}: {error}"
+                else:
                     yield state
 
     def _read_leader(self) -> None:

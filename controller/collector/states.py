@@ -4,7 +4,6 @@ They are written when they change, and again every few intervals for readers tha
 the time, and only whoever does not know the bundle looks at them: they are written once, and again much later.
 """
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -13,7 +12,7 @@ from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
 from controller.model.errors import WireError
 from controller.model.java_regex import java_pattern
-from controller.wire.base import encode, validate
+from controller.wire.base import encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (
     BrokerStateRecord,
@@ -23,8 +22,6 @@ from controller.wire.metrics import (
     ResourceQuota,
     StoredBundleData,
 )
-
-log = logging.getLogger(__name__)
 
 #: The stored averages of a bundle are written again after so many times the time of other states: for a controller
 #: that began since without a checkpoint.
@@ -45,8 +42,11 @@ class Namespace(NamedTuple):
 def namespace_state(
     cluster: str, found: Namespace, policies: Mapping[str, Mapping[str, Any]], *, version: int
 ) -> NamespaceStateRecord:
-    """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order."""
-    own = tuple(dict(policy) for name, policy in policies.items() if _names(name, policy, found.name))
+    """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order.
+
+    ValueError where its boundaries are none, or one of *policies* cannot be used.
+    """
+    own = tuple(dict(policy) for policy in policies.values() if _names(policy, found.name))
     return NamespaceStateRecord(
         cluster=cluster,
         namespace=found.name,
@@ -79,15 +79,14 @@ def broker_state(
     )
 
 
-def bundle_data(cluster: str, bundle: str, kind: str, stored: bytes) -> BundleData | None:
-    """What Pulsar keeps of *bundle*: its averages (*kind* ``bundle_data``) or its quota; None where it is unusable."""
+def bundle_data(cluster: str, bundle: str, kind: str, stored: bytes) -> BundleData:
+    """What Pulsar keeps of *bundle*: its averages (*kind* ``bundle_data``) or its quota.  WireError: it is unusable."""
     try:
         if kind == "bundle_data":
             return BundleData(cluster=cluster, bundle=bundle, bundle_data=validate(StoredBundleData, stored))
         return BundleData(cluster=cluster, bundle=bundle, resource_quota=validate(ResourceQuota, stored))
-    except (WireError, ValueError) as error:
-        log.warning("%s of %s, as Pulsar keeps it, cannot be used: %s", kind, bundle, error)
-        return None
+    except ValueError as error:
+        raise WireError("bad_value", printable(str(error))) from error
 
 
 def domains_by_broker(domains: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -154,11 +153,15 @@ def _content(state: State) -> bytes:
     return b"" if isinstance(state, BundleData) else encode(state.model_copy(update={"version": 0}))
 
 
-def _names(name: str, given: Mapping[str, Any], namespace: str) -> bool:
+def refuse_unusable(name: str, given: Mapping[str, Any]) -> None:
+    """ValueError where the isolation policy *name* cannot be used: what it allows, and to whom, is not known."""
     try:
-        policy = isolation_policy(given)
+        isolation_policy(given)
     except ValueError as error:
-        log.warning("isolation policy %s cannot be used: %s", name, error)
-        return False
+        raise ValueError(f"{name:.100} cannot be used: {error}") from error
+
+
+def _names(given: Mapping[str, Any], namespace: str) -> bool:
+    policy = isolation_policy(given)
     # One that cannot be read might name it: nothing must slip through.
     return policy.applies_to(namespace) or any(java_pattern(regex) is None for regex in policy.namespaces)

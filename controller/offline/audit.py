@@ -145,6 +145,10 @@ class LogPart:
         """See RecordLog."""
         return self._parts.get(topic, {})
 
+    def counted_from(self, topic: RecordedTopic) -> str:
+        """See RecordLog."""
+        return self._log.counted_from(topic)
+
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         """See RecordLog."""
         there = self._log.since(topic, time_ms)

@@ -109,7 +109,8 @@ def record(
         content = b"".join(each + b"\n" for each in begin)
         if out.begun is None:
             begun = begun.model_copy(update={"anonymised": anonymised}) if other is None else other.manifest(begun)
-            out.begin(wanted.asked, begun.model_copy(update={"known_before": _about(known, content)}), content)
+            begun = begun.model_copy(update={"known_before": _about(known, content)})
+            out.begin(wanted.asked, begun, content, {topic: log.counted_from(topic) for topic in begun.topics})
         elif other is not None and begun.known_before != _about(known, content):
             raise TrimtabError(f"{log.where}: what was known before is gone since the recording was begun: {_AGAIN}")
         _copy(log, out, other)
@@ -207,8 +208,10 @@ def _left(log: RecordLog, out: RecordingWriter, topic: RecordedTopic) -> Extents
     """What of *topic* is still to be copied, all of which the log must still have."""
     left = out.left(topic)
     there = log.extents(topic) if left else {}
+    moved = log.counted_from(topic) != out.counted_from(topic)
     for partition, extent in left.items():
-        if partition not in there or there[partition].first > extent.first or there[partition].end < extent.end:
+        known = there.get(partition, Extent(0, 0))
+        if moved or known.first > extent.first or known.end < extent.end:
             raise TrimtabError(
                 f"{log.where}: records of {topic}, partition {partition}, from offset {extent.first} on are gone since"
                 f" the recording was begun: {_AGAIN}"

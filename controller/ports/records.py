@@ -52,6 +52,10 @@ class RecordLog(Protocol):
         """What *topic* holds now, by partition; empty where there is no such topic."""
         ...
 
+    def counted_from(self, topic: RecordedTopic) -> str:
+        """What offsets of *topic* are counted from; "" where records keep theirs for ever."""
+        ...
+
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         """Of each partition the first offset of the records from *time_ms* (epoch ms) on; the end where none are."""
         ...

@@ -177,6 +177,19 @@ def test_nothing_is_begun_while_nobody_knows_whether_it_was_stopped(
         assert opened.newest_epoch(taken[0].partition) == 0
 
 
+def test_a_stop_is_seen_in_front_of_any_number_of_events_of_another_cluster(log: KafkaLogSettings) -> None:
+    issue(log)
+    with inbox(log) as opened:
+        partition = wait_for(lambda: opened.take(16, 0.5), 60, every=0.0)[0].partition
+        opened.newest_epoch(partition)
+        producer = Producer(log.bootstrap)
+        for event in (epoch_event("standalone", 7, T), *[epoch_event("other", 1, T)] * 100):
+            producer.send(log.commands_topic, event, partition=partition)
+        producer.flush()
+        time.sleep(1.1)  # the end is looked at once a second
+        assert opened.newest_epoch(partition) == 7
+
+
 def test_executors_of_another_cluster_on_the_same_topics_leave_the_commands_alone(log: KafkaLogSettings) -> None:
     issue(log)
     theirs, ours = Owners(), Owners()

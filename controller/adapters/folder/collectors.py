@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
+from controller.adapters.folder.disk_errors import disk_errors
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.folder.names import written_files
-from controller.model.errors import TrimtabError
 from controller.ports.collectors import GroupView
 from controller.wire.chunks import Arrived, KeyValue, glance
 from controller.wire.metrics import TickRecord
@@ -52,13 +51,13 @@ class FolderCollectorLog:
     def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:  # noqa: ARG002
         """See CollectorLog."""
         records = list(records)
-        with _disk():
+        with disk_errors():
             self._log.publish(records)
         self._arrived += [Arrived(head, None) for _, value in records if (head := glance(value)) is not None]
 
     def lead(self, since_ms: int) -> None:  # noqa: ARG002
         """See CollectorLog.  The newest files are enough: they begin with the last tick."""
-        with _disk():
+        with disk_errors():
             self._log = FolderMetricsLog(self._folder, cluster=self._cluster)  # others may have written since
             written = written_files(self._metrics)
             files = [path for (interval, _), path in written if interval == written[-1][0][0]]
@@ -71,7 +70,7 @@ class FolderCollectorLog:
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See CollectorLog."""
-        with _disk():
+        with disk_errors():
             self._log.tick(interval, roster)
 
     def follow(self) -> None:
@@ -79,15 +78,6 @@ class FolderCollectorLog:
 
     def close(self) -> None:
         """See CollectorLog."""
-
-
-@contextmanager
-def _disk() -> Iterator[None]:
-    """An error of the disk as the one that CollectorLog promises."""
-    try:
-        yield
-    except OSError as error:
-        raise TrimtabError(f"{error.filename}: {error.strerror}; make room, or allow writing there") from error
 
 
 def _arrived_in(path: Path) -> Iterator[Arrived]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
+from controller.adapters.folder.disk_errors import disk_errors, lines_in
 from controller.adapters.folder.journal import newest_epoch
-from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.folder.log import write_results
 from controller.adapters.folder.names import command_files
 from controller.model.errors import AnotherClusterError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, PartitionMemory, TakenOverError
@@ -32,33 +33,38 @@ class FolderInbox:
     """Inbox on the log in *folder*, whose commands are one partition.
 
     ``executor/position.json`` holds its position.  Raises TakenOverError where another executor uses the folder, and
-    AnotherClusterError where the folder is another cluster's log.
+    AnotherClusterError where the folder is another cluster's log.  An error of the disk is a TrimtabError: then nothing
+    was begun, or answered; the next inbox finds in the folder how far it has come.
     """
 
     def __init__(self, folder: Path, *, cluster: str) -> None:
         self._folder, self._cluster = folder, cluster
         place = folder / "executor"
-        place.mkdir(parents=True, exist_ok=True)
         self._position = place / "position.json"
-        self._lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        with disk_errors():
+            place.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                self._begin(place)
+            except BaseException:
+                os.close(self._lock)
+                raise
+
+    def _begin(self, place: Path) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(self._lock)
             raise TakenOverError(f"{place}: another executor uses this folder") from error
-        try:
-            known = _known(self._position)
-            if known.cluster not in ("", cluster):
-                raise AnotherClusterError(
-                    f"{folder} is the log of cluster {known.cluster!r}: give cluster {cluster!r} a folder of its own"
-                )
-        except BaseException:
-            os.close(self._lock)
-            raise
+        known = _known(self._position)
+        cluster = self._cluster
+        if known.cluster not in ("", cluster):
+            raise AnotherClusterError(
+                f"{self._folder} is the log of cluster {known.cluster!r}: give cluster {cluster!r} a folder of its own"
+            )
         self._file, self._line = known.file, known.line
         self._next = (self._file, self._line)
         self._memory = PartitionMemory(
-            epoch=known.epoch, answered=_answered(folder / "results"), begun=set(known.begun)
+            epoch=known.epoch, answered=_answered(self._folder / "results"), begun=set(known.begun)
         )
 
     @property
@@ -68,11 +74,15 @@ class FolderInbox:
 
     def take(self, most: int, timeout_seconds: float) -> list[Delivery]:  # noqa: ARG002
         """See Inbox.  Returns at once."""
+        with disk_errors():
+            return self._take(most)
+
+    def _take(self, most: int) -> list[Delivery]:
         taken: list[Delivery] = []
         for path in command_files(self._folder):
             if path.name < self._file:
                 continue
-            lines = path.read_bytes().splitlines()
+            lines = lines_in(path)
             start = self._line if path.name == self._file else 0
             part = lines[start : start + most - len(taken)]
             if part:
@@ -92,15 +102,17 @@ class FolderInbox:
 
     def begin(self, partition: int, command: str) -> None:  # noqa: ARG002
         """See Inbox.  No other executor can take over: this process holds the lock until it ends."""
-        self._memory.begun.add(command)
-        self._write()
+        with disk_errors():
+            self._memory.begun.add(command)
+            self._write()
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
         """See Inbox.  If the process dies before the position is stored, the next start finds it in the answers."""
-        self._publish([(answer.key, answer.value) for answer in answers])
-        self._file, self._line = self._next
-        self._memory.settle()
-        self._write()
+        with disk_errors():
+            self._publish([answer.value for answer in answers])
+            self._file, self._line = self._next
+            self._memory.settle()
+            self._write()
 
     def close(self) -> None:
         """See Inbox."""
@@ -117,12 +129,11 @@ class FolderInbox:
         )
         files.replace(self._position, encode(known))
 
-    def _publish(self, records: list[tuple[str, bytes]]) -> None:
+    def _publish(self, values: list[bytes]) -> None:
         for _ in range(_TRIES):
             try:
-                # A new name each time: the collector writes its ticks into the same folder.
-                return FolderMetricsLog(self._folder, cluster=self._cluster).results(records)
-            except FileExistsError:
+                return write_results(self._folder, values)
+            except FileExistsError:  # the collector, which writes its ticks there, had hung
                 continue
         raise TrimtabError(
             f"{self._folder / 'results'}: no free name for a file of results was found in {_TRIES} tries"
@@ -141,5 +152,5 @@ def _known(position: Path) -> _Position:
 
 def _answered(results: Path) -> AnsweredIds:
     """The ids of the commands that have a result in the folder *results*."""
-    lines = (line for path in sorted(results.glob("*.jsonl")) for line in path.read_bytes().splitlines())
+    lines = (line for path in sorted(results.glob("*.jsonl")) for line in lines_in(path))
     return AnsweredIds(command for line in lines if (command := answered_command(line)))

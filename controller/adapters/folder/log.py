@@ -8,14 +8,19 @@ Every folder is one partition, read in the order of names, then lines.  A file n
 name without a leading dot.
 """
 
+import fcntl
 import hashlib
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
+from controller.adapters.folder.disk_errors import lines_in
 from controller.adapters.folder.names import DIGITS, command_files, in_future, interval_and_number, written_files
+from controller.adapters.network.deadline import Deadline
 from controller.model.errors import TrimtabError
 from controller.ports.log import IssuedEvent
 from controller.wire.base import encode
@@ -23,13 +28,15 @@ from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 
 _ONE_EACH: Final = Partitions(metrics=1, results=1)
+#: So long one process waits for another that writes results: ticks do not depend on an executor that hangs.
+_TURN_SECONDS: Final = 0.5
 
 
 class FolderMetricsLog:
-    """MetricsLog on a folder; one process writes to it."""
+    """MetricsLog on a folder; one process writes to it, beside an executor's results: see write_results."""
 
     def __init__(self, folder: Path, *, cluster: str) -> None:
-        self._cluster = cluster
+        self._cluster, self._folder = cluster, folder
         self._metrics = _LineFiles(folder / "metrics")
         self._results = _LineFiles(folder / "results")
 
@@ -45,8 +52,16 @@ class FolderMetricsLog:
         """See MetricsLog."""
         tick = TickRecord(cluster=self._cluster, interval=interval, partitions=_ONE_EACH)
         entries = tuple(RosterEntry(broker=broker, sweep_id=roster[broker]) for broker in sorted(roster))
-        self._results.append([encode(tick)], interval)
+        with _turn(self._folder / "results"):
+            self._results.append([encode(tick)], interval)
         self._metrics.append([encode(tick.model_copy(update={"roster": entries}))], interval)
+
+
+def write_results(folder: Path, values: Sequence[bytes]) -> None:
+    """Append *values* to the results of the log in *folder*, behind all that others have written."""
+    # A result that comes behind a tick for who reads now must not lie before it for who replays the log.
+    with _turn(folder / "results"):
+        _LineFiles(folder / "results").append(values)
 
 
 class _LineFiles:
@@ -79,6 +94,27 @@ class _LineFiles:
         files.create(path, as_lines(lines), modified_ms=self._modified_ms)
 
 
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """The turn to write to *folder*: one process after the other, but none waits for long for one that hangs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor, soon = os.open(folder, os.O_RDONLY), Deadline.after(_TURN_SECONDS)
+    try:
+        while not _is_locked(descriptor) and not soon.passed:
+            time.sleep(_TURN_SECONDS / 100)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # another one has it, or this file system knows no locks
+        return False
+    return True
+
+
 def files_of(folder: Path, intervals: int) -> int | None:
     """About so many files of the log at *folder* hold so many *intervals*; None where it holds no more than that.
 
@@ -102,7 +138,7 @@ class FolderCommandLog:
         for path in command_files(self._folder):
             if path.name <= self._read_to:
                 continue
-            lines = path.read_bytes().splitlines()
+            lines = lines_in(path)
             self._read_to = path.name
             for number, line in enumerate(lines):
                 yield IssuedEvent(Source(file=str(path), offset=number), line)

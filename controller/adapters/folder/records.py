@@ -1,9 +1,11 @@
 """The log in a folder, record by record.  A folder is one partition; a record's offset is its number in its topic."""
 
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from controller.adapters.folder.names import command_files, decision_files, interval_in, leadership_files
 from controller.model.errors import TrimtabError
@@ -13,11 +15,24 @@ from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecor
 _LARGEST: int = 1 << 30
 
 
+class _Listed(NamedTuple):
+    """A file of a topic."""
+
+    path: Path
+    #: The offset of its first record, and how many it has.
+    first: int
+    records: int
+
+
 class FolderRecords:
-    """RecordLog on the log in *folder*."""
+    """RecordLog on the log in *folder*.
+
+    Each topic is listed once: whoever runs there deletes old files meanwhile, and offsets count from the oldest one.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._listed: dict[RecordedTopic, list[_Listed]] = {}
 
     @property
     def where(self) -> str:
@@ -28,14 +43,18 @@ class FolderRecords:
         """See RecordLog."""
         if not (self._folder / topic).is_dir():
             return {}
-        return {0: Extent(0, sum(len(_records_in(path, topic)) for path in self._files(topic)))}
+        return {0: Extent(0, sum(file.records for file in self._files(topic)))}
+
+    def counted_from(self, topic: RecordedTopic) -> str:
+        """See RecordLog.  The oldest file."""
+        return next((file.path.name for file in self._files(topic)), "")
 
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         """See RecordLog.  A file's time is the interval that it is named after."""
         if not (self._folder / topic).is_dir():
             return {}
-        earlier = takewhile(lambda path: _interval_of(path) < time_ms, self._files(topic))
-        return {0: sum(len(_records_in(path, topic)) for path in earlier)}
+        earlier = takewhile(lambda file: _interval_of(file.path) < time_ms, self._files(topic))
+        return {0: sum(file.records for file in earlier)}
 
     def size(self, topic: RecordedTopic, extents: Extents) -> int:  # noqa: ARG002  # alike in all topics
         """See RecordLog."""
@@ -43,28 +62,53 @@ class FolderRecords:
 
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog."""
-        wanted, offset = extents.get(0, Extent(0, 0)), 0
-        paths = self._files(topic)
-        before = _next_intervals(paths)
-        for path in paths:
-            if offset >= wanted.end:
+        wanted, listed = extents.get(0, Extent(0, 0)), self._files(topic)
+        before = _next_intervals([file.path for file in listed])
+        for path, first, records in listed:
+            if first >= wanted.end:
                 return
+            if first + records <= wanted.first:
+                continue
             lines = _records_in(path, topic)
             # A copy was modified later than its records were written, and the demo's log has a clock of its own.
             # A time of the future is nobody's: the query has refused such a tick, and a replay does, too.
             modified_ms = min(_modified_ms(path), time.time_ns() // 1_000_000)
             written_ms = min(modified_ms, before.get(_interval_of(path), modified_ms))
-            for number, line in enumerate(lines, start=offset):
+            for number, line in enumerate(lines[:records], start=first):
                 if wanted.first <= number < wanted.end:
                     yield StoredRecord(partition=0, offset=number, timestamp_ms=written_ms, key=None, value=line)
-            offset += len(lines)
 
-    def _files(self, topic: RecordedTopic) -> list[Path]:
+    def _files(self, topic: RecordedTopic) -> list[_Listed]:
+        if topic not in self._listed:
+            self._listed[topic] = [*self._list(topic)]
+        return self._listed[topic]
+
+    def _list(self, topic: RecordedTopic) -> Iterator[_Listed]:
+        offset = 0
+        for path in self._paths(topic):
+            try:
+                records = len(_records_in(path, topic))
+            except _GoneError:
+                continue
+            yield _Listed(path, offset, records)
+            offset += records
+
+    def _paths(self, topic: RecordedTopic) -> list[Path]:
         if topic == "journal":  # a file for each entry; leaderships come behind all entries
             return [*decision_files(self._folder), *leadership_files(self._folder)]
         if topic == "commands":
             return command_files(self._folder)
         return sorted(path for path in (self._folder / topic).glob("*.jsonl") if not path.name.startswith("."))
+
+
+class _GoneError(TrimtabError):
+    """A file was deleted since it was listed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path}: was deleted since the log was listed, as old files are ([log.folder] retention_hours, [journal]"
+            " retention_days)"
+        )
 
 
 def _interval_of(path: Path) -> int:
@@ -86,15 +130,21 @@ def _next_intervals(paths: Sequence[Path]) -> dict[int, int]:
 
 
 def _modified_ms(path: Path) -> int:
-    return path.stat().st_mtime_ns // 1_000_000
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except FileNotFoundError as error:
+        raise _GoneError(path) from error
 
 
 def _records_in(path: Path, topic: RecordedTopic) -> list[bytes]:
     """The records in the file *path*: its lines, or all of it as an entry of the journal."""
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
             raise TrimtabError(f"{path}: is no file, or has more than {_LARGEST} bytes: it cannot be read as a log")
         content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise _GoneError(path) from error
     except OSError as error:
         raise TrimtabError(f"{path}: cannot be read: {error.strerror}") from error
     return [content] if topic == "journal" else [line for line in content.split(b"\n") if line]

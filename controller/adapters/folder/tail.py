@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from controller.adapters.folder.disk_errors import lines_in
 from controller.adapters.folder.journal import newest_decision, newest_epoch
 from controller.adapters.folder.names import decision_files, is_ahead
 from controller.model.decision import Decision
@@ -29,7 +30,7 @@ class FolderTail:
         """See LogTail.  A folder without files has no records."""
         files = (path for path in (self._folder / topic).glob("*.jsonl") if not is_ahead(path))
         for path in sorted(files, reverse=True):
-            for line in reversed(path.read_bytes().splitlines()):
+            for line in reversed(lines_in(path)):
                 if any(text in line for text in wanted):
                     yield line
 

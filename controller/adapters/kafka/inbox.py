@@ -8,9 +8,10 @@ each time whether these commands are still this member's.
 
 import json
 import logging
+import math
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
 
@@ -47,9 +48,8 @@ _TRANSACTION_MS: Final = 10_000
 _REFRESH_MS: Final = 10_000
 #: The partitions of a batch that takes longer go to other executors, which see the commands that this one began.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
-#: The end of a partition is looked at so often, and so many of its last offsets are read: epochs never go down.
+#: The end of a partition is looked at so often.
 _LOOK_AGAIN_SECONDS: Final = 1.0
-_LAST_EVENTS: Final = 50
 #: While the end of a partition cannot be read for longer than this, none of its commands is begun.
 _BLIND_SECONDS: Final = 10.0
 
@@ -59,6 +59,18 @@ class StoredState(Record):
 
     epoch: Count = 0
     begun: Items[str] = ()
+
+
+class _Looked(NamedTuple):
+    """What was seen of the end of a partition."""
+
+    end: int = -1
+    #: Behind the last event that was read.
+    read: int = 0
+    #: The newest epoch up to there, 0 where there was none.
+    epoch: int = 0
+    #: When that was.
+    at: float = -math.inf
 
 
 def stored_state(metadata: str, where: str) -> StoredState:
@@ -91,8 +103,7 @@ class KafkaInbox:
         self._settings, self._cluster = log_settings, cluster
         #: Partition -> when its end was last seen.
         self._seen: dict[int, float] = {}
-        #: Partition -> its end when it was looked at last, the newest epoch found there, and when that was.
-        self._ends: dict[int, tuple[int, int, float]] = {}
+        self._ends: dict[int, _Looked] = {}
         self._producer = TransactionalProducer(
             log_settings.bootstrap,
             result_writer(cluster),
@@ -151,19 +162,14 @@ class KafkaInbox:
         return self._memory[partition]
 
     def newest_epoch(self, partition: int) -> int:
-        """See Inbox.  The last events of the partition are read again when it has grown, once a second at most."""
-        now = time.monotonic()
-        end, epoch, looked_at = self._ends.get(partition, (-1, 0, -_LOOK_AGAIN_SECONDS))
-        if now - looked_at < _LOOK_AGAIN_SECONDS or partition not in self._committed:
-            return epoch
+        """See Inbox.  What has come since the last look is read, once a second at most."""
+        now, looked = time.monotonic(), self._ends.get(partition, _Looked())
+        if now - looked.at < _LOOK_AGAIN_SECONDS or partition not in self._committed:
+            return looked.epoch
         try:
-            _, high = ends_of(self._consumer, self._commands, partition, _LOOK_AGAIN_SECONDS)
-            if high != end:
-                begin = max(self._read.get(partition, 0), high - _LAST_EVENTS)
-                servers, client = self._settings.bootstrap, self._settings.client
-                values = [each.value for each in read_all(servers, self._commands, partition, begin, client=client)]
-                epoch = newer_epoch(epoch or self._memory[partition].epoch, *map(self._epoch_of, values))
-                end = high
+            _, end = ends_of(self._consumer, self._commands, partition, _LOOK_AGAIN_SECONDS)
+            if end != looked.end:
+                looked = self._looked_on(partition, looked)._replace(end=end)
         except (ck.KafkaException, TrimtabError) as error:
             why = f"{self._commands}, partition {partition}: the newest epoch cannot be read: {error}"
             if now - self._seen.get(partition, -_BLIND_SECONDS) >= _BLIND_SECONDS:
@@ -172,8 +178,17 @@ class KafkaInbox:
             log.warning("%s", why)
         else:
             self._seen[partition] = now
-        self._ends[partition] = (end, epoch, time.monotonic())
-        return epoch
+        self._ends[partition] = looked._replace(at=time.monotonic())
+        return looked.epoch
+
+    def _looked_on(self, partition: int, looked: _Looked) -> _Looked:
+        """Read on to the end: other clusters may have written any number of events behind an epoch of ours."""
+        read = max(self._read.get(partition, 0), looked.read)
+        epoch = looked.epoch or self._memory[partition].epoch
+        servers, client = self._settings.bootstrap, self._settings.client
+        for each in read_all(servers, self._commands, partition, read, client=client):
+            read, epoch = each.offset + 1, newer_epoch(epoch, self._epoch_of(each.value))
+        return looked._replace(read=read, epoch=epoch)
 
     def _epoch_of(self, value: bytes) -> int:
         try:

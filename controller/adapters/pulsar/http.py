@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, Self
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 import urllib3
 from pydantic_core import from_json
@@ -62,6 +62,9 @@ _AWAY: Final = frozenset({_TOO_MANY, 502, 503, 504})
 #: A question is asked again for so long where there are too many; the pause doubles, and is never shorter than told.
 _TOO_MANY_SECONDS: Final = 30.0
 _TOO_MANY_PAUSE_SECONDS: Final = 0.5
+#: An act does not go on, to another address or by a redirect, once it is so old: whether it may still be done was asked
+#: before that.
+_ACT_SECONDS: Final = 5.0
 #: No name of a tenant, a namespace or a broker.
 _DOTS: Final = frozenset({".", ".."})
 #: An admin URL that did not answer is asked after the others for so long.
@@ -276,15 +279,15 @@ class PulsarHttp:
         self, method: str, path: str, query: Mapping[str, str], *, body: bytes | None = None, at: str = ""
     ) -> bytes:
         starts = [self._address(at)] if at else self._starts()
-        target = _target(path, query)
+        target, fresh = _target(path, query), _fresh(method)
         for nth, start in enumerate(starts):
             to_ask = len(starts) - nth
             # One that does not answer leaves time for those that are asked after it.
             asking = self.within(self.seconds_left / to_ask) if method == "GET" else self
             try:
-                return asking._follow(method, start + target, body)
+                return asking._follow(method, start + target, body, fresh)
             except PulsarError as error:
-                if to_ask == 1 or not _goes_on(method, error):
+                if to_ask == 1 or not _goes_on(method, error) or fresh.passed:
                     raise
         raise AssertionError("the last URL returns or raises")
 
@@ -332,8 +335,8 @@ class PulsarHttp:
             return f"https://{urlsplit(there).netloc}"
         raise AssertionError("the last URL returns or raises")
 
-    def _follow(self, method: str, url: str, body: bytes | None) -> bytes:
-        first = url
+    def _follow(self, method: str, url: str, body: bytes | None, fresh: Deadline | None = None) -> bytes:
+        first, fresh = url, fresh or _fresh(method)
         for hop in range(_MOST_REDIRECTS + 1):
             try:
                 answer = self._send(method, url, body)
@@ -347,6 +350,10 @@ class PulsarHttp:
             if urlsplit(url).scheme != urlsplit(first).scheme:
                 # Credentials are not carried from https to http.
                 raise PulsarError(f"{method} {first}: redirected to {url}, which is not {urlsplit(first).scheme}")
+            if fresh.passed:
+                raise PulsarError(f"{method} {first}: redirected to {url} after more than {_ACT_SECONDS:g} s: too late")
+            if method != "GET" and not _is_same_call(first, url):
+                raise PulsarError(f"{method} {first}: redirected to {url}, which is another call")
         else:
             raise PulsarError(f"{method} {first}: redirected {_MOST_REDIRECTS + 1} times, last to {url}")
         if answer.status >= 300:
@@ -425,6 +432,17 @@ def _location(url: str, answer: HttpAnswer) -> str:
     except ValueError as error:
         raise PulsarError(f"{url}: redirected to {location!r:.100}, which is not an address") from error
     return there
+
+
+def _fresh(method: str) -> Deadline:
+    """Until when a call by *method* may go on to where it was not sent first."""
+    return Deadline.after(math.inf if method == "GET" else _ACT_SECONDS)
+
+
+def _is_same_call(first: str, there: str) -> bool:
+    """Whether both URLs have the same path; that of *first* may begin with a proxy's own part."""
+    asked, path = (unquote(urlsplit(url).path) for url in (first, there))
+    return path.startswith("/admin/") and asked.endswith(path)
 
 
 def _goes_on(method: str, error: PulsarError) -> bool:

@@ -8,7 +8,7 @@ import fcntl
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -37,6 +37,8 @@ _LARGEST_PROGRESS: Final = 64 << 20
 #: A file is written when its records take so many bytes of memory to read, or when there are so many records.
 FILE_BYTES: Final = LARGEST_FILE // 2
 FILE_RECORDS: Final = 100_000
+#: As it is where records keep their offsets for ever.
+NOTHING_MOVES: Final[Mapping[RecordedTopic, str]] = {}
 
 
 class RecordingProgress(Record):
@@ -47,6 +49,8 @@ class RecordingProgress(Record):
     """What was asked for; only the same is continued."""
     manifest: Manifest
     """What will be written at the end; its topics are what is to be copied, its files what is done."""
+    counted_from: Mapping[RecordedTopic, str] = NOTHING_MOVES
+    """What the log's offsets are counted from, where that may change."""
 
 
 class RecordingWriter:
@@ -70,16 +74,22 @@ class RecordingWriter:
         """What the recording was asked for that is to be continued; None where this is a new one."""
         return None if self._progress is None else self._progress.asked
 
-    def begin(self, asked: str, manifest: Manifest, known: bytes = b"") -> None:
+    def begin(
+        self,
+        asked: str,
+        manifest: Manifest,
+        known: bytes = b"",
+        counted_from: Mapping[RecordedTopic, str] = NOTHING_MOVES,
+    ) -> None:
         """Begin a new recording of what *manifest* says in its topics; *asked* is kept as ``begun``.
 
-        *known*: what was known before, if *manifest* tells of it.
+        *known*: what was known before, if *manifest* tells of it.  *counted_from*: see RecordLog.
         """
         if manifest.known_before is not None:
             files.replace(self._folder / BEGIN, known)
         else:
             (self._folder / BEGIN).unlink(missing_ok=True)
-        self._keep(RecordingProgress(asked=asked, manifest=manifest))
+        self._keep(RecordingProgress(asked=asked, manifest=manifest, counted_from=counted_from))
         for topic in RECORDED_TOPICS:
             (self._folder / topic).mkdir(exist_ok=True)
 
@@ -88,6 +98,10 @@ class RecordingWriter:
         """What is to be copied, and the files that are done."""
         assert self._progress is not None, "begin comes first"
         return self._progress.manifest
+
+    def counted_from(self, topic: RecordedTopic) -> str:
+        """What the log's offsets of *topic* were counted from when this recording was begun."""
+        return "" if self._progress is None else self._progress.counted_from.get(topic, "")
 
     def left(self, topic: RecordedTopic) -> Extents:
         """What of *topic* is still to be copied."""

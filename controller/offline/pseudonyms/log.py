@@ -23,6 +23,10 @@ class AnonymisedLog:
             return {0: Extent(0, len(self._journal))}
         return self._log.extents(topic) if topic in ANONYMISED else {}
 
+    def counted_from(self, topic: RecordedTopic) -> str:
+        """See RecordLog."""
+        return self._log.counted_from(topic)
+
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         """See RecordLog."""
         if topic == "journal":

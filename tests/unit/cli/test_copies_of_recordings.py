@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.reading import Recording
 from controller.cli.app import app
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
+from controller.ports.records import Extent
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
@@ -134,6 +135,34 @@ def test_leaderships_that_were_written_early_move_no_entry_of_the_journal(tmp_pa
         (folder / name).write_text("{}")
     os.utime(folder / "epoch-000000001.json", ns=((T - 1) * 1_000_000,) * 2)
     assert FolderRecords(tmp_path).since("journal", T + PERIOD) == {0: 1}
+
+
+def test_old_files_that_are_deleted_while_a_log_is_copied_move_no_offset(tmp_path: Path) -> None:
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    paths = [folder / f"{T + number * PERIOD:015d}-000000.jsonl" for number in range(6)]
+    for number, path in enumerate(paths[:5]):
+        path.write_text(f"{number}\n")
+    log = FolderRecords(tmp_path)
+    begin = log.since("metrics", T + 2 * PERIOD)[0]
+    paths[0].unlink()
+    paths[5].write_text("5\n")
+    assert [record.value for record in log.read("metrics", {0: Extent(begin, 5)})] == [b"2", b"3", b"4"]
+    paths[3].unlink()
+    with pytest.raises(TrimtabError, match=rf"{paths[3].name}: was deleted since the log was listed"):
+        list(log.read("metrics", {0: Extent(begin, 5)}))
+
+
+def test_a_log_whose_oldest_files_were_deleted_counts_from_another_one(tmp_path: Path) -> None:
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    paths = [folder / f"{T + number * PERIOD:015d}-000000.jsonl" for number in range(2)]
+    for path in paths:
+        path.write_text("{}\n")
+    assert FolderRecords(tmp_path).counted_from("metrics") == paths[0].name
+    paths[0].unlink()
+    assert FolderRecords(tmp_path).counted_from("metrics") == paths[1].name
+    assert FolderRecords(tmp_path).counted_from("results") == ""
 
 
 @pytest.mark.parametrize("name", ["{}.jsonl", "{}-000001.jsonl", "{:015d}.jsonl"])

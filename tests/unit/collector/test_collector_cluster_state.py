@@ -177,6 +177,23 @@ def test_without_policies_no_namespace_is_published_and_with_old_ones_they_stay(
     assert namespaces(state.read(T + 3 * PERIOD, whole=False))["lab/ns-1"].isolation_policies is None
 
 
+def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves_those_of_before(
+    pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
+) -> None:
+    # As a later Pulsar may have them.
+    odd = POLICY | {"auto_failover_policy": {"policy_type": "most_available"}}
+    state = state_of(pulsar)
+    pulsar.policies = {"odd": odd}
+    assert [namespaces(state.read(T + i * PERIOD, whole=i == 0)) for i in range(2)] == [{}, {}]
+    [told] = [record.message for record in caplog.records]
+    assert "isolation policies: odd cannot be used: policy_type 'most_available' is unknown" in told
+    pulsar.policies = {"odd": POLICY}
+    state.read(T + 2 * PERIOD, whole=True)
+    pulsar.policies = {"odd": odd}
+    found = namespaces(state.read(T + 3 * PERIOD, whole=True))
+    assert [each.isolation_policies for each in found.values()] == [None, (POLICY,), None]
+
+
 def test_policies_that_were_once_read_count_until_they_are_read_anew(pulsar: FakePulsar) -> None:
     state = state_of(pulsar)
     pulsar.policies = {"p": POLICY}
@@ -253,6 +270,22 @@ def test_stored_averages_of_one_namespace_that_cannot_be_read_cost_the_others_no
     found = state_of(pulsar, stored=Stored("lab/ns-1")).read(T, whole=True)
     assert list(namespaces(found)) == ALL
     assert [bundle.rpartition("/")[0] for bundle in stored_bundles(found)] == ["lab/ns-0", "lab/ns-2"]
+
+
+def test_stored_averages_that_cannot_be_used_are_left_out_and_told_in_one_line(
+    pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(Stored):
+        def of_namespace(self, namespace: str, skip: Collection[str]) -> Mapping[str, tuple[str, bytes]]:
+            odd = {
+                f"{namespace}/0x{start:x}0000000_0x{start + 1:x}0000000": ("bundle_data", b"{}") for start in range(9)
+            }
+            return {**odd, **super().of_namespace(namespace, skip)}
+
+    found = state_of(pulsar, stored=Odd()).read(T, whole=True)
+    assert len(stored_bundles(found)) == len(ALL)
+    [told] = [record.message for record in caplog.records]
+    assert "stored averages: 27 cannot be used, one of lab/ns-2/0x80000000_0x90000000: " in told
 
 
 def test_a_metadata_store_that_is_away_is_left_alone_until_the_next_reading(pulsar: FakePulsar) -> None:

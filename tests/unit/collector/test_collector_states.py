@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from controller.collector.reports import modular_report
 from controller.collector.states import (
     Due,
@@ -13,6 +15,7 @@ from controller.collector.states import (
     namespace_state,
     records,
 )
+from controller.model.errors import WireError
 from controller.wire.metrics import BrokerStateRecord, BundleData, NamespaceStateRecord, decode_metric
 from tests.fake_pulsar import SAMPLES, sample
 
@@ -41,9 +44,11 @@ def test_a_namespace_state_has_boundaries_group_and_the_policies_that_name_it() 
     assert read.isolation_policies == (P1,)
 
 
-def test_an_unreadable_policy_is_published_and_an_invalid_one_is_left_out() -> None:
+def test_an_unreadable_policy_is_published_and_beside_an_invalid_one_no_namespace_is_taken_to_be_free() -> None:
     unreadable = P1 | {"namespaces": ["lab/(?<!x+)ns"]}
-    assert state(p1=unreadable, p2={"namespaces": []}).isolation_policies == (unreadable,)
+    assert state(p1=unreadable).isolation_policies == (unreadable,)
+    with pytest.raises(ValueError, match="must list regular expressions"):
+        state(p1=unreadable, p2={"namespaces": []})
 
 
 def test_a_broker_state_has_version_domain_and_capacity() -> None:
@@ -58,19 +63,18 @@ def test_a_broker_state_has_version_domain_and_capacity() -> None:
     assert (read.capacity.cpu, read.capacity.memory) == (800.0, None)
 
 
-def test_stored_averages_and_quotas_are_published_unchanged_and_invalid_ones_left_out() -> None:
+def test_stored_averages_and_quotas_are_published_unchanged_and_invalid_ones_refused() -> None:
     stored = (SAMPLES / "bundle_data.json").read_bytes()
     averages = bundle_data("lab", BUNDLE, "bundle_data", stored)
-    assert averages is not None
     assert averages.bundle_data is not None
     assert averages.bundle_data.topics == json.loads(stored)["topics"]
     quota = {"msgRateIn": 40.0, "msgRateOut": 120.0, "bandwidthIn": 1e5, "bandwidthOut": 3e5, "memory": 80.0}
     told = bundle_data("lab", BUNDLE, "resource_quota", json.dumps(quota | {"dynamic": True}).encode())
-    assert told is not None
     assert told.resource_quota is not None
     assert told.resource_quota.msg_rate_out == 120.0
-    assert bundle_data("lab", BUNDLE, "bundle_data", b"{}") is None
-    assert bundle_data("lab", "no bundle", "bundle_data", stored) is None
+    for bundle, content in ((BUNDLE, b"{}"), ("no bundle", stored)):
+        with pytest.raises(WireError):
+            bundle_data("lab", bundle, "bundle_data", content)
 
 
 def test_brokers_have_the_domain_that_lists_them() -> None:

@@ -1,14 +1,16 @@
 """The executor on a log in a folder and a cluster that is a dict."""
 
+import errno
 import inspect
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
 
 import pytest
 
@@ -21,7 +23,7 @@ from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.executor.pace import Pace
 from controller.model.decision import Command
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.ports.inbox import MOST_ANSWERED, AnsweredIds, PartitionMemory, TakenOverError
 from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
@@ -111,6 +113,28 @@ def test_a_failpoint_lies_between_the_acts_of_a_batch_and_its_answers(
     write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
     assert play(tmp_path, cluster, batch=2) == 2
     assert passed == [("before-answer", 2, 0), ("before-answer", 3, 2)]
+
+
+def test_a_full_disk_is_told_by_its_file_begins_nothing_and_has_nothing_done_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(_: int) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write(tmp_path, "1", issued(unload()))
+    cluster = Owners()
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", no_room)
+        with pytest.raises(TrimtabError, match=r"position\.json: No space left on device; make room"):
+            play(tmp_path, cluster)
+    assert cluster.acted == []
+    with monkeypatch.context() as full:
+        cluster = Owners(disturb=lambda: full.setattr(os, "fsync", no_room))
+        with pytest.raises(TrimtabError, match=r"results/.*\.jsonl: No space left on device; make room"):
+            play(tmp_path, cluster)
+    play(tmp_path, cluster)
+    assert results(tmp_path) == [(unload().id, "already_done")]
+    assert cluster.acted == [unload().id]
 
 
 def test_results_are_dated_by_the_wall_clock(tmp_path: Path) -> None:

@@ -139,6 +139,21 @@ def test_a_recording_goes_on_only_as_it_was_begun_and_while_the_log_has_its_reco
         made(tmp_path / "new", kept)
 
 
+def test_a_recording_does_not_go_on_where_offsets_count_from_another_record_by_now(tmp_path: Path) -> None:
+    log = DyingLog(some_log(), 10)
+    log.oldest = {"metrics": "000000000000000-000001.jsonl"}
+    with pytest.raises(KilledError):
+        made(tmp_path / "new", log)
+    # As many records as before, for others came behind them.
+    moved = some_log()
+    moved.oldest = {"metrics": "001735689600000-000000.jsonl"}
+    with pytest.raises(TrimtabError, match=r"from offset 1[0-9] on are gone since the recording was begun"):
+        made(tmp_path / "new", moved)
+    moved.oldest = log.oldest
+    made(tmp_path / "new", moved)
+    assert held(tmp_path / "new")["metrics"] == [*moved.topics["metrics"]]
+
+
 def test_a_folder_with_something_else_or_with_a_whole_recording_is_left_alone(tmp_path: Path) -> None:
     made(tmp_path / "new", some_log())
     with pytest.raises(SettingsError, match="a complete recording already"):

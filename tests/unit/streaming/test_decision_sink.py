@@ -156,7 +156,16 @@ def test_pruned_is_what_spark_has_committed_once_an_hour(tmp_path: Path) -> None
     # A batch may run again until the next one begins, so nothing of the first is committed while it runs.
     assert [committed for committed, _ in journal.calls] == INTERVALS[0::2][: len(journal.calls)]
     assert len(journal.calls) == 2
-    assert all(before % 1_000_000 == 1_000_000 - 5 for _, before in journal.calls)
+    assert [before for _, before in journal.calls] == [committed - 5 for committed, _ in journal.calls]
+
+
+def test_a_clock_that_is_a_year_ahead_for_a_while_has_no_entry_pruned_too_early_nor_too_late(tmp_path: Path) -> None:
+    journal, day, now = Pruned(), 86_400_000, 0
+    ours = sink(tmp_path, journal=journal, now_ms=lambda: now, retention_ms=day)
+    for closed, ahead in zip(CLOSED, (0, 0, 365 * day, 0, 0), strict=True):
+        now = closed.interval + ahead
+        ours(batch([closed]), 0)
+    assert [before for _, before in journal.calls] == [interval - day for interval in INTERVALS[:3]]
 
 
 def test_a_journal_that_cannot_be_pruned_is_logged_once_and_decisions_continue(

@@ -1,6 +1,10 @@
 """The log in a folder, as writers, readers, executors and collectors see it: their ports' contracts."""
 
+import fcntl
+import os
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,12 +13,14 @@ from controller.adapters.folder.collectors import FolderCollectorLog
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog, as_lines
-from controller.model.errors import StateError
+from controller.adapters.folder.tail import FolderTail
+from controller.model.errors import StateError, TrimtabError
+from controller.ports.inbox import AnswerRecord
 from controller.ports.systems import ReadTopic
 from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
-from tests.records import CLUSTER
+from tests.records import CLUSTER, PERIOD, T
 
 
 class Place:
@@ -108,3 +114,69 @@ def test_a_position_that_is_damaged_is_told_with_what_to_do_and_keeps_no_lock(tm
             FolderInbox(tmp_path, cluster=CLUSTER)
     (place / "position.json").unlink()
     FolderInbox(tmp_path, cluster=CLUSTER).close()
+
+
+@pytest.mark.parametrize("wanted", ["results", "executor/lock"])
+def test_what_cannot_be_read_is_told_by_its_file_and_keeps_no_lock(tmp_path: Path, wanted: str) -> None:
+    place = tmp_path / wanted / "1.jsonl" if wanted == "results" else tmp_path / wanted
+    place.mkdir(parents=True)
+    for _ in range(2):
+        with pytest.raises(TrimtabError, match=f"{place.name}: Is a directory"):
+            FolderInbox(tmp_path, cluster=CLUSTER)
+    place.rmdir()
+    FolderInbox(tmp_path, cluster=CLUSTER).close()
+
+
+def test_files_that_are_deleted_while_the_log_is_read_are_passed_over(tmp_path: Path) -> None:
+    for topic in ("commands", "results"):
+        (tmp_path / topic).mkdir()
+        # As one is seen that is listed, and gone when it is read.
+        (tmp_path / topic / f"{1:015d}.jsonl").symlink_to("gone")
+        (tmp_path / topic / f"{2:015d}.jsonl").write_bytes(b"{}\n")
+    inbox = FolderInbox(tmp_path, cluster=CLUSTER)
+    assert [each.value for each in inbox.take(10, 0)] == [b"{}"]
+    inbox.close()
+    assert FolderCommandLog(tmp_path).poll() == [b"{}"]
+    assert [*FolderTail(tmp_path).backwards("results", (b"",))] == [b"{}"]
+
+
+def test_no_result_comes_to_lie_before_a_tick_that_could_be_read_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    collector.tick(T, {})
+    fsync, seen = os.fsync, list[str]()
+
+    def names() -> list[str]:
+        return sorted(path.name for path in (tmp_path / "results").glob("*.jsonl"))
+
+    def tick() -> None:
+        collector.tick(T + PERIOD, {})
+        seen.extend(names())
+
+    def slow(descriptor: int) -> None:
+        # The executor's disk is slow, and meanwhile the interval ends.
+        monkeypatch.setattr(os, "fsync", fsync)
+        ticks.start()
+        ticks.join(0.05)
+        fsync(descriptor)
+
+    ticks = threading.Thread(target=tick)
+    with closing(FolderInbox(tmp_path, cluster=CLUSTER)) as inbox:
+        monkeypatch.setattr(os, "fsync", slow)
+        inbox.answer([AnswerRecord(0, "", b'{"id":1}')])
+    ticks.join()
+    assert seen == [f"{T:015d}-000000.jsonl", f"{T:015d}-000001.jsonl", f"{T + PERIOD:015d}-000000.jsonl"]
+    assert names() == seen
+
+
+def test_a_process_that_hangs_while_it_writes_results_holds_up_no_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.adapters.folder.log._TURN_SECONDS", 0.01)
+    collector = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    held = os.open(tmp_path / "results", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    collector.tick(T, {})
+    os.close(held)
+    assert (tmp_path / "results" / f"{T:015d}-000000.jsonl").exists()

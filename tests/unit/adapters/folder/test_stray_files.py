@@ -128,13 +128,13 @@ def test_who_writes_metrics_goes_on_behind_its_own_files(conf: Path) -> None:
 
 
 def test_a_copy_among_the_metrics_moves_no_time(conf: Path) -> None:
-    log = FolderRecords(conf.parent / "log")
-    before = log.since("metrics", T + 2 * PERIOD)
-    first = min((conf.parent / "log" / "metrics").glob("*.jsonl"))
+    folder = conf.parent / "log"
+    before = FolderRecords(folder).since("metrics", T + 2 * PERIOD)
+    first = min((folder / "metrics").glob("*.jsonl"))
     lines = len(first.read_bytes().splitlines())
     first.with_name(f"{first.stem} copy.jsonl").write_bytes(first.read_bytes())
     first.with_name("zzz.jsonl").write_bytes(first.read_bytes())
-    assert log.since("metrics", T + 2 * PERIOD) == {0: before[0] + lines}
+    assert FolderRecords(folder).since("metrics", T + 2 * PERIOD) == {0: before[0] + lines}
 
 
 def test_a_run_of_the_demo_has_the_next_number_whatever_lies_beside_the_runs(tmp_path: Path) -> None:

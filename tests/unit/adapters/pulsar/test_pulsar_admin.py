@@ -60,6 +60,47 @@ def test_redirects_are_followed_to_other_brokers_with_the_credentials_the_query_
     assert owner.seen == [("PUT", asked[1] + "&authoritative=true", header, asked[3])]
 
 
+def test_an_act_that_was_held_up_goes_nowhere_else_since_it_may_not_be_allowed_any_more(
+    broker: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.adapters.pulsar.http._ACT_SECONDS", 0.0)
+    first, owner = broker(), broker()
+    first.answers[UNLOAD] = (307, owner.url + UNLOAD)
+    owner.answers[UNLOAD] = (204, None)
+    list_brokers(first, owner)
+    with pytest.raises(PulsarError, match=r"redirected to .* after more than 0 s: too late") as late:
+        admin(first).unload(BUNDLE)
+    assert (late.value.sent, owner.seen) == (True, [])
+    gone = broker()
+    gone.shutdown()
+    gone.server_close()
+    asked = admin(gone, owner)
+    with pytest.raises(PulsarError, match="no connection") as away:
+        asked.unload(BUNDLE)
+    assert (away.value.sent, owner.seen) == (False, [])
+    asked.unload(BUNDLE)  # checked anew by then; who answers is asked first
+    assert [method for method, *_ in owner.seen] == ["PUT"]
+
+
+@pytest.mark.parametrize("there", [UNLOAD.replace("/ns/", "/other/"), UNLOAD.replace("unload", "split"), "/unload", ""])
+def test_an_act_is_sent_on_as_the_same_act_or_not_at_all(broker: Brokers, there: str) -> None:
+    first, owner = broker(), broker()
+    first.answers[UNLOAD] = (307, owner.url + there)
+    list_brokers(first, owner)
+    with pytest.raises(PulsarError, match="which is another call") as error:
+        admin(first).unload(BUNDLE)
+    assert (error.value.sent, owner.seen) == (True, [])
+
+
+def test_an_act_that_a_proxy_takes_under_a_path_of_its_own_is_sent_on_by_the_brokers(broker: Brokers) -> None:
+    proxy, owner = broker(), broker()
+    proxy.answers[f"/pulsar{UNLOAD}"] = (307, owner.url + UNLOAD)
+    owner.answers[UNLOAD] = (204, None)
+    proxy.answers["/pulsar/admin/v2/brokers/lab"] = (200, [owner.name])
+    PulsarAdmin([f"{proxy.url}/pulsar"], cluster="lab").unload(BUNDLE)
+    assert [method for method, *_ in owner.seen] == ["PUT"]
+
+
 def test_a_redirect_loop_ends(broker: Brokers) -> None:
     one = broker()
     one.answers[UNLOAD] = (307, one.url + UNLOAD)
