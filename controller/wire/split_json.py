@@ -50,15 +50,14 @@ def split(value: bytes) -> SplitJson | None:
 
 def _numbers(told: Sequence[bytes]) -> tuple[Ints, Decimals] | None:
     """Digits and decimals of the numbers *told*; None where one is too large.  Many at once: a sweep has thousands."""
-    text = b",".join(told)
+    text = b",".join([*told, b""])
     characters = np.frombuffer(text, np.uint8)
-    ends = np.append(np.flatnonzero(characters == ord(",")), len(text))
-    points = np.flatnonzero(characters == ord("."))
+    (ends,), (points,) = (characters == ord(",")).nonzero(), (characters == ord(".")).nonzero()
     decimals = np.zeros(len(told), np.uint8)
     behind = np.searchsorted(ends, points)
     decimals[behind] = ends[behind] - points - 1
-    whole = text.replace(b".", b"")
-    if np.diff(ends, prepend=-1).max() > _MOST_DIGITS + 1:  # each with the comma in front, and a point perhaps
+    whole = text[:-1].replace(b".", b"")
+    if max(map(len, told), default=0) > _MOST_DIGITS:
         try:
             return np.array([int(digits) for digits in whole.split(b",")], np.int64), decimals
         except OverflowError:
