@@ -142,6 +142,7 @@ def fake_pulsar(brokers: int, tls: ssl.SSLContext | None = None) -> Iterator[Fak
 
 class _Handler(BaseHTTPRequestHandler):
     server: FakeBroker
+    raw_requestline: bytes
     protocol_version = "HTTP/1.1"
     #: An answer leaves in one piece: the second one of two waits until the first is acknowledged, 40 ms.
     wbufsize = 1 << 16

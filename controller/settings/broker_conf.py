@@ -111,7 +111,7 @@ def build(cls: type[T], conf: Mapping[str, str]) -> T:
 
     *cls* is a dataclass whose options were declared by ``option``.  Raises SettingsError.
     """
-    kinds = _kinds(cls)
+    kinds = _kinds(cls)  # type: ignore[arg-type]  # a class has a hash
     return cls(
         **{
             field.name: _value(field, kinds[field.name], conf)

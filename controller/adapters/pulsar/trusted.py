@@ -30,7 +30,7 @@ class Origin(NamedTuple):
     port: int
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def origin(url: str) -> Origin | None:
     """Where a request to *url* would go; None: nowhere that is plain to see.
 

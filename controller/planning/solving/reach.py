@@ -130,7 +130,8 @@ class _Reach:
         """The bundles on *broker*, also those that the plan put there, which are not tabu."""
         arrived = [move.bundle for move in self._standing.moves if move.destination == broker]
         bundles = np.concatenate([self._standing.movable_on(broker), np.array(arrived, np.int64)])
-        return bundles[self._tabu[bundles] <= step]
+        free: Ints = bundles[self._tabu[bundles] <= step]
+        return free
 
     def _put(self, bundle: int, to: int, step: int) -> None:
         """Put *bundle* on the broker *to*, where it may have come from, and keep it there for some steps."""
