@@ -22,6 +22,9 @@ from tests.scheduling import SLOW
 from tests.shared_servers import begin_run, end_run, shared
 from tests.workers import Workers, run_folder
 
+# Most of what collecting makes stays: the garbage collector looks at it once, in pytest_collection_finish.
+gc.disable()
+
 # Their asserts are to say as much as those of test files.
 pytest.register_assert_rewrite(
     *(f"tests.contracts.{port}" for port in ("collectors", "controls", "journal", "leadership", "midway"))
@@ -93,6 +96,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
@@ -106,10 +110,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"left running by a test, and killed: {command}", yellow=True)
 
 
-@pytest.fixture(autouse=True)
-def _shows_progress() -> Iterator[None]:
-    """No test leaves the process quiet for the next one, as a command with ``--quiet`` does."""
-    yield
+def pytest_runtest_teardown() -> None:
+    """No test leaves the process quiet for the next one, as a command with ``--quiet`` does.
+
+    A fixture of every test would take several times as long.
+    """
     set_quiet(False)
 
 

@@ -142,9 +142,22 @@ def fake_pulsar(brokers: int, tls: ssl.SSLContext | None = None) -> Iterator[Fak
 
 class _Handler(BaseHTTPRequestHandler):
     server: FakeBroker
+    raw_requestline: bytes
     protocol_version = "HTTP/1.1"
     #: An answer leaves in one piece: the second one of two waits until the first is acknowledged, 40 ms.
     wbufsize = 1 << 16
+
+    def parse_request(self) -> bool:
+        """As the base class; its parser, which is made for mail, takes half the time of an answer."""
+        self.requestline = self.raw_requestline.decode("iso-8859-1")
+        self.command, self.path, self.request_version = self.requestline.split()
+        headers: dict[str, str] = {}
+        while line := self.rfile.readline().strip():
+            name, _, value = line.decode("iso-8859-1").partition(":")
+            headers[name.title()] = value.strip()
+        self.headers = headers  # type: ignore[assignment]
+        self.close_connection = headers.get("Connection", "").lower() == "close"
+        return True
 
     def do_GET(self) -> None:
         broker = self.server

@@ -6,6 +6,7 @@ the table.
 
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final, NamedTuple
@@ -98,6 +99,7 @@ class CommandTable(PlainGroup):
         return name, loaded(name) if command is not None and name is not None else None, rest
 
 
+@cache
 def loaded(name: str) -> Any:
     """The command *name* of the table, as Typer runs it."""
     listed = COMMANDS[name]

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import Field, fields
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, get_type_hints
@@ -110,7 +111,7 @@ def build(cls: type[T], conf: Mapping[str, str]) -> T:
 
     *cls* is a dataclass whose options were declared by ``option``.  Raises SettingsError.
     """
-    kinds = get_type_hints(cls)
+    kinds = _kinds(cls)  # type: ignore[arg-type]  # a class has a hash
     return cls(
         **{
             field.name: _value(field, kinds[field.name], conf)
@@ -118,6 +119,12 @@ def build(cls: type[T], conf: Mapping[str, str]) -> T:
             if "broker_conf" in field.metadata
         }
     )
+
+
+@cache
+def _kinds(cls: type[Any]) -> dict[str, Any]:
+    """The types of the fields of *cls*: they are read from text, which takes longer than an option."""
+    return get_type_hints(cls)
 
 
 def _value(field: "Field[Any]", kind: Any, conf: Mapping[str, str]) -> Any:

@@ -6,7 +6,7 @@ floats come back as they were: the same decision has the same bytes, whoever jou
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict
+from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -30,8 +30,17 @@ from controller.wire.controls import OrdersRecord, orders_record, to_orders
 V = TypeVar("V")
 
 
+def _fields(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass; not as ``asdict``, which copies all that is in them."""
+    return {each.name: getattr(thing, each.name) for each in dataclass_fields(thing)}
+
+
 def _plain(value: Any) -> Any:
     """*value* as JSON has it, mappings by key; a number that JSON has no word for is text."""
+    if isinstance(value, str | int | None):
+        return value
+    if is_dataclass(value):
+        value = _fields(value)
     if isinstance(value, Mapping):
         return {key: _plain(value[key]) for key in sorted(value)}
     if isinstance(value, list | tuple):
@@ -41,7 +50,7 @@ def _plain(value: Any) -> Any:
 
 def _memory(memory: StrategyMemory) -> dict[str, Any]:
     """What a strategy remembers as JSON has it."""
-    told: dict[str, Any] = asdict(memory)
+    told = _fields(memory)
     for each in dataclass_fields(memory):
         default = each.default if each.default_factory is MISSING else each.default_factory()
         if each.metadata.get("omitted") and told[each.name] == default:
@@ -201,11 +210,11 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 split=memory.split,
                 membership=memory.membership,
                 recently_unloaded=_by_key(memory.recently_unloaded),
-                in_flight={key: InFlightRecord(**asdict(flight)) for key, flight in _by_key(memory.in_flight).items()},
-                failed={bundle: FailedRecord(**asdict(each)) for bundle, each in _by_key(memory.failed).items()},
-                issued={key: IssuedRecord(**asdict(each)) for key, each in _by_key(memory.issued).items()},
+                in_flight={key: InFlightRecord(**_fields(flight)) for key, flight in _by_key(memory.in_flight).items()},
+                failed={bundle: FailedRecord(**_fields(each)) for bundle, each in _by_key(memory.failed).items()},
+                issued={key: IssuedRecord(**_fields(each)) for key, each in _by_key(memory.issued).items()},
                 failures=_by_key(memory.failures),
-                breaker=BreakerRecord(**asdict(memory.breaker)),
+                breaker=BreakerRecord(**_fields(memory.breaker)),
                 roster=RosterRecord(
                     brokers=memory.roster.brokers,
                     came=_by_key(memory.roster.came),

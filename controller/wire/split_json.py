@@ -16,7 +16,9 @@ from controller.model.load import Floats, Ints
 #: Stands in the text where a number was; JSON has no such byte.
 HOLE: Final = b"\x00"
 #: Numbers as most writers write them: no sign, no exponent, no needless zero in front.
-_NUMBER: Final = re.compile(rb"(?<=[:,\[])((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,22})?)(?=[,\]}])")
+_NUMBER: Final = re.compile(rb"(?<=[:,\[])((?:0|[1-9][0-9]{0,17}+)(?:\.[0-9]{1,22}+)?+)(?=[,\]}])")
+#: So many digits are less than the largest int64, whichever they are.
+_MOST_DIGITS: Final = 18
 #: Decimals at most: ten to their power is a float without rounding.
 _MOST_DECIMALS: Final = 22
 _POWERS: Final = 10.0 ** np.arange(_MOST_DECIMALS + 1)
@@ -42,13 +44,25 @@ def split(value: bytes) -> SplitJson | None:
     if HOLE in value:
         return None
     parts = _NUMBER.split(value)
-    numbers = parts[1::2]
-    try:
-        digits = np.array([int(number.replace(b".", b"")) for number in numbers], np.int64)
-    except OverflowError:
-        return None
-    decimals = [len(number) - at - 1 if (at := number.find(b".")) >= 0 else 0 for number in numbers]
-    return SplitJson(HOLE.join(parts[::2]), digits, np.array(decimals, np.uint8))
+    numbers = _numbers(parts[1::2])
+    return None if numbers is None else SplitJson(HOLE.join(parts[::2]), *numbers)
+
+
+def _numbers(told: Sequence[bytes]) -> tuple[Ints, Decimals] | None:
+    """Digits and decimals of the numbers *told*; None where one is too large.  Many at once: a sweep has thousands."""
+    text = b",".join([*told, b""])
+    characters = np.frombuffer(text, np.uint8)
+    (ends,), (points,) = (characters == ord(",")).nonzero(), (characters == ord(".")).nonzero()
+    decimals = np.zeros(len(told), np.uint8)
+    behind = np.searchsorted(ends, points)
+    decimals[behind] = ends[behind] - points - 1
+    whole = text[:-1].replace(b".", b"")
+    if max(map(len, told), default=0) > _MOST_DIGITS:
+        try:
+            return np.array([int(digits) for digits in whole.split(b",")], np.int64), decimals
+        except OverflowError:
+            return None
+    return np.fromstring(whole, np.int64, sep=","), decimals
 
 
 def joined(parts: SplitJson) -> bytes:
@@ -56,10 +70,8 @@ def joined(parts: SplitJson) -> bytes:
     texts = parts.text.split(HOLE)
     if len(texts) != len(parts.digits) + 1 or len(parts.decimals) != len(parts.digits):
         raise ValueError(f"{len(parts.digits)} numbers for {len(texts) - 1} places")
-    numbers = [_number(*each) for each in zip(parts.digits.tolist(), parts.decimals.tolist(), strict=True)]
-    whole: list[bytes] = [b""] * (len(texts) + len(numbers))
-    whole[::2], whole[1::2] = texts, numbers
-    return b"".join(whole)
+    pairs = zip(parts.digits.tolist(), parts.decimals.tolist(), strict=True)
+    return _woven(texts, [_number(*pair) for pair in pairs])
 
 
 def floats(digits: Ints, decimals: Decimals) -> Floats:
@@ -72,8 +84,14 @@ def floats(digits: Ints, decimals: Decimals) -> Floats:
 
 def filled(text: bytes, numbers: Sequence[int]) -> bytes:
     """*text* with whole *numbers* in its holes."""
-    texts, shown = text.split(HOLE), [b"%d" % each for each in numbers]
-    return b"".join(part for pair in zip(texts, [*shown, b""], strict=True) for part in pair)
+    return _woven(text.split(HOLE), [b"%d" % each for each in numbers])
+
+
+def _woven(texts: Sequence[bytes], numbers: Sequence[bytes]) -> bytes:
+    """Each of *texts* with the number that follows it; of the last one there is none."""
+    whole = [b""] * (2 * len(texts) - 1)
+    whole[::2], whole[1::2] = texts, numbers
+    return b"".join(whole)
 
 
 def _number(digits: int, decimals: int) -> bytes:

@@ -1,6 +1,6 @@
 """No reader answers spoilt input with anything but a value or its own error, and none allocates more than a little.
 
-Each reader meets fixed seeds and new ones in turn, for a while: all of them for two seconds with plain pytest, and for
+Each reader meets fixed seeds and new ones in turn, for a while: all of them for one second with plain pytest, and for
 half a minute in scripts/test (the hypothesis profile ``thorough``).  The ``seed`` of a failure is all it takes to see
 it again.
 """
@@ -27,7 +27,7 @@ from tests.property.test_states_come_back import same
 from tests.records import PERIOD
 
 #: How long each reader is tried.  Of processor time: a busy machine tries no fewer cases.
-SECONDS = tries(plain=80, thorough=1000) / 1000
+SECONDS = tries(plain=40, thorough=1000) / 1000
 #: So many cases it meets in any case.
 FEWEST = 12
 NEW = random.SystemRandom().randrange(1 << 32)

@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from urllib3.exceptions import LocationParseError
@@ -29,10 +30,11 @@ class Origin(NamedTuple):
     port: int
 
 
+@lru_cache(maxsize=256)
 def origin(url: str) -> Origin | None:
     """Where a request to *url* would go; None: nowhere that is plain to see.
 
-    The parser is the one that connections are made with, so both read the same host.
+    The parser is the one that connections are made with, so both read the same host.  Each request asks five times.
     """
     try:
         parts = parse_url(url)

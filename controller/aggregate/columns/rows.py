@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.aggregate.columns.name_column import NameColumn
-from controller.model.load import RESOURCES, Floats, Ints
+from controller.model.load import RESOURCES, Bools, Floats, Ints
 from controller.model.records import Fact
 
 #: Kinds of rows.
@@ -79,6 +79,13 @@ class Rows:
         """(m,) The rows of ticks and facts whose record says no fact: it was refused."""
         told = np.flatnonzero((self.kind == TICK) | (self.kind == FACT))
         return told[[row not in self.facts for row in told.tolist()]]
+
+    def of_kind(self, *kinds: int) -> Bools:
+        """(rows,) whether each is of one of *kinds*.  Of few rows ``np.isin`` takes ten times as long."""
+        found = np.zeros(len(self.kind), np.bool_)
+        for kind in kinds:
+            found |= self.kind == kind
+        return found
 
     def partitions(self) -> list[tuple[int, int]]:
         """Source and partition of the rows: each pair once, ascending."""

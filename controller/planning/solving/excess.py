@@ -51,11 +51,24 @@ class Excess:
 
         Infinite where it can go to none of them.
         """
-        added = np.where(allowed, self.added(np.array([bundle]))[0], np.inf)
+        added = np.where(allowed, self._added_by(bundle), np.inf)
         least = np.flatnonzero(added <= added.min() + EPSILON)
         place = int(least[self._standing.highest[least].argmin()])
         return place, float(added[place])
 
+    def _added_by(self, bundle: int) -> Floats:
+        """(n,) as ``added``, to the last bit, of one bundle on all brokers: a third of the time where these are few."""
+        problem = self._standing.problem
+        utilisation = (self._standing.load + problem.size[bundle]) / problem.capacity
+        above = np.square(np.maximum(utilisation - self._level, 0.0))
+        found = np.zeros(len(above))
+        for column in range(above.shape[1]):
+            found += above[:, column]
+        found -= self.now
+        found[(utilisation > self._ceiling).any(axis=1)] = np.inf
+        return found
+
     def _above(self, load: Floats, capacity: Floats) -> Floats:
-        found: Floats = np.square(np.maximum(load / capacity - self._level, 0.0)).sum(axis=-1)
+        # As sum(), which takes longer of short rows.
+        found: Floats = np.add.reduce(np.square(np.maximum(load / capacity - self._level, 0.0)), axis=-1)
         return found

@@ -82,8 +82,8 @@ class _Packing:
     def __init__(self, standing: Standing, target: Target, fits: Fits, effort: Effort) -> None:
         self._standing, self._target, self._fits, self._effort = standing, target, fits, effort
         self._excess = Excess(standing, target.level, np.inf)
-        #: Bundle -> the step from which it may change again.
-        self._tabu: dict[int, int] = {}
+        #: (m + 1,) the step from which each bundle may change again; behind them nobody, who always may.
+        self._tabu = np.zeros(len(standing.problem.owner) + 1, np.int64)
 
     def place(self, leaving: Sequence[int]) -> bool:
         """Give each of the bundles a destination; False where filters leave none, or the effort ends."""
@@ -112,14 +112,13 @@ class _Packing:
         """Make the best change that filters allow; False where there is none."""
         changes = self._changes(int(self._excess.now.argmax()))
         self._effort.spend(len(changes.more), self._standing.load.shape[1])
-        held = [bundle for bundle, until in self._tabu.items() if until > step]
-        more = np.where(np.isin(changes.bundles, held).any(axis=1), np.inf, changes.more)
+        more = np.where((self._tabu[changes.bundles] > step).any(axis=1), np.inf, changes.more)
         for at in np.argsort(more, kind="stable")[:_ASKED].tolist():
             if not np.isfinite(more[at]):
                 return False
             bundles = [each for each in changes.bundles[at].tolist() if each != _NOBODY]
             if self._changed(bundles, changes.to[at].tolist()):
-                self._tabu |= dict.fromkeys(bundles, step + self._target.tenure)
+                self._tabu[bundles] = step + self._target.tenure
                 return True
         return False
 

@@ -55,14 +55,14 @@ class _Reach:
         self._excess = Excess(standing, target.level, target.ceiling)
         #: (n,) brokers above the level of which no bundle can go anywhere.
         self._stuck = np.zeros(len(self._excess.now), np.bool_)
-        #: Bundle -> the step from which it may move again.
-        self._tabu: dict[int, int] = {}
+        #: (m,) the step from which each bundle may move again.
+        self._tabu = np.zeros(len(standing.problem.owner), np.int64)
 
     def run(self) -> bool:
         """Step until the level is reached; False where it is not."""
         while len(self._standing.moves) > self._target.max_moves:
             self._take_one_back(1)
-        self._tabu.clear()
+        self._tabu[:] = 0
         for step in range(self._target.steps):
             if self._excess.none or self._effort.left <= 0 or not self._step(step):
                 break
@@ -114,7 +114,7 @@ class _Reach:
 
     def _take_one_back(self, step: int) -> bool:
         """Take back the move without which the sum is lowest or, in turn, the oldest; False where there is none."""
-        moves = [move for move in self._standing.moves if self._tabu.get(move.bundle, 0) <= step]
+        moves = [move for move in self._standing.moves if self._tabu[move.bundle] <= step]
         moves = moves or list(self._standing.moves)
         if not moves:
             return False
@@ -129,9 +129,9 @@ class _Reach:
     def _free_on(self, broker: int, step: int) -> Ints:
         """The bundles on *broker*, also those that the plan put there, which are not tabu."""
         arrived = [move.bundle for move in self._standing.moves if move.destination == broker]
-        bundles = np.append(self._standing.movable_on(broker), np.array(arrived, np.int64))
-        held = [bundle for bundle, until in self._tabu.items() if until > step]
-        return bundles[~np.isin(bundles, held)] if held else bundles
+        bundles = np.concatenate([self._standing.movable_on(broker), np.array(arrived, np.int64)])
+        free: Ints = bundles[self._tabu[bundles] <= step]
+        return free
 
     def _put(self, bundle: int, to: int, step: int) -> None:
         """Put *bundle* on the broker *to*, where it may have come from, and keep it there for some steps."""

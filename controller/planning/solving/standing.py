@@ -21,7 +21,9 @@ class Standing:
         self._moves: dict[int, PlannedMove] = {}
         self._moved = np.zeros(len(problem.owner), np.bool_)
         order = np.argsort(problem.owner, kind="stable")
-        self._order, self._codes = order, problem.owner[order]
+        #: Rows by their owners, and where in them those of each broker begin.
+        self._order, owners = order, np.arange(len(self.load) + 1)
+        self._begin: list[int] = np.searchsorted(problem.owner[order], owners).tolist()
 
     @property
     def moves(self) -> tuple[PlannedMove, ...]:
@@ -39,8 +41,7 @@ class Standing:
 
     def movable_on(self, broker: int) -> Ints:
         """Rows of the bundles that *broker* owns and that no move has taken yet."""
-        low, high = np.searchsorted(self._codes, [broker, broker + 1])
-        rows = self._order[low:high]
+        rows = self._order[self._begin[broker] : self._begin[broker + 1]]
         return rows[~self._moved[rows]]
 
     def place(self, bundle: int) -> int:
@@ -79,4 +80,5 @@ class Standing:
         self.load[source] -= self.problem.size[bundle]
         self.load[destination] += self.problem.size[bundle]
         for broker in (source, destination):
-            self.highest[broker] = (self.load[broker] / self.problem.capacity[broker]).max()
+            # As max(), which takes twice as long of a row as short as this one.
+            self.highest[broker] = np.maximum.reduce(self.load[broker] / self.problem.capacity[broker])

@@ -1,6 +1,7 @@
 """Budgets never let one half of an exchange of bundles pass and hold back the other half."""
 
 from dataclasses import replace
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -60,6 +61,12 @@ def cluster(seed: int) -> ClusterView:
     return view(*made)
 
 
+@cache
+def without_budgets(seed: int) -> Decision:
+    """What is decided for ``cluster(seed)`` where no budget holds anything back."""
+    return decided(policy(), cluster(seed))
+
+
 def halves(found: Decision) -> set[str]:
     """Brokers that get bundles while a budget holds back what they were to give."""
     held = {each.subject for each in found.verdicts if each.reason is Reason.BUDGET and each.by != "guardrails"}
@@ -80,7 +87,7 @@ def test_no_broker_gets_bundles_by_a_plan_while_a_budget_holds_back_what_it_give
     exchanges = 0
     for seed in SEEDS[: tries(plain=2, thorough=30)]:
         seen = cluster(seed)
-        whole, found = decided(policy(), seen), decided(policy(**limits), seen, *issued)
+        whole, found = without_budgets(seed), decided(policy(**limits), seen, *issued)
         exchanges += bool({each.source for each in whole.commands} & {each.destination for each in whole.commands})
         assert not halves(found), seed
     assert exchanges >= tries(plain=2, thorough=10)
@@ -89,7 +96,7 @@ def test_no_broker_gets_bundles_by_a_plan_while_a_budget_holds_back_what_it_give
 def test_where_budgets_hold_nothing_of_an_exchange_back_the_plan_stays_as_it_is() -> None:
     roomy = policy(interval=Budget(unloads_per_source=9), window=Budget(unloads_per_source=9))
     for seed in SEEDS[: tries(plain=2, thorough=10)]:
-        whole, found = decided(policy(), cluster(seed)), decided(roomy, cluster(seed))
+        whole, found = without_budgets(seed), decided(roomy, cluster(seed))
         assert whole.commands
         assert found.commands == whole.commands
 

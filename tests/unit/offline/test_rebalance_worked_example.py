@@ -7,6 +7,9 @@ import pytest
 from controller.offline.connect_group import Change, play
 from controller.offline.rebalance_example import WORKERS, ExampleRow, example_rows, summary_rows, tasks_stopped
 from controller.strategies.common.worker_group import NOTHING
+from tests.effort import tries
+
+RELEASES = ("cooperative-2.6.3", "cooperative", "cooperative-3.9", "cooperative-trimtab")
 
 
 @cache
@@ -20,7 +23,7 @@ def test_eager_stops_every_task_that_runs_at_every_change() -> None:
     assert max(running) == 900
 
 
-@pytest.mark.parametrize("release", ["cooperative", "cooperative-2.6.3", "cooperative-3.9", "cooperative-trimtab"])
+@pytest.mark.parametrize("release", RELEASES[: tries(plain=2, thorough=4)])
 def test_cooperative_stops_nothing_to_start_a_connector_and_its_own_tasks_alone_to_stop_one(release: str) -> None:
     assert [row.cooperative for row in rows(release)] == [0] * 90 + [10] * 90
 

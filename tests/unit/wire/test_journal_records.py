@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -37,6 +38,12 @@ def entries(count: int, first: int = START) -> list[JournalEntry]:
     return [entry(first + i * PERIOD, shedder=usage(i)) for i in range(count)]
 
 
+@cache
+def records_of(count: int) -> Sequence[bytes]:
+    """The records of so many ``entries``."""
+    return written(entries(count))
+
+
 def written(what: Sequence[JournalEntry], *, restart_before: frozenset[int] = frozenset()) -> list[bytes]:
     """The records of *what*, by a writer that is started anew before some of them, from what lies there then."""
     records: list[bytes] = []
@@ -61,7 +68,7 @@ def kinds(records: Sequence[bytes]) -> list[str]:
 
 def test_entries_come_back_with_their_whole_memory_byte_for_byte() -> None:
     what = entries(70)
-    found = read(written(what))
+    found = read(records_of(70))
     assert [each.value for each in found] == [encode_entry(each) for each in what]
     assert [each.entry for each in found] == what
 
@@ -81,7 +88,7 @@ def test_where_the_hours_first_interval_was_not_decided_the_next_one_holds_the_m
 
 def test_any_writer_that_continues_writes_the_same_bytes() -> None:
     what = entries(70)
-    assert written(what, restart_before=frozenset({1, 2, 30, 60, 61})) == written(what)
+    assert written(what, restart_before=frozenset({1, 2, 30, 60, 61})) == records_of(70)
 
 
 def test_what_did_not_change_is_not_repeated() -> None:
@@ -97,7 +104,7 @@ def test_an_entry_of_another_strategys_memory_comes_back_too() -> None:
 
 
 def test_a_reader_that_begins_in_the_middle_knows_no_memory_until_the_next_whole_entry() -> None:
-    found = read(written(entries(70))[50:])
+    found = read(records_of(70)[50:])
     assert [each.missing is None for each in found] == [False] * 10 + [True] * 10
     assert found[-1].entry == entries(70)[-1]
     for each in found[:10]:
@@ -108,15 +115,15 @@ def test_a_reader_that_begins_in_the_middle_knows_no_memory_until_the_next_whole
 
 
 def test_an_entry_whose_base_was_lost_is_told_from_one_whose_base_is_there() -> None:
-    records = written(entries(70))
-    found = read(records[:5] + records[6:])
+    records = records_of(70)
+    found = read([*records[:5], *records[6:]])
     assert [number for number, each in enumerate(found) if each.missing is not None] == [*range(5, 59)]
     assert {each.missing for each in found[5:59]} == {START + 5 * PERIOD}
 
 
 def test_of_several_gaps_the_first_one_behind_the_last_whole_entry_is_named() -> None:
-    records = written(entries(130))
-    found = read(records[:5] + records[6:9] + records[10:70] + records[71:])
+    records = records_of(130)
+    found = read([*records[:5], *records[6:9], *records[10:70], *records[71:]])
     gone = {START + number * PERIOD for number in (5, 70)}
     assert {each.missing for each in found if each.missing is not None} == gone
     assert [each.missing for each in found if each.interval == START + 110 * PERIOD] == [START + 70 * PERIOD]

@@ -55,3 +55,10 @@ def test_numbers_below_one_keep_their_zeros() -> None:
     assert parts is not None
     assert (parts.digits.tolist(), parts.decimals.tolist()) == ([5, 1, 5, 120, 1007, 7], [2, 3, 1, 1, 2, 0])
     assert joined(parts) == value
+
+
+def test_a_number_beyond_the_largest_int64_keeps_a_text_whole_and_one_up_to_it_does_not() -> None:
+    parts = split(b"[92233720368547758.07,7]")
+    assert parts is not None
+    assert (parts.digits.tolist(), parts.decimals.tolist()) == ([(1 << 63) - 1, 7], [2, 0])
+    assert split(b"[92233720368547758.08,7]") is None
