@@ -20,7 +20,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, time_of
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import SettingsError
 from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
 from controller.offline.record import KnownBefore, Wanted, record
@@ -280,8 +280,6 @@ def _known_lines(answer: RecordAnswer) -> Iterator[str]:
 def _answer(folder: Path, manifest: Manifest) -> RecordAnswer:
     known = manifest.known_before
     times = [(file.first_ms, file.last_ms) for file in manifest.files]
-    if not times:
-        raise TrimtabError(f"{folder}: nothing was copied, the offsets hold no committed records")
     return RecordAnswer(
         folder=str(folder),
         cluster=manifest.cluster,
