@@ -116,7 +116,7 @@ class _Shown(NamedTuple):
 
 
 def _is_recording(given: str) -> bool:
-    return given.endswith(INCIDENT_SUFFIX) or Path(given).is_dir()
+    return given.endswith(INCIDENT_SUFFIX) or (given != "" and Path(given).is_dir())
 
 
 def _on_recording(path: Path, strategies: Sequence[str], report: Report | None) -> _Shown:
