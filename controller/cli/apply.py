@@ -28,6 +28,7 @@ from controller.offline.plans.source import PlanSource, source_of_log
 from controller.offline.plans.surroundings import Surroundings
 from controller.planning.plans.plan import Plan
 from controller.ports.controls import ControlStore
+from controller.settings.small_file import open_to_read
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer
 from controller.wire.plan import MAX_BYTES, parse_plan
@@ -123,8 +124,8 @@ def _read(file: Path, approved: str) -> tuple[Plan, str]:
         why = f"give at least {_SHORTEST_HASH} of the 64 digits (0-9, a-f) that `trimtab plan` printed"
         raise typer.BadParameter(why, param_hint="--hash")
     try:
-        with file.open("rb") as opened:
-            value = opened.read(MAX_BYTES + 1)
+        with open_to_read(file) as found:
+            value = found.read(MAX_BYTES + 1)
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
     plan, sha256 = parse_plan(value, str(file))
