@@ -19,6 +19,7 @@ from controller.cli.plan import tell_plan
 from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
+from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
@@ -61,7 +62,7 @@ _Repair: TypeAlias = Annotated[
 ]
 _Output: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="With --repair: the file of the new plan.", dir_okay=False, show_default=False),
+    typer.Option("--output", "-o", help="With --repair: a new file, for the new plan.", dir_okay=False, show_default=False),
 ]
 _Intervals: TypeAlias = Annotated[
     int, typer.Option(min=0, max=10_000, help="Read so many intervals of the log before each wave, for averages.")
@@ -93,6 +94,8 @@ def apply(
         raise typer.BadParameter("--repair and --output go together", param_hint="--repair")
     if repair and check:
         raise typer.BadParameter("--repair makes a plan and --check only checks one: give one of them")
+    if output is not None:
+        require_writable(output, "--output")
     plan, sha256 = _read(file, approved)
     number = _number(plan, step)
     settings = read_settings(conf)
