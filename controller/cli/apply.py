@@ -62,7 +62,7 @@ _Repair: TypeAlias = Annotated[
 ]
 _Output: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="With --repair: a new file, for the new plan.", dir_okay=False, show_default=False),
+    typer.Option("--output", "-o", help="With --repair: the new plan's file.", dir_okay=False, show_default=False),
 ]
 _Intervals: TypeAlias = Annotated[
     int, typer.Option(min=0, max=10_000, help="Read so many intervals of the log before each wave, for averages.")

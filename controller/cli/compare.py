@@ -52,7 +52,7 @@ _Html: TypeAlias = Annotated[
         "--html",
         metavar="FILE",
         dir_okay=False,
-        help="Also write a report to this new file: one page that loads nothing, with the first seed's runs, or replays.",
+        help="Also write a report to a new file: one page that loads nothing, with the first seed's runs, or replays.",
         show_default=False,
     ),
 ]

@@ -1,7 +1,7 @@
 """Reading a file that somebody wrote by hand: settings, a scenario, a secret.  One that has no end is refused.
 
-So is a named pipe: it would be waited for until somebody writes to it.  /dev/stdin, and what a shell makes of <(command),
-are no such pipes: somebody has opened them already.
+So is a named pipe: it would be waited for until somebody writes to it.  /dev/stdin, and what a shell makes of
+<(command), are no such pipes: somebody has opened them already.
 """
 
 import errno
@@ -38,8 +38,8 @@ def open_to_read(path: Path) -> BinaryIO:
 def read_small_file(path: Path) -> bytes:
     """The content of the file *path*.
 
-    Raises OSError as ``open_to_read`` does, and also where the file is longer than LARGEST_FILE; no more than that is read,
-    for /dev/zero has no end.
+    Raises OSError as ``open_to_read`` does, and also where the file is longer than LARGEST_FILE; no more than that is
+    read, for /dev/zero has no end.
     """
     with open_to_read(path) as file:
         content = file.read(LARGEST_FILE + 1)

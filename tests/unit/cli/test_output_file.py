@@ -63,7 +63,7 @@ def test_of_two_that_write_a_file_at_the_same_time_the_first_wins(
 
     create = files.create
     monkeypatch.setattr(files, "create", meanwhile)
-    with pytest.raises(SettingsError, match="--output .*: it is there already"):
+    with pytest.raises(SettingsError, match=r"--output .*: it is there already"):
         write_output(tmp_path / "plan.json", b"ours", "--output")
     assert (tmp_path / "plan.json").read_text() == "theirs"
 
