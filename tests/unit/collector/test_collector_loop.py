@@ -881,6 +881,23 @@ def test_a_broker_that_left_the_cluster_is_silent_no_more(world: World) -> None:
     assert world.shown("one", "trimtab_silent_brokers") == 0
 
 
+def test_a_broker_that_left_and_comes_back_is_asked_at_once_and_told_of_anew(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, gone = world.collector("one"), world.pulsar.brokers[1]
+    gone.broken = "/broker-stats/load-report"
+    for at in (T, T + PERIOD):
+        world.interval(at, one)
+    world.pulsar.brokers.remove(gone)
+    for at in (T + 2 * PERIOD, T + 3 * PERIOD):
+        world.interval(at, one)
+    world.pulsar.brokers.insert(1, gone)
+    world.interval(T + 4 * PERIOD, one)
+    world.interval(T + 5 * PERIOD, one)
+    told = [record.message for record in caplog.records if record.message.startswith(f"{gone.name} gives no sweep")]
+    assert len(told) == 2
+
+
 def test_a_collector_that_cannot_publish_is_not_ready_and_one_that_has_nothing_to_ask_is(world: World) -> None:
     one, two = world.collector("one"), world.collector("two")
     world.room.members = ["one", "two"]
