@@ -125,7 +125,7 @@ class Collector:
         """Do what is due now."""
         self._metrics.health.beat()
         interval = int(self._now_ms() // self._period_ms * self._period_ms)
-        if interval > self._round.interval or self._was_set_back():
+        if interval > self._round.interval or self._was_set_back(interval):
             self._begin(interval)
         self._look()
         if self._ticks.leads:
@@ -147,12 +147,17 @@ class Collector:
     def _now_ms(self) -> float:
         return self._clock() * 1000
 
-    def _was_set_back(self) -> bool:
-        """Whether the clock was set back, so far that this collector would stand still for long."""
+    def _was_set_back(self, interval: int) -> bool:
+        """Whether the clock was set back, to *interval*, so far that this collector would stand still for long."""
         back = (self._round.interval - self._now_ms()) / 1000
         if back <= self._own_clock.tolerated_seconds:
             return False
-        log.warning("this host's clock was set back by %.0f s or more: no interval ends twice", back)
+        last = self._ticks.last
+        ended = f"; those that have ended, the last one is {utc(last)}, are passed over" if last >= interval else ""
+        log.warning("this host's clock was set back by %.0f s or more: no interval ends twice%s", back, ended)
+        if self._ticks.leads:
+            # What was ticked is read again: a log with a clock of its own does not count a tick of the future.
+            self._ticks.stop()
         # When brokers are asked again, when states are due and what waits to be written are of the later time.
         self._health = Health(self._period_ms)
         self._states.forget()
