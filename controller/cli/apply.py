@@ -90,12 +90,7 @@ def apply(
     Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, or a bundle is left behind; 2 the plan or an
     option is invalid; 130 ended by Ctrl-C.
     """
-    if repair != (output is not None):
-        raise typer.BadParameter("--repair and --output go together", param_hint="--repair")
-    if repair and check:
-        raise typer.BadParameter("--repair makes a plan and --check only checks one: give one of them")
-    if output is not None:
-        require_writable(output, "--output")
+    _refuse_pairs(output, repair=repair, check=check)
     plan, sha256 = _read(file, approved)
     number = _number(plan, step)
     settings = read_settings(conf)
@@ -120,6 +115,15 @@ def apply(
             _tell_check(run, as_json=as_json)
         else:
             _carry_out(settings, conf, store, run, as_json=as_json)
+
+
+def _refuse_pairs(output: Path | None, *, repair: bool, check: bool) -> None:
+    if repair != (output is not None):
+        raise typer.BadParameter("--repair and --output go together", param_hint="--repair")
+    if repair and check:
+        raise typer.BadParameter("--repair makes a plan and --check only checks one: give one of them")
+    if output is not None:
+        require_writable(output, "--output")
 
 
 def _read(file: Path, approved: str) -> tuple[Plan, str]:

@@ -15,7 +15,7 @@ class NothingToRecordError(TrimtabError):
     """The log holds no record of what is to be copied."""
 
 
-class Span(NamedTuple):
+class WantedTime(NamedTuple):
     """A stretch of time, epoch ms; None: from the first record on, or up to the present end."""
 
     from_ms: int | None
@@ -31,7 +31,7 @@ def counting(topics: Sequence[RecordedTopic]) -> tuple[RecordedTopic, ...]:
     return tuple(each for each in topics if each != "journal" or not {"metrics", "results"} & {*topics})
 
 
-def in_span(log: RecordLog, topic: RecordedTopic, span: Span) -> bool:
+def in_span(log: RecordLog, topic: RecordedTopic, span: WantedTime) -> bool:
     """Whether *log* has a record of *topic* in *span*."""
     there = log.extents(topic)
     first = {} if span.from_ms is None else log.since(topic, span.from_ms)
@@ -40,7 +40,7 @@ def in_span(log: RecordLog, topic: RecordedTopic, span: Span) -> bool:
 
 
 def nothing_in(
-    log: RecordLog, topics: Sequence[RecordedTopic], span: Span, *, by_offsets: bool = False
+    log: RecordLog, topics: Sequence[RecordedTopic], span: WantedTime, *, by_offsets: bool = False
 ) -> NothingToRecordError:
     """The error: the time, or offsets, that were asked for, the time that *log* has records of, and what to do."""
     wanted = counting(topics)
@@ -73,7 +73,7 @@ def _held(log: RecordLog, topic: RecordedTopic) -> tuple[int, int] | None:
     return (min(times), max(times)) if times else None
 
 
-def _worded(span: Span) -> str:
+def _worded(span: WantedTime) -> str:
     if span.from_ms is None:
         return "" if span.to_ms is None else f" before {utc(span.to_ms)}"
     return f" from {utc(span.from_ms)} {'on' if span.to_ms is None else f'to {utc(span.to_ms)}'}"

@@ -19,7 +19,7 @@ from controller.adapters.recordings.manifest import (
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.nothing_to_record import NothingToRecordError, Span, counting, in_span, nothing_in
+from controller.offline.nothing_to_record import NothingToRecordError, WantedTime, counting, in_span, nothing_in
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
 from controller.offline.record_texts import FOLDED_TOPICS
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog, offsets_in
@@ -91,21 +91,20 @@ def record(
         if anonymiser_of is not None:
             wanted = replace(wanted, topics=tuple(topic for topic in wanted.topics if topic in ANONYMISED))
         anonymised = anonymised or _is_anonymised(log)
-        if out.begun not in (None, wanted.asked):
+        if out.begun is None:
+            _refuse_nothing(log, wanted)
+        elif out.begun != wanted.asked:
             raise SettingsError(
                 f"{folder} holds the beginning of another recording, made with {out.begun or 'other options'}: give the"
                 " same options to go on, or choose another folder with -o"
             )
-        if out.begun is None:
-            _refuse_nothing(log, wanted)
         # All names count for the pseudonyms, so a recording without names that goes on reads them again.
-        known = None
+        known = other = None
         if known_before is not None and (out.begun is None or anonymiser_of is not None):
             known = known_before()
             wanted = replace(wanted, first=FROM_THE_BEGINNING if known is None else known.first)
         begun = _begun(log, wanted, settings, cluster) if out.begun is None else out.manifest
         begin = () if known is None else known.records
-        other = None
         if anonymiser_of is not None:
             other = anonymiser_of(_whole(begun, "metrics"), wanted_extents(log, wanted, "journal", settings), begin)
             begin = other.begin(begin)
@@ -153,8 +152,8 @@ def _copy(log: RecordLog, wanted: Wanted, out: RecordingWriter, other: Anonymise
         raise _nothing(log, wanted)
 
 
-def _span(wanted: Wanted) -> Span:
-    return Span(wanted.from_ms, wanted.to_ms)
+def _span(wanted: Wanted) -> WantedTime:
+    return WantedTime(wanted.from_ms, wanted.to_ms)
 
 
 def _is_anonymised(log: RecordLog) -> bool:

@@ -160,7 +160,7 @@ def newest_first(
         (size, largest), read = windows, 0
         while end > stop:
             start, here, kept = max(stop, end - size), 0, list[KafkaRecord]()
-            for record in between(partition, start, end):
+            for record in _before(end, read_all(bootstrap, topic, partition, start, client)):
                 here += len(record.value)
                 if (wanted := keep(record)) is not None:
                     kept.append(wanted)
@@ -171,10 +171,12 @@ def newest_first(
                 reach.is_passed = True
                 return
 
-    def between(partition: int, start: int, end: int) -> Iterator[KafkaRecord]:
-        for record in read_all(bootstrap, topic, partition, start, client):
-            if record.offset >= end:
-                return
-            yield record
-
     yield from heapq.merge(*map(backwards, sorted(ends)), key=lambda record: -record.timestamp_ms)
+
+
+def _before(end: int, records: Iterator[KafkaRecord]) -> Iterator[KafkaRecord]:
+    """Those of *records*, which are in the order of offsets, before the offset *end*."""
+    for record in records:
+        if record.offset >= end:
+            return
+        yield record
