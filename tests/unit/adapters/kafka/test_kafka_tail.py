@@ -12,6 +12,7 @@ from controller.adapters.kafka.inspect import Reach
 from controller.adapters.kafka.reader import KafkaRecord
 from controller.adapters.kafka.tail import KafkaTail
 from controller.adapters.recent import entries_backwards
+from controller.ports.systems import JournalTail
 from controller.settings.log import KafkaLogSettings
 from controller.wire.journal import encode_entry
 from tests.journal_entries import entry
@@ -58,7 +59,9 @@ def shared(
             yield KafkaRecord(partition, at, None, value(interval, cluster), T + at, headers)
 
     topics = {"trimtab-journal": Mock(error=None, partitions=[0])}
-    monkeypatch.setattr(inspect.ck, "Consumer", lambda *_, **__: Mock(list_topics=lambda *_, **__: Mock(topics=topics)))
+    monkeypatch.setattr(
+        "confluent_kafka.Consumer", lambda *_, **__: Mock(list_topics=lambda *_, **__: Mock(topics=topics))
+    )
     monkeypatch.setattr(inspect, "ends_of", lambda *_: (0, end))
     monkeypatch.setattr(inspect, "read_all", read_all)
     return looked
@@ -88,7 +91,7 @@ def test_decisions_without_the_text_count_among_those_that_are_looked_at(monkeyp
     looked = shared(monkeypatch, clusters=1, intervals=1000, value=encoded)
     newest, earlier = (b'"interval":%d' % (T + number * PERIOD) for number in (999, 980))
     assert [each.interval for each in kafka_tail().journal_tail(CLUSTER, 10, newest).decisions] == [T + 999 * PERIOD]
-    assert kafka_tail().journal_tail(CLUSTER, 10, earlier) == tail.JournalTail((), 7)
+    assert kafka_tail().journal_tail(CLUSTER, 10, earlier) == JournalTail((), 7)
     assert len(looked) == 20
 
 
