@@ -40,10 +40,7 @@ def last_entry(settings: Settings) -> JournalEntry | None:
 
 
 def journal_tail(settings: Settings, most: int, about: str = "") -> JournalTail:
-    """Of the newest decisions, *most* of them, those with the text *about* in them; a few older ones may be there, too.
-
-    JournalError where an entry cannot be read.
-    """
+    """Of the newest decisions, *most* of them, those with the text *about*.  JournalError where one cannot be read."""
     return log_system(settings).tail().journal_tail(settings.cluster.name, most, about.encode())
 
 

@@ -19,6 +19,7 @@ from controller.cli.plan import tell_plan
 from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
+from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
@@ -28,6 +29,7 @@ from controller.offline.plans.source import PlanSource, source_of_log
 from controller.offline.plans.surroundings import Surroundings
 from controller.planning.plans.plan import Plan
 from controller.ports.controls import ControlStore
+from controller.settings.small_file import open_to_read
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer
 from controller.wire.plan import MAX_BYTES, parse_plan
@@ -60,7 +62,7 @@ _Repair: TypeAlias = Annotated[
 ]
 _Output: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="With --repair: the file of the new plan.", dir_okay=False, show_default=False),
+    typer.Option("--output", "-o", help="With --repair: the new plan's file.", dir_okay=False, show_default=False),
 ]
 _Intervals: TypeAlias = Annotated[
     int, typer.Option(min=0, max=10_000, help="Read so many intervals of the log before each wave, for averages.")
@@ -88,10 +90,7 @@ def apply(
     Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, or a bundle is left behind; 2 the plan or an
     option is invalid; 130 ended by Ctrl-C.
     """
-    if repair != (output is not None):
-        raise typer.BadParameter("--repair and --output go together", param_hint="--repair")
-    if repair and check:
-        raise typer.BadParameter("--repair makes a plan and --check only checks one: give one of them")
+    _refuse_pairs(output, repair=repair, check=check)
     plan, sha256 = _read(file, approved)
     number = _number(plan, step)
     settings = read_settings(conf)
@@ -118,13 +117,22 @@ def apply(
             _carry_out(settings, conf, store, run, as_json=as_json)
 
 
+def _refuse_pairs(output: Path | None, *, repair: bool, check: bool) -> None:
+    if repair != (output is not None):
+        raise typer.BadParameter("--repair and --output go together", param_hint="--repair")
+    if repair and check:
+        raise typer.BadParameter("--repair makes a plan and --check only checks one: give one of them")
+    if output is not None:
+        require_writable(output, "--output")
+
+
 def _read(file: Path, approved: str) -> tuple[Plan, str]:
     if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST_HASH},64}}", approved):
         why = f"give at least {_SHORTEST_HASH} of the 64 digits (0-9, a-f) that `trimtab plan` printed"
         raise typer.BadParameter(why, param_hint="--hash")
     try:
-        with file.open("rb") as opened:
-            value = opened.read(MAX_BYTES + 1)
+        with open_to_read(file) as found:
+            value = found.read(MAX_BYTES + 1)
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
     plan, sha256 = parse_plan(value, str(file))

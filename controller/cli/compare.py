@@ -52,7 +52,7 @@ _Html: TypeAlias = Annotated[
         "--html",
         metavar="FILE",
         dir_okay=False,
-        help="Also write a report to this file: one page that loads nothing, with the first seed's runs, or replays.",
+        help="Also write a report to a new file: one page that loads nothing, with the first seed's runs, or replays.",
         show_default=False,
     ),
 ]
@@ -116,7 +116,7 @@ class _Shown(NamedTuple):
 
 
 def _is_recording(given: str) -> bool:
-    return given.endswith(INCIDENT_SUFFIX) or Path(given).is_dir()
+    return given.endswith(INCIDENT_SUFFIX) or (given != "" and Path(given).is_dir())
 
 
 def _on_recording(path: Path, strategies: Sequence[str], report: Report | None) -> _Shown:

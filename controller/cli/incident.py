@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.adapters.recordings.incident_file import refuse_existing, unpacked_incident
+from controller.adapters.recordings.incident_file import unpacked_incident
 from controller.cli.record import ConfOfLog, KeyFile, key_of, log_to_copy
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import print_fields
@@ -93,7 +93,6 @@ def make(
         before=before,
     )
     require_writable(output, "--output")
-    refuse_existing(output)
     source, kept, cluster = log_to_copy(log, conf)
     other = None if key is None else partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
     with long_work("reading the log"):

@@ -69,7 +69,7 @@ def init(
 
     Nothing is overwritten.  The mode is dry_run: trimtab decides and explains, and moves nothing.
 
-    Exit codes: 0 written; 1 a file is there already, or cannot be written; 2 a value is invalid.
+    Exit codes: 0 written; 1 a file cannot be written; 2 a file is there already, or a value is invalid.
     """
     values: dict[tuple[str, str], str | list[str]] = {
         ("cluster", "name"): cluster,
@@ -132,7 +132,7 @@ def _settings(values: Values, log: Log) -> str:
 def _write(folder: Path, files: dict[str, str]) -> None:
     there = [str(folder / name) for name in files if (folder / name).exists()]
     if there:
-        raise TrimtabError(
+        raise SettingsError(
             f"{', '.join(there)}: already there, nothing is written; choose another folder, or remove it"
         )
     try:

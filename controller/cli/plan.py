@@ -140,7 +140,7 @@ _Frontier: TypeAlias = Annotated[
 ]
 _Output: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Write the plan to this file.", dir_okay=False, show_default=False),
+    typer.Option("--output", "-o", help="Write the plan to this new file.", dir_okay=False, show_default=False),
 ]
 _BrokerConf: TypeAlias = Annotated[
     Path | None,

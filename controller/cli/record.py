@@ -20,13 +20,14 @@ from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, time_of
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import SettingsError
 from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
 from controller.offline.record import KnownBefore, Wanted, record
 from controller.offline.record_texts import FOLDED_TOPICS
 from controller.offline.recording import refuse_other_clusters
 from controller.ports.records import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
+from controller.settings.small_file import open_to_read
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.recordings import KnownBeforeAnswer, RecordAnswer
 from controller.wire.readable import counted, utc
@@ -160,8 +161,11 @@ def key_of(anonymise: bool, path: Path | None) -> bytes | None:
         return None
     if path is None:
         return os.urandom(2 * _KEY_BYTES)
-    with path.open("rb") as file:
-        key = file.read(_LONGEST_KEY + 1)
+    try:
+        with open_to_read(path) as file:
+            key = file.read(_LONGEST_KEY + 1)
+    except OSError as error:
+        raise SettingsError(f"--key-file {path}: {error.strerror}") from error
     if not _KEY_BYTES <= len(key) <= _LONGEST_KEY:
         raise SettingsError(f"{path}: a key has {_KEY_BYTES} to {_LONGEST_KEY} bytes: make one with openssl rand 32")
     return key
@@ -280,8 +284,6 @@ def _known_lines(answer: RecordAnswer) -> Iterator[str]:
 def _answer(folder: Path, manifest: Manifest) -> RecordAnswer:
     known = manifest.known_before
     times = [(file.first_ms, file.last_ms) for file in manifest.files]
-    if not times:
-        raise TrimtabError(f"{folder}: nothing was copied, the offsets hold no committed records")
     return RecordAnswer(
         folder=str(folder),
         cluster=manifest.cluster,

@@ -41,6 +41,9 @@ trimtab commands tail --json --no-follow | head
   `trimtab.*.json` what `commands tail --json` prints.
 - Tables fit the terminal: what does not fit beside other columns gets lines of its own, and no name is cut. In a pipe
   or a file, lines are as long as they are, unless `COLUMNS` gives a width. Times are UTC.
+- A file that is given may be `/dev/stdin`, or `<(command)` of a shell; but a process that runs until it is told to end
+  reads its settings twice, so these are a regular file. A named pipe is refused: nobody may ever write to it.
+- No command overwrites a file: a plan, an incident, a report, a recording and settings go to a new one.
 - The environment variable `NO_COLOR` switches colours off.
 
 ## Logs

@@ -4,7 +4,7 @@ A broker that fails is asked again at the next interval, then after ever more of
 silent, and once when it is back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +25,10 @@ class Health:
 
     period_ms: int
     _silent: dict[str, _Silence] = field(default_factory=dict)
+
+    def keep(self, brokers: Collection[str]) -> None:
+        """Forget all but *brokers*: those that are there now."""
+        self._silent = {broker: silence for broker, silence in self._silent.items() if broker in brokers}
 
     def may_ask(self, broker: str, interval: int) -> bool:
         """Whether *broker* is to be asked in *interval*."""

@@ -101,7 +101,9 @@ class Collector:
         self._deadline_ms = settings.deadline_share * period_ms
         self._at_once, self._calls = settings.max_concurrent, calls(settings.max_concurrent)
         self._health = Health(period_ms)
-        #: Of brokers: fields of their reports that are left out, and impossible rates; and why no tick is written.
+        #: Of brokers: fields of their reports that are left out, and impossible rates.
+        self._odd, self._rates = News(), News()
+        #: Why no tick is written.
         self._news = News()
         again_ms = settings.state_every * period_ms
         self._publisher = Publisher(log, self._metrics, self._now_ms, states_again_ms=again_ms)
@@ -123,7 +125,7 @@ class Collector:
         """Do what is due now."""
         self._metrics.health.beat()
         interval = int(self._now_ms() // self._period_ms * self._period_ms)
-        if interval > self._round.interval or self._was_set_back():
+        if interval > self._round.interval or self._was_set_back(interval):
             self._begin(interval)
         self._look()
         if self._ticks.leads:
@@ -145,12 +147,17 @@ class Collector:
     def _now_ms(self) -> float:
         return self._clock() * 1000
 
-    def _was_set_back(self) -> bool:
-        """Whether the clock was set back, so far that this collector would stand still for long."""
+    def _was_set_back(self, interval: int) -> bool:
+        """Whether the clock was set back, to *interval*, so far that this collector would stand still for long."""
         back = (self._round.interval - self._now_ms()) / 1000
         if back <= self._own_clock.tolerated_seconds:
             return False
-        log.warning("this host's clock was set back by %.0f s or more: no interval ends twice", back)
+        last = self._ticks.last
+        ended = f"; those that have ended, the last one is {utc(last)}, are passed over" if last >= interval else ""
+        log.warning("this host's clock was set back by %.0f s or more: no interval ends twice%s", back, ended)
+        if self._ticks.leads:
+            # What was ticked is read again: a log with a clock of its own does not count a tick of the future.
+            self._ticks.stop()
         # When brokers are asked again, when states are due and what waits to be written are of the later time.
         self._health = Health(self._period_ms)
         self._states.forget()
@@ -167,6 +174,7 @@ class Collector:
     def _begin(self, interval: int) -> None:
         self._calls.renew()
         self._metrics.silent(self._health.silent(self._share()))
+        self._forget_who_has_gone()
         first = self._round.interval == 0
         self._round = _Round(interval=interval)
         self._ticks.begin(interval)
@@ -174,6 +182,15 @@ class Collector:
         self._publisher.begin(interval, interval + PUBLISH_SHARE * self._deadline_ms)
         # A collector that starts late in an interval would report brokers missing that nobody has asked.
         self._round.too_late = first and self._past(_HELP)
+
+    def _forget_who_has_gone(self) -> None:
+        if self._view is None:
+            return
+        there = {broker for held in self._view.shares.values() for broker in held}
+        if self._ticks.leads:
+            there.update(self._ticks.active)
+        for kept in (self._health, self._odd, self._rates):
+            kept.keep(there)
 
     # the group
 
@@ -284,10 +301,10 @@ class Collector:
         failures = self._health.answered(broker)
         if failures:
             log.info("%s answers again, after %s", broker, counted(failures, "failure"))
-        if self._news.is_news(f"rates of {broker}", "wrong" if swept.flaws else "") and swept.flaws:
+        if self._rates.is_news(broker, "wrong" if swept.flaws else "") and swept.flaws:
             log.warning("%s: rates that are negative or no numbers are taken for 0: %d", broker, swept.flaws)
         odd = ", ".join(swept.report.odd)
-        if self._news.is_news(broker, odd) and odd:
+        if self._odd.is_news(broker, odd) and odd:
             log.warning("%s: fields of its report that no broker has so are left out: %s", broker, odd)
         self._publisher.sweep(swept)
         self._states.broker(swept)

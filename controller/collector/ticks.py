@@ -1,6 +1,7 @@
 """Ticks, which end intervals; the collector that leads writes them."""
 
 import logging
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -13,6 +14,8 @@ log = logging.getLogger(__name__)
 
 #: The log's clock and ours may differ by so much, ms.
 _SKEW_MS: Final = 60_000
+#: So many of the last ticks are known one by one: a day of them, at a minute.
+_KNOWN: Final = 1440
 
 
 class TickWriter:
@@ -22,6 +25,10 @@ class TickWriter:
         self._cluster, self._period_ms, self._log = cluster, period_ms, log
         self._arrivals = Arrivals(cluster, period_ms)
         self._has_told = False
+        #: Intervals that get no other tick, whatever the clock says: those that this process wrote last, and all up to
+        #: the one in ``_before``.
+        self._written = deque[int]()
+        self._before = 0
         self.leads = False
         #: The active brokers as last listed; () while they are not known.
         self.active: tuple[str, ...] = ()
@@ -33,6 +40,7 @@ class TickWriter:
         self._log.lead(interval - self._period_ms - _SKEW_MS)
         arrivals.take(self._log.arrived(), active, with_ticks=True)
         self._arrivals, self.leads = arrivals, True
+        self._before = max(self._before, arrivals.ticked)
         self.active = tuple(sorted(active))
         last = f"the last one was of interval {utc(arrivals.ticked)}" if arrivals.ticked else "there is none yet"
         log.info("this collector writes the ticks; %s", last)
@@ -51,9 +59,14 @@ class TickWriter:
         # Nobody else can write a tick now: one that arrives is our own, or forged.
         self._arrivals.take(self._log.arrived(), frozenset(self.active), with_ticks=False)
 
+    @property
+    def last(self) -> int:
+        """The last interval that has its tick, as far as this process knows; 0: none is known."""
+        return max(self._arrivals.ticked, self._before, *self._written)
+
     def ended(self, interval: int) -> bool:
         """Whether *interval* has its tick, whoever wrote it."""
-        return self._arrivals.ticked >= interval
+        return max(self._arrivals.ticked, self._before) >= interval or interval in self._written
 
     def missing(self, interval: int) -> tuple[str, ...]:
         """The active brokers whose sweep of *interval* is not complete in the log, sorted."""
@@ -79,6 +92,9 @@ class TickWriter:
             self.leads = False
             raise
         self._arrivals.end(interval)
+        self._written.append(interval)
+        if len(self._written) > _KNOWN:
+            self._before = max(self._before, self._written.popleft())
         silent = [broker for broker, sweep in roster.items() if sweep is None]
         ended = utc(interval)
         answered, asked = len(roster) - len(silent), counted(len(roster), "broker")

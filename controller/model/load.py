@@ -5,13 +5,17 @@ sorted by name.  A row number that refers to a broker or a namespace is called i
 columns are read-only, so that no strategy changes what others see.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import blake2b
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.model.names import is_broker_own
 from controller.model.policies import Policies
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -36,6 +40,9 @@ UNOWNED: Final = -1
 #: Load assumed for a new bundle: msg/s in and out, bytes/s in and out.
 #: Pulsar: LoadManagerShared / ModularLoadManagerImpl default stats.
 DEFAULT_LOAD = np.array([50.0, 50.0, 50_000.0, 50_000.0])
+
+#: Of the names of a broker's bundles.  Two sets with the same digest would only leave averages as they are.
+_DIGEST_BYTES: Final = 8
 
 A = TypeVar("A", bound=NDArray[Any])
 
@@ -228,6 +235,18 @@ class ClusterView(_ReadOnlyColumns):
     preallocated: Preallocated = field(default_factory=Preallocated)
     #: Names of bundles whose split is in flight.  Pulsar: ServiceUnitState.Splitting.
     splitting: frozenset[str] = frozenset()
+
+    @cached_property
+    def owned_digests(self) -> Mapping[str, str]:
+        """Broker -> digest of its bundles' names, without its heartbeat and SLA monitor, which are always its own."""
+        bundles = self.bundles
+        shared = ~np.array([is_broker_own(name) for name in bundles.namespaces], np.bool_)
+        found = {}
+        for broker, name in enumerate(self.brokers.names):
+            rows = bundles.of_broker(broker)
+            owned = "\n".join([bundles.names[row] for row in rows[shared[bundles.namespace[rows]]].tolist()])
+            found[name] = blake2b(owned.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+        return MappingProxyType(found)
 
     def with_preallocated(self, bundle: int, broker: int) -> "ClusterView":
         """A copy in which *bundle* (a row) is sent to *broker* (a row) and its load counts there.

@@ -19,10 +19,10 @@ from controller.adapters.recordings.manifest import (
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
+from controller.offline.nothing_to_record import NothingToRecordError, WantedTime, counting, in_span, nothing_in
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
 from controller.offline.record_texts import FOLDED_TOPICS
-from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog
-from controller.wire.readable import utc
+from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog, offsets_in
 
 #: Makes what replaces names, of the part of the metrics topic that is copied, of the journal of that time, and of what
 #: was known before.
@@ -84,25 +84,24 @@ def record(
     copied; then no true name lies in the folder at any time, if *wanted* asks without one.  *anonymised*: *log*,
     *settings* and *cluster* have other names already.  *known_before* reads what was known when it begins, which is
     kept in it; None where the log begins later, so that it begins with the log.  *writer*: of *folder*.
-    TrimtabError where there is nothing to copy, or where the log lost records since the recording was begun.
+    NothingToRecordError where there is nothing to copy, which leaves nothing on the disk; TrimtabError where the log
+    lost records since the recording was begun.
     """
     with writer or RecordingWriter(folder) as out:
         if anonymiser_of is not None:
             wanted = replace(wanted, topics=tuple(topic for topic in wanted.topics if topic in ANONYMISED))
         anonymised = anonymised or _is_anonymised(log)
-        if out.begun not in (None, wanted.asked):
-            raise SettingsError(
-                f"{folder} holds the beginning of another recording, made with {out.begun or 'other options'}: give the"
-                " same options to go on, or choose another folder with -o"
-            )
+        if out.begun is None:
+            _refuse_nothing(log, wanted)
+        else:
+            _refuse_another(folder, out.begun, wanted)
         # All names count for the pseudonyms, so a recording without names that goes on reads them again.
-        known = None
+        known = other = None
         if known_before is not None and (out.begun is None or anonymiser_of is not None):
             known = known_before()
             wanted = replace(wanted, first=FROM_THE_BEGINNING if known is None else known.first)
         begun = _begun(log, wanted, settings, cluster) if out.begun is None else out.manifest
         begin = () if known is None else known.records
-        other = None
         if anonymiser_of is not None:
             other = anonymiser_of(_whole(begun, "metrics"), wanted_extents(log, wanted, "journal", settings), begin)
             begin = other.begin(begin)
@@ -113,11 +112,36 @@ def record(
             out.begin(wanted.asked, begun, content, {topic: log.counted_from(topic) for topic in begun.topics})
         elif other is not None and begun.known_before != _about(known, content):
             raise TrimtabError(f"{log.where}: what was known before is gone since the recording was begun: {_AGAIN}")
-        _copy(log, out, other)
+        _copy(log, wanted, out, other)
         return out.finish()
 
 
-def _copy(log: RecordLog, out: RecordingWriter, other: Anonymiser | None) -> None:
+def _refuse_another(folder: Path, begun: str, wanted: Wanted) -> None:
+    """Raise SettingsError where the recording that was *begun* in *folder* was asked for otherwise."""
+    if begun != wanted.asked:
+        raise SettingsError(
+            f"{folder} holds the beginning of another recording, made with {begun or 'other options'}: give the"
+            " same options to go on, or choose another folder with -o"
+        )
+
+
+def _refuse_nothing(log: RecordLog, wanted: Wanted) -> None:
+    """Raise NothingToRecordError where *log* has nothing that is *wanted*."""
+    for topic in counting(wanted.topics):
+        if topic in wanted.offsets:
+            found = offsets_in(_by_offsets(log, topic, wanted.offsets[topic])) > 0
+        else:
+            found = in_span(log, topic, _span(wanted))
+        if found:
+            return
+    raise _nothing(log, wanted)
+
+
+def _nothing(log: RecordLog, wanted: Wanted) -> NothingToRecordError:
+    return nothing_in(log, wanted.topics, _span(wanted), by_offsets=bool(wanted.offsets))
+
+
+def _copy(log: RecordLog, wanted: Wanted, out: RecordingWriter, other: Anonymiser | None) -> None:
     """Copy what is left of it, with the names of *other*."""
     left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
     sizes = [log.size(topic, extents) for topic, extents in left.items()]
@@ -130,6 +154,13 @@ def _copy(log: RecordLog, out: RecordingWriter, other: Anonymiser | None) -> Non
                 if done % _TOLD_EVERY == 0:
                     tell(done)
             out.end_topic(topic)
+    if not {file.topic for file in out.manifest.files} & {*counting(wanted.topics)}:  # only marks of transactions
+        out.discard()
+        raise _nothing(log, wanted)
+
+
+def _span(wanted: Wanted) -> WantedTime:
+    return WantedTime(wanted.from_ms, wanted.to_ms)
 
 
 def _is_anonymised(log: RecordLog) -> bool:
@@ -160,9 +191,6 @@ def _whole(begun: Manifest, topic: RecordedTopic) -> Extents:
 
 def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str) -> Manifest:
     topics = {topic: wanted_extents(log, wanted, topic, settings) for topic in wanted.topics}
-    if not any(extent.end > extent.first for extents in topics.values() for extent in extents.values()):
-        span = " to ".join(utc(each) if each is not None else "..." for each in (wanted.from_ms, wanted.to_ms))
-        raise TrimtabError(f"{log.where} holds no record of {', '.join(wanted.topics)} from {span}")
     return Manifest(
         cluster=cluster,
         made_by=f"trimtab {version('trimtab')}",
@@ -183,20 +211,20 @@ def _listed(extents: Extents) -> tuple[RecordedExtent, ...]:
 
 def wanted_extents(log: RecordLog, wanted: Wanted, topic: RecordedTopic, settings: RecordedSettings) -> Extents:
     """What of *topic* is copied, or read: what is there, within the offsets or the time that are *wanted*."""
-    there = log.extents(topic)
     if topic in wanted.offsets:
-        return {
-            partition: _within(there[partition], asked.first, asked.end)
-            for partition, asked in wanted.offsets[topic].items()
-            if partition in there
-        }
-    begin = wanted.from_ms
+        return _by_offsets(log, topic, wanted.offsets[topic])
+    there, begin = log.extents(topic), wanted.from_ms
     if begin is not None and topic == "journal":
         # Entries hold what changed in the memory: back to one that holds it whole.
         begin = max(0, begin - (settings.whole_every_intervals + 1) * settings.intervals.period_ms)
     first = wanted.first[topic] if topic in wanted.first else {} if begin is None else log.since(topic, begin)
     end = {} if wanted.to_ms is None else log.since(topic, wanted.to_ms)
     return {each: _within(at, first.get(each, at.first), end.get(each, at.end)) for each, at in there.items()}
+
+
+def _by_offsets(log: RecordLog, topic: RecordedTopic, asked: Extents) -> Extents:
+    there = log.extents(topic)
+    return {each: _within(there[each], at.first, at.end) for each, at in asked.items() if each in there}
 
 
 def _within(there: Extent, first: int, end: int) -> Extent:

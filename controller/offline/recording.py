@@ -11,6 +11,7 @@ from controller.adapters.recordings.reading import Recording, is_recording
 from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.ports.records import RecordLog
+from controller.settings.small_file import open_to_read
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
 from controller.wire.readable import utc
 from controller.wire.sweep import SweepHeader
@@ -96,9 +97,12 @@ def lines_of(path: Path) -> Iterator[Recorded]:
 
 
 def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size  # 0 of a pipe
-        content = b"" if size > _LARGEST else file.read(_LARGEST + 1 if path.is_fifo() else size)
+    try:
+        with open_to_read(path) as file:
+            size = os.fstat(file.fileno()).st_size  # 0 of a pipe
+            content = b"" if size > _LARGEST else file.read(_LARGEST + 1 if path.is_fifo() else size)
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from error
     if max(size, len(content)) > _LARGEST:
         raise SettingsError(f"{path}: has more than {_LARGEST} bytes: give it in several files")
     return content

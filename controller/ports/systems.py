@@ -26,6 +26,8 @@ class JournalTail(NamedTuple):
 
     decisions: tuple[Decision, ...]
     epoch: int
+    #: Whether fewer were looked at than were asked for, and the journal may hold more: too much of others lies before.
+    is_cut: bool = False
 
 
 class WatchedServer(NamedTuple):
@@ -74,7 +76,7 @@ class LogTail(Protocol):
     def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:
         """Of the newest decisions about *cluster*, *most* of them, those with the text *about* in them.
 
-        A few older ones may be there, too.  JournalError where an entry cannot be read.
+        JournalError where an entry cannot be read.
         """
         ...
 

@@ -1,9 +1,13 @@
-"""Reading a file that somebody wrote by hand: settings, a scenario, a secret.  One that has no end is refused."""
+"""Reading a file that somebody wrote by hand: settings, a scenario, a secret.  One that has no end is refused.
+
+So is a named pipe: it would be waited for until somebody writes to it.  /dev/stdin, and what a shell makes of
+<(command), are no such pipes: somebody has opened them already.
+"""
 
 import errno
 import stat
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 #: Longest file that is read, bytes.
 LARGEST_FILE: Final = 8 << 20
@@ -23,13 +27,21 @@ def why_not_read_again(path: Path) -> str:
     return f"it is longer than {LARGEST_FILE >> 20} MiB" if about.st_size > LARGEST_FILE else ""
 
 
+def open_to_read(path: Path) -> BinaryIO:
+    """The file *path*, to be read.  Raises OSError as Path.open does, and also where it is a named pipe."""
+    # What a process has inherited leads to no place in a file system.
+    if path.is_fifo() and path.resolve().is_fifo():
+        raise OSError(errno.EINVAL, "it is a named pipe; wanted is a regular file", str(path))
+    return path.open("rb")
+
+
 def read_small_file(path: Path) -> bytes:
     """The content of the file *path*.
 
-    Raises OSError as Path.read_bytes does, and also where the file is longer than LARGEST_FILE; no more than that is
+    Raises OSError as ``open_to_read`` does, and also where the file is longer than LARGEST_FILE; no more than that is
     read, for /dev/zero has no end.
     """
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise OSError(errno.EFBIG, f"it is longer than {LARGEST_FILE >> 20} MiB", str(path))

@@ -81,11 +81,11 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
 
     Raises TrimtabError where the log cannot be read.
     """
-    decisions, epoch = journal_tail(settings, _INTERVALS)
+    decisions, epoch, is_cut = journal_tail(settings, _INTERVALS)
     commands = [command for decision in decisions for command in decision.commands]
     results = recent_results(settings, decisions[-1].interval) if commands else {}
     judged, verdicts = last_verdicts(settings)
-    last = last_entry(settings) if decisions else None
+    last = last_entry(settings) if decisions or is_cut else None
     leader, unknown = _leader(settings)
     reports, silent = _reports(admin)
     if not reports:

@@ -189,7 +189,7 @@ def test_the_newest_come_first_across_windows_and_partitions(kafka: KafkaServer)
     for partition in (0, 1):
         offsets = [record.offset for record in read if record.partition == partition]
         assert offsets == sorted(offsets, reverse=True)
-    kept = newest_first(kafka.bootstrap, topic, client={}, keep=lambda value: value == b"699")
+    kept = newest_first(kafka.bootstrap, topic, client={}, keep=lambda each: each if each.value == b"699" else None)
     assert [record.value for record in kept] == [b"699"]
 
 

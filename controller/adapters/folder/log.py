@@ -70,8 +70,12 @@ class _LineFiles:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Behind the last file that is there, but for those that ``is_ahead``."""
         self._interval, self._number, self._modified_ms = 0, 0, 0
-        written = written_files(folder)
+        written = written_files(self._folder)
         if written:
             (self._interval, self._number), path = written[-1]
             modified_ms = path.stat().st_mtime_ns // 1_000_000
@@ -85,6 +89,8 @@ class _LineFiles:
             raise TrimtabError(
                 "a log in a folder holds one JSON record a line, so a record has no line breaks and is not Arrow"
             )
+        if in_future(self._interval) or in_future(self._modified_ms):  # the clock was set back
+            self._go_on()
         if interval > self._interval:
             self._interval, self._number = interval, -1
         self._number += 1

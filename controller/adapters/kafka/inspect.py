@@ -17,6 +17,8 @@ from controller.model.errors import TrimtabError
 
 #: Offsets read at a time from a partition's end: at first, and at most.
 WINDOWS: Final = (256, 16_384)
+#: Where so many bytes lay in a window, the next one is not larger.
+_MANY_BYTES: Final = 8 << 20
 _ANSWER_SECONDS: Final = 5.0
 
 
@@ -28,6 +30,16 @@ class TopicFacts:
     replication: int
     #: Under Kafka's names; empty where it could not be read.
     config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Reach:
+    """How far back a partition is read: no more than so many offsets, and bytes of records, and a window."""
+
+    offsets: int
+    bytes: int
+    #: Set where reading ended there, and not at the oldest record.
+    is_passed: bool = False
 
 
 class AppendTime(NamedTuple):
@@ -119,14 +131,15 @@ def newest_first(
     topic: str,
     *,
     client: Client,
-    keep: Callable[[bytes], bool] = lambda _: True,
+    keep: Callable[[KafkaRecord], KafkaRecord | None] = lambda record: record,
     windows: tuple[int, int] = WINDOWS,
-    reach: int | None = None,
+    reach: Reach | None = None,
 ) -> Iterator[KafkaRecord]:
-    """The committed records of *topic* that *keep* wants, from the present end backwards, by their append times.
+    """The committed records of *topic*, from the present end backwards, by their append times.
 
-    Reads offsets of a partition in *windows* that grow from the first size to the second, so that a caller who stops
-    soon reads little; never farther back than *reach* offsets.  Raises TrimtabError.
+    *keep* says what is kept of a record while its window is read, None: nothing.  Reads offsets of a partition in
+    *windows* that grow from the first size to the second, so that a caller who stops soon reads little; never farther
+    back than *reach*.  Raises TrimtabError.
     """
     where = f"Kafka at {bootstrap}, topic {topic!r}"
     config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
@@ -143,17 +156,27 @@ def newest_first(
 
     def backwards(partition: int) -> Iterator[KafkaRecord]:
         low, end = ends[partition]
-        low = low if reach is None else max(low, end - reach)
-        size, largest = windows
-        while end > low:
-            start = max(low, end - size)
-            yield from reversed([each for each in between(partition, start, end) if keep(each.value)])
-            end, size = start, min(4 * size, largest)
-
-    def between(partition: int, start: int, end: int) -> Iterator[KafkaRecord]:
-        for record in read_all(bootstrap, topic, partition, start, client):
-            if record.offset >= end:
+        stop = low if reach is None else max(low, end - reach.offsets)
+        (size, largest), read = windows, 0
+        while end > stop:
+            start, here, kept = max(stop, end - size), 0, list[KafkaRecord]()
+            for record in _before(end, read_all(bootstrap, topic, partition, start, client)):
+                here += len(record.value)
+                if (wanted := keep(record)) is not None:
+                    kept.append(wanted)
+            yield from reversed(kept)
+            end, read = start, read + here
+            size = size if here > _MANY_BYTES else min(4 * size, largest)
+            if reach is not None and end > low and (end == stop or read > reach.bytes):
+                reach.is_passed = True
                 return
-            yield record
 
     yield from heapq.merge(*map(backwards, sorted(ends)), key=lambda record: -record.timestamp_ms)
+
+
+def _before(end: int, records: Iterator[KafkaRecord]) -> Iterator[KafkaRecord]:
+    """Those of *records*, which are in the order of offsets, before the offset *end*."""
+    for record in records:
+        if record.offset >= end:
+            return
+        yield record

@@ -224,6 +224,11 @@ def is_anothers(record: KafkaRecord, cluster: str) -> bool:
         return False
 
 
+def tells_interval(record: KafkaRecord) -> bool:
+    """Whether the headers of *record* say that it is a decision, or a part of one."""
+    return _INTERVAL in record.headers
+
+
 def epoch_of(record: KafkaRecord) -> int:
     """The epoch in the headers of *record*; 0 where it has none that can be read."""
     try:

@@ -1,10 +1,12 @@
 """The end of a log in Kafka, newest first."""
 
+import logging
 from collections.abc import Iterator
 from typing import Final
 
-from controller.adapters.kafka.inspect import WINDOWS, newest_first
-from controller.adapters.kafka.journal import epoch_of, is_anothers, journal_head
+from controller.adapters.kafka.inspect import Reach, newest_first
+from controller.adapters.kafka.journal import epoch_of, is_anothers, journal_head, tells_interval
+from controller.adapters.kafka.reader import KafkaRecord
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.ports.systems import JournalTail, ReadTopic
@@ -12,12 +14,16 @@ from controller.settings.log import KafkaLogSettings
 from controller.wire.journal import DecisionEntry, DeltaEntry, to_decision
 from controller.wire.journal_records import PartEntry, PartJoiner, record_at
 
-#: Offsets that leaderships may take among the newest decisions.
-_LEADERSHIPS: Final = 100
+log = logging.getLogger(__name__)
+
+#: How far back the journal is read for the newest decisions: clusters may share the topic, and one of them may have
+#: decided nothing for long.  A hundred clusters write so many offsets in eight hours.
+_FARTHEST: Final = (100_000, 256 << 20)
 #: Entries that are read at once: in a large cluster an entry of the journal has a megabyte.
 _ENTRIES_AT_ONCE: Final = 32
 #: Offsets of the journal that are read at a time: at first, and at most.
 _OF_JOURNAL: Final = (2 * _ENTRIES_AT_ONCE, 256)
+_LARGEST_WINDOW: Final = 4096
 #: In every part of an entry that is too long for one record.
 _PART: Final = b'"type":"part"'
 
@@ -37,22 +43,20 @@ class KafkaTail:
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail."""
-        log = self._log
-        name = {"metrics": log.metrics_topic, "results": log.results_topic}[topic]
+        names = {"metrics": self._log.metrics_topic, "results": self._log.results_topic}
         records = newest_first(
-            log.bootstrap,
-            name,
-            client=log.client,
-            keep=lambda value: any(text in value for text in wanted),
-            windows=WINDOWS,
+            self._log.bootstrap,
+            names[topic],
+            client=self._log.client,
+            keep=lambda record: record if any(text in record.value for text in wanted) else None,
         )
         for record in records:
             yield record.value
 
     def journal_backwards(self, cluster: str) -> Iterator[bytes]:
         """See LogTail."""
-        log = self._log
-        for record in newest_first(log.bootstrap, log.journal_topic, client=log.client, windows=_OF_JOURNAL):
+        place = (self._log.bootstrap, self._log.journal_topic)
+        for record in newest_first(*place, client=self._log.client, windows=_OF_JOURNAL):
             if not is_anothers(record, cluster):
                 yield record.value
 
@@ -61,31 +65,53 @@ class KafkaTail:
         return journal_head(self._log, cluster=cluster).last
 
     def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:
-        """See LogTail."""
+        """See LogTail.  Entries of other clusters in the topic do not count."""
         decisions: list[Decision] = []
-        epoch = 0
-        records = newest_first(
+        epoch, looked, reach = 0, 0, Reach(*_FARTHEST)
+        joiner = PartJoiner()
+        for raw in self._own_entries(cluster, most, about, reach):
+            epoch = epoch or epoch_of(raw)
+            if raw.value:
+                record, value = record_at(raw.value, raw.offset), raw.value
+                if isinstance(record, PartEntry):
+                    joined = joiner.joined_backwards(record)
+                    if joined is None:
+                        continue
+                    record, value = record_at(joined, raw.offset), joined
+                if not isinstance(record, DecisionEntry | DeltaEntry):
+                    continue
+                decisions += [to_decision(record)] if about in value else []
+            looked += 1
+            if looked == most:
+                break
+        if reach.is_passed:
+            _tell_passed(self._log.journal_topic, cluster, looked, most)
+        return JournalTail(tuple(decisions), epoch, is_cut=reach.is_passed)
+
+    def _own_entries(self, cluster: str, most: int, about: bytes, reach: Reach) -> Iterator[KafkaRecord]:
+        """The entries about *cluster*; of a decision that has the text *about* nowhere, no value."""
+
+        def own(record: KafkaRecord) -> KafkaRecord | None:
+            if is_anothers(record, cluster):
+                return None
+            needed = about in record.value or _PART in record.value or not tells_interval(record)
+            return record if needed else record._replace(value=b"")
+
+        return newest_first(
             self._log.bootstrap,
             self._log.journal_topic,
             client=self._log.client,
-            keep=lambda value: about in value or _PART in value,
-            windows=(2 * min(most, _ENTRIES_AT_ONCE), WINDOWS[1]),
-            # An entry takes two offsets, the second of which ends its transaction; leaderships lie in between.
-            reach=2 * most + _LEADERSHIPS,
+            keep=own,
+            # An entry takes two offsets, the second of which ends its transaction.
+            windows=(2 * min(most, _ENTRIES_AT_ONCE), _LARGEST_WINDOW),
+            reach=reach,
         )
-        joiner = PartJoiner()
-        for raw in records:
-            if is_anothers(raw, cluster):
-                continue
-            record = record_at(raw.value, raw.offset)
-            if record.cluster != cluster:
-                continue
-            epoch = epoch or epoch_of(raw)
-            if isinstance(record, PartEntry):
-                joined = joiner.joined_backwards(record)
-                record = record if joined is None else record_at(joined, raw.offset)
-            if isinstance(record, DecisionEntry | DeltaEntry):
-                decisions.append(to_decision(record))
-                if len(decisions) == most:
-                    break
-        return JournalTail(tuple(decisions), epoch)
+
+
+def _tell_passed(topic: str, cluster: str, found: int, most: int) -> None:
+    offsets, size = _FARTHEST
+    log.warning(
+        "Kafka topic %r: of the last %d decisions about cluster %r that were looked for, %d are among its newest %s"
+        " offsets, or %d MB; others write there, too: with a journal_topic of its own the cluster is found sooner",
+        topic, most, cluster, found, f"{offsets:,}", size >> 20,
+    )  # fmt: skip

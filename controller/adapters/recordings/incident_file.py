@@ -53,8 +53,10 @@ class IncidentAbout(Record):
 
 
 def write_incident(path: Path, about: IncidentAbout, recording: Path) -> int:
-    """Write *path*, a new file, with the *recording* in a folder; returns its size.  TrimtabError where it is there."""
-    refuse_existing(path)
+    """Write *path*, a new file, with the *recording* in a folder; returns its size.
+
+    RecordingError where it is too large, or is there already.
+    """
     content = BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add(tar, _ABOUT, encode(about) + b"\n")
@@ -65,14 +67,11 @@ def write_incident(path: Path, about: IncidentAbout, recording: Path) -> int:
     value = content.getvalue()
     if len(value) > LARGEST_INCIDENT:
         raise RecordingError(f"the incident has {len(value)} bytes, allowed: {LARGEST_INCIDENT}: give fewer --minutes")
-    files.create(path, value)
+    try:
+        files.create(path, value)
+    except FileExistsError:
+        raise RecordingError(f"{path}: is there already; choose another name with -o") from None
     return len(value)
-
-
-def refuse_existing(path: Path) -> None:
-    """Raise RecordingError where *path* is there: an incident is a new file."""
-    if path.exists():
-        raise RecordingError(f"{path}: is there already; choose another name with -o")
 
 
 def _add(tar: tarfile.TarFile, name: str, value: bytes) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -59,12 +60,13 @@ class RecordingWriter:
     def __init__(self, folder: Path, *, file_records: int = FILE_RECORDS) -> None:
         """SettingsError where *folder* holds something else, or a complete recording."""
         self._folder, self._file_records = folder, file_records
-        folder.mkdir(parents=True, exist_ok=True)
+        self._made = _make(folder)
         self._lock = _locked(folder)
         try:
             self._progress = _progress_in(folder)
         except BaseException:
-            os.close(self._lock)
+            self._progress = None
+            self.close()
             raise
         self._waiting: list[StoredRecord] = []
         self._waiting_bytes = 0
@@ -140,8 +142,23 @@ class RecordingWriter:
         (self._folder / _LOCK).unlink(missing_ok=True)
         return done
 
+    def discard(self) -> None:
+        """Remove what was begun: there is nothing to record."""
+        for file in self.manifest.files:
+            (self._folder / file.path).unlink(missing_ok=True)
+        for name in (PROGRESS, BEGIN):
+            (self._folder / name).unlink(missing_ok=True)
+        for topic in RECORDED_TOPICS:
+            (self._folder / topic).rmdir()
+        self._progress = None
+
     def close(self) -> None:
-        """Let others write."""
+        """Let others write.  Where nothing was begun, no file is left, and no folder that was made for it."""
+        if self._progress is None and not (self._folder / PROGRESS).exists():
+            (self._folder / _LOCK).unlink(missing_ok=True)
+            for made in self._made:
+                with suppress(OSError):  # somebody else has put something there
+                    made.rmdir()
         os.close(self._lock)
 
     def __enter__(self) -> Self:
@@ -232,6 +249,13 @@ def _delete_left(folder: Path) -> None:
     for place in (folder, *(folder / topic for topic in RECORDED_TOPICS)):
         for left in filter(files.is_left, place.glob(".*")):
             left.unlink(missing_ok=True)
+
+
+def _make(folder: Path) -> list[Path]:
+    """Make *folder*, and those above it; returns those that were not there, the innermost first."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing
 
 
 def _locked(folder: Path) -> int:

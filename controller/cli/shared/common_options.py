@@ -1,7 +1,11 @@
-"""The options that every command has: ``--quiet`` and ``--debug``; and that ``trimtab`` alone has: ``--version``."""
+"""The options that every command has: ``--quiet`` and ``--debug``; and that ``trimtab`` alone has: ``--version``.
+
+And what holds for the options of every command: a path is not empty.
+"""
 
 from importlib.metadata import version
-from typing import Annotated, Any, Final, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -67,11 +71,26 @@ def with_common_options(command: Any, path: str) -> Any:
         for name, below in command.commands.items():
             with_common_options(below, f"{path} {name}")
     else:
+        for each in command.params:
+            if Path in (each.type_descriptor.annotation, *get_args(each.type_descriptor.annotation)):
+                _refuse_empty(each)
         command.params.extend(COMMON)
         # The first character keeps the lines from being wrapped as one paragraph.
         lines = "\n".join(f"  {line}" for line in EXAMPLES.get(path, ()))
         command.epilog = f"\b\nExamples:\n{lines}" if lines else None
     return command
+
+
+def _refuse_empty(path: Any) -> None:
+    """Have the parameter *path* refuse an empty text, which Python takes for the current folder."""
+    process = path.process_value
+
+    def checked(ctx: Any, value: Any) -> Any:
+        if "" in (value if isinstance(value, list | tuple) else (value,)):
+            raise typer.BadParameter("an empty path; the current folder is .", ctx=ctx, param=path)
+        return process(ctx, value)
+
+    path.process_value = checked
 
 
 def _only_options(quiet: QuietBehind = False, debug: Debug = False) -> None:

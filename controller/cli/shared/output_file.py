@@ -1,27 +1,29 @@
-"""A file that an option of a command names, to be written."""
+"""A file that an option of a command names, to be written.  No command overwrites one: a plan may be approved."""
 
 from pathlib import Path
+from typing import Final
 
 from controller.adapters.disk import files
 from controller.model.errors import SettingsError, TrimtabError
 
+ALREADY_THERE: Final = "it is there already, and nothing is overwritten: choose another name, or remove it"
+
 
 def require_writable(path: Path, option: str) -> None:
-    """Raise SettingsError where the file *path* of *option* cannot be written: before the work, not after it.
-
-    A device, a pipe or a folder is refused: a rename would put a file in its place.
-    """
+    """Raise SettingsError where the file *path* of *option* is there, or cannot be written: before the work."""
     why = f"{path.parent}: no such folder" if not path.parent.is_dir() else files.why_not_writable(path.parent)
-    if not why and path.exists() and not path.is_file():
-        why = "it is no file"
+    if not why and (path.exists() or path.is_symlink()):
+        why = ALREADY_THERE if path.is_file() else "it is no file"
     if why:
         raise SettingsError(f"{option} {path}: {why}")
 
 
 def write_output(path: Path, content: bytes, option: str) -> None:
-    """Put *content* into the file *path* of *option*, in place of the one that may be there; TrimtabError."""
+    """Put *content* into the new file *path* of *option*; SettingsError where it is there, TrimtabError."""
     require_writable(path, option)
     try:
-        files.replace(path, content)
+        files.create(path, content)
+    except FileExistsError:  # somebody has made it meanwhile
+        raise SettingsError(f"{option} {path}: {ALREADY_THERE}") from None
     except OSError as error:
         raise TrimtabError(f"{option} {path}: {error.strerror}") from error

@@ -37,8 +37,8 @@ def scenario_path(given: str) -> Path:
     path = LIBRARY / f"{given}{_SUFFIX}"
     if not path.is_file():
         raise SettingsError(
-            f"{given}: no scenario of that name comes with trimtab; give a file that ends in {_SUFFIX}, or a name that"
-            " `trimtab simulate --list` prints"
+            f"{given or repr(given)}: no scenario of that name comes with trimtab; give a file that ends in {_SUFFIX},"
+            " or a name that `trimtab simulate --list` prints"
         )
     return path
 

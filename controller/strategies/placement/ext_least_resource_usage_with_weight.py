@@ -39,7 +39,7 @@ class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
         brokers = view.brokers
         history = UsageHistory(usage=memory.usage).only((*brokers.names, *view.missing))
         now = self.weighted_usage(brokers.usage, brokers.limit)
-        owned = owned_bundles.digests(view)
+        owned = view.owned_digests
         anew = owned_bundles.changed(memory.bundles, owned)
         _, history = history.smoothed(brokers.names, now, self.history_fraction, restarted=anew)
         known = owned_bundles.remembered(memory.bundles, owned, view)

@@ -1,8 +1,11 @@
 """What all commands have in common: groups in the help, --version, --quiet, completion."""
 
+from collections.abc import Iterator
 from importlib.metadata import version
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from controller.adapters import long_work
@@ -29,6 +32,29 @@ def test_quiet_may_stand_before_and_behind_the_command(words: list[str]) -> None
     assert long_work.is_quiet()
     CliRunner().invoke(cli.app, ["rebalance", "--help"])
     assert not long_work.is_quiet()
+
+
+def _paths(name: str, command: Any) -> Iterator[tuple[str, Any, list[str]]]:
+    """Every command of *command* with the words that give it an empty path, for each of the paths that it takes."""
+    for below, one in getattr(command, "commands", {}).items():
+        yield from _paths(f"{name} {below}", one)
+    for each in command.params:
+        if "Path" in str(each.type_descriptor.annotation):
+            yield name, command, ["" if each.param_type_name == "argument" else f"{each.opts[0]}="]
+
+
+def test_no_command_takes_an_empty_path_for_the_current_folder() -> None:
+    calls = [call for name in cli.COMMANDS for call in _paths(name, cli.loaded(name))]
+    named = {(name, *words) for name, _, words in calls}
+    assert {("init", ""), ("init", "--state="), ("decide", ""), ("incident make", "--output=")} <= named
+    for name, command, words in calls:
+        with pytest.raises(typer.BadParameter, match="an empty path"):
+            command.make_context(name, words)
+
+
+def test_an_empty_name_of_a_scenario_is_not_the_current_folder() -> None:
+    answer = CliRunner().invoke(cli.app, ["compare", "", "--strategies", "OverloadShedder,ThresholdShedder"])
+    assert str(answer.exception).startswith("'': no scenario of that name")
 
 
 @pytest.mark.parametrize(

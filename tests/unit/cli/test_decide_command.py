@@ -2,7 +2,6 @@
 
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -263,11 +262,12 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
     assert result.exit_code == 0
 
 
-def test_load_may_come_through_a_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "stdin"
-    os.mkfifo(pipe)
-    report = json.dumps(json.loads((SAMPLES / "load_report_1.json").read_bytes()), indent=2)
-    threading.Thread(target=pipe.write_text, args=[report], daemon=True).start()
-    result = run("--load", pipe, "--strategy", "ThresholdShedder")
+def test_load_may_come_through_a_pipe() -> None:
+    """/dev/stdin, and what a shell makes of <(command)."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write(json.dumps(json.loads((SAMPLES / "load_report_1.json").read_bytes()), indent=2))
+    result = run("--load", f"/dev/fd/{reading}", "--strategy", "ThresholdShedder")
+    os.close(reading)
     assert result.exit_code == 0, result.output
     assert "on 1 broker" in result.output

@@ -37,6 +37,37 @@ def test_a_pipe_in_place_of_a_report_or_an_incident_is_no_file(tmp_path: Path) -
     assert pipe.is_fifo()
 
 
+def test_no_command_overwrites_a_file(tmp_path: Path) -> None:
+    there = tmp_path / "approved"
+    there.write_text("mine")
+    dangling = tmp_path / "link"
+    dangling.symlink_to("nowhere")
+    for words in (
+        ("compare", "no-room", "--strategies", "ThresholdShedder,AvgShedder", "--html", there),
+        ("incident", "make", "--around", "2025-01-01T00:00:00Z", "--output", there),
+        ("plan", "--load", tmp_path, "--output", there),
+        ("apply", there, "--hash", "0" * 64, "--repair", "--output", there),
+    ):
+        assert f"{there}: it is there already, and nothing is overwritten: choose another" in told(*words, code=2)
+    with pytest.raises(SettingsError, match="link: it is no file"):
+        write_output(dangling, b"x", "--output")
+    assert there.read_text() == "mine"
+
+
+def test_of_two_that_write_a_file_at_the_same_time_the_first_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(path: Path, content: bytes) -> None:
+        path.write_text("theirs")
+        create(path, content)
+
+    create = files.create
+    monkeypatch.setattr(files, "create", meanwhile)
+    with pytest.raises(SettingsError, match=r"--output .*: it is there already"):
+        write_output(tmp_path / "plan.json", b"ours", "--output")
+    assert (tmp_path / "plan.json").read_text() == "theirs"
+
+
 def test_a_write_that_fails_names_the_file_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -139,9 +139,10 @@ def test_fewer_connections_a_second_take_longer(conf: Path) -> None:
 
 
 def test_no_more_connections_reconnect_at_once_than_the_budget_says_in_its_period(conf: Path, tmp_path: Path) -> None:
-    broker, file = names(conf)[0], tmp_path / "plan.json"
+    broker = names(conf)[0]
     free = answer("--conf", conf, "--drain", broker)
     for budget, most in (("30 connections/min", 30), ("30 connections/s", 30), ("1200 connections/h", 40)):
+        file = tmp_path / f"{most}{budget[-1]}.json"
         said = answer("--conf", conf, "--drain", broker, "--budget", budget, "-o", file)
         found, _ = parse_plan(file.read_bytes())
         each = [[int(found.problem.connections[move.bundle]) for move in wave] for wave in found.steps[0].waves]

@@ -90,11 +90,18 @@ def test_options_that_make_no_sense(conf: Path, tmp_path: Path, options: tuple[s
     assert not (tmp_path / "new").exists()
 
 
+def test_a_time_behind_the_last_record_is_refused_and_nothing_is_left(conf: Path, tmp_path: Path) -> None:
+    answer = run("--conf", conf, "-o", tmp_path / "new", "--from", "2025-01-01T00:30Z")
+    assert "holds no record of metrics, results, commands from 2025-01-01T00:30:00Z on; it" in str(answer.exception)
+    assert not (tmp_path / "new").exists()
+
+
 def test_it_writes_over_nothing(conf: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     answer = run("--conf", conf, "-o", tmp_path)
     assert isinstance(answer.exception, SettingsError)
     assert "is not empty" in str(answer.exception)
+    assert [each.name for each in tmp_path.iterdir()] == ["mine"]
 
 
 def test_anonymised_with_a_key_it_goes_on_and_is_the_same_again(conf: Path, tmp_path: Path) -> None:

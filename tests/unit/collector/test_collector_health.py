@@ -30,3 +30,14 @@ def test_a_broker_that_answers_again_is_as_good_as_any_other() -> None:
     assert health.answered(A) == 0
     assert health.may_ask(A, T + PERIOD)
     assert health.failed(A, T + 2 * PERIOD)
+
+
+def test_a_broker_that_has_gone_is_forgotten_and_asked_at_once_when_it_comes_back() -> None:
+    health = Health(PERIOD)
+    for broker in (A, "b:8080"):
+        health.failed(broker, T)
+        health.failed(broker, T + PERIOD)
+    health.keep({"b:8080", "c:8080"})
+    assert (health.failures(A), health.failures("b:8080")) == (0, 2)
+    assert health.may_ask(A, T + 2 * PERIOD)
+    assert not health.may_ask("b:8080", T + 2 * PERIOD)

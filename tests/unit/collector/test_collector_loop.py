@@ -31,6 +31,7 @@ from controller.wire.metrics import (
     TickRecord,
     decode_metric,
 )
+from controller.wire.readable import utc
 from tests.fake_pulsar import CLUSTER, FakePulsar, fake_pulsar
 
 PERIOD = 60
@@ -44,6 +45,9 @@ class Log:
 
     def __init__(self) -> None:
         self.records: list[bytes] = []
+        #: Its own clock, epoch ms, and when each record was appended; None: it keeps no times.
+        self.now_ms: int | None = None
+        self.times: list[int | None] = []
         self.fence = 0
         self.away = False
         #: It takes no records with this in one of them; and how often it was asked to.
@@ -52,6 +56,10 @@ class Log:
         #: One of its partitions is; and how often a tick, or to lead, was tried meanwhile.
         self.offline = False
         self.tried = 0
+
+    def append(self, values: Sequence[bytes]) -> None:
+        self.records += values
+        self.times += [self.now_ms] * len(values)
 
     def ticks(self) -> dict[int, dict[str, bool]]:
         """T in seconds -> broker -> whether it has a sweep."""
@@ -81,7 +89,7 @@ class LogEnd:
         if any(self.log.refuses in value for value in values):
             self.log.refused += 1
             raise TrimtabError("a record is too large")
-        self.log.records += values
+        self.log.append(values)
 
     def lead(self, since_ms: int) -> None:
         self._reach()
@@ -90,8 +98,9 @@ class LogEnd:
         self.fence, self.read_to = self.log.fence, 0
 
     def arrived(self) -> Iterator[Arrived]:
-        new, self.read_to = self.log.records[self.read_to :], len(self.log.records)
-        yield from (Arrived(head, None) for value in new if (head := glance(value)) is not None)
+        new = list(zip(self.log.records, self.log.times, strict=True))[self.read_to :]
+        self.read_to = len(self.log.records)
+        yield from (Arrived(head, at) for value, at in new if (head := glance(value)) is not None)
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         self._reach()
@@ -102,7 +111,7 @@ class LogEnd:
         tick = TickRecord(
             cluster=CLUSTER, interval=interval, partitions=Partitions(metrics=1, results=1), roster=entries
         )
-        self.log.records.append(tick.model_dump_json(by_alias=True).encode())
+        self.log.append([tick.model_dump_json(by_alias=True).encode()])
 
     def follow(self) -> None:
         self.fence = -1
@@ -375,7 +384,32 @@ def test_after_a_clock_was_set_back_intervals_go_on_by_it_and_none_is_ended_twic
     assert list(world.log.ticks()) == [T, T + PERIOD], "these have their ticks"
     assert all(world.interval(T + 2 * PERIOD, one).values())
     said = [record.message for record in caplog.records if "set back" in record.message]
-    assert said == ["this host's clock was set back by 179 s or more: no interval ends twice"]
+    assert said == [
+        "this host's clock was set back by 179 s or more: no interval ends twice; those that have ended, the last one"
+        f" is {utc((T + PERIOD) * 1000)}, are passed over"
+    ]
+
+
+def test_after_a_clock_that_ran_ahead_of_the_logs_was_set_back_intervals_end_at_once_and_none_a_second_time(
+    world: World,
+) -> None:
+    one = world.collector("one")
+    ahead = (T + 60 * PERIOD, T + 61 * PERIOD)
+
+    def played(at: int, logs_clock: int) -> dict[str, bool]:
+        world.log.now_ms = (logs_clock + 1) * 1000
+        return world.interval(at, one)
+
+    played(T, T)
+    for at in ahead:
+        played(at, T + PERIOD)  # nobody counts such a tick
+    for at in (T + 2 * PERIOD, T + 3 * PERIOD):
+        assert all(played(at, at).values())
+    for at in ahead:
+        world.now, world.log.now_ms = at + 1, (at + 1) * 1000
+        world.settle(one)
+    assert list(world.log.ticks()) == [T, *ahead, T + 2 * PERIOD, T + 3 * PERIOD]
+    assert all(played(T + 62 * PERIOD, T + 62 * PERIOD).values())
 
 
 def test_after_a_clock_was_set_back_brokers_that_failed_are_asked_and_states_are_written_as_ever(world: World) -> None:
@@ -622,7 +656,7 @@ def test_a_broker_that_is_not_active_is_in_no_roster_though_it_was_swept(
     world.interval(T, one)
     forged = json.loads(next(value for value in world.log.records if b"broker_sweep" in value))
     forged |= {"broker": "made-up:8080", "interval": (T + PERIOD) * 1000, "chunk": 0, "chunks": 1}
-    world.log.records += [json.dumps(forged | {"sweepId": f"{i}"}).encode() for i in range(3)]
+    world.log.append([json.dumps(forged | {"sweepId": f"{i}"}).encode() for i in range(3)])
     assert world.interval(T + PERIOD, one) == dict.fromkeys(world.pulsar.names, True)
     [told] = [record.message for record in caplog.records if "passed over" in record.message]
     assert "3 of brokers that are not active; one names broker 'made-up:8080'" in told
@@ -880,6 +914,23 @@ def test_a_broker_that_left_the_cluster_is_silent_no_more(world: World) -> None:
     world.now = T + 2 * PERIOD
     one.step()
     assert world.shown("one", "trimtab_silent_brokers") == 0
+
+
+def test_a_broker_that_left_and_comes_back_is_asked_at_once_and_told_of_anew(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, gone = world.collector("one"), world.pulsar.brokers[1]
+    gone.broken = "/broker-stats/load-report"
+    for at in (T, T + PERIOD):
+        world.interval(at, one)
+    world.pulsar.brokers.remove(gone)
+    for at in (T + 2 * PERIOD, T + 3 * PERIOD):
+        world.interval(at, one)
+    world.pulsar.brokers.insert(1, gone)
+    world.interval(T + 4 * PERIOD, one)
+    world.interval(T + 5 * PERIOD, one)
+    told = [record.message for record in caplog.records if record.message.startswith(f"{gone.name} gives no sweep")]
+    assert len(told) == 2
 
 
 def test_a_collector_that_cannot_publish_is_not_ready_and_one_that_has_nothing_to_ask_is(world: World) -> None:

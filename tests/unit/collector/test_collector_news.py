@@ -17,3 +17,12 @@ def test_things_do_not_know_of_each_other() -> None:
     news = News()
     assert news.is_news("one", "silent")
     assert news.is_news("two", "silent")
+
+
+def test_what_has_gone_is_forgotten_and_news_when_it_comes_back() -> None:
+    news = News()
+    assert news.is_news("one", "silent")
+    assert news.is_news("two", "silent")
+    news.keep({"two"})
+    assert news.is_news("one", "silent")
+    assert not news.is_news("two", "silent")

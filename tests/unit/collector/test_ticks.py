@@ -8,7 +8,7 @@ import pytest
 from controller.collector.ticks import TickWriter
 from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
 from controller.wire.chunks import Arrived
-from tests.unit.collector.test_collector_roster import PERIOD, A, B, T, chunk
+from tests.unit.collector.test_collector_roster import PERIOD, A, B, T, chunk, tick
 
 
 class Log:
@@ -29,7 +29,7 @@ class Log:
 
     def arrived(self) -> Iterator[Arrived]:
         new, self.new = self.new, []
-        yield from (Arrived(head, None) for head in new)
+        yield from (head if isinstance(head, Arrived) else Arrived(head, None) for head in new)
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         if self.failure is not None:
@@ -135,3 +135,26 @@ def test_chunks_that_are_passed_over_are_told_once_and_once_more_when_all_count_
     assert len(told) == 2
     assert "1 of brokers that are not active; one names broker 'stranger:8080'" in told[0]
     assert told[1].startswith("no chunks of sweeps")
+
+
+def test_who_takes_over_again_ends_no_interval_that_it_has_ended_but_those_before_that_the_log_does_not_count() -> None:
+    log = Log()
+    log.new = [tick(T - PERIOD)]
+    writer = leading(log)
+    for interval in (T, T + 60 * PERIOD):
+        writer.end(interval, anybody_asked=True)
+    assert writer.last == T + 60 * PERIOD
+    log.new = [tick(T), Arrived(tick(T + 60 * PERIOD), T + PERIOD), chunk(A, interval=T + PERIOD, sweep_id="now")]
+    writer.take_over(T + PERIOD, ())
+    told = [writer.ended(T + n * PERIOD) for n in (-1, 0, 1, 59, 60, 61)]
+    assert told == [True, True, False, False, True, False]
+    assert writer.missing(T + PERIOD) == (B,)
+
+
+def test_of_very_many_ticks_the_oldest_are_not_known_one_by_one_and_all_before_them_count_as_ended() -> None:
+    log = Log()
+    writer = leading(log)
+    for n in range(10, 1500):
+        writer.end(T + n * PERIOD, anybody_asked=True)
+    writer.take_over(T, ())
+    assert [writer.ended(T + n * PERIOD) for n in (0, 59, 60, 1499, 1500)] == [True, True, True, True, False]

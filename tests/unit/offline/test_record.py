@@ -10,7 +10,8 @@ from controller.adapters.opened import records_in
 from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.reading import Recording
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.record import Wanted
+from controller.offline.nothing_to_record import NothingToRecordError
+from controller.offline.record import Wanted, record
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
 from controller.strategies.shedding.overload_shedder import OverloadShedder
 from tests.recordings import SETTINGS, KeptLog, made, some_log, stored
@@ -49,8 +50,9 @@ def test_a_recording_names_no_class_that_would_be_imported() -> None:
 def test_no_record_or_one(tmp_path: Path, records: int) -> None:
     log = KeptLog({"metrics": [stored(7, b"x" * records)][:records]})
     if not records:
-        with pytest.raises(TrimtabError, match="memory holds no record of metrics, results, commands, journal"):
+        with pytest.raises(TrimtabError, match="memory holds no record of metrics, results, commands, nor of another"):
             made(tmp_path / "new", log)
+        assert not (tmp_path / "new").exists()
     else:
         made(tmp_path / "new", log)
         assert held(tmp_path / "new")["metrics"] == [stored(7, b"x")]
@@ -64,6 +66,60 @@ def test_a_span_of_time_is_copied_with_the_journal_from_an_entry_with_the_whole_
     found = held(tmp_path / "new")
     assert [each.offset for each in found["metrics"]] == [*range(100, 120)]
     assert [each.offset for each in found["journal"]] == [*range(39, 120)]
+
+
+def minutes(*numbers: int) -> KeptLog:
+    """A log whose metrics and journal have a record in each of these minutes from T on."""
+    written = [stored(i, at=T + minute * 60_000) for i, minute in enumerate(numbers)]
+    return KeptLog({"metrics": written, "journal": written})
+
+
+def spanning(since: int | None, until: int | None) -> Wanted:
+    from_ms, to_ms = (None if minute is None else T + minute * 60_000 for minute in (since, until))
+    return Wanted(from_ms=from_ms, to_ms=to_ms)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "asked", "what"),
+    [
+        (40, None, "from 2025-01-01T00:40:00Z on", "give an earlier --from"),
+        (40, 50, "from 2025-01-01T00:40:00Z to 2025-01-01T00:50:00Z", "give an earlier --from"),
+        (None, 1, "before 2025-01-01T00:01:00Z", "give a later --to"),
+        (12, 18, "from 2025-01-01T00:12:00Z to 2025-01-01T00:18:00Z", "give a longer time, --from and --to"),
+    ],
+)
+def test_a_time_without_records_is_refused_with_what_the_log_has_and_nothing_is_left(
+    tmp_path: Path, since: int | None, until: int | None, asked: str, what: str
+) -> None:
+    log, wanted = minutes(10, 11, 20), spanning(since, until)
+    with pytest.raises(NothingToRecordError) as refused:
+        record(log, tmp_path / "above" / "new", wanted, SETTINGS, CLUSTER)
+    assert str(refused.value) == (
+        f"memory holds no record of metrics, results, commands {asked};"
+        f" it holds those from 2025-01-01T00:10:00Z to 2025-01-01T00:20:00Z: {what}"
+    )
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_journal_alone_is_copied_where_it_is_asked_for_alone(tmp_path: Path) -> None:
+    log = KeptLog({"metrics": [], "journal": minutes(10).topics["journal"]})
+    with pytest.raises(NothingToRecordError):
+        made(tmp_path / "new", log, Wanted(from_ms=T))
+    assert made(tmp_path / "new", log, Wanted(topics=("journal", "commands"), from_ms=T)).files
+
+
+class MarksAlone(KeptLog):
+    """Has offsets of which none is a record: transactions' marks."""
+
+    def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
+        return iter(())
+
+
+def test_offsets_without_a_record_make_no_recording_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    with pytest.raises(NothingToRecordError, match="at the offsets of --offsets"):
+        made(tmp_path / "new", MarksAlone(some_log().topics), Wanted(offsets={"metrics": {0: Extent(0, 9)}}))
+    assert [*tmp_path.rglob("*")] == [tmp_path / "new"]
 
 
 def test_offsets_are_copied_and_other_partitions_of_that_topic_are_not(tmp_path: Path) -> None:

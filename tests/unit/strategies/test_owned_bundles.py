@@ -1,14 +1,26 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
+from controller.model.load import ClusterView
 from controller.strategies.common import owned_bundles
-from controller.strategies.common.owned_bundles import changed, digests
+from controller.strategies.common.owned_bundles import changed
 from tests.cluster import broker, view
+
+
+def digests(seen: ClusterView) -> Mapping[str, str]:
+    return seen.owned_digests
+
 
 BEFORE = digests(view(broker("a", x=1, y=2), broker("b", z=3), broker("c", w=4), broker("idle")))
 
 
 def other(*brokers: str) -> list[bool]:
     return [name in brokers for name in BEFORE]
+
+
+def test_they_are_made_once_of_a_view_for_all_that_ask() -> None:
+    seen = view(broker("a", x=1, y=2))
+    assert seen.owned_digests is seen.owned_digests
 
 
 def test_load_alone_changes_nothing() -> None:

@@ -139,7 +139,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         brokers, at = view.brokers, view.as_of_ms
         if all(memory.updated_at_ms.get(name) == at for name in brokers.names):
             return memory
-        owned = owned_bundles.digests(view)
+        owned = view.owned_digests
         known = np.array([name in memory.weighted_max_ema for name in brokers.names], np.bool_)
         before = BrokerLoad(
             max_resource_usage=np.zeros(len(brokers)),

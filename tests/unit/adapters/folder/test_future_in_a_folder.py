@@ -45,6 +45,22 @@ def test_who_writes_behind_it_writes_under_names_and_times_of_today(tmp_path: Pa
     assert new.stat().st_mtime < time.time() + 1
 
 
+@pytest.mark.parametrize("part", ["metrics", "results"])
+def test_a_writer_whose_clock_was_a_year_ahead_goes_on_under_names_and_times_of_today(
+    tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    writer.tick(NOW - PERIOD, {})
+    with monkeypatch.context() as wrong:
+        wrong.setattr(time, "time_ns", lambda: FUTURE * 1_000_000)
+        writer.tick(FUTURE, {})
+    before = {*tmp_path.rglob("*.jsonl")}
+    writer.tick(NOW, {})
+    (new,) = {*(tmp_path / part).glob("*.jsonl")} - before
+    assert new.name == f"{NOW:015d}-000000.jsonl"
+    assert new.stat().st_mtime < time.time() + 1
+
+
 def test_a_file_under_todays_name_with_a_time_of_the_future_dates_no_other(tmp_path: Path) -> None:
     writer = FolderMetricsLog(tmp_path, cluster=CLUSTER)
     writer.tick(NOW - PERIOD, {})

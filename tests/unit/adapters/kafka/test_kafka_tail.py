@@ -1,18 +1,22 @@
 """The end of a journal in Kafka whose topic several clusters share."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.kafka import tail
+from controller.adapters.kafka import inspect, tail
+from controller.adapters.kafka.inspect import Reach
 from controller.adapters.kafka.reader import KafkaRecord
 from controller.adapters.kafka.tail import KafkaTail
 from controller.adapters.recent import entries_backwards
+from controller.ports.systems import JournalTail
 from controller.settings.log import KafkaLogSettings
 from controller.wire.journal import encode_entry
 from tests.journal_entries import entry
-from tests.records import CLUSTER, T
+from tests.records import CLUSTER, PERIOD, T
 
 LATER = b'{"v":99,"cluster":"other","type":"decision","interval":1}'
 
@@ -30,3 +34,84 @@ def test_what_is_wrong_with_entries_of_other_clusters_is_no_matter_to_who_reads_
     monkeypatch.setattr(tail, "newest_first", newest_first)
     settings: Any = KafkaLogSettings(bootstrap="127.0.0.1:1")
     assert [read.record.interval for read in entries_backwards(KafkaTail(settings), CLUSTER)] == [T]
+
+
+#: Makes the value of an entry about an interval, by its cluster's number; the first cluster is the test's.
+Shared = Callable[[int, int], bytes]
+
+
+def shared(
+    monkeypatch: pytest.MonkeyPatch, clusters: int, intervals: int, value: Shared, *, ours_until: int | None = None
+) -> list[int]:
+    """A journal with an entry of each cluster about each interval; the offsets that are read come into the list.
+
+    Every entry is followed by the mark that ends its transaction.  *ours_until*: the test's cluster wrote no later one.
+    """
+    end, looked = 2 * clusters * intervals, list[int]()
+
+    def read_all(_: str, __: str, partition: int, offset: int, ___: object) -> Iterator[KafkaRecord]:
+        for at in range(offset + offset % 2, end, 2):
+            looked.append(at)
+            interval, cluster = divmod(at // 2, clusters)
+            is_ours = cluster == 0 and (ours_until is None or interval < ours_until)
+            name = CLUSTER.encode() if is_ours else b"other"
+            headers = {"cluster": name, "epoch": b"7", "interval": b"%d" % interval}
+            yield KafkaRecord(partition, at, None, value(interval, cluster), T + at, headers)
+
+    topics = {"trimtab-journal": Mock(error=None, partitions=[0])}
+    monkeypatch.setattr(
+        "confluent_kafka.Consumer", lambda *_, **__: Mock(list_topics=lambda *_, **__: Mock(topics=topics))
+    )
+    monkeypatch.setattr(inspect, "ends_of", lambda *_: (0, end))
+    monkeypatch.setattr(inspect, "read_all", read_all)
+    return looked
+
+
+def encoded(interval: int, cluster: int) -> bytes:
+    return encode_entry(entry(T + interval * PERIOD)) if cluster == 0 else b"of another cluster"
+
+
+def kafka_tail() -> KafkaTail:
+    settings: Any = KafkaLogSettings(bootstrap="127.0.0.1:1")
+    return KafkaTail(settings)
+
+
+def test_as_many_decisions_are_found_as_are_asked_for_however_many_clusters_share_the_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared(monkeypatch, clusters=40, intervals=30, value=encoded)
+    found = kafka_tail().journal_tail(CLUSTER, 10, b"")
+    assert [each.interval for each in found.decisions] == [T + number * PERIOD for number in range(29, 19, -1)]
+    assert (found.epoch, found.is_cut) == (7, False)
+    all_there_are = kafka_tail().journal_tail(CLUSTER, 50, b"")
+    assert (len(all_there_are.decisions), all_there_are.is_cut) == (30, False)
+
+
+def test_decisions_without_the_text_count_among_those_that_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = shared(monkeypatch, clusters=1, intervals=1000, value=encoded)
+    newest, earlier = (b'"interval":%d' % (T + number * PERIOD) for number in (999, 980))
+    assert [each.interval for each in kafka_tail().journal_tail(CLUSTER, 10, newest).decisions] == [T + 999 * PERIOD]
+    assert kafka_tail().journal_tail(CLUSTER, 10, earlier) == JournalTail((), 7)
+    assert len(looked) == 20
+
+
+def test_a_cluster_that_decided_nothing_for_long_is_not_looked_for_without_end_and_that_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looked = shared(monkeypatch, clusters=2, intervals=200_000, value=lambda *_: b"{}", ours_until=1)
+    with caplog.at_level(logging.WARNING):
+        found = kafka_tail().journal_tail(CLUSTER, 10, b"")
+    assert (found.decisions, found.is_cut) == ((), True)
+    assert len(looked) <= 60_000
+    (told,) = caplog.messages
+    assert f"of the last 10 decisions about cluster '{CLUSTER}' that were looked for, 0 are among" in told
+
+
+def test_large_records_end_the_search_sooner_and_windows_do_not_grow_over_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    megabyte = b"x" * (1 << 20)
+    shared(monkeypatch, clusters=2, intervals=1000, value=lambda *_: megabyte)
+    reach = Reach(offsets=10_000, bytes=20 << 20)
+    found = list(inspect.newest_first("h:1", "trimtab-journal", client={}, windows=(16, 4096), reach=reach))
+    assert reach.is_passed
+    assert 20 < len(found) <= 60
+    assert found[0].offset == 3998
