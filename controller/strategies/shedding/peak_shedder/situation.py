@@ -111,10 +111,11 @@ class Situation:
         at = self.view.as_of_ms
         roster = patience.unsettled_ms(memory, at, self.options.settle_minutes)
         wait = max(roster, patience.unproven_ms(memory, at, self.options.load_settle_minutes))
+        waits = wait > 0 or memory.splits > 0
         held = any(patience.held(memory, name, hold, of) for name in self.over_names)
-        if held and not wait:
+        if held and not waits:
             return self._idle_start(memory) if self.idle else self._ordinary_start(memory)
-        if not wait and self.pressed.any():
+        if not waits and self.pressed.any():
             if self.idle:
                 return self._idle_start(memory)
             return self._ordinary_start(memory) if (self.pressed & self.above).any() else self.urgent
@@ -124,6 +125,9 @@ class Situation:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
         urgent = self.options.urgent_percent / 100
+        if not wait:
+            detail = f"bundles are split, and their parts go elsewhere: only brokers above {urgent:.3g} give bundles"
+            return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
         why = (
             f"brokers came or went {(at - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may follow"
             if wait == roster
@@ -168,7 +172,7 @@ def situation_of(
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
-    ordinary = _ordinary(found, unknown, options, memory, varies=seen.varies)
+    ordinary = _ordinary(found, unknown, options, memory, seen)
     urgent = _urgent(means[now], fit[now], options)
     above: Bools = np.any(share > ordinary.begin, axis=1)
     pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
@@ -222,13 +226,17 @@ def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, o
 
 
 def _ordinary(
-    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, *, varies: bool
+    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
 ) -> PlanStart:
     """The plan for brokers above the goal; *unknown*: (R,) so much of each resource's usage is no reason to move."""
-    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (options.min_gain if varies else 0.0)
+    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (options.min_gain if seen.varies else 0.0)
     # A day ahead is less certain than now: twice as much has to be gained there.
     least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
-    return PlanStart(goal + np.maximum(least, unknown) + min(memory.proven.error, MOST), goal, options.min_gain)
+    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
+    if seen.varies and not seen.day_known:
+        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
+        begin = np.maximum(begin, options.urgent_percent / 100)
+    return PlanStart(begin, goal, options.min_gain)
 
 
 def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
