@@ -173,9 +173,12 @@ def test_where_load_is_elsewhere_at_other_hours_goal_and_limit_are_higher_by_the
 def test_until_the_day_is_known_load_that_is_elsewhere_at_other_hours_moves_only_off_brokers_with_an_urgent_usage() -> (
     None
 ):
-    assert rounded(situation(varies=True).ordinary) == ([0.8, 0.8, 0.8], 0.575, 0.05, False)
-    assert rounded(situation(varies=True, urgent_percent=65.0).ordinary)[0] == [0.65, 0.65, 0.675]
+    assert rounded(situation(varies=True).ordinary) == ([0.8, 0.8, np.inf], 0.575, 0.05, False)
+    assert rounded(situation(varies=True, urgent_percent=50.0).ordinary)[0] == [0.5075, 0.5075, np.inf]
     assert rounded(situation(varies=True, urgent_percent=0.0).ordinary)[0] == [0.625, 0.625, 0.675]
+    # Nor do moves that promised too much make it wait for longer.
+    hot = situation(HOT, varies=True, memory=PeakHistory(proven=Proven(error=0.2)))
+    assert hot.start(NOT_HELD) is hot.ordinary
 
 
 def test_where_load_is_elsewhere_at_hours_not_known_yet_no_broker_is_idle_unless_brokers_came_or_went() -> None:

@@ -172,8 +172,12 @@ def situation_of(
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
-    ordinary = _ordinary(found, unknown, options, memory, seen)
+    ordinary = _ordinary(found, unknown, options, memory, varies=seen.varies)
     urgent = _urgent(means[now], fit[now], options)
+    if seen.varies and not seen.day_known and options.urgent_percent > 0:
+        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
+        later = np.full(len(means) - found.now, np.inf)
+        ordinary = ordinary._replace(begin=np.append(urgent.begin, later))
     above: Bools = np.any(share > ordinary.begin, axis=1)
     pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
     if memory.changed_ms == view.as_of_ms:
@@ -226,17 +230,13 @@ def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, o
 
 
 def _ordinary(
-    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
+    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, *, varies: bool
 ) -> PlanStart:
     """The plan for brokers above the goal; *unknown*: (R,) so much of each resource's usage is no reason to move."""
-    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (options.min_gain if seen.varies else 0.0)
+    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (options.min_gain if varies else 0.0)
     # A day ahead is less certain than now: twice as much has to be gained there.
     least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
-    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
-    if seen.varies and not seen.day_known:
-        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
-        begin = np.maximum(begin, options.urgent_percent / 100)
-    return PlanStart(begin, goal, options.min_gain)
+    return PlanStart(goal + np.maximum(least, unknown) + min(memory.proven.error, MOST), goal, options.min_gain)
 
 
 def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
