@@ -84,11 +84,12 @@ def _decided(
     before, issuing = memory, Issuing(policy, controls, ledger)
     splits = splits_of(view, untouchable, memory, issuing)
     taken = {command.bundle for command in splits.commands}
-    unloads = unloads_of(view, untouchable, taken, splits.memory, issuing)
+    refusal = refusal_of(view, controls, samples, gap=gap, policy=policy) or unsettled or tripped
+    leaving = frozenset() if refusal is not None else _leaving(splits)
+    unloads = unloads_of(replace(view, splitting=leaving), untouchable, taken, splits.memory, issuing)
     verdicts += [*splits.verdicts, *unloads.verdicts, *ledger.verdicts()]
 
     commands = (*splits.commands, *unloads.commands)
-    refusal = refusal_of(view, controls, samples, gap=gap, policy=policy) or unsettled or tripped
     if refusal is not None:
         verdicts.append(refusal)
         commands = ()
@@ -100,6 +101,11 @@ def _decided(
     said = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
     summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def _leaving(splits: Splits) -> frozenset[str]:
+    """The bundles that brokers split now and whose parts they then unload; a dry run splits none."""
+    return frozenset(c.bundle for c in splits.commands if c.unload_after_split and c.mode == "active")
 
 
 def untouchable_in(view: ClusterView, memory: Memory, policy: Policy) -> Untouchable:

@@ -233,7 +233,8 @@ class ClusterView(_ReadOnlyColumns):
     policies: Policies = field(default_factory=Policies)
     #: Bundles sent to a broker that does not list them yet; ``brokers.preallocated_rate`` is their load.
     preallocated: Preallocated = field(default_factory=Preallocated)
-    #: Names of bundles whose split is in flight.  Pulsar: ServiceUnitState.Splitting.
+    #: Names of bundles whose split is in flight.  Pulsar: ServiceUnitState.Splitting.  For shedders: of those that are
+    #: split in this interval and whose parts are looked up anew.
     splitting: frozenset[str] = frozenset()
 
     @cached_property

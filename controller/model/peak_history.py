@@ -74,6 +74,8 @@ class PeakHistory:
     streak: str = ""
     #: T of the last round in which a tenth of the load jumped.
     jumped_ms: int = field(default=-1, metadata=OMITTED)
+    #: A bit for each of the last two rounds: 1 if bundles were split whose parts went to other brokers.
+    splits: int = field(default=0, metadata=OMITTED)
     #: Hour of the day, UTC, "00" to "23" -> the level at its end, the upper half of float32.  Newer days count more.
     hours: Mapping[str, str] = field(default_factory=dict)
     #: Broker, or "" for the cluster -> a bit for each of the last rounds: 1 if it was to act.

@@ -135,10 +135,11 @@ def stated(
 ) -> StatedProblem:
     """The problem of *view*, in which the bundles of *stays* (bundles,) do not move.
 
-    Bundles on their way count where they were sent, and do not move.  A bundle's load is that which is *foreseen*, and
-    times to come are further resources; None: its short-term average, and only now counts.  Resources of *following*,
-    by name, follow the load unless it is proved that they do not: a cautious fit (shares.py).  Of those in *fits* it is
-    known how they follow it, from an earlier interval.
+    Bundles on their way count where they were sent, and do not move.  Bundles that are being split do not move either,
+    and count on all brokers alike: nobody knows yet where their parts go.  A bundle's load is that which is *foreseen*,
+    and times to come are further resources; None: its short-term average, and only now counts.  Resources of
+    *following*, by name, follow the load unless it is proved that they do not: a cautious fit (shares.py).  Of those in
+    *fits* it is known how they follow it, from an earlier interval.
     """
     bundles, n = view.bundles, len(view.brokers)
     load = bundles.short_term if foreseen is None else foreseen.load
@@ -148,13 +149,16 @@ def stated(
     sent = view.preallocated
     free = bundles.owned & ~stays
     free[sent.bundle] = False
+    splits = np.array([bundles.code_of[name] for name in sorted(view.splitting)], np.int64)
+    splits = np.setdiff1d(splits[bundles.owned[splits]], sent.bundle)
+    free[splits] = False
     rows = np.flatnonzero(free)
     connections = (bundles.producers[rows] + bundles.consumers[rows]).astype(np.float64)
     rate = bundles.short_term[rows, RATE_IN] + bundles.short_term[rows, RATE_OUT]
     problem = BalanceProblem(
         resources=tuple(column.name for column in columns),
         capacity=np.stack([column.capacity for column in columns], axis=1) if columns else np.ones((n, 0)),
-        fixed=_fixed(view, columns, rows),
+        fixed=_fixed(view, columns, rows, splits),
         size=np.stack([column.size[rows] for column in columns], axis=1) if columns else np.zeros((len(rows), 0)),
         owner=bundles.broker[rows],
         connections=connections,
@@ -169,8 +173,11 @@ def stated(
     )
 
 
-def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints) -> Floats:
-    """(n, R) what the brokers carry besides the bundles of *rows*; bundles on their way count where they were sent."""
+def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints, splits: Ints) -> Floats:
+    """(n, R) what the brokers carry besides the bundles of *rows*; bundles on their way count where they were sent.
+
+    The bundles of *splits* count on all brokers, by their capacity.
+    """
     bundles, sent, n = view.bundles, view.preallocated, len(view.brokers)
     owner, owned = bundles.broker, np.flatnonzero(bundles.owned)
     there = sent.bundle[bundles.owned[sent.bundle]]
@@ -182,6 +189,8 @@ def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints) -> Floats:
 
         whole = np.maximum(column.usage, summed(owned, owner[owned]))
         left = whole - summed(rows, owner[rows]) - summed(there, owner[there]) + summed(sent.bundle, sent.broker)
+        if len(splits):
+            left += column.size[splits].sum() * column.capacity / column.capacity.sum() - summed(splits, owner[splits])
         # Below 0 by rounding alone.
         fixed[:, i] = np.maximum(left, 0.0)
     return fixed

@@ -9,9 +9,9 @@ import pytest
 
 from controller.cycle import BalancerOptions, Policy, decide
 from controller.model.controls import Controls
-from controller.model.decision import Command, Decision, Reason
+from controller.model.decision import Command, Decision, Reason, UnloadDecision
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import InFlight, Memory, SplitHitCounts
+from controller.model.memory import InFlight, Memory, NoMemory, SplitHitCounts
 from controller.strategies.catalogue import SPLIT_ALGORITHMS
 from controller.strategies.common.cutting import MOST_CUTS
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
@@ -164,3 +164,20 @@ def test_the_parts_are_unloaded_only_where_policies_and_anti_affinity_let_them_l
     assert not unloads(Only((0,)))
     assert not unloads(Anchored((0, 1)))
     assert not unloads(wanted=False)
+
+
+def test_the_shedder_sees_which_bundles_are_split_and_unloaded_unless_nothing_is_issued_or_it_is_a_dry_run() -> None:
+    seen = list[frozenset[str]]()
+
+    class Watching(OverloadShedder):
+        def decide(self, view: ClusterView, memory: NoMemory) -> tuple[UnloadDecision, NoMemory]:
+            seen.append(view.splitting)
+            return super().decide(view, memory)
+
+    policy = replace(POLICY, shedder=Watching())
+    stay = replace(policy, balancer=BalancerOptions(unload_split_bundles=False))
+    memory = replace(policy.initial_memory(7), last_interval=INTERVAL - PERIOD, samples=10)
+    active, dry, observing = (Controls(mode=mode) for mode in ("active", "dry_run", "observe"))
+    for controls, of in ((active, policy), (active, stay), (dry, policy), (observing, policy)):
+        decide(BIG, (), memory, controls, of)
+    assert seen == [{WHOLE}, set(), set(), set()]

@@ -223,3 +223,9 @@ def test_where_fewer_than_half_are_below_their_limits_or_one_full_broker_is_not_
     reported[2], driven[2, 1], driven[1, 1] = 50.0, 50.0, 10.0
     _, usage, accounts = fitted_below_the_limit(reported, limit, driven)
     assert (usage.tolist(), accounts) == (pytest.approx([300, 100, 50, 20, 40], rel=1e-3), False)
+
+
+def test_a_bundle_that_is_split_stays_and_counts_on_all_brokers_as_nobody_knows_where_its_parts_go() -> None:
+    found = problem_of(replace(cluster(), splitting=frozenset({"a0"})))
+    assert found.rows.tolist() == [2, 3]
+    assert found.problem.fixed[:, 0].tolist() == pytest.approx([30, 10, 10], abs=1e-6)

@@ -1,5 +1,6 @@
 """How long PeakShedder waits, in numbers: after brokers came or went, over rounds, and after plans of no use."""
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -17,8 +18,9 @@ from controller.strategies.shedding.peak_shedder.patience import (
     with_help,
     with_roster,
     with_round,
+    with_splits,
 )
-from controller.strategies.view_builder import Broker, cluster_view
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 MINUTE: Final = 60_000
 HOUR: Final = 60 * MINUTE
@@ -126,6 +128,15 @@ def test_a_jump_of_load_counts_for_the_minutes_of_the_option() -> None:
     waits = [unproven_ms(jumped, HOUR + after * MINUTE, 2.0) for after in range(4)]
     assert waits == [2 * MINUTE, MINUTE, 0, 0]
     assert unproven_ms(jumped, HOUR, 0.0) == 0
+
+
+def test_a_split_counts_in_its_round_and_in_the_next_one() -> None:
+    view = cluster_view(Broker("a", bundles={"b0": Bundle()}))
+    memory, counts = PeakHistory(), []
+    for splitting in ({"b0"}, (), (), {"b0"}, {"b0"}, ()):
+        memory = with_splits(memory, replace(view, splitting=frozenset(splitting)))
+        counts.append(memory.splits > 0)
+    assert counts == [True, True, False, True, True, True]
 
 
 def test_helpers_are_remembered_for_a_day_while_they_are_there() -> None:

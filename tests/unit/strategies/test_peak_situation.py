@@ -165,8 +165,20 @@ def test_where_a_broker_is_idle_all_give_until_they_are_a_hundredth_above_the_me
 
 
 def test_where_load_is_elsewhere_at_other_hours_goal_and_limit_are_higher_by_the_least_gain() -> None:
-    assert rounded(situation(varies=True).ordinary) == ([0.625, 0.625, 0.675], 0.575, 0.05, False)
-    assert situation(varies=True).urgent.goal == situation().urgent.goal
+    known = situation(varies=True, day_known=True)
+    assert rounded(known.ordinary) == ([0.625, 0.625, 0.675], 0.575, 0.05, False)
+    assert known.urgent.goal == situation().urgent.goal
+
+
+def test_until_the_day_is_known_load_that_is_elsewhere_at_other_hours_moves_only_off_brokers_with_an_urgent_usage() -> (
+    None
+):
+    assert rounded(situation(varies=True).ordinary) == ([0.8, 0.8, np.inf], 0.575, 0.05, False)
+    assert rounded(situation(varies=True, urgent_percent=50.0).ordinary)[0] == [0.5075, 0.5075, np.inf]
+    assert rounded(situation(varies=True, urgent_percent=0.0).ordinary)[0] == [0.625, 0.625, 0.675]
+    # Nor do moves that promised too much make it wait for longer.
+    hot = situation(HOT, varies=True, memory=PeakHistory(proven=Proven(error=0.2)))
+    assert hot.start(NOT_HELD) is hot.ordinary
 
 
 def test_where_load_is_elsewhere_at_hours_not_known_yet_no_broker_is_idle_unless_brokers_came_or_went() -> None:
@@ -238,6 +250,18 @@ def test_after_load_jumped_only_a_hot_broker_gives_and_it_says_how_long() -> Non
     hot, short = situation(HOT), situation(ABOVE, load_settle_minutes=2.0, settle_minutes=0.0)
     assert hot.start(jumped) is hot.urgent
     assert short.start(jumped) is short.ordinary
+
+
+def test_while_bundles_are_split_and_in_the_next_round_only_a_hot_broker_gives() -> None:
+    now, hot = situation(ABOVE), situation(HOT)
+    for splits in (0b01, 0b10, 0b11):
+        waits = now.start(replace(HELD, splits=splits))
+        assert isinstance(waits, Verdict)
+        assert (waits.reason, waits.detail) == (
+            Reason.COOL_DOWN,
+            "bundles are split, and their parts go elsewhere: only brokers above 0.8 give bundles",
+        )
+        assert hot.start(replace(HELD, splits=splits)) is hot.urgent
 
 
 def test_what_helpers_have_is_the_goal_so_that_they_give_nothing_back() -> None:

@@ -60,6 +60,11 @@ def unproven_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
     return max(0, memory.jumped_ms + int(settle_minutes * _MINUTE_MS) - at_ms)
 
 
+def with_splits(memory: PeakHistory, view: ClusterView) -> PeakHistory:
+    """*memory* after a round in which the bundles of ``view.splitting`` are split."""
+    return replace(memory, splits=(memory.splits << 1 | bool(view.splitting)) & 0b11)
+
+
 def with_help(memory: PeakHistory, at_ms: int, brokers: Collection[str]) -> PeakHistory:
     """*memory* after a round in which *brokers* are to get bundles by urgent moves."""
     kept = {name: memory.helped[name] for name in helpers(memory, at_ms)}

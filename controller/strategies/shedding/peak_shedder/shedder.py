@@ -49,6 +49,7 @@ from controller.strategies.shedding.peak_shedder.patience import (
     with_help,
     with_roster,
     with_round,
+    with_splits,
 )
 from controller.strategies.shedding.peak_shedder.promises import promised, verified
 from controller.strategies.shedding.peak_shedder.rest_of_plan import continued, end_of, leads_as_far, with_rest
@@ -81,7 +82,7 @@ class PeakShedder(PeakOptions):
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), memory
         stayed = memory.brokers
-        memory = with_roster(replace(memory, broken=()), view)
+        memory = with_splits(with_roster(replace(memory, broken=()), view), view)
         history = followed(view, BundleHistory.read(memory, view.bundles.names))
         # While brokers come and go, clients are gone for a while and come back.
         settled = not unsettled_ms(memory, view.as_of_ms, self.settle_minutes)

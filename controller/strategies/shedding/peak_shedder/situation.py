@@ -111,10 +111,11 @@ class Situation:
         at = self.view.as_of_ms
         roster = patience.unsettled_ms(memory, at, self.options.settle_minutes)
         wait = max(roster, patience.unproven_ms(memory, at, self.options.load_settle_minutes))
+        waits = wait > 0 or memory.splits > 0
         held = any(patience.held(memory, name, hold, of) for name in self.over_names)
-        if held and not wait:
+        if held and not waits:
             return self._idle_start(memory) if self.idle else self._ordinary_start(memory)
-        if not wait and self.pressed.any():
+        if not waits and self.pressed.any():
             if self.idle:
                 return self._idle_start(memory)
             return self._ordinary_start(memory) if (self.pressed & self.above).any() else self.urgent
@@ -124,6 +125,9 @@ class Situation:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
         urgent = self.options.urgent_percent / 100
+        if not wait:
+            detail = f"bundles are split, and their parts go elsewhere: only brokers above {urgent:.3g} give bundles"
+            return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
         why = (
             f"brokers came or went {(at - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may follow"
             if wait == roster
@@ -170,6 +174,10 @@ def situation_of(
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
     ordinary = _ordinary(found, unknown, options, memory, varies=seen.varies)
     urgent = _urgent(means[now], fit[now], options)
+    if seen.varies and not seen.day_known and options.urgent_percent > 0:
+        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
+        later = np.full(len(means) - found.now, np.inf)
+        ordinary = ordinary._replace(begin=np.append(urgent.begin, later))
     above: Bools = np.any(share > ordinary.begin, axis=1)
     pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
     if memory.changed_ms == view.as_of_ms:
