@@ -81,8 +81,7 @@ def use_fewer(draft: Draft) -> None:
     if level > goal and (draft.moves_left <= 0 or draft.stuck.any()):
         return
     low = fewest = fewest_moves(draft.problem, level)
-    if not draft.effort.spent and fewest < len(standing.moves):
-        _reached(draft, level, len(standing.moves) - 1, _PACK)
+    _reached(draft, level, len(standing.moves) - 1, _PACK)
     while not draft.effort.spent and low < len(standing.moves):
         moves = int(low + len(standing.moves)) // 2
         if not any(_reached(draft, level, moves, way) for way in _REACH):

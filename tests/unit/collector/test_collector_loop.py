@@ -443,6 +443,18 @@ def test_brokers_that_fail_do_not_take_threads_from_the_others_in_the_next_inter
     assert world.interval(T, one) == {name: name == world.pulsar.brokers[0].name for name in world.pulsar.names}
 
 
+def test_a_broker_that_fails_is_asked_in_the_next_interval_and_then_in_every_second_one(world: World) -> None:
+    one, broken = world.collector("one"), world.pulsar.brokers[1]
+    broken.broken = "/broker-stats/load-report"
+    asked = []
+    for interval in range(T, T + 4 * PERIOD, PERIOD):
+        world.interval(interval, one)
+        asked.append(any(broken.name in calls.made for calls in world.calls[one]))
+        for calls in world.calls[one]:
+            calls.made.clear()
+    assert asked == [True, True, False, True]
+
+
 def test_collectors_share_the_brokers_out_and_each_sweeps_its_own(world: World) -> None:
     one, two, three = (world.collector(name) for name in ("one", "two", "three"))
     for at in (T, T + PERIOD):
