@@ -135,7 +135,7 @@ def compared(standing: Standing) -> int:
 
 def emptiest(standing: Standing, broker: int, number: int) -> Ints:
     """Rows of at most *number* other brokers, those with the lowest utilisation."""
-    order: Ints = np.argsort(standing.highest, kind="stable")[: number + 1]
+    order: Ints = np.argsort(standing.highest, kind="stable")
     others: Ints = order[order != broker][:number]
     return others
 

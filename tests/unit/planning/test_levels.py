@@ -29,6 +29,21 @@ def test_levels_that_differ_by_rounding_end_the_search_early() -> None:
     assert 1_000_000 - draft.effort.left == 8 * 3 * 2000
 
 
+def test_a_broker_gives_bundles_while_it_is_more_than_a_billionth_above_the_goal() -> None:
+    one = problem([[1.0]] * 2, [], fixed=[[0.5 + 1e-9], [0.1]])
+    assert Draft(one, SearchLimits(max_moves=1, goal=0.5), None).fullest() is None
+    assert Draft(one, SearchLimits(max_moves=1, goal=0.5 - 1e-12), None).fullest() == 0
+    assert Draft(one, SearchLimits(max_moves=1, goal=0.5 - 1e-12, begin=0.6), None).fullest() is None
+
+
+def test_plans_are_compared_to_the_billionth() -> None:
+    draft = Draft(
+        problem([[1.0]] * 2, [], fixed=[[1.1234567891234], [1.0123456789]]), SearchLimits(max_moves=1, goal=1.0), None
+    )
+    assert draft.above_goal(()) == (0.123456789, 0.015393995)
+    assert draft.standing.rank() == (1.123456789, 2.286998931)
+
+
 @pytest.mark.parametrize(
     ("goal", "max_moves", "stuck", "moves"),
     [

@@ -223,6 +223,22 @@ def test_a_part_takes_no_move_that_makes_its_destination_as_full_as_its_source_w
     assert part_for_a_round(one, moves, PartLimits(max_moves=1, max_per_broker=5)) == (moves[1],)
 
 
+def test_a_part_may_fill_a_broker_to_its_capacity() -> None:
+    one = problem([[10.0]] * 4, [(0, [6.0]), (1, [1.0])], fixed=[[9.0], [0.0], [4.0], [0.0]])
+    moves = (PlannedMove(1, 1, 3), PlannedMove(0, 0, 2))
+    assert part_for_a_round(one, moves, PartLimits(max_moves=1, max_per_broker=1)) == moves[1:]
+
+
+def test_a_plan_within_the_limits_to_the_last_one_is_carried_out_in_its_order() -> None:
+    one = problem([[20.0]] * 3, [(0, [4.0]), (1, [5.0])], fixed=[[3.0], [3.0], [0.0]], connections=[2.0, 3.0])
+    moves = (PlannedMove(0, 0, 2), PlannedMove(1, 1, 2))
+    limits = PartLimits(max_moves=2, max_per_broker=2, max_connections=5.0)
+    assert part_for_a_round(one, moves, limits) == moves
+    # Else the fullest broker is first.
+    for less in ({"max_moves": 1}, {"max_per_broker": 1}, {"max_connections": 4.0}):
+        assert part_for_a_round(one, moves, replace(limits, **less)) == moves[1:]  # type: ignore[arg-type]
+
+
 def test_where_the_rest_could_not_follow_the_part_is_the_beginning_of_the_plan() -> None:
     """The fullest broker's move is the last one; the first one may not follow it, and the second only the first."""
     one = problem([[10.0]] * 4, [(0, [2.0]), (1, [3.0]), (2, [4.0]), (2, [5.0])])
