@@ -6,7 +6,6 @@ import pytest
 
 from controller.aggregate.columns.blobs import unpack
 from controller.aggregate.columns.rows import FACT
-from controller.aggregate.kept import states
 from controller.aggregate.kept.fact_text import fact_to_text
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import FoldOptions, ShardState
@@ -47,10 +46,6 @@ def test_rows_that_wait_take_as_many_bytes_as_the_limit_counts() -> None:
 
 def test_without_settings_sweeps_of_ten_intervals_wait_and_any_number_of_bytes() -> None:
     assert WaitLimits() == WaitLimits(intervals=10, size=1 << 62)
-
-
-def test_states_of_namespaces_take_64_mib_of_text_at_most() -> None:
-    assert states.LARGEST == 67_108_864
 
 
 def test_what_was_torn_is_forgotten_with_its_interval() -> None:

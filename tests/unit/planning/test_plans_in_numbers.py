@@ -250,6 +250,7 @@ def test_where_the_rest_could_not_follow_the_part_is_the_beginning_of_the_plan()
     limits = PartLimits(max_moves=1, max_per_broker=5)
     assert part_for_a_round(one, moves, limits) == moves[2:]
     assert part_for_a_round(one, moves, limits, allowed) == moves[:1]
+    assert part_for_a_round(one, moves, replace(limits, max_moves=2), allowed) == moves[:2]
 
 
 # ---- what the checkers accept ----
