@@ -23,16 +23,15 @@ class _Way(NamedTuple):
     #: A bundle stays where it was put for so many steps.
     tenure: int
     #: At most so many steps.
-    steps: int
+    steps: int = 150
 
 
-_STEPS: Final = 150
 #: These are tried for each level.
 _PACK: Final = _Way(pack, tenure=4, steps=30)
-_REACH: Final = tuple(_Way(reach, tenure, _STEPS) for tenure in (7, 12, 4))
+_REACH: Final = tuple(_Way(reach, tenure) for tenure in (7, 12, 4))
 #: Where the goal is reached, a last search for fewer moves, one by one, has this share of the
 #: effort to itself: the searches before it may have used up all of theirs.
-_LAST: Final = _Way(reach, 3, _STEPS)
+_LAST: Final = _Way(reach, 3)
 _LAST_SHARE: Final = 0.5
 #: Packing has this share of the effort to itself as well.
 _PACK_SHARE: Final = 0.3

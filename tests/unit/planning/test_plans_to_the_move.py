@@ -241,6 +241,15 @@ ASKED: Final[Sequence[tuple[tuple[int, int, int, int], dict[str, Any], Rule, flo
     ((6, 8, 1, 7143), {"max_moves": 6, "effort": 60_000}, in_turn, 0.0733, 4, 446160848),
     ((6, 8, 1, 8848), {"max_moves": 8, "goal": 1.05, "effort": 100_000}, by_the_moves, 0.08, 6, 3028436390),
     ((3, 6, 1, 8146), {"max_moves": 6, "goal": 1.01, "effort": 100_000}, by_the_moves, 0.115, 4, 1661032205),
+    ((2, 6, 1, 9362), {"max_moves": 6, "goal": 1.1, "effort": 60_000}, in_turn, 0.16, 2, 2683859319),
+    (
+        (2, 6, 1, 9045),
+        {"max_moves": 4, "goal": 1.05, "begin": 1.15, "effort": 100_000},
+        by_the_moves,
+        0.16,
+        4,
+        493664161,
+    ),
 )
 
 

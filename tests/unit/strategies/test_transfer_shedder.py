@@ -75,6 +75,12 @@ def test_a_bundle_too_large_goes_in_exchange_for_lighter_ones() -> None:
     assert memory.recently_unloaded_brokers == {"cold": INTERVAL + 1, "hot": INTERVAL + 1}
 
 
+def test_a_bundle_that_is_too_small_to_make_room_does_not_come_back() -> None:
+    # With a, and without x, cold would have 147 MB/s, more than the 130 that hot has.
+    cluster = view(broker("cold", usage=0.1, x=5, y=57), broker("hot", usage=0.9, a=90, b=40), recently_unloaded=("b",))
+    assert moves(cluster) == (Reason.OVERLOADED, ["y: cold > hot", "a: hot > cold"])
+
+
 def test_without_transfers_bundles_go_anywhere_and_none_come_back() -> None:
     shedder = replace(SHEDDER, transfer=False)
     cluster = view(broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=50, b=70, c=80))
