@@ -3,6 +3,7 @@
 Each value with those of its numbers and switches that do not begin with 0 or False.
 """
 
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ def numbers(value: Any) -> dict[str, Any]:
     return {name: each for name, each in found.items() if isinstance(each, bool | int | float) and each}
 
 
-BEGINNINGS: Final = (
+BEGINNINGS: Final[Sequence[tuple[Any, dict[str, Any]]]] = (
     (PeakHistory(), {"since_ms": -1, "as_of_ms": -1, "jumped_ms": -1, "changed_ms": -1}),
     (MovePromise(source="a", destination="b"), {}),
     (Proven(), {}),

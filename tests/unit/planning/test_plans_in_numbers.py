@@ -236,7 +236,7 @@ def test_a_plan_within_the_limits_to_the_last_one_is_carried_out_in_its_order() 
     assert part_for_a_round(one, moves, limits) == moves
     # Else the fullest broker is first.
     for less in ({"max_moves": 1}, {"max_per_broker": 1}, {"max_connections": 4.0}):
-        assert part_for_a_round(one, moves, replace(limits, **less)) == moves[1:]  # type: ignore[arg-type]
+        assert part_for_a_round(one, moves, replace(limits, **less)) == moves[1:]
 
 
 def test_where_the_rest_could_not_follow_the_part_is_the_beginning_of_the_plan() -> None:
