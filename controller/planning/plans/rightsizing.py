@@ -102,7 +102,7 @@ def _enough(empty: _Empty, at_least: int) -> int | None:
     most = min(MOST_BROKERS, max(at_least, len(empty.sizes)))
     if at_least > most:
         return None
-    below, number = at_least - 1, at_least
+    below = number = at_least
     while not empty.hold(number):
         if number == most:
             return None
