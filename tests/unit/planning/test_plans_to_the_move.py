@@ -208,59 +208,44 @@ def by_the_moves(n: int) -> Allowed:
 
 
 ASKED: Final[Sequence[tuple[tuple[int, int, int, int], dict[str, Any], Rule, float, int, int]]] = (
-    ((8, 18, 2, 1321), {"max_moves": 12, "goal": 1.2, "begin": 1.3}, in_turn, 0.16, 5, 910200617),
-    ((4, 3, 2, 1051), {"max_moves": 3, "goal": 1.05, "begin": 1.2}, in_turn, 0.135, 2, 2906165192),
-    ((5, 4, 4, 1122), {"max_moves": 5, "effort": 100_000}, in_turn, 0.0925, 3, 4274824711),
-    ((5, 6, 1, 1359), {"max_moves": 6, "goal": 1.05, "begin": 1.2, "effort": 100_000}, everywhere, 0.11, 5, 2079294813),
-    ((8, 18, 1, 1392), {"max_moves": 18, "goal": 1.01, "effort": 100_000}, in_turn, 0.175, 10, 3644341951),
-    ((2, 6, 1, 1032), {"max_moves": 6, "goal": 1.2, "begin": 1.3, "effort": 10_000}, everywhere, 0.17, 2, 2114298198),
-    ((3, 4, 2, 1027), {"max_moves": 5, "goal": 1.1}, in_turn, 0.1333, 2, 1734654268),
-    ((4, 14, 2, 1065), {"max_moves": 14, "goal": 1.01, "effort": 100_000}, everywhere, 0.175, 5, 86807117),
-    ((5, 10, 4, 1191), {"max_moves": 10, "effort": 100_000}, everywhere, 0.175, 7, 1467627193),
-    ((5, 4, 4, 1181), {"max_moves": 6, "effort": 60_000}, two_of_them, 0.14, 2, 3754765578),
+    ((4, 3, 2, 1051), {"max_moves": 3, "goal": 1.05, "begin": 1.2}, in_turn, 0.135, 2, 2332174284),
+    ((5, 4, 4, 1122), {"max_moves": 5, "effort": 100_000}, in_turn, 0.0925, 3, 1664931331),
+    ((5, 6, 1, 1359), {"max_moves": 6, "goal": 1.05, "begin": 1.2, "effort": 100_000}, everywhere, 0.11, 5, 3673475153),
+    ((2, 6, 1, 1032), {"max_moves": 6, "goal": 1.2, "begin": 1.3, "effort": 10_000}, everywhere, 0.17, 2, 3032651971),
+    ((3, 4, 2, 1027), {"max_moves": 5, "goal": 1.1}, in_turn, 0.1333, 2, 1427834602),
     (
         (4, 18, 2, 1265),
         {"max_moves": 4, "goal": 1.2, "begin": 1.3, "effort": 10_000},
         everywhere,
         0.2675,
         4,
-        3824229617,
+        1595803456,
     ),
-    ((5, 3, 3, 1279), {"max_moves": 2, "goal": 1.01, "effort": 20_000}, in_turn, 0.115, 2, 3666489125),
-    (
-        (4, 36, 4, 1116),
-        {"max_moves": 2, "goal": 1.05, "begin": 1.2, "effort": 10_000},
-        two_of_them,
-        1.53,
-        2,
-        3956570455,
-    ),
+    ((5, 3, 3, 1279), {"max_moves": 2, "goal": 1.01, "effort": 20_000}, in_turn, 0.115, 2, 4058021315),
+    ((4, 36, 4, 1116), {"max_moves": 2, "goal": 1.05, "begin": 1.2, "effort": 10_000}, two_of_them, 1.53, 2, 216326175),
     # Of plans that were found, filters let only a part follow.
-    ((3, 6, 1, 8815), {"max_moves": 6, "goal": 1.1, "effort": 60_000}, in_turn, 0.1567, 3, 931052920),
-    ((4, 14, 2, 10275), {"max_moves": 4, "goal": 1.1, "effort": 20_000}, in_turn, 0.2767, 3, 3715828137),
-    ((6, 8, 1, 7143), {"max_moves": 6, "effort": 60_000}, in_turn, 0.0733, 4, 446160848),
-    ((6, 8, 1, 8848), {"max_moves": 8, "goal": 1.05, "effort": 100_000}, by_the_moves, 0.08, 6, 3028436390),
-    ((3, 6, 1, 8146), {"max_moves": 6, "goal": 1.01, "effort": 100_000}, by_the_moves, 0.115, 4, 1661032205),
-    ((2, 6, 1, 9362), {"max_moves": 6, "goal": 1.1, "effort": 60_000}, in_turn, 0.16, 2, 2683859319),
+    ((3, 6, 1, 8815), {"max_moves": 6, "goal": 1.1, "effort": 60_000}, in_turn, 0.1567, 3, 4037019292),
+    ((4, 14, 2, 10275), {"max_moves": 4, "goal": 1.1, "effort": 20_000}, in_turn, 0.2767, 3, 2763408925),
+    ((2, 6, 1, 9362), {"max_moves": 6, "goal": 1.1, "effort": 60_000}, in_turn, 0.16, 2, 1206236846),
     (
         (2, 6, 1, 9045),
         {"max_moves": 4, "goal": 1.05, "begin": 1.15, "effort": 100_000},
         by_the_moves,
         0.16,
         4,
-        493664161,
+        939343803,
     ),
 )
 
 
 def test_every_machine_asks_filters_the_same_on_the_way_to_these_plans() -> None:
-    """Each with its highest usage, how many moves it has, and a checksum of all questions in their order."""
+    """Each with its highest usage, how many moves it has, and a checksum of which bundles were asked about and when."""
     rows = []
     for shape, limits, rule, *_ in ASKED:
         rule_of, asked = rule(shape[0]), list[str]()
 
         def allowed(bundle: int, moves: Sequence[PlannedMove], rule_of: Allowed = rule_of, to: Any = asked) -> Bools:
-            to.append(repr((bundle, [tuple(move) for move in moves])))
+            to.append(f"{bundle} {len(moves)}")
             return rule_of(bundle, moves)
 
         usage, moves = found(shape, limits, allowed)
