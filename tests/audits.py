@@ -59,6 +59,7 @@ def interval(
         results=tuple(CommandResult(id=key, status=status) for key, status in (results or {}).items()),
         late=0,
         unrostered=0,
+        dropped=0,
         names=names,
         owner=np.array([roster.index(bundles[name][0]) for name in names], np.int64),
         load=load,

@@ -58,7 +58,7 @@ class Snapshot:
     #: much waited for a tick.
     late: int
     unrostered: int
-    dropped: int = 0
+    dropped: int
     names: list[str]
     owner: Ints
     #: (n, 4) msg/s and bytes/s.

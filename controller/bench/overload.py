@@ -202,6 +202,7 @@ def _snapshot(
         results=(),
         late=0,
         unrostered=0,
+        dropped=0,
         names=[table.names[row] for row in of_shard.tolist()],
         owner=table.broker[of_shard],
         **columns,

@@ -30,7 +30,7 @@ class Health:
         """Forget all but *brokers*: those that are there now."""
         self._silent = {broker: silence for broker, silence in self._silent.items() if broker in brokers}
 
-    def may_ask(self, broker: str, interval: int) -> bool:
+    def may_ask(self, broker: str, *, interval: int) -> bool:
         """Whether *broker* is to be asked in *interval*."""
         silence = self._silent.get(broker)
         return silence is None or interval >= silence.again
@@ -44,7 +44,7 @@ class Health:
         silence = self._silent.get(broker)
         return silence.failures if silence else 0
 
-    def failed(self, broker: str, interval: int) -> bool:
+    def failed(self, broker: str, *, interval: int) -> bool:
         """Count a failure of *broker* in *interval*; True where it is the first one after an answer."""
         failures = self.failures(broker) + 1
         pause = min(2 ** (failures - 1), _LONGEST_PAUSE)

@@ -265,7 +265,7 @@ class Collector:
         # Brokers that failed come last, so that they delay no other.
         for broker in sorted(wanted, key=lambda name: (self._health.failures(name), name)):
             current.asked.add(broker)
-            if not self._health.may_ask(broker, current.interval):
+            if not self._health.may_ask(broker, interval=current.interval):
                 continue
             name = SweepName(
                 cluster=self._cluster,
@@ -311,7 +311,7 @@ class Collector:
 
     def _failed(self, broker: str, why: str) -> None:
         self._metrics.no_sweep()
-        if self._health.failed(broker, self._round.interval):
+        if self._health.failed(broker, interval=self._round.interval):
             log.warning("%s gives no sweep and is reported missing: %s", broker, why)
 
     # leading

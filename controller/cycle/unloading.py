@@ -152,8 +152,8 @@ def _with_budgets(verdicts: Sequence[Verdict], view: ClusterView, kept: Bools) -
     rows, names = view.bundles.code_of, view.brokers.names
 
     def told(verdict: Verdict) -> Verdict:
-        row = rows.get(verdict.subject, -1) if verdict.reason is Reason.RECENTLY_UNLOADED else -1
-        if row < 0 or not kept[row]:
+        row = rows.get(verdict.subject) if verdict.reason is Reason.RECENTLY_UNLOADED else None
+        if row is None or not kept[row]:
             return verdict
         broker = names[int(view.bundles.broker[row])]
         detail = f"budgets let {broker} give less than was planned, so the plan was made without its bundles"

@@ -16,8 +16,8 @@ from controller.planning.problem import BalanceProblem, PlannedMove
 DISTURBANCE_OF_A_MOVE: Final = 10.0
 #: So many messages/s, which wait while the bundle moves, disturb as much as one connection.
 MESSAGES_OF_A_CONNECTION: Final = 1000.0
-#: Loads that were added up in another order differ in their last bits.
-_ROUNDING: Final = 1e-9
+#: Loads that were added up in another order differ in their last bits: a difference below this does not count.
+ROUNDING: Final = 1e-9
 
 
 class Score(NamedTuple):
@@ -78,7 +78,7 @@ def ceilings(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Floats:
     """
     before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), moves))
     most = np.minimum(np.maximum(before, after), after.max(initial=0.0))
-    found: Floats = np.where(most > 1.0, most + _ROUNDING, 1.0)
+    found: Floats = np.where(most > 1.0, most + ROUNDING, 1.0)
     return found
 
 

@@ -256,6 +256,7 @@ class World:
             results=tuple(results),
             late=0,
             unrostered=0,
+            dropped=0,
             names=names if len(rows) == len(names) else [names[row] for row in rows.tolist()],
             owner=place[bundles.owner[rows]],
             load=bundles.load[rows],

@@ -37,6 +37,7 @@ def _snapshot(names: list[str], long_term: Floats) -> Snapshot:
         results=(),
         late=0,
         unrostered=0,
+        dropped=0,
         names=names,
         owner=zero,
         load=none,

@@ -154,17 +154,17 @@ class Trial:
         mutant = self._mutants[index]
         tests = self._tests_of(mutant)
         verdict = SURVIVED
-        in_place = mutant.function or mutant.constants()
-        if in_place and tests:
+        in_place = bool(tests and (mutant.function or mutant.constants()))
+        if in_place:
             quick = [i for i in tests if self._busy[i] < _QUICK_SECONDS]
             verdict = _forked(lambda: self._run_with(mutant, quick), None)
-        if verdict == SURVIVED and not (self._quick and (in_place or not tests)):
+        if verdict == SURVIVED and not (self._quick and (in_place or mutant.function)):
             files = [*dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)]
-            verdict = self._in_a_copy(mutant, files[:_FIRST_FILES]) if files else SURVIVED
+            # Who reads an option, for example, runs no function of its file; some files have none.
+            own = Path("tests/unit", *mutant.path.parts[1:2])
+            near = [*files, *([str(own)] if own.is_dir() else [])] or ["tests"]
+            verdict = self._in_a_copy(mutant, files[:_FIRST_FILES] or near)
             if verdict == SURVIVED:
-                # Who reads an option, for example, runs no function of its file.
-                own = Path("tests/unit", *mutant.path.parts[1:2])
-                near = [*files, *([str(own)] if own.is_dir() else [])]
                 verdict = self._in_a_copy(mutant, near if self._quick else ["tests"])
         return verdict, len(tests)
 

@@ -98,7 +98,8 @@ def snapshot_of(names: list[str]) -> Snapshot:
     namespaces = States.of(NamespaceState(namespace=name, version=1, boundaries=(0,)) for name in names).for_snapshot()
     return Snapshot(
         interval=1, shard=0, shards=1, roster=tuple(names), unswept=tuple(names), brokers=(), namespaces=namespaces,
-        broker_states=States.of(()), results=(), torn=((0, 1),), late=0, unrostered=0, names=names, **columns,
+        broker_states=States.of(()), results=(), torn=((0, 1),), late=0, unrostered=0, dropped=0, names=names,
+        **columns,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from controller.model.load import Floats
 from controller.planning import problem as nouns
 from controller.planning.problem import BalanceProblem, Certificate, PlannedMove
 
-_ROUNDING: Final = 1e-7
+ROUNDING: Final = 1e-7
 
 
 @np.errstate(over="ignore")
@@ -29,9 +29,9 @@ def flaws(
         return ["a number of the problem is not finite, or below 0, or a capacity is 0"]
     found, load = _ended(problem, moves, certificate)
     reached = float((load / problem.capacity).max(initial=0.0))
-    if not math.isfinite(reached) or abs(reached - certificate.reached) > _ROUNDING * max(1.0, reached):
+    if not math.isfinite(reached) or abs(reached - certificate.reached) > ROUNDING * max(1.0, reached):
         found.append(f"the plan reaches {reached:g}, and the certificate says {certificate.reached:g}")
-    if certificate.bound > reached * (1 + _ROUNDING) + _ROUNDING:
+    if certificate.bound > reached * (1 + ROUNDING) + ROUNDING:
         found.append(f"the bound {certificate.bound:g} is above what the plan reaches, {reached:g}")
     if certificate.bound > 0 and not any(_refuted(each, certificate) for each in (problem, *easier)):
         found.append(f"the bound {certificate.bound:g} is not proved by {certificate.kind}")
@@ -43,7 +43,7 @@ def _ended(problem: BalanceProblem, moves: Sequence[PlannedMove], certificate: C
     owner, load, found = problem.owner.tolist(), problem.fixed.copy(), list[str]()
     np.add.at(load, problem.owner, problem.size)
     before = float((load / problem.capacity).max(initial=0.0))
-    if not math.isfinite(before) or abs(before - certificate.before) > _ROUNDING * max(1.0, before):
+    if not math.isfinite(before) or abs(before - certificate.before) > ROUNDING * max(1.0, before):
         found.append(f"the highest utilisation is {before:g}, and the certificate says {certificate.before:g}")
     if len(moves) > certificate.max_moves:
         found.append(f"{len(moves)} moves, and {certificate.max_moves} are allowed")
@@ -56,14 +56,14 @@ def _ended(problem: BalanceProblem, moves: Sequence[PlannedMove], certificate: C
         load[source] -= problem.size[bundle]
         load[to] += problem.size[bundle]
         full = float((load[to] / problem.capacity[to]).max())
-        if full > max(1.0, certificate.reached) + _ROUNDING:
+        if full > max(1.0, certificate.reached) + ROUNDING:
             found.append(f"broker {to} is at {full:g} of its capacity when bundle {bundle} has come")
     return found, load
 
 
 def _refuted(problem: BalanceProblem, certificate: Certificate) -> bool:
     """Whether *certificate* shows that no plan of its moves brings every broker below its bound."""
-    kind, column, level = certificate.kind, certificate.resource, certificate.bound * (1 - _ROUNDING)
+    kind, column, level = certificate.kind, certificate.resource, certificate.bound * (1 - ROUNDING)
     if kind == nouns.PRICES:
         return _priced(problem, certificate) > level
     if not 0 <= column < len(problem.resources):
@@ -74,7 +74,7 @@ def _refuted(problem: BalanceProblem, certificate: Certificate) -> bool:
     if kind == nouns.FIXED:
         return bool((fixed > level * capacity).any())
     if kind == nouns.PIGEONHOLE and certificate.size > 0:
-        room = np.floor((level * capacity - fixed) / certificate.size + 1e-9).clip(min=0)
+        room = np.floor((level * capacity - fixed) / certificate.size).clip(min=0)
         return bool(room.sum() < np.count_nonzero(size >= certificate.size))
     order, leaving = np.lexsort((-size, problem.owner)), 0.0
     ends = np.searchsorted(problem.owner[order], np.arange(len(capacity) + 1))

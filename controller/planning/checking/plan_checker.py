@@ -6,7 +6,6 @@ carried out (controller/offline/plans/today.py).
 
 import math
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from controller.planning.checking.checker import flaws
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.plans.plan import EMPTY, FILL, KINDS, TASKS, Plan, PlanStep
 from controller.planning.problem import FIXED, MEAN, PIGEONHOLE, BalanceProblem
-
-_ROUNDING: Final = 1e-7
 
 
 def plan_flaws(plan: Plan) -> list[str]:
@@ -161,7 +158,7 @@ def _shapes(plan: Plan) -> list[str]:
         found.append("a number of connections or messages is not finite, or below 0")
     if plan.kind not in KINDS or any(step.task not in TASKS for step in plan.steps):
         found.append("the kind of the plan or of a step is unknown")
-    if not (math.isfinite(plan.ceiling) and 0 < plan.ceiling <= 1 + _ROUNDING):
+    if not 0 < plan.ceiling <= 1:
         found.append("the ceiling is not above 0 and at most 1")
     if plan.moves and not resources:
         found.append("bundles move, and the plan has no resource that counts")

@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
 from controller.planning import problem as nouns
-
-_ROUNDING: Final = 1e-7
+from controller.planning.checking.checker import ROUNDING
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -44,10 +42,10 @@ def wave_flaws(
             load[to] += problem.size[bundle]
             owner[bundle] = to
         at_once = float(sum(problem.connections[move[0]] for move in wave))
-        if len(wave) > 1 and not at_once <= most_connections * (1 + _ROUNDING) + _ROUNDING:
+        if len(wave) > 1 and not at_once <= most_connections * (1 + ROUNDING) + ROUNDING:
             found.append(f"wave {number}: {at_once:g} connections at once, {most_connections:g} are allowed")
         for to in sorted({move[2] for move in wave}):
             full = float((during[to] / problem.capacity[to]).max(initial=0.0))
-            if not full <= ceiling[to] + _ROUNDING:  # nor is a utilisation that no number can hold
+            if not full <= ceiling[to] + ROUNDING:  # nor is a utilisation that no number can hold
                 found.append(f"wave {number}: broker {to} is at {full:g} of its capacity, {ceiling[to]:g} is allowed")
     return found

@@ -2,17 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from controller.model.load import Bools, Floats, Ints
-from controller.planning.objective import loads
+from controller.planning.objective import ROUNDING, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Closing
-
-#: Rounding does not decide whether a bundle fits.
-_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +77,7 @@ def _largest_first(problem: BalanceProblem, owner: Ints, brokers: Collection[int
 def _emptiest(load: Floats, capacity: Floats, size: Floats, may: Bools, later: Bools, ceiling: float) -> int | None:
     """The row that is emptiest with *size*, none of *later* if there is another; None where there is no room."""
     filled = ((load + size) / capacity).max(axis=1, initial=0.0)
-    room = may & (filled <= ceiling + _ROUNDING)
+    room = may & (filled <= ceiling + ROUNDING)
     for rows in (room & ~later, room):
         if rows.any():
             return int(np.where(rows, filled, np.inf).argmin())

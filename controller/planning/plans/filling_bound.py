@@ -25,7 +25,6 @@ def filling_bound(problem: BalanceProblem, brokers: Collection[int], max_moves: 
         fullest = others[np.argsort(-amount[others] / capacity[others], kind="stable")]
         together = amount[filled].sum() + np.append(0.0, np.cumsum(amount[fullest]))
         room = capacity[filled].sum() + np.append(0.0, np.cumsum(capacity[fullest]))
-        level = float((together / room).max())
-        if level > found.level:
-            found = LowerBound(level, MEAN, column)
+        filling = LowerBound(float((together / room).max()), MEAN, column)
+        found = max(found, filling, key=lambda bound: bound.level)
     return found

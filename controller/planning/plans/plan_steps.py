@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Bools, Floats
-from controller.planning.objective import ceilings, highest, load_after, loads, owner_after, score
+from controller.planning.objective import ROUNDING, ceilings, highest, load_after, loads, owner_after, score
 from controller.planning.plans.emptying import Emptied, emptied
 from controller.planning.plans.emptying_bound import emptying_bound
 from controller.planning.plans.filling_bound import filling_bound
@@ -28,8 +28,6 @@ _FILLED: Final = 1.02
 #: that one is above the mean.  Then higher ones, as multiples of the mean.
 _TIGHTER: Final = (0.9, 0.75, 0.5, 0.0)
 _LOOSER: Final = (1.05, 1.1, 1.2, 1.5)
-#: Rounding does not decide whether a goal is reached.
-_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +52,7 @@ def spread_step(problem: BalanceProblem, limits: PlanLimits, to: float, allowed:
     others = dict.fromkeys((*(1.0 + (to - 1.0) * kept for kept in _TIGHTER), *_LOOSER))
     others.pop(to, None)
     for other in others if allowed is not None else ():
-        if found.certificate.reached <= mean * max(to, other) + _ROUNDING:
+        if found.certificate.reached <= mean * max(to, other) + ROUNDING:
             break
         tried = _searched(problem, limits, mean * other, allowed)
         found = min(found, tried, key=lambda plan: _rank(problem, plan.moves, mean * to))

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.model.load import Floats
+from controller.planning.objective import ROUNDING
 from controller.planning.plans.emptying import Emptied, Stuck, emptied
 from controller.planning.problem import BalanceProblem
 from controller.planning.sequence import Closing
@@ -16,8 +17,6 @@ MOST_BROKERS: Final = 10_000
 _COUNTLESS: Final = 1e15
 #: So many brokers are tried as the next one to go, those whose bundles disturb least.
 _TRIED: Final = 16
-#: Rounding does not make it one broker more.
-_ROUNDING: Final = 1e-9
 #: Where all bundles wait to be placed: as large as so many brokers.
 _WAITING: Final = 1e9
 
@@ -44,19 +43,19 @@ def brokers_needed(problem: BalanceProblem, headroom: float) -> BrokersNeeded:
     room, each = 1 - headroom, problem.capacity.mean(axis=0)
     own = problem.fixed.min(axis=0, initial=np.inf)
     left = each * room - own
-    if room <= 0 or (left <= 0).any() or (problem.size > left * (1 + _ROUNDING)).any():
+    if room <= 0 or (left <= 0).any() or (problem.size > left * (1 + ROUNDING)).any():
         short = left - problem.size.max(axis=0, initial=0.0)
         return BrokersNeeded(at_least=None, enough=None, resource=int((short / each).argmin()) if room > 0 else 0)
     # What stays where it is although it is not the broker's own: it has to fit as well.
     staying = np.maximum(problem.fixed - own, 0.0)
     load = problem.size.sum(axis=0) + staying.sum(axis=0)
     with np.errstate(over="ignore"):
-        liquid = np.minimum(np.ceil(load / left - _ROUNDING), _COUNTLESS)
+        liquid = np.minimum(np.ceil(load / left - ROUNDING), _COUNTLESS)
     needed = [max(int(liquid[at]), _counted(problem.size[:, at], float(left[at])), 1) for at in range(len(left))]
     resource = int(np.argmax(needed))
     sizes = np.vstack([problem.size, staying[staying.any(axis=1)]])
     empty = _Empty(problem.resources, each, own, sizes, room)
-    fits = bool((sizes <= left * (1 + _ROUNDING)).all())
+    fits = bool((sizes <= left * (1 + ROUNDING)).all())
     return BrokersNeeded(
         at_least=needed[resource], enough=_enough(empty, needed[resource]) if fits else None, resource=resource
     )
@@ -66,7 +65,7 @@ def _counted(sizes: Floats, left: float) -> int:
     """So many brokers with so much *left* are needed for the bundles of at least some load, for every such load."""
     largest = np.sort(sizes[sizes > 0])[::-1]
     with np.errstate(over="ignore"):
-        fit = np.floor(left / largest + _ROUNDING).clip(min=1)
+        fit = np.floor(left / largest + ROUNDING).clip(min=1)
     return int(np.ceil(np.arange(1, len(largest) + 1) / fit).max(initial=0))
 
 
@@ -103,7 +102,7 @@ def _enough(empty: _Empty, at_least: int) -> int | None:
     most = min(MOST_BROKERS, max(at_least, len(empty.sizes)))
     if at_least > most:
         return None
-    below, number = at_least - 1, at_least
+    below = number = at_least
     while not empty.hold(number):
         if number == most:
             return None

@@ -7,18 +7,16 @@ later wave.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from controller.model.load import Floats
-from controller.planning.objective import loads
+from controller.planning.objective import ROUNDING, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed
 
 Wave: TypeAlias = tuple[PlannedMove, ...]
-#: Rounding does not decide whether a bundle fits.
-_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +77,12 @@ class _Cut:
             self.full()
             or self._leaving[move.source] >= limits.max_per_broker
             or self._coming[move.destination] >= limits.max_per_broker
-            or (most is not None and self._connections + self._problem.connections[move.bundle] > most + _ROUNDING)
+            or (most is not None and self._connections + self._problem.connections[move.bundle] > most + ROUNDING)
         ):
             return False
         there = self._during[move.destination] + self._problem.size[move.bundle]
         full = float((there / self._problem.capacity[move.destination]).max(initial=0.0))
-        return full <= float(self._ceiling[move.destination]) + _ROUNDING
+        return full <= float(self._ceiling[move.destination]) + ROUNDING
 
     def take(self, move: PlannedMove) -> None:
         """Make *move* a part of the wave."""

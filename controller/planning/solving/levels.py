@@ -23,21 +23,20 @@ class _Way(NamedTuple):
     #: A bundle stays where it was put for so many steps.
     tenure: int
     #: At most so many steps.
-    steps: int
+    steps: int = 150
 
 
-_STEPS: Final = 150
 #: These are tried for each level.
 _PACK: Final = _Way(pack, tenure=4, steps=30)
-_REACH: Final = tuple(_Way(reach, tenure, _STEPS) for tenure in (7, 12, 4))
+_REACH: Final = tuple(_Way(reach, tenure) for tenure in (7, 12, 4))
 #: Where the goal is reached, a last search for fewer moves, one by one, has this share of the
 #: effort to itself: the searches before it may have used up all of theirs.
-_LAST: Final = _Way(reach, 3, _STEPS)
+_LAST: Final = _Way(reach, 3)
 _LAST_SHARE: Final = 0.5
 #: Packing has this share of the effort to itself as well.
 _PACK_SHARE: Final = 0.3
-#: This close to the bound, as a share of it, is close enough.
-_NEAR: Final = 0.005
+#: So many times the bound is close enough to it.
+_NEAR: Final = 1.005
 
 
 def reach_lower(draft: Draft, bound: float) -> None:
@@ -60,7 +59,7 @@ def reach_lower(draft: Draft, bound: float) -> None:
 def _bisect(draft: Draft, low: float, ways: Sequence[_Way]) -> None:
     """Look for plans at levels half way between *low* and what is reached; what is not reached is the next *low*."""
     in_turn = cycle(ways)
-    while draft.effort.left > 0 and not _is_near(low, peak := draft.standing.peak):
+    while not draft.effort.spent and not _is_near(low, peak := draft.standing.peak):
         level = (low + peak) / 2
         tried = (_reached(draft, level, draft.limits.max_moves, way) for way in islice(in_turn, len(ways)))
         if not any(reached and draft.standing.peak < peak for reached in tried):
@@ -68,8 +67,7 @@ def _bisect(draft: Draft, low: float, ways: Sequence[_Way]) -> None:
 
 
 def _is_near(low: float, peak: float) -> bool:
-    # A level that differs by no more than rounding is reached by a plan that changes nothing.
-    return peak <= low * (1 + _NEAR) + EPSILON**2
+    return peak <= low * _NEAR
 
 
 def use_fewer(draft: Draft) -> None:
@@ -82,14 +80,13 @@ def use_fewer(draft: Draft) -> None:
     if level > goal and (draft.moves_left <= 0 or draft.stuck.any()):
         return
     low = fewest = fewest_moves(draft.problem, level)
-    if draft.effort.left > 0 and fewest < len(standing.moves):
-        _reached(draft, level, len(standing.moves) - 1, _PACK)
-    while draft.effort.left > 0 and low < len(standing.moves):
+    _reached(draft, level, len(standing.moves) - 1, _PACK)
+    while not draft.effort.spent and low < len(standing.moves):
         moves = int(low + len(standing.moves)) // 2
         if not any(_reached(draft, level, moves, way) for way in _REACH):
             low = moves + 1
     draft.effort = Effort(int(_LAST_SHARE * draft.limits.effort))
-    while level <= goal and draft.effort.left > 0 and fewest < len(standing.moves):
+    while level <= goal and not draft.effort.spent and fewest < len(standing.moves):
         if not _reached(draft, level, len(standing.moves) - 1, _LAST):
             return
 

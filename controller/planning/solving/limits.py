@@ -35,6 +35,11 @@ class Effort:
     def __init__(self, pairs: int) -> None:
         self.left = pairs
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
+
     def spend(self, pairs: int, resources: int) -> None:
         """Count a step that looks at so many *pairs*; with more than FEW_RESOURCES resources, by their square.
 

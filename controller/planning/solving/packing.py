@@ -55,7 +55,7 @@ def _leaving(standing: Standing, target: Target, effort: Effort) -> list[int] | 
         size = problem.size[bundles]
         while float((utilisation := load / capacity).max()) > target.level + EPSILON:
             left = size[:, int(utilisation.argmax())]
-            if len(found) == target.max_moves or effort.left <= 0 or float(left.max(initial=0.0)) <= 0:
+            if len(found) == target.max_moves or effort.spent or float(left.max(initial=0.0)) <= 0:
                 return None
             effort.choose(len(bundles))
             at = int(left.argmax())
@@ -89,7 +89,7 @@ class _Packing:
         """Give each of the bundles a destination; False where filters leave none, or the effort ends."""
         for bundle in leaving:
             self._effort.choose(len(self._excess.now))
-            if self._effort.left <= 0:
+            if self._effort.spent:
                 return False
             owner = int(self._standing.problem.owner[bundle])
             allowed = self._fits(bundle)
@@ -104,7 +104,7 @@ class _Packing:
     def mend(self) -> bool:
         """Change the plan until the level is reached; False where it is not."""
         for step in range(self._target.steps):
-            if self._excess.none or self._effort.left <= 0 or not self._step(step):
+            if self._excess.none or self._effort.spent or not self._step(step):
                 break
         return self._excess.none
 

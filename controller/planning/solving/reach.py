@@ -64,7 +64,7 @@ class _Reach:
             self._take_one_back(1)
         self._tabu[:] = 0
         for step in range(self._target.steps):
-            if self._excess.none or self._effort.left <= 0 or not self._step(step):
+            if self._excess.none or self._effort.spent or not self._step(step):
                 break
         return self._excess.none
 

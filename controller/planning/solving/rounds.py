@@ -57,7 +57,7 @@ def _off_the_fullest(
     """A part of *moves* that leaves the fullest brokers first."""
     ceiling = ceilings(problem, moves)
     sequence, left = MoveSequence(problem, moves, allowed), True
-    while left and len(sequence.taken) < limits.max_moves:
+    while left:
         usage = highest(sequence.load, problem.capacity)
         fullest = sorted(sequence.waiting, key=lambda move: -float(usage[move.source]))
         left = sequence.take_first(

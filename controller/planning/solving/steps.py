@@ -50,9 +50,8 @@ def best_move(standing: Standing, broker: int, fits: Fits, ceiling: float) -> Pl
         at = int(near[np.lexsort((near, level[near], standing.problem.disturbance[rows[near]]))[0]])
         if at in found:
             return PlannedMove(int(rows[at]), broker, found[at])
-        allowed = fits(int(rows[at]))
-        allowed[broker] = False
-        filled = np.where(allowed, _filled(standing, rows[at : at + 1], None, ceiling)[:, 0], np.inf)
+        # No bundle makes its own broker emptier by staying, so it goes elsewhere.
+        filled = np.where(fits(int(rows[at])), _filled(standing, rows[[at]], None, ceiling)[:, 0], np.inf)
         found[at] = int(filled.argmin())
         level[at] = max(float(left[at]), float(filled[found[at]]))
     return None
@@ -69,7 +68,7 @@ def best_exchange(
         theirs = largest(standing, partner)
         if len(mine) and len(theirs):
             found.append(_exchange(standing, broker, partner, mine, theirs, ceiling))
-    for one in sorted(found)[:_PARTNERS]:
+    for one in sorted(found):
         if one.level >= now - EPSILON * max(1.0, now):
             return None
         in_order = _in_order(standing, broker, one, fits)
@@ -136,7 +135,7 @@ def compared(standing: Standing) -> int:
 
 def emptiest(standing: Standing, broker: int, number: int) -> Ints:
     """Rows of at most *number* other brokers, those with the lowest utilisation."""
-    order: Ints = np.argsort(standing.highest, kind="stable")[: number + 1]
+    order: Ints = np.argsort(standing.highest, kind="stable")
     others: Ints = order[order != broker][:number]
     return others
 

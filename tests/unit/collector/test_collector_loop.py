@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -178,10 +178,16 @@ class SeenCalls(Calls):
     def __init__(self, most_at_once: int) -> None:
         super().__init__(most_at_once)
         self.made: set[str] = set()
+        #: When silent brokers were looked for last.
+        self.looked = 0.0
 
     def submit(self, key: Any, call: Callable[[], Any]) -> bool:
         self.made.add(key)
         return super().submit(key, call)
+
+    def relieve(self, now: float, patience: float, *, answering: Container[Any], most: int) -> None:
+        self.looked = now
+        super().relieve(now, patience, answering=answering, most=most)
 
     @property
     def open(self) -> set[str]:
@@ -469,6 +475,15 @@ def test_a_broker_that_hangs_is_missing_and_costs_the_others_nothing(
     again = [world.interval(T + i * PERIOD, one) for i in range(5, 9)]
     assert again[-1][silent.name]
     assert sum("answers again" in record.message for record in caplog.records) == 1
+
+
+def test_how_long_a_broker_is_silent_is_counted_in_seconds_of_the_clock(world: World) -> None:
+    one = world.collector("one")
+    for seconds in (0.0, 0.25):
+        world.now = T + seconds
+        one.step()
+        assert max(calls.looked for calls in world.calls[one]) == T + seconds
+    world.settle(one)
 
 
 def test_brokers_that_fail_do_not_take_threads_from_the_others_in_the_next_interval(world: World) -> None:

@@ -223,6 +223,18 @@ def test_an_absurd_epoch_fences_nobody_is_not_remembered_and_is_named(
     assert caplog.text.count(f"its epoch is {epoch}, the newest one before it 3") == 2
 
 
+@pytest.mark.parametrize(("epoch", "status"), [(3, "done"), (4, "fenced"), (1 << 40, "done")])
+def test_an_epoch_that_comes_just_before_an_act_fences_it_unless_it_is_absurd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epoch: int, status: str
+) -> None:
+    write(tmp_path, "1", epoch_event("standalone", 3, T), issued(command := unload(), epoch=3))
+    works, inbox = executor(tmp_path, Owners())
+    monkeypatch.setattr(inbox, "newest_epoch", lambda _partition: epoch)
+    works.step()
+    inbox.close()
+    assert results(tmp_path) == [(command.id, status)]
+
+
 def test_an_epoch_is_believed_as_far_ahead_as_leaders_may_have_come(tmp_path: Path) -> None:
     cluster, old, new = Owners(), unload(BUNDLES[0]), unload(BUNDLES[1])
     write(tmp_path, "1", epoch_event("standalone", 3, T), issued(new, epoch=1_000_003), issued(old, epoch=3))

@@ -69,6 +69,11 @@ def test_an_expression_with_too_many_ways_to_match_is_not_understood(regex: str)
     assert not matches([regex], "a" * 60)
 
 
+def test_an_expression_of_1000_characters_is_understood_and_no_longer_one() -> None:
+    assert matches(["a" * 1000], "a" * 1000)
+    assert java_pattern("a" * 1001) is None
+
+
 def test_the_slowest_expression_that_is_understood_is_fast_enough() -> None:
     # Steps grow with the third power of the length: a million here.  Four repetitions would take 100 times as long.
     assert not matches([".*a.*a.*b"], "a" * 200)

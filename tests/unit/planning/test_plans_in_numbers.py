@@ -12,6 +12,7 @@ from controller.planning.checking.checker import flaws
 from controller.planning.checking.plan_checker import plan_flaws
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.plans.emptying import Stuck, emptied
+from controller.planning.plans.filling_bound import filling_bound
 from controller.planning.plans.plan import Disturbed, broker_changes, disturbed
 from controller.planning.plans.plan_steps import (
     MOST_MOVES,
@@ -26,6 +27,7 @@ from controller.planning.plans.plan_steps import (
 from controller.planning.plans.rightsizing import BrokersNeeded, brokers_needed, removable, with_more_brokers
 from controller.planning.plans.waves import WaveLimits
 from controller.planning.problem import FIXED, MEAN, PIGEONHOLE, PRICES, REMOVAL, Certificate, PlannedMove
+from controller.planning.solving.bounds import lower_bounds
 from controller.planning.solving.rounds import PartLimits, part_for_a_round
 from tests.balance_problems import problem
 from tests.plans import plan_of
@@ -155,6 +157,14 @@ def test_a_broker_is_filled_to_two_hundredths_above_the_mean_from_the_fullest_on
     assert fill_step(one, [2], LIMITS, goal=0.5).moves == ()
 
 
+def test_brokers_that_are_filled_end_no_lower_than_they_are_even_where_all_others_are_lower() -> None:
+    one = problem([[1.0]] * 3, [(0, [0.3]), (0, [0.3]), (1, [0.1]), (2, [0.2])])
+    found = filling_bound(one, [0], 4)
+    assert (round(found.level, 9), found.kind) == (0.6, MEAN)
+    assert round(filling_bound(one, [1], 4).level, 9) == 0.35
+    assert filling_bound(one, [], 4).level == lower_bounds(one, 4)[0].level
+
+
 def test_a_restart_moves_on_from_where_the_steps_before_left_the_bundles() -> None:
     one = problem([[10.0]] * 3, [(0, [2.0]), (1, [1.0]), (1, [1.0]), (2, [3.0])])
     found, steps = restart_steps(one, [[0], [1], [2]], LIMITS)
@@ -211,6 +221,36 @@ def test_a_part_takes_no_move_that_makes_its_destination_as_full_as_its_source_w
     one = problem([[10.0]] * 3, [(0, [4.0]), (0, [1.0]), (1, [1.0])])
     moves = (PlannedMove(0, 0, 1), PlannedMove(1, 0, 2))
     assert part_for_a_round(one, moves, PartLimits(max_moves=1, max_per_broker=5)) == (moves[1],)
+
+
+def test_a_part_may_fill_a_broker_to_its_capacity() -> None:
+    one = problem([[10.0]] * 4, [(0, [6.0]), (1, [1.0])], fixed=[[9.0], [0.0], [4.0], [0.0]])
+    moves = (PlannedMove(1, 1, 3), PlannedMove(0, 0, 2))
+    assert part_for_a_round(one, moves, PartLimits(max_moves=1, max_per_broker=1)) == moves[1:]
+
+
+def test_a_plan_within_the_limits_to_the_last_one_is_carried_out_in_its_order() -> None:
+    one = problem([[20.0]] * 3, [(0, [4.0]), (1, [5.0])], fixed=[[3.0], [3.0], [0.0]], connections=[2.0, 3.0])
+    moves = (PlannedMove(0, 0, 2), PlannedMove(1, 1, 2))
+    limits = PartLimits(max_moves=2, max_per_broker=2, max_connections=5.0)
+    assert part_for_a_round(one, moves, limits) == moves
+    # Else the fullest broker is first.
+    for less in ({"max_moves": 1}, {"max_per_broker": 1}, {"max_connections": 4.0}):
+        assert part_for_a_round(one, moves, replace(limits, **less)) == moves[1:]
+
+
+def test_where_the_rest_could_not_follow_the_part_is_the_beginning_of_the_plan() -> None:
+    """The fullest broker's move is the last one; the first one may not follow it, and the second only the first."""
+    one = problem([[10.0]] * 4, [(0, [2.0]), (1, [3.0]), (2, [4.0]), (2, [5.0])])
+    moves = (PlannedMove(0, 0, 3), PlannedMove(1, 1, 3), PlannedMove(2, 2, 3))
+
+    def allowed(bundle: int, done: Sequence[PlannedMove]) -> Bools:
+        return np.full(4, {0: moves[2] not in done, 1: moves[0] in done, 2: True}[bundle])
+
+    limits = PartLimits(max_moves=1, max_per_broker=5)
+    assert part_for_a_round(one, moves, limits) == moves[2:]
+    assert part_for_a_round(one, moves, limits, allowed) == moves[:1]
+    assert part_for_a_round(one, moves, replace(limits, max_moves=2), allowed) == moves[:2]
 
 
 # ---- what the checkers accept ----

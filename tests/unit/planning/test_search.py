@@ -65,7 +65,8 @@ def test_of_bundles_that_do_as_well_the_one_that_disturbs_least_moves() -> None:
 
 def test_brokers_below_the_beginning_give_nothing() -> None:
     uneven = problem([[10.0]] * 2, [(0, [3.0]), (0, [3.0])])
-    assert planned(uneven, SearchLimits(max_moves=5, begin=0.7, goal=0.5)).moves == ()
+    for begin, moves in ((0.7, 0), (0.6, 0), (0.5, 1)):
+        assert len(planned(uneven, SearchLimits(max_moves=5, begin=begin, goal=0.4)).moves) == moves
 
 
 def test_at_the_goal_no_more_moves() -> None:

@@ -330,7 +330,13 @@ def test_a_bundle_goes_nowhere_where_a_filter_keeps_it_which_is_asked_with_what_
     ],
 )  # fmt: skip
 def test_a_broker_below_the_goal_is_not_called_overloaded(plan: list[PlannedMove], said: str) -> None:
-    view = cluster(0, **HOT)
+    [why] = whys(HOT, plan, of=1)
+    assert why == said
+
+
+def whys(brokers: dict[str, dict[str, float]], plan: list[PlannedMove], *, of: int) -> list[str]:
+    """Why the moves of *plan* off the broker *of* are made, with a goal of 0.4."""
+    view = cluster(0, **brokers)
     found = stated(view, np.zeros(len(view.bundles), np.bool_), SHEDDER.counted)
     load = loads(found.problem, found.problem.owner)
     before, after = (highest(each, found.problem.capacity) for each in (load, load_after(found.problem, plan)))
@@ -338,8 +344,19 @@ def test_a_broker_below_the_goal_is_not_called_overloaded(plan: list[PlannedMove
         view=view, found=found, goal=0.4, load=load, before=before, after=after, memory=PeakHistory(), error=0.0,
         plan=plan,
     )  # fmt: skip
-    [unload] = [of_round.unload(move) for move in plan if move.source == 1]
-    assert str(unload.why) == said
+    return [str(of_round.unload(move).why) for move in plan if move.source == of]
+
+
+def test_of_several_full_brokers_the_fullest_is_named_that_gives_to_the_one_that_makes_room() -> None:
+    brokers = {"a": {"a0": 50.0}, "b": {"b0": 30.0, "b1": 30.0}, "c": {"c0": 70.0}, "d": {"d0": 20.0}, "e": {"e0": 1.0}}
+    a_to_d, b_to_d, c_to_e = PlannedMove(0, 0, 3), PlannedMove(1, 1, 3), PlannedMove(3, 2, 4)
+    leaves = PlannedMove(4, 3, 4)
+    for plan, said in (
+        ([a_to_d, b_to_d, c_to_e, leaves], "b:8080: Overloaded (0.6 vs 0.4 usage): gives bundles to d:8080, which"),
+        ([c_to_e, leaves, PlannedMove(1, 1, 0)], "c:8080: Overloaded (0.7 vs 0.4 usage): gives bundles, and this one"),
+    ):
+        [why] = whys(brokers, plan, of=3)
+        assert why.startswith(said)
 
 
 # ---- undoing ----

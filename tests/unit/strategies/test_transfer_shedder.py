@@ -11,7 +11,7 @@ from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.wire.journal import encode_entry
-from tests.cluster import INTERVAL, broker, view
+from tests.cluster import INTERVAL, broker, bundle, view
 from tests.journal_entries import entry, parse_entry
 
 MINUTE = 60_000
@@ -75,6 +75,12 @@ def test_a_bundle_too_large_goes_in_exchange_for_lighter_ones() -> None:
     assert memory.recently_unloaded_brokers == {"cold": INTERVAL + 1, "hot": INTERVAL + 1}
 
 
+def test_a_bundle_that_is_too_small_to_make_room_does_not_come_back() -> None:
+    # With a, and without x, cold would have 147 MB/s, more than the 130 that hot has.
+    cluster = view(broker("cold", usage=0.1, x=5, y=57), broker("hot", usage=0.9, a=90, b=40), recently_unloaded=("b",))
+    assert moves(cluster) == (Reason.OVERLOADED, ["y: cold > hot", "a: hot > cold"])
+
+
 def test_without_transfers_bundles_go_anywhere_and_none_come_back() -> None:
     shedder = replace(SHEDDER, transfer=False)
     cluster = view(broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=50, b=70, c=80))
@@ -116,6 +122,12 @@ def test_pairing_ends_when_what_was_planned_evens_load_out() -> None:
 def test_only_the_busiest_bundles_are_looked_at() -> None:
     cluster = view(broker("cold", usage=0.1), broker("hot", usage=0.9, a=10, b=20, c=30, d=40))
     assert moves(cluster, replace(SHEDDER, max_bundles=3)) == (Reason.OVERLOADED, ["b: hot > cold"])
+
+
+def test_a_bundle_without_bytes_stays_and_is_told_nowhere() -> None:
+    seen = view(broker("cold", usage=0.1, z=90), broker("hot", usage=0.9, a=bundle(0, msg_rate=9.0), b=20, c=30, d=50))
+    assert moves(seen) == (Reason.OVERLOADED, ["b: hot > cold"])
+    assert not [verdict for verdict in verdicts(seen) if verdict.startswith("a:")]
 
 
 def test_the_last_bundle_reported_stays() -> None:

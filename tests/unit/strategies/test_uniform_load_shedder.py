@@ -85,6 +85,10 @@ def test_a_threshold_of_0_turns_a_rule_off() -> None:
     cluster = view(broker("busy", a=500, b=400), broker("idle", z=1))
     off = UniformLoadShedder(rate_difference_percent=0, throughput_multiplier=0)
     assert unloaded(cluster, off) == (Reason.BALANCED, [])
+    assert verdicts(cluster, off) == [
+        "busy: Balanced (900 vs 0 times the lowest throughput)",
+        "idle: Balanced (1 vs 0 times the lowest throughput)",
+    ]
 
 
 def test_only_the_busiest_broker_gives_the_first_by_name_of_equals() -> None:

@@ -18,7 +18,7 @@ class TopBundle(NamedTuple):
     """A bundle in a broker's report."""
 
     name: str
-    #: Bytes/s in + out.
+    #: Bytes/s in + out; more than 0, as reports hold no other bundle.
     throughput: float
 
 
@@ -95,8 +95,6 @@ class GiverAndTaker:
             if left <= 1:
                 found.refused.append(Refused(bundle, Reason.SOLE_BUNDLE))
                 break
-            if throughput == 0:
-                continue
             moving = found.offloaded - found.gained + throughput
             if moving > self.to_offload:
                 back = self._swap(found, throughput, in_exchange, gate) if self.transfer else None
@@ -119,7 +117,7 @@ class GiverAndTaker:
         taker = self.taker_throughput + found.offloaded - found.gained + throughput
         back = []
         for one in in_exchange:
-            if one.throughput == 0 or gate.barred(one.name, self.giver) is not None:
+            if gate.barred(one.name, self.giver) is not None:
                 continue
             if not (giver + one.throughput < self.giver_throughput and taker - one.throughput < self.giver_throughput):
                 continue

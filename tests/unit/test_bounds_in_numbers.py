@@ -1,0 +1,49 @@
+"""How much of anything there may be, whatever the settings are: who writes records, or keeps a log, counts on it."""
+
+from typing import Final
+
+from controller.aggregate.kept import averages, seeds, states
+from controller.aggregate.ticks import prepass
+from controller.audit import auditor
+from controller.cycle import ordered
+from controller.model import names
+from controller.strategies.common import cutting
+from controller.wire import base, chunks, controls, dead_letter, journal_records, metrics, plan
+
+BOUNDS: Final = (
+    # Records.
+    (base.MAX_RECORD_BYTES, 8_388_608),
+    (base.MOST_DIGITS, 1000),
+    (base.LONGEST_TEXT, 4096),
+    (base.MAX_RATE, 1e12),
+    (base.MAX_QUANTITY, 1e15),
+    (base.MAX_COUNT, 1_000_000_000_000),
+    (names.LONGEST_NAME, 1024),
+    (metrics.MAX_PARTITIONS, 10_000),
+    (metrics.MAX_BROKERS, 10_000),
+    (metrics.MAX_BUNDLES, 100_000),
+    (chunks.MAX_CHUNK_BYTES, 900_000),
+    (dead_letter.KEPT_BYTES, 65_536),
+    # What is kept: characters, rows, samples, and moves.
+    (states.LARGEST, 67_108_864),
+    (seeds.MOST, 500_000),
+    ((averages.SHORT_TERM_SAMPLES, averages.LONG_TERM_SAMPLES), (10, 1000)),
+    ((auditor.MOST_FOLLOWED, auditor.LOOKED_AT), (100_000, 2)),
+    # A broker without a load report for so long counts as gone.
+    (prepass.SILENCE_MS, 16 * 60 * 1000),
+    # The journal and its entries.
+    (journal_records.LARGEST_ENTRY, 67_108_864),
+    (journal_records.WHOLE_EVERY_MS, 3_600_000),
+    # What operators ask for.
+    (controls.MAX_BYTES, 524_288),
+    ((controls.MAX_MOVES, controls.MAX_DRAINED), (100, 1000)),
+    ((controls.MAX_REASON, controls.MAX_NAME), (500, 100)),
+    ((ordered.HOLD_INTERVALS, ordered.HOLD_MS), (4, 60_000)),
+    (plan.MAX_BYTES, 134_217_728),
+    # Pieces that an algorithm may cut a bundle into.
+    (cutting.MOST_CUTS, 10_000),
+)
+
+
+def test_bounds_are_what_others_count_on() -> None:
+    assert [(bound, known) for bound, known in BOUNDS if bound != known] == []
