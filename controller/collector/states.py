@@ -153,12 +153,15 @@ def _content(state: State) -> bytes:
     return b"" if isinstance(state, BundleData) else encode(state.model_copy(update={"version": 0}))
 
 
-def refuse_unusable(name: str, given: Mapping[str, Any]) -> None:
-    """ValueError where the isolation policy *name* cannot be used: what it allows, and to whom, is not known."""
-    try:
-        isolation_policy(given)
-    except ValueError as error:
-        raise ValueError(f"{name:.100} cannot be used: {error}") from error
+def why_unusable(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Those of the isolation *policies* that cannot be used, by name: what they allow, and to whom, is not known."""
+    found = {}
+    for name, given in policies.items():
+        try:
+            isolation_policy(given)
+        except ValueError as error:
+            found[name] = f"{name:.100} cannot be used: {error}"
+    return found
 
 
 def _names(given: Mapping[str, Any], namespace: str) -> bool:
