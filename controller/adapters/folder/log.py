@@ -106,19 +106,22 @@ def _turn(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, soon = os.open(folder, os.O_RDONLY), Deadline.after(_TURN_SECONDS)
     try:
-        while not _is_locked(descriptor) and not soon.passed:
+        while _is_anothers(descriptor) and not soon.passed:
             time.sleep(_TURN_SECONDS / 100)
         yield
     finally:
         os.close(descriptor)
 
 
-def _is_locked(descriptor: int) -> bool:
+def _is_anothers(descriptor: int) -> bool:
+    """Whether another one has the lock; else it is taken, or this file system locks no folders, as NFS."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another one has it, or this file system knows no locks
-        return False
-    return True
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def files_of(folder: Path, intervals: int) -> int | None:
