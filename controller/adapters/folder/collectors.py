@@ -13,6 +13,7 @@ from controller.model.errors import TrimtabError
 from controller.ports.collectors import GroupView
 from controller.wire.chunks import Arrived, KeyValue, glance
 from controller.wire.metrics import TickRecord
+from controller.wire.readable import utc
 
 log = logging.getLogger(__name__)
 
@@ -89,9 +90,12 @@ class FolderCollectorLog:
         yield from arrived
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
-        """See CollectorLog."""
+        """See CollectorLog.  An interval that has its tick gets no second one, whatever this host's clock says."""
         with disk_errors():
-            self._log.tick(interval, roster)
+            if self._log.has_tick(interval):
+                log.warning("interval %s has its tick already: this host's clock is behind, or was ahead", utc(interval))
+            else:
+                self._log.tick(interval, roster)
 
     def follow(self) -> None:
         """See CollectorLog."""

@@ -48,6 +48,10 @@ class FolderMetricsLog:
         """See MetricsLog."""
         self._results.append([value for _, value in records])
 
+    def has_tick(self, interval: int) -> bool:
+        """Whether *interval* was ticked, with its roster, when it was the newest one."""
+        return self._metrics.begun_with(interval).exists()
+
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See MetricsLog."""
         tick = TickRecord(cluster=self._cluster, interval=interval, partitions=_ONE_EACH)
@@ -96,8 +100,14 @@ class _LineFiles:
         self._number += 1
         # Spark's file source reads by time of modification, in ms: let that be the order of names, too.
         self._modified_ms = max(time.time_ns() // 1_000_000, self._modified_ms + 1)
-        path = self._folder / f"{self._interval:0{DIGITS}d}-{self._number:06d}.jsonl"
-        files.create(path, as_lines(lines), modified_ms=self._modified_ms)
+        files.create(self._path(self._interval, self._number), as_lines(lines), modified_ms=self._modified_ms)
+
+    def begun_with(self, interval: int) -> Path:
+        """The file that the tick of *interval* begins."""
+        return self._path(interval, 0)
+
+    def _path(self, interval: int, number: int) -> Path:
+        return self._folder / f"{interval:0{DIGITS}d}-{number:06d}.jsonl"
 
 
 @contextmanager
