@@ -13,13 +13,13 @@ from typing import Any, Final, Protocol, TypeVar
 from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.aggregate.policies import why_unusable
 from controller.collector.states import (
     Namespace,
     State,
     bundle_data,
     domains_by_broker,
     namespace_state,
-    why_unusable,
 )
 from controller.model.errors import TrimtabError, WireError
 

@@ -153,17 +153,6 @@ def _content(state: State) -> bytes:
     return b"" if isinstance(state, BundleData) else encode(state.model_copy(update={"version": 0}))
 
 
-def why_unusable(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Those of the isolation *policies* that cannot be used, by name: what they allow, and to whom, is not known."""
-    found = {}
-    for name, given in policies.items():
-        try:
-            isolation_policy(given)
-        except ValueError as error:
-            found[name] = f"{name:.100} cannot be used: {error}"
-    return found
-
-
 def _names(given: Mapping[str, Any], namespace: str) -> bool:
     policy = isolation_policy(given)
     # One that cannot be read might name it: nothing must slip through.
