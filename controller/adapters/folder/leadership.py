@@ -118,13 +118,8 @@ class FileLeadership:
         return held
 
     def _holds_the_file(self) -> bool:
-        """True while the locked file is the one others would find: the lock of a deleted file keeps nobody out."""
-        if self._descriptor is None:
-            return False
-        try:
-            return os.path.samestat(os.fstat(self._descriptor), self._lock.stat())
-        except FileNotFoundError:
-            return False
+        """True while the locked file is the one others would find."""
+        return self._descriptor is not None and files.is_at(self._descriptor, self._lock)
 
     def _stored(self) -> int:
         epoch = epoch_in(self._epoch_file)

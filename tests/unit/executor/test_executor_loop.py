@@ -331,6 +331,19 @@ def test_two_executors_on_one_folder_are_refused(tmp_path: Path) -> None:
         inbox.close()
 
 
+def test_an_executor_whose_lock_was_deleted_begins_nothing_and_leaves_what_the_other_one_keeps(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()))
+    cluster, kept = Owners(), tmp_path / "executor" / "position.json"
+    first, inbox = executor(tmp_path, cluster)
+    (tmp_path / "executor" / "lock").unlink()
+    assert play(tmp_path, Owners()) == 1
+    before = kept.read_bytes()
+    with pytest.raises(TakenOverError, match="lock was deleted: another executor may use this folder by now"):
+        first.step()
+    inbox.close()
+    assert (cluster.acted, kept.read_bytes()) == ([], before)
+
+
 def test_a_cluster_that_does_not_answer_is_a_failed_command_not_the_end(tmp_path: Path) -> None:
     class Away(Owners):
         def look(self, command: Command) -> Observation:
