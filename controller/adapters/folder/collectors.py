@@ -22,7 +22,7 @@ class FileGroup:
     """CollectorGroup on one machine: the process with the lock in *folder* does all the work; others wait."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._lock = folder, FileLeadership(folder)
+        self._lock = FileLeadership(folder)
         self._shares: Mapping[str, Sequence[str]] = {}
         #: Why the lock could not be seen, or taken, at the last look.
         self._problem = ""
@@ -36,7 +36,6 @@ class FileGroup:
         problem, self._problem = self._problem, ""
         try:
             if self._lock.lost():
-                self._folder.mkdir(parents=True, exist_ok=True)
                 self._lock.try_to_acquire()
             else:
                 self._lock.check()

@@ -63,9 +63,13 @@ class FileLeadership:
         return False
 
     def try_to_acquire(self) -> bool:
-        """Whether this process leads now: takes the lock if no other process holds it."""
+        """Whether this process leads now: takes the lock if no other process holds it.  TrimtabError: it cannot."""
         self.release()
-        self._lost = not self._try_lock()
+        try:
+            self._lock.parent.mkdir(parents=True, exist_ok=True)  # somebody may have deleted it
+            self._lost = not self._try_lock()
+        except OSError as error:
+            raise TrimtabError(f"{self._lock} cannot be locked: {error.strerror}") from error
         return not self._lost
 
     def claim(self, journal_epoch: int) -> int:
