@@ -115,3 +115,25 @@ def test_large_records_end_the_search_sooner_and_windows_do_not_grow_over_them(m
     assert reach.is_passed
     assert 20 < len(found) <= 60
     assert found[0].offset == 3998
+
+
+def test_no_more_than_some_of_a_large_window_is_kept_at_a_time_and_nothing_is_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there, most = 0, 0
+
+    class Counted(bytes):
+        def __init__(self, *_: object) -> None:
+            nonlocal there, most
+            there += 1
+            most = max(most, there)
+
+        def __del__(self) -> None:
+            nonlocal there
+            there -= 1
+
+    monkeypatch.setattr(inspect, "_MOST_KEPT", 20_000)
+    shared(monkeypatch, clusters=1, intervals=400, value=lambda *_: Counted(b"x" * 1000))
+    records = inspect.newest_first("h:1", "trimtab-journal", client={}, windows=(16, 4096))
+    assert [record.offset for record in records] == [*range(798, -1, -2)]
+    assert most < 30
