@@ -92,7 +92,7 @@ class FolderCollectorLog:
         """See CollectorLog.  An interval that has its tick gets no second one, whatever this host's clock says."""
         with disk_errors():
             if self._log.has_tick(interval):
-                log.warning("interval %s has its tick already: this host's clock is behind, or was ahead", utc(interval))
+                log.warning("interval %s has its tick already: this host's clock is behind or was ahead", utc(interval))
             else:
                 self._log.tick(interval, roster)
 

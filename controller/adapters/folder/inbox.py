@@ -102,7 +102,7 @@ class FolderInbox:
         return newest_epoch(self._folder)
 
     def begin(self, partition: int, command: str) -> None:  # noqa: ARG002
-        """See Inbox.  No other executor can take over while this process has the lock, and that is the one they find."""
+        """See Inbox.  No other executor can take over while this process has the lock that they find."""
         with disk_errors():
             self._memory.begun.add(command)
             self._write()
