@@ -35,7 +35,7 @@ _WHOLE: Final = "whole"
 _DIGITS: Final = 18
 #: So many offsets are read from the end, then more: usually the last entry with the whole memory is among them.
 _TAILS: Final = (200, 10_000)
-#: Of a hundred clusters that share the topic it is 12,000 offsets back, and farther if one has decided nothing for long.
+#: Of a hundred clusters that share the topic it is 12,000 back, and farther if one has decided nothing for long.
 _FAR_TAILS: Final = (100_000, 1_000_000)
 #: librdkafka's way to say "so many before the end": this minus their number.
 _FROM_END: Final = -2000
