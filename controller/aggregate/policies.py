@@ -47,6 +47,17 @@ def _policy(given: Mapping[str, Any], namespace: str) -> IsolationPolicy:
         return IsolationPolicy(namespaces=(f"\\Q{namespace}\\E",), primary=())
 
 
+def why_unusable(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Those of the isolation *policies* that cannot be used, by name: what they allow, and to whom, is not known."""
+    found = {}
+    for name, given in policies.items():
+        try:
+            isolation_policy(given)
+        except ValueError as error:
+            found[name] = f"{name:.100} cannot be used: {error}"
+    return found
+
+
 def isolation_policy(given: Mapping[str, Any]) -> IsolationPolicy:
     """The policy of *given*, with keys in snake case, as in the admin API, or in camel case.
 

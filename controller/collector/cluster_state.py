@@ -13,13 +13,13 @@ from typing import Any, Final, Protocol, TypeVar
 from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.aggregate.policies import why_unusable
 from controller.collector.states import (
     Namespace,
     State,
     bundle_data,
     domains_by_broker,
     namespace_state,
-    refuse_unusable,
 )
 from controller.model.errors import TrimtabError, WireError
 
@@ -130,12 +130,20 @@ class ClusterState:
     def _read_policies(self) -> None:
         try:
             policies = self.admin.isolation_policies()
-            for name, policy in policies.items():
-                refuse_unusable(name, policy)
+        except PulsarError as error:
+            unusable = {"": str(error)}
+            policies = {}
+        else:
+            unusable = why_unusable(policies)
+        if not unusable:
             self._policies = policies
-        except (PulsarError, ValueError) as error:
-            without = "" if self._policies is not None else "; no namespace is published before they are"
-            self._problems["isolation policies"] = f"{error}{without}"
+            return
+        if self._policies is not None:
+            # None that cannot be used frees a namespace, whatever became of the others: those of before stay, too.
+            usable = {name: policy for name, policy in policies.items() if name not in unusable}
+            self._policies = {**self._policies, **usable}
+        without = "" if self._policies is not None else "; no namespace is published before they are"
+        self._problems["isolation policies"] = f"{'; '.join([*unusable.values()][:_NAMED])}{without}"
 
     def _namespaces(self, interval: int, names: Sequence[str], deadline: Deadline, *, whole: bool) -> list[Namespace]:
         """Those of *names* that could be read; those that were not read for the longest come first."""

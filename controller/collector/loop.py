@@ -189,7 +189,7 @@ class Collector:
         there = {broker for held in self._view.shares.values() for broker in held}
         if self._ticks.leads:
             there.update(self._ticks.active)
-        for kept in (self._health, self._odd, self._rates):
+        for kept in (self._health, self._odd, self._rates, self._sweeper):
             kept.keep(there)
 
     # the group

@@ -153,14 +153,6 @@ def _content(state: State) -> bytes:
     return b"" if isinstance(state, BundleData) else encode(state.model_copy(update={"version": 0}))
 
 
-def refuse_unusable(name: str, given: Mapping[str, Any]) -> None:
-    """ValueError where the isolation policy *name* cannot be used: what it allows, and to whom, is not known."""
-    try:
-        isolation_policy(given)
-    except ValueError as error:
-        raise ValueError(f"{name:.100} cannot be used: {error}") from error
-
-
 def _names(given: Mapping[str, Any], namespace: str) -> bool:
     policy = isolation_policy(given)
     # One that cannot be read might name it: nothing must slip through.

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -69,6 +69,11 @@ class Sweeper:
         #: Broker -> its version; those with ExtensibleLoadManagerImpl.
         self._extensible: dict[str, str] = {}
 
+    def keep(self, brokers: Collection[str]) -> None:
+        """Forget all but *brokers*: those that are there now."""
+        for gone in [broker for broker in list(self._extensible) if broker not in brokers]:
+            self._extensible.pop(gone, None)  # its own thread may do so, too
+
     def sweep(self, name: SweepName, now_ms: int, answering: Callable[[], object] = lambda: None) -> Swept:
         """The sweep called *name*.  PulsarError, ReportError or another TrimtabError: the broker has none to give.
 
@@ -88,13 +93,14 @@ class Sweeper:
         return Swept(name=name, report=report, records=records, flaws=flaws, seconds=time.monotonic() - began)
 
     def _report(self, admin: PulsarAdmin, broker: str, now_ms: int) -> BrokerReport:
-        if broker not in self._extensible:
+        version = self._extensible.get(broker)  # once: it may be forgotten meanwhile
+        if version is None:
             try:
                 return modular_report(admin.load_report(broker))
             except PulsarError as error:
                 if error.status != 500 or _NO_LOAD_REPORT not in str(error):
                     raise
-            self._extensible[broker] = admin.version(broker)[0]
+            version = self._extensible[broker] = admin.version(broker)[0]
             log.info("%s runs the extensible load manager: its load comes from its topics", broker)
         load = self._load_data.of(broker)
         if load is None:
@@ -102,4 +108,4 @@ class Sweeper:
                 # The metrics are percent of an unknown limit, so a capacity cannot be applied to them.
                 raise ReportError("it has published no load data yet")
             load = usage_from_metrics(admin.metrics(broker), now_ms=now_ms)
-        return extensible_report(load, owned=admin.owned(broker), broker_version=self._extensible[broker])
+        return extensible_report(load, owned=admin.owned(broker), broker_version=version)

@@ -1,8 +1,8 @@
 """Ticks, which end intervals; the collector that leads writes them."""
 
 import logging
-from collections import deque
 from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
 from typing import Final
 
 from controller.collector.roster import Arrivals
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 #: The log's clock and ours may differ by so much, ms.
 _SKEW_MS: Final = 60_000
-#: So many of the last ticks are known one by one: a day of them, at a minute.
+#: So many of the latest ticks are known one by one: a day of them, at a minute.
 _KNOWN: Final = 1440
 
 
@@ -25,9 +25,9 @@ class TickWriter:
         self._cluster, self._period_ms, self._log = cluster, period_ms, log
         self._arrivals = Arrivals(cluster, period_ms)
         self._has_told = False
-        #: Intervals that get no other tick, whatever the clock says: those that this process wrote last, and all up to
-        #: the one in ``_before``.
-        self._written = deque[int]()
+        #: Intervals that get no other tick, whatever the clock says: the latest that this process wrote, the earliest
+        #: first, and all up to the one in ``_before``.
+        self._written: list[int] = []
         self._before = 0
         self.leads = False
         #: The active brokers as last listed; () while they are not known.
@@ -92,9 +92,10 @@ class TickWriter:
             self.leads = False
             raise
         self._arrivals.end(interval)
-        self._written.append(interval)
+        heappush(self._written, interval)
         if len(self._written) > _KNOWN:
-            self._before = max(self._before, self._written.popleft())
+            # The earliest, not the one that was written first: that may be of a time that the clock was ahead.
+            self._before = max(self._before, heappop(self._written))
         silent = [broker for broker, sweep in roster.items() if sweep is None]
         ended = utc(interval)
         answered, asked = len(roster) - len(silent), counted(len(roster), "broker")

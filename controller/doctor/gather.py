@@ -22,6 +22,7 @@ from controller.adapters.pulsar.log.inspect import PulsarLogFacts, inspect_log
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
+from controller.aggregate.policies import why_unusable
 from controller.doctor.facts import (
     BrokerFacts,
     Facts,
@@ -132,6 +133,7 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
     asked = _Asked()
     dynamic = asked("dynamic settings", admin.dynamic_configuration)
     clusters = (asked("clusters", admin.clusters) or ()) if thorough else ()
+    policies = (asked("isolation policies", admin.isolation_policies) or {}) if thorough else {}
     if thorough:
         asked("tenants", admin.tenants)
     work: dict[str, Callable[[], Any]] = {name: _probe(admin, name, thorough=thorough) for name in names}
@@ -143,6 +145,7 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
         brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
         dynamic=dynamic,
         boundaries={space: found[space] for space in namespaces if found[space] is not None},
+        unusable_policies=why_unusable(policies),
         refused=asked.refused,
     )
 

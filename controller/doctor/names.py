@@ -44,6 +44,20 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         yield fine("excluded", names, "all are in the cluster")
 
 
+def isolation_policies(facts: Facts) -> Iterator[Finding]:
+    """isolation-policy-unusable."""
+    for name, why in facts.pulsar.unusable_policies.items() if facts.pulsar is not None else ():
+        yield Finding(
+            code="isolation-policy-unusable",
+            severity="error",
+            objects=(name,),
+            seen=f"isolation policy {why}",
+            wanted="policies of which it is known what they allow, and to whom",
+            advice="a collector that starts publishes no namespace, so nothing moves; correct the policy or delete it:"
+            " `pulsar-admin ns-isolation-policy` shows, sets and deletes them",
+        )
+
+
 def capacity_overrides(facts: Facts) -> Iterator[Finding]:
     """capacity-matches-nothing."""
     if facts.pulsar is None or not facts.pulsar.brokers:

@@ -39,6 +39,7 @@ _POLL_SECONDS: Final = 0.5
 _LONGEST_ID: Final = 60
 #: Share of the session's timeout.  A process that stood still for longer begins no command that it had taken.
 _LIMIT_OF_STANDSTILL: Final = 0.5
+_NOT_DONE: Final = frozenset({"failed", "unknown", "expired"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,8 @@ class Executor:
         self._own_namespaces = own_namespaces
         #: A command of this batch waited in vain for a broker that answers: the others do not wait.
         self._nobody_reached = threading.Event()
+        #: The brokers about which a command of this batch took all of its time: the others do not wait for them, too.
+        self._slow = set[str]()
 
     def run(self, until: threading.Event) -> None:
         """Work until told to end.  TakenOverError: others have the commands now; start anew."""
@@ -168,6 +171,7 @@ class Executor:
         turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
         failed = threading.Event()
         self._nobody_reached.clear()
+        self._slow.clear()
         work = {
             namespace: partial(self._in_order, [(job, turns[_range(job)]) for job in each], failed)
             for namespace, each in of_namespace.items()
@@ -195,12 +199,13 @@ class Executor:
     def _one(self, job: _Job) -> AnswerRecord:
         # A batch of commands that wait for silent brokers takes longer than a process may stand still.
         self._metrics.health.beat()
-        if not (job.maybe_begun or self._settings.dry_run or job.command.mode == "dry_run"):
+        held_up = self._held_up(job)
+        if not (held_up or job.maybe_begun or self._settings.dry_run or job.command.mode == "dry_run"):
             # Before its time begins, and before it is looked at.
             self._pace.wait()
         started = self._now_ms()
         # Asked again: its turn, and the commands before it, took time.
-        refused = self._refusal(job)
+        refused = self._refusal(job) or held_up
         if refused is not None and not job.maybe_begun:
             return self._record(job, Outcome(answer=refused), started)
         deadline = Deadline.after(self._give_up_seconds)
@@ -217,7 +222,16 @@ class Executor:
         )
         if outcome.nobody_reached:
             self._nobody_reached.set()
+        if deadline.passed and outcome.answer.status in _NOT_DONE:
+            self._slow |= {job.command.source, job.command.destination} - {""}
         return self._record(job, outcome, started)
+
+    def _held_up(self, job: _Job) -> Answer | None:
+        """The answer where a command before *job* took all of its time with the same broker, which may hang."""
+        slow = sorted(self._slow & {job.command.source, job.command.destination})
+        if not slow:
+            return None
+        return Answer(status="expired", detail=f"not begun, since a command about {slow[0]} took all of its time")
 
     def _may_act(self, job: _Job) -> Answer | None:
         """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands, or these."""

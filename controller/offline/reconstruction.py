@@ -71,6 +71,8 @@ def _span(values: Iterable[bytes], interval: int, first: int, decode: _Decode) -
             begun = begun or tick.interval <= interval
             if tick.interval < first:
                 break
+            if tick.interval > interval:
+                continue  # a collector's clock was ahead: the controller has refused it, or decides nothing until then
         if begun:
             found.append(value)
     return found[::-1]

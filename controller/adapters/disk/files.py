@@ -43,6 +43,14 @@ def replace(path: Path, content: bytes) -> None:
     _sync(path.parent)
 
 
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file of *descriptor* is the one at *path*: the lock of a deleted file keeps nobody out."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 def why_not_writable(folder: Path) -> str:
     """Why no file can be written to *folder*, which need not exist; "" where it can.  Tries it, and leaves nothing."""
     place = folder

@@ -1,5 +1,6 @@
 """Collectors on one machine: the group and the log are folders, and a lock lets one collector work at a time."""
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,9 +9,13 @@ from controller.adapters.folder.disk_errors import disk_errors
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.folder.names import written_files
+from controller.model.errors import TrimtabError
 from controller.ports.collectors import GroupView
 from controller.wire.chunks import Arrived, KeyValue, glance
 from controller.wire.metrics import TickRecord
+from controller.wire.readable import utc
+
+log = logging.getLogger(__name__)
 
 
 class FileGroup:
@@ -19,11 +24,26 @@ class FileGroup:
     def __init__(self, folder: Path) -> None:
         self._lock = FileLeadership(folder)
         self._shares: Mapping[str, Sequence[str]] = {}
+        #: Why the lock could not be seen, or taken, at the last look.
+        self._problem = ""
 
     def look(self) -> GroupView:
-        """See CollectorGroup."""
-        leads = not self._lock.lost() or self._lock.try_to_acquire()
-        members = ("this",) if leads else ()
+        """See CollectorGroup.
+
+        Where the file of the lock was deleted, this one leads with the next look at the earliest, and takes over anew:
+        another one may have led meanwhile.
+        """
+        problem, self._problem = self._problem, ""
+        try:
+            if self._lock.lost():
+                self._lock.try_to_acquire()
+            else:
+                self._lock.check()
+        except (OSError, TrimtabError) as error:
+            self._problem = str(error)
+            if self._problem != problem:
+                log.warning("the collector that leads is not known: %s", error)
+        members = () if self._lock.lost() else ("this",)
         return GroupView(me="this", members=members, shares=self._shares if members else {})
 
     def share(self, shares: Mapping[str, Sequence[str]]) -> None:
@@ -69,9 +89,12 @@ class FolderCollectorLog:
         yield from arrived
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
-        """See CollectorLog."""
+        """See CollectorLog.  An interval that has its tick gets no second one, whatever this host's clock says."""
         with disk_errors():
-            self._log.tick(interval, roster)
+            if self._log.has_tick(interval):
+                log.warning("interval %s has its tick already: this host's clock is behind or was ahead", utc(interval))
+            else:
+                self._log.tick(interval, roster)
 
     def follow(self) -> None:
         """See CollectorLog."""

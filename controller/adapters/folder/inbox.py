@@ -17,6 +17,7 @@ from controller.wire.base import Count, Items, Record, encode, validate
 from controller.wire.results import answered_command
 
 _TRIES: Final = 100
+_LOCK: Final = "lock"
 
 
 class _Position(Record):
@@ -40,10 +41,10 @@ class FolderInbox:
     def __init__(self, folder: Path, *, cluster: str) -> None:
         self._folder, self._cluster = folder, cluster
         place = folder / "executor"
-        self._position = place / "position.json"
+        self._place, self._position = place, place / "position.json"
         with disk_errors():
             place.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            self._lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
             try:
                 self._begin(place)
             except BaseException:
@@ -101,7 +102,7 @@ class FolderInbox:
         return newest_epoch(self._folder)
 
     def begin(self, partition: int, command: str) -> None:  # noqa: ARG002
-        """See Inbox.  No other executor can take over: this process holds the lock until it ends."""
+        """See Inbox.  No other executor can take over while this process has the lock that they find."""
         with disk_errors():
             self._memory.begun.add(command)
             self._write()
@@ -119,6 +120,8 @@ class FolderInbox:
         os.close(self._lock)
 
     def _write(self) -> None:
+        if not files.is_at(self._lock, self._place / _LOCK):
+            raise TakenOverError(f"{self._place / _LOCK} was deleted: another executor may use this folder by now")
         memory = self._memory
         known = _Position(
             cluster=self._cluster,

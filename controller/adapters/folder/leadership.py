@@ -63,9 +63,13 @@ class FileLeadership:
         return False
 
     def try_to_acquire(self) -> bool:
-        """Whether this process leads now: takes the lock if no other process holds it."""
+        """Whether this process leads now: takes the lock if no other process holds it.  TrimtabError: it cannot."""
         self.release()
-        self._lost = not self._try_lock()
+        try:
+            self._lock.parent.mkdir(parents=True, exist_ok=True)  # somebody may have deleted it
+            self._lost = not self._try_lock()
+        except OSError as error:
+            raise TrimtabError(f"{self._lock} cannot be locked: {error.strerror}") from error
         return not self._lost
 
     def claim(self, journal_epoch: int) -> int:
@@ -118,13 +122,8 @@ class FileLeadership:
         return held
 
     def _holds_the_file(self) -> bool:
-        """True while the locked file is the one others would find: the lock of a deleted file keeps nobody out."""
-        if self._descriptor is None:
-            return False
-        try:
-            return os.path.samestat(os.fstat(self._descriptor), self._lock.stat())
-        except FileNotFoundError:
-            return False
+        """True while the locked file is the one others would find."""
+        return self._descriptor is not None and files.is_at(self._descriptor, self._lock)
 
     def _stored(self) -> int:
         epoch = epoch_in(self._epoch_file)

@@ -48,6 +48,10 @@ class FolderMetricsLog:
         """See MetricsLog."""
         self._results.append([value for _, value in records])
 
+    def has_tick(self, interval: int) -> bool:
+        """Whether *interval* was ticked, with its roster, when it was the newest one."""
+        return self._metrics.begun_with(interval).exists()
+
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """See MetricsLog."""
         tick = TickRecord(cluster=self._cluster, interval=interval, partitions=_ONE_EACH)
@@ -96,8 +100,14 @@ class _LineFiles:
         self._number += 1
         # Spark's file source reads by time of modification, in ms: let that be the order of names, too.
         self._modified_ms = max(time.time_ns() // 1_000_000, self._modified_ms + 1)
-        path = self._folder / f"{self._interval:0{DIGITS}d}-{self._number:06d}.jsonl"
-        files.create(path, as_lines(lines), modified_ms=self._modified_ms)
+        files.create(self._path(self._interval, self._number), as_lines(lines), modified_ms=self._modified_ms)
+
+    def begun_with(self, interval: int) -> Path:
+        """The file that the tick of *interval* begins."""
+        return self._path(interval, 0)
+
+    def _path(self, interval: int, number: int) -> Path:
+        return self._folder / f"{interval:0{DIGITS}d}-{number:06d}.jsonl"
 
 
 @contextmanager
@@ -106,19 +116,22 @@ def _turn(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, soon = os.open(folder, os.O_RDONLY), Deadline.after(_TURN_SECONDS)
     try:
-        while not _is_locked(descriptor) and not soon.passed:
+        while _is_anothers(descriptor) and not soon.passed:
             time.sleep(_TURN_SECONDS / 100)
         yield
     finally:
         os.close(descriptor)
 
 
-def _is_locked(descriptor: int) -> bool:
+def _is_anothers(descriptor: int) -> bool:
+    """Whether another one has the lock; else it is taken, or this file system locks no folders, as NFS."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another one has it, or this file system knows no locks
-        return False
-    return True
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def files_of(folder: Path, intervals: int) -> int | None:

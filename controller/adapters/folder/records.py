@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from controller.adapters.folder.names import command_files, decision_files, interval_in, leadership_files
+from controller.adapters.folder.names import command_files, decision_files, interval_in
 from controller.model.errors import TrimtabError
 from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 
@@ -94,8 +94,9 @@ class FolderRecords:
             offset += records
 
     def _paths(self, topic: RecordedTopic) -> list[Path]:
-        if topic == "journal":  # a file for each entry; leaderships come behind all entries
-            return [*decision_files(self._folder), *leadership_files(self._folder)]
+        if topic == "journal":
+            # A file for each decision.  Leaderships have no place among them that stays: all but the last are deleted.
+            return decision_files(self._folder)
         if topic == "commands":
             return command_files(self._folder)
         return sorted(path for path in (self._folder / topic).glob("*.jsonl") if not path.name.startswith("."))
@@ -112,7 +113,7 @@ class _GoneError(TrimtabError):
 
 
 def _interval_of(path: Path) -> int:
-    """The interval that *path* is named after; of a leadership, or another name, when it was written."""
+    """The interval that *path* is named after; of another name, when it was written."""
     interval = interval_in(path)
     return _modified_ms(path) if interval is None else interval
 

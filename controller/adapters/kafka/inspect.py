@@ -2,6 +2,7 @@
 
 import heapq
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,8 @@ from controller.model.errors import TrimtabError
 WINDOWS: Final = (256, 16_384)
 #: Where so many bytes lay in a window, the next one is not larger.
 _MANY_BYTES: Final = 8 << 20
+#: So many bytes of a window are kept at a time; what lies before them is read again, in smaller windows.
+_MOST_KEPT: Final = 64 << 20
 _ANSWER_SECONDS: Final = 5.0
 
 
@@ -159,12 +162,14 @@ def newest_first(
         stop = low if reach is None else max(low, end - reach.offsets)
         (size, largest), read = windows, 0
         while end > stop:
-            start, here, kept = max(stop, end - size), 0, list[KafkaRecord]()
+            start, here, kept = max(stop, end - size), 0, _Kept()
             for record in _before(end, read_all(bootstrap, topic, partition, start, client)):
                 here += len(record.value)
                 if (wanted := keep(record)) is not None:
-                    kept.append(wanted)
-            yield from reversed(kept)
+                    kept.add(wanted)
+            yield from kept.newest_first()
+            if kept.since is not None:
+                start, size = kept.since, max(windows[0], size // 4)
             end, read = start, read + here
             size = size if here > _MANY_BYTES else min(4 * size, largest)
             if reach is not None and end > low and (end == stop or read > reach.bytes):
@@ -172,6 +177,26 @@ def newest_first(
                 return
 
     yield from heapq.merge(*map(backwards, sorted(ends)), key=lambda record: -record.timestamp_ms)
+
+
+class _Kept:
+    """What is kept of a window: the newest records, no more than _MOST_KEPT bytes of them, or one."""
+
+    def __init__(self) -> None:
+        self._records, self._bytes = deque[KafkaRecord](), 0
+        #: The offset of the oldest one, where older ones had no room; None: all are there.
+        self.since: int | None = None
+
+    def add(self, record: KafkaRecord) -> None:
+        self._records.append(record)
+        self._bytes += len(record.value)
+        while self._bytes > _MOST_KEPT and len(self._records) > 1:
+            self._bytes -= len(self._records.popleft().value)
+            self.since = self._records[0].offset
+
+    def newest_first(self) -> Iterator[KafkaRecord]:
+        while self._records:
+            yield self._records.pop()
 
 
 def _before(end: int, records: Iterator[KafkaRecord]) -> Iterator[KafkaRecord]:

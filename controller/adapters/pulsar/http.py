@@ -351,7 +351,9 @@ class PulsarHttp:
                 # Credentials are not carried from https to http.
                 raise PulsarError(f"{method} {first}: redirected to {url}, which is not {urlsplit(first).scheme}")
             if fresh.passed:
-                raise PulsarError(f"{method} {first}: redirected to {url} after more than {_ACT_SECONDS:g} s: too late")
+                why = f"redirected to {url} after more than {_ACT_SECONDS:g} s: too late"
+                # Its status says that nothing is under way there: it may be tried again once it is checked anew.
+                raise PulsarError(f"{method} {first}: {why}", status=answer.status)
             if method != "GET" and not _is_same_call(first, url):
                 raise PulsarError(f"{method} {first}: redirected to {url}, which is another call")
         else:

@@ -1,10 +1,14 @@
 """A file that an option of a command names, to be written.  No command overwrites one: a plan may be approved."""
 
+import errno
 from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
 from controller.model.errors import SettingsError, TrimtabError
+
+#: A file system without links, as on a stick or a share, says so.
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS})
 
 ALREADY_THERE: Final = "it is there already, and nothing is overwritten: choose another name, or remove it"
 
@@ -22,7 +26,12 @@ def write_output(path: Path, content: bytes, option: str) -> None:
     """Put *content* into the new file *path* of *option*; SettingsError where it is there, TrimtabError."""
     require_writable(path, option)
     try:
-        files.create(path, content)
+        try:
+            files.create(path, content)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            files.replace(path, content)  # there is no such file, as was just seen
     except FileExistsError:  # somebody has made it meanwhile
         raise SettingsError(f"{option} {path}: {ALREADY_THERE}") from None
     except OSError as error:

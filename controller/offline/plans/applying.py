@@ -98,7 +98,12 @@ class PlanRun:
                 else:
                     self._wave(found)
         except PlanHaltedError as error:
-            raise PlanHaltedError(f"{error}{self._held_step.still_drained()}") from error
+            drained = self._held_step.still_drained()
+            raise PlanHaltedError(f"{error}; {drained}" if drained else str(error)) from error
+        except BaseException:  # the log is away, or the person ends it
+            if drained := self._held_step.still_drained():
+                self.around.say(drained)
+            raise
         finally:
             self._held_step.withdraw()
 

@@ -96,11 +96,11 @@ class HeldStep:
             self.around.say(f"the plan stays in force for some intervals, the controls were not changed: {error}")
 
     def still_drained(self) -> str:
-        """What a run that is halted leaves in force, and how that is ended."""
+        """What a run that ends early leaves in force, and how that is ended; "" where it leaves nothing."""
         if not self.is_held or self._step.task != EMPTY:
             return ""
         names = [self.plan.brokers[row] for row in self._step.brokers]
-        return f"; {some(names)}: drained, no bundles before `{self.around.command('release', names[0])}`"
+        return f"{some(names)}: drained, no bundles before `{self.around.command('release', names[0])}`"
 
     @property
     def _step(self) -> PlanStep:

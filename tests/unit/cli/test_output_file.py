@@ -79,3 +79,17 @@ def test_a_write_that_fails_names_the_file_and_leaves_nothing(tmp_path: Path, mo
     with pytest.raises(TrimtabError, match=f"--output {path}: No space left on device"):
         write_output(path, b"x", "--output")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_written_also_where_the_file_system_knows_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))  # as a stick does
+
+    monkeypatch.setattr(os, "link", refuse)
+    path = tmp_path / "plan.json"
+    write_output(path, b"plan", "--output")
+    with pytest.raises(SettingsError, match="it is there already"):
+        write_output(path, b"other", "--output")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("plan.json", b"plan")]

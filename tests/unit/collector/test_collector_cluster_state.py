@@ -194,6 +194,23 @@ def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves
     assert [each.isolation_policies for each in found.values()] == [None, (POLICY,), None]
 
 
+def test_beside_a_policy_that_cannot_be_used_others_count_as_they_are_now_and_none_of_before_is_lost(
+    pulsar: FakePulsar,
+) -> None:
+    unusable = {"odd": POLICY | {"auto_failover_policy": {"policy_type": "most_available"}}}
+    state = state_of(pulsar)
+    pulsar.policies = {"one": POLICY}
+    state.read(T, whole=True)
+    elsewhere, new = POLICY | {"primary": ["127.0.0.2"]}, POLICY | {"namespaces": ["lab/ns-2"]}
+    for others in ({"one": elsewhere, "new": new}, {}):
+        pulsar.policies = others | unusable
+        found = namespaces(state.read(T + PERIOD, whole=True))
+        assert [each.isolation_policies for each in found.values()] == [None, (elsewhere,), (new,)]
+    pulsar.policies = {"new": new}
+    found = namespaces(state.read(T + 2 * PERIOD, whole=False))
+    assert [each.isolation_policies for each in found.values()] == [None, None, (new,)], "once all can be used"
+
+
 def test_policies_that_were_once_read_count_until_they_are_read_anew(pulsar: FakePulsar) -> None:
     state = state_of(pulsar)
     pulsar.policies = {"p": POLICY}

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -154,3 +155,26 @@ def test_load_data_is_kept_until_it_is_renewed_and_for_a_while_after_it_was_with
     assert asked.wait(5)
     load_data.close()
     assert any("not_json" in record.message for record in caplog.records)
+
+
+def test_who_leads_by_a_lock_that_was_deleted_leads_no_more_before_it_has_the_new_one(tmp_path: Path) -> None:
+    folder = tmp_path / "election"
+    first, second = FileGroup(folder), FileGroup(folder)
+    assert [first.look().leads, second.look().leads] == [True, False]
+    rmtree(folder)
+    assert [first.look().leads, second.look().leads, first.look().leads] == [False, True, False]
+    second.leave()
+    assert first.look().leads
+
+
+def test_a_lock_that_cannot_be_taken_is_told_once_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = FileGroup(tmp_path / "election")
+    (tmp_path / "election" / "lock").mkdir()  # so nobody can write there
+    assert [group.look().leads for _ in range(2)] == [False, False]
+    [told] = [record.message for record in caplog.records]
+    assert "the collector that leads is not known: " in told
+    assert "lock cannot be locked: Is a directory" in told
+    (tmp_path / "election" / "lock").rmdir()
+    assert group.look().leads

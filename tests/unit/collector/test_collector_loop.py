@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -814,7 +814,7 @@ def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity
     assert told in caplog.messages
 
 
-def test_a_broker_that_failed_may_come_back_with_the_other_load_manager(world: World) -> None:
+def test_a_broker_that_failed_or_left_may_come_back_with_the_other_load_manager(world: World) -> None:
     broker, admin = world.pulsar.brokers[0], PulsarAdmin(world.pulsar.urls, cluster=CLUSTER)
     sweeper = Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=5)
     name = SweepName(cluster=CLUSTER, broker=broker.name, interval=T * 1000, sweep_id="s")
@@ -827,6 +827,10 @@ def test_a_broker_that_failed_may_come_back_with_the_other_load_manager(world: W
     broker.extensible = True
     assert asked_for_load() == ["load-report", "metrics"]
     assert asked_for_load() == ["metrics"]
+    sweeper.keep([broker.name])
+    assert asked_for_load() == ["metrics"]
+    sweeper.keep(())  # it has left, and comes back
+    assert asked_for_load() == ["load-report", "metrics"]
     broker.broken = "/broker-stats/topics"
     with pytest.raises(PulsarError):
         asked_for_load()
@@ -946,6 +950,24 @@ def test_a_broker_that_left_and_comes_back_is_asked_at_once_and_told_of_anew(
     world.interval(T + 5 * PERIOD, one)
     told = [record.message for record in caplog.records if record.message.startswith(f"{gone.name} gives no sweep")]
     assert len(told) == 2
+
+
+def test_how_brokers_balance_is_known_of_those_that_are_there_and_asked_anew_of_one_that_comes_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, keep = list[list[str]](), Sweeper.keep
+
+    def note(sweeper: Sweeper, brokers: Collection[str]) -> None:
+        kept.append(sorted(brokers))
+        keep(sweeper, brokers)
+
+    monkeypatch.setattr(Sweeper, "keep", note)
+    one, before = world.collector("one"), sorted(world.pulsar.names)
+    world.interval(T, one)
+    world.pulsar.brokers.pop()
+    for at in (T + PERIOD, T + 2 * PERIOD):
+        world.interval(at, one)
+    assert kept == [before, sorted(world.pulsar.names)]
 
 
 def test_a_collector_that_cannot_publish_is_not_ready_and_one_that_has_nothing_to_ask_is(world: World) -> None:

@@ -158,3 +158,15 @@ def test_of_very_many_ticks_the_oldest_are_not_known_one_by_one_and_all_before_t
         writer.end(T + n * PERIOD, anybody_asked=True)
     writer.take_over(T, ())
     assert [writer.ended(T + n * PERIOD) for n in (0, 59, 60, 1499, 1500)] == [True, True, True, True, False]
+
+
+def test_a_tick_of_a_clock_that_was_ahead_ends_nothing_before_it_however_many_ticks_come_later() -> None:
+    log = Log()
+    writer = leading(log)
+    ahead = T + 10_000 * PERIOD
+    writer.end(ahead, anybody_asked=True)
+    log.new = [Arrived(tick(ahead), T)]
+    writer.take_over(T, ())
+    for n in range(1500):
+        writer.end(T + n * PERIOD, anybody_asked=True)
+    assert [writer.ended(T + n * PERIOD) for n in (0, 1499, 1500, 10_000)] == [True, True, False, True]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.doctor.checks import judge
+from controller.doctor.finding import Finding
 from controller.doctor.gather import TimeLimits, gather
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import Settings
@@ -61,13 +62,27 @@ def test_a_capacity_override_that_fits_no_broker_is_named() -> None:
     ],
 )
 def test_the_brokers_are_asked_for_the_bundles(answer: tuple[int, object], code: str, tmp_path: Path) -> None:
+    found = asked(tmp_path, "/admin/v2/namespaces/acme/orders/bundles", answer)
+    assert [finding.code for finding in found if finding.code.startswith("excluded")] == [code]
+
+
+def test_an_isolation_policy_that_the_collector_cannot_use_is_an_error(tmp_path: Path) -> None:
+    usable = {"namespaces": ["acme/.*"], "primary": [".*"], "secondary": []}
+    policies = {"as-ever": usable, "later": usable | {"auto_failover_policy": {"policy_type": "most_available"}}}
+    found = asked(tmp_path, "/admin/v2/clusters/demo/namespaceIsolationPolicies", (200, policies))
+    (one,) = [finding for finding in found if finding.code == "isolation-policy-unusable"]
+    assert (one.severity, one.objects) == ("error", ("later",))
+    assert one.seen.startswith("isolation policy later cannot be used: policy_type 'most_available' is unknown")
+
+
+def asked(folder: Path, path: str, answer: tuple[int, object]) -> list[Finding]:
+    """The findings where a broker gives *answer* at *path*."""
     with admin_servers(1) as servers:
-        servers[0].answers["/admin/v2/namespaces/acme/orders/bundles"] = answer
+        servers[0].answers[path] = answer
         given = settings(
             decisions={"excluded": [BUNDLE]},
             pulsar={"admin_url": [f"http://{servers[0].name}"]},
-            log={"kind": "folder", "folder": {"path": str(tmp_path)}},
-            election={"kind": "file", "path": str(tmp_path)},
+            log={"kind": "folder", "folder": {"path": str(folder)}},
+            election={"kind": "file", "path": str(folder)},
         )
-        found = judge(gather(given, TimeLimits(answer=30, brokers=60, all=90)))
-    assert [finding.code for finding in found if finding.code.startswith("excluded")] == [code]
+        return judge(gather(given, TimeLimits(answer=30, brokers=60, all=90)))

@@ -16,6 +16,7 @@ NOBODYS, ELSEWHERE = Observation(boundaries=QUARTERS), Observation(boundaries=QU
 SERVER_ERROR = PulsarError("HTTP 500", status=500)
 NO_CONNECTION = PulsarError("no connection", sent=False, away=True)
 TIMEOUT = PulsarError("no answer", away=True)
+SENT_ON_TOO_LATE = PulsarError("redirected after more than 5 s: too late", status=307)
 BUSY = PulsarError("HTTP 429", status=429, wait_seconds=3.0)
 
 
@@ -103,6 +104,8 @@ def test_what_the_brokers_refused_is_tried_again_behind_a_new_look() -> None:
     outcome = obey(OURS, SERVER_ERROR, OURS, OURS, None, THEIRS)
     assert (outcome.answer.status, outcome.attempts) == ("done", 2)
     outcome = obey(OURS, NO_CONNECTION, OURS, None, THEIRS)  # nothing was sent: there is no effect to look for
+    assert (outcome.answer.status, outcome.attempts) == ("done", 2)
+    outcome = obey(OURS, SENT_ON_TOO_LATE, OURS, OURS, None, THEIRS)
     assert (outcome.answer.status, outcome.attempts) == ("done", 2)
 
 

@@ -29,7 +29,7 @@ from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result
-from tests.commands import QUARTERS, A, B, T, unload
+from tests.commands import QUARTERS, A, B, C, T, unload
 
 BUNDLES = [f"tenant/{name}/0x40000000_0x80000000" for name in ("one", "two", "three")]
 
@@ -343,6 +343,19 @@ def test_two_executors_on_one_folder_are_refused(tmp_path: Path) -> None:
         inbox.close()
 
 
+def test_an_executor_whose_lock_was_deleted_begins_nothing_and_leaves_what_the_other_one_keeps(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()))
+    cluster, kept = Owners(), tmp_path / "executor" / "position.json"
+    first, inbox = executor(tmp_path, cluster)
+    (tmp_path / "executor" / "lock").unlink()
+    assert play(tmp_path, Owners()) == 1
+    before = kept.read_bytes()
+    with pytest.raises(TakenOverError, match="lock was deleted: another executor may use this folder by now"):
+        first.step()
+    inbox.close()
+    assert (cluster.acted, kept.read_bytes()) == ([], before)
+
+
 def test_a_cluster_that_does_not_answer_is_a_failed_command_not_the_end(tmp_path: Path) -> None:
     class Away(Owners):
         def look(self, command: Command) -> Observation:
@@ -381,6 +394,35 @@ def test_in_an_outage_of_the_admin_api_commands_expire_instead_of_failing_and_on
     # The first one was tried until it expired, each of the others as often as any command.
     assert now >= commands[0].expires_at_ms
     assert [looked.count(command.id) for command in commands[1:]] == [3, 3]
+
+
+def test_a_broker_that_hangs_costs_a_batch_the_time_of_one_command_and_nothing_that_names_other_brokers(
+    tmp_path: Path,
+) -> None:
+    looked, hang = list[str](), threading.Event()
+
+    class Hung(Owners):
+        def look(self, command: Command) -> Observation:
+            if command.source == A:
+                looked.append(command.id)
+                hang.wait(0.02)
+                raise PulsarError("no answer", away=True)
+            return Observation(boundaries=QUARTERS, owner=command.source)
+
+        def look_after(self, command: Command) -> Observation:
+            return Observation(boundaries=QUARTERS, owner=command.destination)
+
+    def about(start: int, source: str, destination: str) -> Command:
+        return unload(f"tenant/ns/0x{start:x}0000000_0x{start + 4:x}0000000", source=source, destination=destination)
+
+    commands = [about(0, A, B), about(4, A, C), about(8, C, A)]
+    other = unload("tenant/ns/0xc0000000_0xffffffff", source=C, destination="d:8080")
+    write(tmp_path, "1", *map(issued, [*commands, other]))
+    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
+    Executor(inbox, Hung(), settings, name="standalone", now_ms=lambda: T, give_up_seconds=0.01).step()
+    inbox.close()
+    assert results(tmp_path) == [*((command.id, "expired") for command in commands), (other.id, "done")]
+    assert set(looked) == {commands[0].id}
 
 
 def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_where_it_expired_meanwhile(

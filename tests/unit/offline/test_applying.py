@@ -11,6 +11,7 @@ import pytest
 from controller.adapters.opened import log_system
 from controller.model.controls import Choice, Drained, OrderedMove, Orders
 from controller.model.decision import Reason
+from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.progress import plan_progress
@@ -242,6 +243,21 @@ def test_stop_all_ends_it(live: LiveCluster) -> None:
     with pytest.raises(PlanHaltedError, match="stopped by `trimtab stop-all`"):
         live.run(plan).run()
     assert len(live.commands) == len(plan.steps[0].waves[0])
+
+
+@pytest.mark.parametrize("end", [TrimtabError("the log is away"), KeyboardInterrupt()])
+def test_whatever_ends_it_the_brokers_that_stay_drained_are_told(live: LiveCluster, end: BaseException) -> None:
+    def stop() -> None:
+        if live.commands:
+            raise end
+
+    live.meanwhile = stop
+    with pytest.raises(type(end)):
+        live.run(drain(live)).run()
+    assert (live.said[-1], live.controls.orders) == (
+        f"{BROKER}: drained, no bundles before `trimtab release {BROKER}`",
+        None,
+    )
 
 
 class Crash(BaseException):

@@ -21,7 +21,7 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.base import encode, read_object
-from controller.wire.metrics import decode_metric
+from controller.wire.metrics import Partitions, TickRecord, decode_metric
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
@@ -257,3 +257,13 @@ def test_records_that_became_dead_letters_are_left_out(copied: tuple[Path, Journ
     first = min((conf.parent / "log" / "metrics").glob("*.jsonl"))
     first.write_bytes(b'{"type": "tick"\n[]\n' + first.read_bytes())
     assert _told(conf, entry.interval).reproduced is True
+
+
+def test_a_tick_of_a_clock_that_was_ahead_hides_no_interval_that_was_decided_after_it(tmp_path: Path) -> None:
+    conf = settings_in(tmp_path)
+    last = played(conf, 4)[-1].interval
+    for topic in ("metrics", "results"):
+        tick = TickRecord(cluster=CLUSTER, interval=T + 1000 * PERIOD, partitions=Partitions(metrics=1, results=1))
+        (tmp_path / "log" / topic / f"{T + PERIOD:015d}-000999.jsonl").write_bytes(encode(tick) + b"\n")
+    told = _told(conf, last)
+    assert (told.reproduced, told.notes) == (True, ())

@@ -13,6 +13,7 @@ import pytest
 from controller.adapters.folder import journal as folder_module
 from controller.adapters.folder.journal import FolderJournal, newest_decision, read_journal
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
+from controller.adapters.folder.records import FolderRecords
 from controller.model.errors import (
     AnotherClusterError,
     DamagedJournalError,
@@ -395,3 +396,21 @@ def test_an_entry_of_a_later_release_is_refused_by_name_with_an_exit_code_for_a_
         newest_decision(tmp_path)
     assert "v is 2, known: 1: a later release of trimtab wrote it.  Start that release again" in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+def test_offsets_of_the_journal_stay_while_decisions_and_leaderships_come_behind_them(tmp_path: Path) -> None:
+    def told() -> list[tuple[int, bytes]]:
+        log = FolderRecords(tmp_path)
+        return [(each.offset, each.value) for each in log.read("journal", log.extents("journal"))]
+
+    journal, before = opened(tmp_path), list[tuple[int, bytes]]()
+    for epoch in (1, 2):
+        journal.begin_epoch(epoch)
+        for number in range(2):
+            what = entry(T + (2 * epoch + number) * PERIOD)
+            journal.append(what, epoch=epoch, issued_at_ms=T + 1, before_commit=nothing)
+            assert told()[:-1] == before
+            before = told()
+    journal.prune(committed=T, before=T)  # deletes the first leadership
+    assert told() == before
+    assert len(before) == 4

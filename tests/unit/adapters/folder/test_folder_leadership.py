@@ -7,12 +7,13 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.leadership import FileLeadership, leader_in
-from controller.model.errors import LeadershipLostError, StateError
+from controller.model.errors import LeadershipLostError, StateError, TrimtabError
 from controller.ports.leadership import Leader, Leadership
 from tests.contracts.leadership import Contender, LeadershipContract, after
 
@@ -109,6 +110,19 @@ def test_a_deleted_lock_file_is_a_loss_that_acquire_settles(tmp_path: Path) -> N
     second.release()
     assert first.acquire(after(1))
     first.check()
+
+
+def test_a_deleted_folder_is_a_loss_that_acquire_settles_and_one_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    first = leader(tmp_path / "election")
+    rmtree(tmp_path / "election")
+    with pytest.raises(LeadershipLostError, match="lock"):
+        first.check()
+    assert first.acquire(after(1))
+    first.check()
+    rmtree(tmp_path / "election")
+    (tmp_path / "election").write_bytes(b"")
+    with pytest.raises(TrimtabError, match="election/lock cannot be locked: File exists"):
+        first.acquire(after(1))
 
 
 def test_another_epoch_in_the_file_is_a_loss(tmp_path: Path) -> None:

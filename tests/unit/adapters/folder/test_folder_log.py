@@ -1,8 +1,10 @@
 """The log in a folder, as writers, readers, executors and collectors see it: their ports' contracts."""
 
+import errno
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -180,3 +182,14 @@ def test_a_process_that_hangs_while_it_writes_results_holds_up_no_tick(
     collector.tick(T, {})
     os.close(held)
     assert (tmp_path / "results" / f"{T:015d}-000000.jsonl").exists()
+
+
+def test_a_file_system_that_locks_no_folders_holds_up_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int, __: int) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))  # as of a folder in NFS
+
+    collector, waits = FolderMetricsLog(tmp_path, cluster=CLUSTER), list[float]()
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(time, "sleep", waits.append)
+    collector.tick(T, {})
+    assert (waits, len([*(tmp_path / "results").glob("*.jsonl")])) == ([], 1)

@@ -118,3 +118,21 @@ def test_a_decision_of_the_future_is_told_of_with_its_file_and_what_to_do(
     assert last is not None
     assert last.interval == T
     assert not caplog.messages
+
+
+def test_a_collector_that_starts_with_a_clock_that_is_behind_ticks_no_interval_a_second_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    for interval in (NOW - 2 * PERIOD, NOW):
+        writer.tick(interval, {"broker-1:8080": "first"})
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
+    monkeypatch.setattr(time, "time_ns", lambda: (NOW - 3 * PERIOD) * 1_000_000)
+    ticks = TickWriter(CLUSTER, PERIOD, FolderCollectorLog(tmp_path, cluster=CLUSTER))
+    ticks.take_over(NOW - 3 * PERIOD, ["broker-1:8080"])
+    for interval in (NOW - 2 * PERIOD, NOW):
+        ticks.end(interval, anybody_asked=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")} == before
+    assert "has its tick already: this host's clock is behind or was ahead" in caplog.text
+    ticks.end(NOW - PERIOD, anybody_asked=True)
+    assert len([*tmp_path.rglob("*.jsonl")]) == len(before) + 2

@@ -7,11 +7,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.kafka import inspect, tail
+from controller.adapters.kafka import inspect, journal, tail
 from controller.adapters.kafka.inspect import Reach
 from controller.adapters.kafka.reader import KafkaRecord
 from controller.adapters.kafka.tail import KafkaTail
 from controller.adapters.recent import entries_backwards
+from controller.ports.records import Extent
 from controller.ports.systems import JournalTail
 from controller.settings.log import KafkaLogSettings
 from controller.wire.journal import encode_entry
@@ -115,3 +116,44 @@ def test_large_records_end_the_search_sooner_and_windows_do_not_grow_over_them(m
     assert reach.is_passed
     assert 20 < len(found) <= 60
     assert found[0].offset == 3998
+
+
+def test_no_more_than_some_of_a_large_window_is_kept_at_a_time_and_nothing_is_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there, most = 0, 0
+
+    class Counted(bytes):
+        def __init__(self, *_: object) -> None:
+            nonlocal there, most
+            there += 1
+            most = max(most, there)
+
+        def __del__(self) -> None:
+            nonlocal there
+            there -= 1
+
+    monkeypatch.setattr(inspect, "_MOST_KEPT", 20_000)
+    shared(monkeypatch, clusters=1, intervals=400, value=lambda *_: Counted(b"x" * 1000))
+    records = inspect.newest_first("h:1", "trimtab-journal", client={}, windows=(16, 4096))
+    assert [record.offset for record in records] == [*range(798, -1, -2)]
+    assert most < 30
+
+
+@pytest.mark.parametrize(("ours", "begun"), [(2_950_000, 2_900_000), (50, 0)])
+def test_where_others_wrote_much_meanwhile_the_last_entry_is_found_without_reading_all_there_is(
+    monkeypatch: pytest.MonkeyPatch, ours: int, begun: int
+) -> None:
+    end, starts = 3_000_000, list[int]()
+
+    def read_all(_: str, __: str, partition: int, offset: int, ___: object) -> Iterator[KafkaRecord]:
+        starts.append(end + 2000 + offset if offset < 0 else 0)  # librdkafka's way to count from the end
+        if starts[-1] <= ours:
+            headers = {"cluster": CLUSTER.encode(), "epoch": b"7"}
+            yield KafkaRecord(partition, ours, None, encode_entry(entry(T)), T, headers)
+
+    monkeypatch.setattr(journal, "read_all", read_all)
+    monkeypatch.setattr(journal, "KafkaRecords", lambda _: Mock(extents=lambda _: {0: Extent(0, end)}))
+    found = kafka_tail().last_entry(CLUSTER)
+    assert found is not None
+    assert (found.interval, starts[-1]) == (T, begun)
