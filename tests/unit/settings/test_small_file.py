@@ -68,8 +68,9 @@ def named_pipe(tmp_path: Path) -> Iterator[Path]:
     writer = Thread(target=lambda: path.open("wb").close())
     writer.start()
     yield path
-    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-    writer.join()
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer.join()  # first: it may come to open the pipe only now
+    os.close(reading)
 
 
 @pytest.mark.parametrize("reader", _READERS)
