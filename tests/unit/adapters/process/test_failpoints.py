@@ -118,7 +118,7 @@ def write_state(operator: Path, partition: int, name: str) -> None:
 
 
 class Watcher:
-    """Collects what ``torn_commits`` of a folder yields from now on, until version 9: each test ends its watcher by it."""
+    """Collects what ``torn_commits`` of a folder yields from now on, until version 9, by which a test ends it."""
 
     def __init__(self, operator: Path) -> None:
         self._seen: list[int] = []
