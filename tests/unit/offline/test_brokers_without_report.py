@@ -53,7 +53,7 @@ def test_no_number_of_brokers_is_told_without_the_load_of_all(loads: dict[str, P
 
 @pytest.mark.parametrize(
     "asked",
-    [Asked(max_moves=2), Asked(kind=DRAIN, brokers=("broker-1:8080",)), Asked(kind=JOIN, brokers=("broker-1:8080",))],
+    [Asked(max_moves=1), Asked(kind=DRAIN, brokers=("broker-1:8080",)), Asked(kind=JOIN, brokers=("broker-1:8080",))],
     ids=lambda asked: asked.kind,
 )
 def test_other_plans_say_that_it_is_not_counted(loads: dict[str, Path], asked: Asked) -> None:

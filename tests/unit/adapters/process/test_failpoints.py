@@ -118,7 +118,7 @@ def write_state(operator: Path, partition: int, name: str) -> None:
 
 
 class Watcher:
-    """Collects what ``torn_commits`` of a folder yields from now on, until version 9."""
+    """Collects what ``torn_commits`` of a folder yields from now on, until version 9, by which a test ends it."""
 
     def __init__(self, operator: Path) -> None:
         self._seen: list[int] = []
@@ -155,6 +155,8 @@ def test_the_first_version_of_all_is_noticed_too(tmp_path: Path) -> None:
     (tmp_path / "not-there-yet" / "0").mkdir(parents=True)
     write_state(tmp_path / "not-there-yet", 1, "1.changelog")
     assert watcher.sees(1) == [1]
+    write_state(tmp_path / "not-there-yet", 1, "9.changelog")
+    assert watcher.sees(2) == [1, 9]
 
 
 def test_what_a_crash_left_torn_is_not_noticed_again(tmp_path: Path) -> None:
