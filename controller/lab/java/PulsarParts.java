@@ -33,6 +33,8 @@ public class PulsarParts {
     private static final String LOOPBACK = "127.0.0.1";
     /** ms; sessions may last from 2 to 20 ticks. */
     private static final int TICK = 500;
+    /** The cluster's metadata, by this process. */
+    private static boolean isSetUp = false;
 
     /** Ends one part; never mind how. */
     private interface Part {
@@ -132,13 +134,16 @@ public class PulsarParts {
     private static Part broker(final String path) throws Exception {
         ServiceConfiguration conf =
             (ServiceConfiguration) PulsarConfigurationLoader.create(path, ServiceConfiguration.class);
-        PulsarClusterMetadataSetup.main(new String[] {
-            "--cluster", conf.getClusterName(),
-            "--metadata-store", conf.getMetadataStoreUrl(),
-            "--configuration-metadata-store", conf.getConfigurationMetadataStoreUrl(),
-            "--web-service-url", "http://" + LOOPBACK + ":" + conf.getWebServicePort().get(),
-            "--broker-service-url", "pulsar://" + LOOPBACK + ":" + conf.getBrokerServicePort().get(),
-        });
+        if (!isSetUp) {
+            PulsarClusterMetadataSetup.main(new String[] {
+                "--cluster", conf.getClusterName(),
+                "--metadata-store", conf.getMetadataStoreUrl(),
+                "--configuration-metadata-store", conf.getConfigurationMetadataStoreUrl(),
+                "--web-service-url", "http://" + LOOPBACK + ":" + conf.getWebServicePort().get(),
+                "--broker-service-url", "pulsar://" + LOOPBACK + ":" + conf.getBrokerServicePort().get(),
+            });
+            isSetUp = true;
+        }
         final PulsarService broker = new PulsarService(conf, Optional.empty(), new Consumer() {
             public void accept(Object status) {
                 System.err.println(path + " wants to exit with " + status);
