@@ -39,8 +39,8 @@ _FETCH_SECONDS: Final = 900
 _LOOK_SECONDS: Final = 0.5
 #: Ivy, and by what it speaks HTTP: of PySpark's other jars it would only read the contents.
 _IVY: Final = ("ivy", "httpclient", "httpcore", "commons-codec", "jcl-over-slf4j", "slf4j-api")
-#: A JVM that lives for a moment is better compiled quickly than well.
-_SHORT_LIFE: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: Options of a JVM that lives for a moment: better compiled quickly than well.
+SHORT_LIFE: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ def _run_ivy(jars: Iterable[Jar], folder: Path, done: Done) -> str:
     settings.write_text(_ivy_settings(cache, os.environ.get(MIRROR, "")), encoding="utf-8")
     module.write_text(_ivy_module(jars), encoding="utf-8")
     pattern = f"{folder}/[artifact]-[revision](-[classifier]).[ext]"
-    command = [java(), *_SHORT_LIFE, "-cp", _classpath_of_ivy(), "org.apache.ivy.Main", "-settings", str(settings)]
+    command = [java(), *SHORT_LIFE, "-cp", _classpath_of_ivy(), "org.apache.ivy.Main", "-settings", str(settings)]
     command += ["-ivy", str(module), "-retrieve", pattern]
     deadline = Deadline.after(_FETCH_SECONDS)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
