@@ -15,7 +15,7 @@ class SecondBroker(KafkaServer):
         super().__init__(folder)
         self._first = first
 
-    def _prepare(self, classpath: str) -> None:  # noqa: ARG002
+    def _prepare(self, classpath: str) -> None:
         self._properties.write_text(self._configuration(), encoding="utf-8")
         if not self._meta.exists():
             self._format(self._first.cluster_id, NODE)
