@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from random import Random
-from typing import Any
-from unittest.mock import Mock
+from types import SimpleNamespace
+from typing import Any, Final
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from tests.logs import PERIOD
 from tests.sharding import chosen_rows, rows_of_shards
 
 DETAIL = DetailLimits(topics=2, sessions=1e9, msg_rate=1e4, throughput=1e18)
+#: A leadership that is never lost; a mock would take longer than many a batch.
+_LEADS: Final[Any] = SimpleNamespace(claim=lambda epoch: epoch + 1, check=lambda: None)
 OPTIONS = FoldOptions(bundle_ttl_ms=PERIOD, detail=DETAIL)
 
 
@@ -175,7 +177,7 @@ class Controller:
             policy=self.policy,
             seed=1,
             journal=self._kept,
-            leadership=Mock(),
+            leadership=_LEADS,
             controls=lambda _: Controls(mode="active"),
             now_ms=lambda: 0,
         )

@@ -102,7 +102,8 @@ def compiler(java: str) -> str:
 
 def compile_java(javac: str, source: Path, classpath: str, folder: Path) -> None:
     """Compile *source* into *folder*; TrimtabError with what the compiler says where that fails."""
-    command = [javac, "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), str(source)]
+    quickly = [f"-J{option}" for option in jars.SHORT_LIFE]
+    command = [javac, *quickly, "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), str(source)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise TrimtabError(f"{source} does not compile:\n{run.stderr}")

@@ -61,6 +61,9 @@ BROKER_CONF: Final[Mapping[str, str]] = {
     "webSocketServiceEnabled": "false",
     "brokerShutdownTimeoutMs": "5000",
     "metadataStoreSessionTimeoutMillis": "10000",
+    # Without these two each broker wakes 300 times a second while it has nothing to do.
+    "metadataStoreBatchingEnabled": "false",
+    "managedLedgerCacheEvictionIntervalMs": "1000",
     "managedLedgerDefaultEnsembleSize": "1",
     "managedLedgerDefaultWriteQuorum": "1",
     "managedLedgerDefaultAckQuorum": "1",

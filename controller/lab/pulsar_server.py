@@ -18,6 +18,7 @@ from controller.adapters.disk import jars
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import Done, long_work, megabytes
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
+from controller.lab import class_archives
 from controller.lab.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
 from controller.lab.servers import Server, free_port, is_free
 from controller.model.errors import TrimtabError
@@ -25,6 +26,8 @@ from controller.model.errors import TrimtabError
 __all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "distribution", "pulsar_cluster"]
 
 _BROKERS: Final = 3
+#: The part that is all parts.
+_WHOLE: Final = "pulsar"
 _ANSWER_SECONDS: Final = 2.0
 _UNAUTHORIZED: Final = 401
 _NO_SETTINGS: Final[Mapping[str, str]] = {}
@@ -53,6 +56,10 @@ class PulsarPart(Server):
     def _java_options(self) -> list[str]:
         memory = ("-Xmx512m", "-XX:MaxDirectMemorySize=384m") if self._web else ("-Xmx192m",)
         return [*memory, *JAVA_OPTIONS]
+
+    def _archive_options(self, classpath: str) -> list[str]:
+        # The cluster in one process has the classes of all parts.
+        return class_archives.options(_WHOLE, classpath, self.folder if self.name == _WHOLE else None)
 
     def _main(self) -> list[str]:
         # Janino compiles the source in memory and calls its main.  The last argument identifies the process as ours.
@@ -107,7 +114,7 @@ class PulsarCluster:
                 ),
             ]
         else:
-            parts = [PulsarPart(self.folder / "pulsar", [*chain(*base, *brokers)], web=self._web)]
+            parts = [PulsarPart(self.folder / _WHOLE, [*chain(*base, *brokers)], web=self._web)]
         self.parts = {part.name: part for part in parts}
 
     @property
@@ -252,7 +259,7 @@ def _unpack(archive: Path, folder: Path, done: Done) -> None:
 
 def _all_parts(folder: Path) -> list[PulsarPart]:
     """All parts that may run in *folder*; used to find and stop them, not to start them."""
-    names = ("zookeeper", "bookie", *(f"broker-{nth}" for nth in range(_BROKERS)), "pulsar")
+    names = ("zookeeper", "bookie", *(f"broker-{nth}" for nth in range(_BROKERS)), _WHOLE)
     return [PulsarPart(folder / name, (), plain=[1]) for name in names]
 
 

@@ -5,6 +5,7 @@ Everything a server writes lies in its folder: data, log, configuration, and the
 
 import base64
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from controller.adapters.kafka import topics as kafka_topics
 from controller.adapters.long_work import long_work
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.waiting import wait_for
+from controller.lab import class_archives
 from controller.model.errors import TrimtabError
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -32,6 +34,8 @@ _LOG_LINES_SHOWN: Final = 15
 _POLL_SECONDS: Final = 0.05
 #: To choose a free one from.  Clients get theirs from 32768 on (Linux) or higher (macOS).
 _PORTS: Final = range(20_000, 30_000)
+#: Kafka's name for a broker that is alone.
+_NODE: Final = 1
 #: No divisor of 10,000: the places where processes begin to look differ for a long time.
 _PORTS_PER_PROCESS: Final = 97
 #: Ports that this process has drawn; a server that uses one may be down for a moment.
@@ -80,7 +84,8 @@ class Server(ABC):
         classpath = self._classpath()
         with self.log.open("ab") as log:
             self._prepare(classpath)
-            command = [jars.java(), *self._java_options(), "-cp", classpath, *self._main()]
+            options = [*self._java_options(), *self._archive_options(classpath)]
+            command = [jars.java(), *options, "-cp", classpath, *self._main()]
             # A session of its own: Ctrl-C in the terminal reaches only this process, which stops the server.
             self._process = subprocess.Popen(
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -97,7 +102,8 @@ class Server(ABC):
         pid = self.pid()
         if pid is not None:
             os.kill(pid, number)
-            self._wait_until_ended(pid)
+            if self._ends_in_time(pid) and number == signal.SIGTERM:
+                class_archives.keep(self.folder)
         self._process = None
         self._pid_file.unlink(missing_ok=True)
         return pid is not None
@@ -127,6 +133,9 @@ class Server(ABC):
 
     @abstractmethod
     def _java_options(self) -> list[str]: ...
+
+    def _archive_options(self, classpath: str) -> list[str]:
+        return class_archives.options(self.name, classpath, self.folder)
 
     @abstractmethod
     def _main(self) -> list[str]:
@@ -161,13 +170,15 @@ class Server(ABC):
                 f"{self.name} does not answer after {_READY_SECONDS:g} s; {self._end_of_log()}"
             ) from error
 
-    def _wait_until_ended(self, pid: int) -> None:
+    def _ends_in_time(self, pid: int) -> bool:
+        """Return when it has ended; False where it had to be killed."""
         patience = Deadline.after(_STOP_SECONDS)
         while self.pid() == pid:
             if patience.passed:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(_POLL_SECONDS)
+        return not patience.passed
 
     def _end_of_log(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
@@ -184,33 +195,36 @@ class KafkaServer(Server):
         super().__init__(folder, port)
         self._controller_port = free_port()
         self._properties = self.folder / "server.properties"
+        self._meta = self.folder / "data" / "meta.properties"
 
     @property
     def bootstrap(self) -> str:
         """The address, under Kafka's name for it."""
         return self.address
 
-    def _prepare(self, classpath: str) -> None:
+    @property
+    def cluster_id(self) -> str:
+        """Of the cluster that the folder's data belong to."""
+        [found] = re.findall(r"^cluster\.id=(.*)$", self._meta.read_text(encoding="utf-8"), re.MULTILINE)
+        return str(found)
+
+    def _prepare(self, classpath: str) -> None:  # noqa: ARG002
         self._properties.write_text(self._configuration(), encoding="utf-8")
-        if (self.folder / "data" / "meta.properties").exists():
-            return
-        cluster = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
-        tool = [jars.java(), *_QUICK_START, "-cp", classpath, "kafka.tools.StorageTool", "format"]
-        run = subprocess.run(
-            # The id may begin with a dash: as a word of its own it would be taken for an option.
-            [*tool, f"--cluster-id={cluster}", "-c", str(self._properties)],
-            capture_output=True,
-            text=True,
-            check=False,
+        if not self._meta.exists():
+            self._format(_kafka_id(), _NODE)
+
+    def _format(self, cluster: str, node: int) -> None:
+        """As kafka.tools.StorageTool does, which takes a second of processor time."""
+        self._meta.parent.mkdir(parents=True, exist_ok=True)
+        files.replace(
+            self._meta, f"version=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={_kafka_id()}\n".encode()
         )
-        if run.returncode:
-            raise TrimtabError(f"kafka: {self.folder} cannot be formatted: {run.stdout}{run.stderr}")
 
     def _configuration(self) -> str:
         broker, controller = self.address, f"{_LOOPBACK}:{self._controller_port}"
         return f"""process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@{controller}
+node.id={_NODE}
+controller.quorum.voters={_NODE}@{controller}
 controller.listener.names=CONTROLLER
 listeners=PLAINTEXT://{broker},CONTROLLER://{controller}
 advertised.listeners=PLAINTEXT://{broker}
@@ -228,6 +242,8 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
+# No record twice a second that says nothing.
+metadata.max.idle.interval.ms=0
 """
 
     def _java_options(self) -> list[str]:
@@ -324,6 +340,10 @@ def free_port() -> int:
             _DRAWN.add(port)
             return port
     raise TrimtabError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
+
+
+def _kafka_id() -> str:
+    return base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
 
 
 def _can_listen(port: int) -> bool:

@@ -1,5 +1,6 @@
 """Small clusters for the laws.  Hypothesis generates them, and simplifies one that breaks a law."""
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from hypothesis import strategies as st
@@ -41,19 +42,24 @@ def clusters(draw: st.DrawFn, *, least_bundles: int = 0) -> ClusterView:
     """
     first = draw(_brokers(least_bundles))
     brokers, recent = [], set[str]()
-    for i, (usage, coming, drawn) in enumerate([first, *draw(st.lists(_brokers(0), max_size=5))]):
+    for i, (usage, coming, drawn) in enumerate([first, *draw(_OTHERS)]):
         named = {bundle_name(i, j): bundle for j, (bundle, _) in enumerate(drawn)}
         recent |= {name for name, (_, recently) in zip(named, drawn, strict=True) if recently}
         brokers.append(Broker(f"b{i}", cpu=usage, on_its_way=coming, bundles=named))
-    count = draw(st.sampled_from([1, -1, 126, 127, 128, 1000]))
+    count = draw(_COUNTS)
     some = any(broker.bundles for broker in brokers)
     return cluster_view(*brokers, recently_unloaded=recent, bundle_count={NAMESPACE: count} if some else {})
 
 
+@cache
 def _brokers(least_bundles: int) -> st.SearchStrategy[tuple[float, float, list[tuple[Bundle, bool]]]]:
     """Usage, msg/s on their way, and bundles with whether each was unloaded recently."""
     bundles = st.lists(st.tuples(_BUNDLES, st.booleans()), min_size=least_bundles, max_size=6)
     return st.tuples(_USAGES, st.sampled_from([0.0, 100.0]), bundles)
+
+
+_OTHERS: Final = st.lists(_brokers(0), max_size=5)
+_COUNTS: Final = st.sampled_from([1, -1, 126, 127, 128, 1000])
 
 
 @st.composite

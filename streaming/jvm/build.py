@@ -47,7 +47,7 @@ def _compiled(folder: Path, scratch: Path) -> Path:
     used = os.pathsep.join(map(str, sorted(jars.pyspark_jars().glob("*.jar"))))
     options = ["-source", _VERSION, "-target", _VERSION, "-encoding", "UTF-8", "-proc:none", "-g"]
     options += [f"-warn:{_WARNINGS}", "-failOnWarning", "-classpath", used, "-d", str(classes)]
-    command = [jars.java(), "-jar", str(compiler), *options, *map(str, java_files(folder))]
+    command = [jars.java(), *jars.SHORT_LIFE, "-jar", str(compiler), *options, *map(str, java_files(folder))]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise TrimtabError(f"the Java files in {folder} do not compile:\n{run.stdout}{run.stderr}")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -43,9 +44,14 @@ _LIMIT, _USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.c
 
 def path(home: Path, folder: Path = jars.FOLDER) -> Path:
     """Where the archive lies of the jars in *home*, a folder that Spark is started from, if it has been made."""
-    described = "\n".join([_described(_java()), *map(_described, sorted((home / "jars").glob("*.jar")))])
-    content = hashlib.sha256(described.encode()).hexdigest()
-    return folder / "trimtab" / f"spark-{version('pyspark')}-{content[:16]}.jsa"
+    content = name_of(sorted((home / "jars").glob("*.jar")))
+    return folder / "trimtab" / f"spark-{version('pyspark')}-{content}.jsa"
+
+
+def name_of(jar_files: Iterable[Path]) -> str:
+    """A name that another Java, and other jars, do not have."""
+    described = "\n".join([_described(_java()), *map(_described, jar_files)])
+    return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
 def option_to_read(archive: Path) -> str:

@@ -1,6 +1,6 @@
 """Two controllers and two executors on real Kafka and real ZooKeeper, and one fault after the other (tests/faults).
 
-The tests of a function share one set of processes, and servers of their own, which faults stop.  After every fault all
+The tests share one set of processes, and servers of their own, which faults stop.  After every fault all
 that ever happened is looked at: each interval decided once and as a run without faults would have, each command issued,
 carried out and answered once, none of a dead epoch behind a newer one.  How long recovery takes is measured by
 scripts/faults, on a machine that does nothing else.

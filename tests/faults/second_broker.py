@@ -1,10 +1,8 @@
 """A second Kafka broker beside the first one: partitions that lie on it alone are offline while it is stopped."""
 
 import re
-import subprocess
 from pathlib import Path
 
-from controller.adapters.disk import jars
 from controller.lab.servers import KafkaServer
 
 NODE = 2
@@ -19,11 +17,8 @@ class SecondBroker(KafkaServer):
 
     def _prepare(self, classpath: str) -> None:
         self._properties.write_text(self._configuration(), encoding="utf-8")
-        if (self.folder / "data" / "meta.properties").exists():
-            return
-        [cluster] = re.findall(r"cluster.id=(.*)", (self._first.folder / "data" / "meta.properties").read_text())
-        tool = [jars.java(), "-cp", classpath, "kafka.tools.StorageTool", "format"]
-        subprocess.run([*tool, f"--cluster-id={cluster}", "-c", str(self._properties)], capture_output=True, check=True)
+        if not self._meta.exists():
+            self._format(self._first.cluster_id, NODE)
 
     def _configuration(self) -> str:
         text = (self._first.folder / "server.properties").read_text(encoding="utf-8")

@@ -14,15 +14,16 @@ from streaming.jvm.build import build
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-def sources(tmp_path: Path) -> Path:
-    folder = tmp_path / "sources"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The sources in a folder of their own, and the jar that was compiled there."""
+    folder = tmp_path_factory.mktemp("built") / "sources"
     shutil.copytree(jvm.SOURCES, folder, ignore=shutil.ignore_patterns("__*", "*.jar", ".*"))
-    return folder
+    return folder, build(folder)
 
 
-def test_it_is_compiled_once_and_found_again(sources: Path) -> None:
-    first = build(sources)
+def test_it_is_compiled_once_and_found_again(built: tuple[Path, Path]) -> None:
+    sources, first = built
     made = first.stat().st_mtime_ns
     assert {"trimtab/PartitionRows.class", "trimtab/BundleSums.class"} <= set(zipfile.ZipFile(first).namelist())
     assert jvm.jar(sources) == build(sources) == first
@@ -30,8 +31,11 @@ def test_it_is_compiled_once_and_found_again(sources: Path) -> None:
     assert {path.suffix for path in sources.iterdir()} == {".java", ".jar", ".py"}
 
 
-def test_what_was_made_of_other_sources_is_not_used_and_goes_when_these_are_compiled(sources: Path) -> None:
-    first = build(sources)
+def test_what_was_made_of_other_sources_is_not_used_and_goes_when_these_are_compiled(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    sources = Path(shutil.copytree(built[0], tmp_path / "sources"))
+    first = jvm.jar(sources)
     with (sources / "BundleSums.java").open("a") as file:
         file.write("// changed\n")
     with pytest.raises(TrimtabError, match=r"not compiled: .*query-.*\.jar is missing. Run `python -m streaming\.jvm"):

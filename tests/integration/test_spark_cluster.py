@@ -31,6 +31,7 @@ _PATIENCE_SECONDS = 600.0
 _ON_YARN = f"""
 "spark.executor.instances" = "1"
 "spark.yarn.am.memory" = "256m"
+"spark.yarn.am.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 "spark.yarn.jars" = "local:{jars.pyspark_jars()}/*"
 """
 

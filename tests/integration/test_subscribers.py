@@ -91,6 +91,7 @@ def test_the_subscriber_in_java_prints_the_same(log: KafkaLogSettings, tmp_path:
     classes = os.pathsep.join(map(str, [*jars.fetch(CONNECTOR), *jars.pyspark_jars().glob("*.jar")]))
     compile_it = [
         jars.java(),
+        *jars.SHORT_LIFE,
         "-jar",
         str(compiler),
         "-17",
@@ -102,5 +103,5 @@ def test_the_subscriber_in_java_prints_the_same(log: KafkaLogSettings, tmp_path:
         str(tmp_path),
     ]
     subprocess.run([*compile_it, str(program)], check=True, capture_output=True)
-    java = [jars.java(), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{tmp_path}{os.pathsep}{classes}"]
+    java = [jars.java(), *jars.SHORT_LIFE, "-cp", f"{tmp_path}{os.pathsep}{classes}"]
     assert _printed([*java, "Subscriber", log.bootstrap, log.commands_topic, CLUSTER]) == EXPECTED

@@ -23,7 +23,7 @@ class Driver:
         """
         java, classpath = jars.java(), ":".join(map(str, fetched))
         compile_java(compiler(java), _JAVA / source, classpath, folder)
-        self._command = [java, "-Xmx512m", *UNVERIFIED, "-cp", f"{folder}:{classpath}", main]
+        self._command = [java, "-Xmx512m", *jars.SHORT_LIFE, *UNVERIFIED, "-cp", f"{folder}:{classpath}", main]
 
     def answers(self, lines: Sequence[str]) -> list[str]:
         """What Java answers to *lines*, a line each."""

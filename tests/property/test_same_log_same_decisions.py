@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.aggregate.waiting.limits import WaitLimits
-from controller.model.decision import Reason
-from controller.model.journal import JournalEntry
+from controller.model.decision import Decision, Reason
 from controller.wire.metrics import TickRecord
-from tests.journal_entries import parse_entry
+from controller.wire.rows import Located
 from tests.logs import PERIOD, Entry, Shape, answer, located, log
 from tests.pure_controller import Controller, cut, interleaved, journal
 
@@ -28,13 +27,22 @@ def answered(shape: Shape) -> list[Entry]:
     if not shape.results_partitions:
         return log(shape)
     # Only what was issued before the first answer is sure to be issued again: so one interval is answered.
-    entries = [parse_entry(value) for value in journal([*located(log(shape))])]
-    first = next((e for e in entries if isinstance(e, JournalEntry) and e.decision.commands), None)
+    first = first_with_commands([*located(log(shape))])
     if first is None:
         return log(shape)
-    statuses = Random(shape.seed).choices(("done", "failed", "unknown"), k=len(first.decision.commands))
-    results = [answer(command.id, status) for command, status in zip(first.decision.commands, statuses, strict=True)]
+    statuses = Random(shape.seed).choices(("done", "failed", "unknown"), k=len(first.commands))
+    results = [answer(command.id, status) for command, status in zip(first.commands, statuses, strict=True)]
     return log(shape, {first.interval + PERIOD: results[::2], first.interval + 2 * PERIOD: results[1::2]})
+
+
+def first_with_commands(records: list[Located]) -> Decision | None:
+    """Without what comes later in the log."""
+    controller = Controller()
+    for batch in cut(records, [20] * (len(records) // 20)):
+        controller.feed(batch)
+        if found := next((each for each in controller.decisions if each.commands), None):
+            return found
+    return None
 
 
 SHAPES = st.builds(

@@ -37,6 +37,10 @@ _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.E
 _OLDEST_JAVA: Final = 17
 _FETCH_SECONDS: Final = 900
 _LOOK_SECONDS: Final = 0.5
+#: Ivy, and by what it speaks HTTP: of PySpark's other jars it would only read the contents.
+_IVY: Final = ("ivy", "httpclient", "httpcore", "commons-codec", "jcl-over-slf4j", "slf4j-api")
+#: Options of a JVM that lives for a moment: better compiled quickly than well.
+SHORT_LIFE: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +190,7 @@ def _run_ivy(jars: Iterable[Jar], folder: Path, done: Done) -> str:
     settings.write_text(_ivy_settings(cache, os.environ.get(MIRROR, "")), encoding="utf-8")
     module.write_text(_ivy_module(jars), encoding="utf-8")
     pattern = f"{folder}/[artifact]-[revision](-[classifier]).[ext]"
-    command = [java(), "-cp", f"{pyspark_jars()}/*", "org.apache.ivy.Main", "-settings", str(settings)]
+    command = [java(), *SHORT_LIFE, "-cp", _classpath_of_ivy(), "org.apache.ivy.Main", "-settings", str(settings)]
     command += ["-ivy", str(module), "-retrieve", pattern]
     deadline = Deadline.after(_FETCH_SECONDS)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
@@ -200,6 +204,11 @@ def _run_ivy(jars: Iterable[Jar], folder: Path, done: Done) -> str:
                     return f"not done after {_FETCH_SECONDS} s"
         finally:
             ivy.kill()
+
+
+def _classpath_of_ivy() -> str:
+    folder = pyspark_jars()
+    return os.pathsep.join(str(jar) for name in _IVY for jar in folder.glob(f"{name}-[0-9]*.jar"))
 
 
 def _bytes_in(folder: Path) -> int:

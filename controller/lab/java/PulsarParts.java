@@ -4,12 +4,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.apache.bookkeeper.client.BookKeeperAdmin;
+import org.apache.bookkeeper.common.allocator.PoolingPolicy;
+import org.apache.bookkeeper.common.component.ComponentStarter;
+import org.apache.bookkeeper.common.component.Lifecycle;
+import org.apache.bookkeeper.common.component.LifecycleComponentStack;
 import org.apache.bookkeeper.conf.ServerConfiguration;
+import org.apache.bookkeeper.server.Main;
+import org.apache.bookkeeper.server.conf.BookieConfiguration;
 import org.apache.pulsar.PulsarClusterMetadataSetup;
 import org.apache.pulsar.broker.PulsarService;
 import org.apache.pulsar.broker.ServiceConfiguration;
 import org.apache.pulsar.common.configuration.PulsarConfigurationLoader;
-import org.apache.pulsar.metadata.bookkeeper.BKCluster;
+import org.apache.pulsar.metadata.api.MetadataStoreConfig;
+import org.apache.pulsar.metadata.api.extended.MetadataStoreExtended;
+import org.apache.pulsar.metadata.bookkeeper.AbstractMetadataDriver;
+import org.apache.pulsar.metadata.impl.MetadataStoreFactoryImpl;
 import org.apache.zookeeper.server.ServerCnxnFactory;
 import org.apache.zookeeper.server.ZooKeeperServer;
 
@@ -23,6 +33,8 @@ public class PulsarParts {
     private static final String LOOPBACK = "127.0.0.1";
     /** ms; sessions may last from 2 to 20 ticks. */
     private static final int TICK = 500;
+    /** The cluster's metadata, by this process. */
+    private static boolean isSetUp = false;
 
     /** Ends one part; never mind how. */
     private interface Part {
@@ -78,6 +90,10 @@ public class PulsarParts {
     }
 
     private static Part bookie(String zooKeeperPort, int port, String folder) throws Exception {
+        String metadata = "zk:" + LOOPBACK + ":" + zooKeeperPort;
+        // To batch what it writes, it would wake 200 times a second.
+        MetadataStoreConfig oneByOne = MetadataStoreConfig.builder().batchingEnabled(false).build();
+        final MetadataStoreExtended store = MetadataStoreFactoryImpl.createExtended(metadata, oneByOne);
         ServerConfiguration conf = new ServerConfiguration();
         conf.setListeningInterface("lo");
         conf.setAllowLoopback(true);
@@ -94,17 +110,23 @@ public class PulsarParts {
         conf.setProperty("dbStorage_readAheadCacheMaxSizeMb", Integer.valueOf(4));
         conf.setProperty("dbStorage_rocksDB_writeBufferSizeMB", Integer.valueOf(2));
         conf.setProperty("dbStorage_rocksDB_blockCacheSize", Integer.valueOf(2 << 20));
-        final BKCluster cluster = BKCluster.builder()
-            .baseServerConfiguration(conf)
-            .metadataServiceUri("zk:" + LOOPBACK + ":" + zooKeeperPort)
-            .numBookies(1)
-            .bkPort(port)
-            .dataDir(folder)
-            .clearOldData(true)
-            .build();
+        conf.setJournalRemovePagesFromCache(false);
+        conf.setAllocatorPoolingPolicy(PoolingPolicy.UnpooledHeap);
+        conf.setBookiePort(port);
+        conf.setJournalDirName(folder);
+        conf.setLedgerDirNames(new String[] {folder});
+        conf.setMetadataServiceUri("metadata-store:" + metadata);
+        conf.setProperty(AbstractMetadataDriver.METADATA_STORE_INSTANCE, store);
+        BookKeeperAdmin.initNewCluster(conf);
+        final LifecycleComponentStack server = Main.buildBookieServer(new BookieConfiguration(conf));
+        ComponentStarter.startComponent(server);
+        while (server.lifecycleState() != Lifecycle.State.STARTED) {
+            Thread.sleep(10);
+        }
         return new Part() {
             public void close() throws Exception {
-                cluster.close();
+                server.close();
+                store.close();
             }
         };
     }
@@ -112,13 +134,16 @@ public class PulsarParts {
     private static Part broker(final String path) throws Exception {
         ServiceConfiguration conf =
             (ServiceConfiguration) PulsarConfigurationLoader.create(path, ServiceConfiguration.class);
-        PulsarClusterMetadataSetup.main(new String[] {
-            "--cluster", conf.getClusterName(),
-            "--metadata-store", conf.getMetadataStoreUrl(),
-            "--configuration-metadata-store", conf.getConfigurationMetadataStoreUrl(),
-            "--web-service-url", "http://" + LOOPBACK + ":" + conf.getWebServicePort().get(),
-            "--broker-service-url", "pulsar://" + LOOPBACK + ":" + conf.getBrokerServicePort().get(),
-        });
+        if (!isSetUp) {
+            PulsarClusterMetadataSetup.main(new String[] {
+                "--cluster", conf.getClusterName(),
+                "--metadata-store", conf.getMetadataStoreUrl(),
+                "--configuration-metadata-store", conf.getConfigurationMetadataStoreUrl(),
+                "--web-service-url", "http://" + LOOPBACK + ":" + conf.getWebServicePort().get(),
+                "--broker-service-url", "pulsar://" + LOOPBACK + ":" + conf.getBrokerServicePort().get(),
+            });
+            isSetUp = true;
+        }
         final PulsarService broker = new PulsarService(conf, Optional.empty(), new Consumer() {
             public void accept(Object status) {
                 System.err.println(path + " wants to exit with " + status);

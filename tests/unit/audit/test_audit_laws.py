@@ -12,7 +12,15 @@ from controller.model.decision import Command, Decision
 from tests.audits import LEFT, RIGHT, at, auditor, decided, interval, move
 
 BROKERS = ("b-1", "b-2", "b-3")
-_STATUSES = ("", "done", "failed", "unknown", "expired", "obsolete", "already_done", "skipped", "fenced")
+_STATUSES = ("done", "failed", "unknown", "expired", "obsolete", "already_done", "skipped", "fenced")
+# Made once: to make them takes longer than to draw from them.
+_OWNERS = st.dictionaries(st.sampled_from((LEFT, RIGHT)), st.sampled_from(BROKERS))
+_BUNDLES = st.sets(st.sampled_from((LEFT, RIGHT)))
+_USAGE = st.fixed_dictionaries(dict.fromkeys(BROKERS, st.sampled_from((None, 0.0, 50.0, 100.0))))
+_GONE = st.sets(st.sampled_from(BROKERS), max_size=1)
+_STATUS = st.sampled_from(_STATUSES)
+_ORDER = st.permutations(BROKERS)
+_YES_OR_NO = st.booleans()
 
 
 @dataclass(frozen=True)
@@ -37,18 +45,18 @@ def histories(draw: st.DrawFn, minutes: int = 12, step: int = 1) -> History:
         set[str](),
     )
     for minute in range(0, minutes * step, step):
-        owners |= draw(st.dictionaries(st.sampled_from((LEFT, RIGHT)), st.sampled_from(BROKERS)))
-        listed = draw(st.sets(st.sampled_from((LEFT, RIGHT))))
-        if draw(st.booleans()):
-            usage = {broker: draw(st.sampled_from((None, 0.0, 50.0, 100.0))) for broker in BROKERS}
-            gone = draw(st.sets(st.sampled_from(BROKERS), max_size=1))
+        owners |= draw(_OWNERS)
+        listed = draw(_BUNDLES)
+        if draw(_YES_OR_NO):
+            usage = draw(_USAGE)
+            gone = draw(_GONE)
             bundles = {name: (owners[name], 100.0) for name in listed}
-            results = {each: draw(st.sampled_from(_STATUSES[1:])) for each in sorted(open_) if draw(st.booleans())}
+            results = {each: draw(_STATUS) for each in sorted(open_) if draw(_YES_OR_NO)}
             snapshots.append(interval(minute, usage, bundles, results, gone=tuple(gone)))
         commands = list[Command]()
-        for bundle in draw(st.sets(st.sampled_from((LEFT, RIGHT)))):
-            source, destination = draw(st.permutations(BROKERS))[:2]
-            commands.append(move(minute, bundle, source, draw(st.sampled_from((destination, "")))))
+        for bundle in draw(_BUNDLES):
+            source, destination = draw(_ORDER)[:2]
+            commands.append(move(minute, bundle, source, destination if draw(_YES_OR_NO) else ""))
         if commands:
             decisions[at(minute)] = decided(minute, *commands)
             open_ |= {each.id for each in commands}
