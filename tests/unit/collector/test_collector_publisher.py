@@ -91,3 +91,15 @@ def test_nothing_is_published_from_the_end_of_its_time_on() -> None:
     publisher.begin(T, T + 1001)
     publisher.publish()
     assert log.keys == ["a/ns"]
+
+
+def test_a_state_that_is_in_the_log_is_published_again_only_when_it_changes_or_is_due() -> None:
+    log: Any = SmallLog()
+    publisher = Publisher(log, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    written = []
+    for minute, size in enumerate([4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5]):
+        publisher.begin(T + minute * 60_000, T + 1000)
+        publisher.states([state("a/ns", size)])
+        publisher.publish()
+        written.append(len(log.keys))
+    assert written == [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]

@@ -4,9 +4,10 @@ import tracemalloc
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from controller.model.errors import WireError
-from controller.wire.base import printable
+from controller.wire.base import Millis, printable
 from controller.wire.metrics import BrokerLoadRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep
@@ -86,12 +87,20 @@ def test_a_tick_has_at_most_10_000_partitions_of_metrics_and_one_at_least(partit
     assert decode(tick(partitions={"metrics": 1, "results": 0})) is not None
 
 
-def test_a_name_has_1024_characters_at_most_and_no_control_characters() -> None:
-    assert decode(broker_state(broker="é" * 1024)) is not None
+def test_a_name_has_1_to_1024_characters_and_no_control_characters() -> None:
+    for name in ("é", "é" * 1024):
+        assert decode(broker_state(broker=name)) is not None
     for name in ("é" * 1025, "", "a\nb", "a\x7fb"):
         assert refusal(broker_state(broker=name)).startswith("bad_value: broker: ")
     assert decode(broker_state(failureDomain="")) is not None
     assert refusal(broker_state(failureDomain="x" * 1025)).startswith("bad_value: failureDomain: ")
+
+
+def test_a_time_is_not_before_1970() -> None:
+    time = TypeAdapter[int](Millis)
+    assert time.validate_python(0) == 0
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        time.validate_python(-1)
 
 
 def test_a_record_has_8_mib_at_most_where_nobody_says_otherwise() -> None:
