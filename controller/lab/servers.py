@@ -94,7 +94,8 @@ class Server(ABC):
         try:
             self._wait_until_ready(self._process)
         except BaseException:
-            self.stop()
+            # Not in order: the archive of the few classes that it has loaded would be kept.
+            self.stop(signal.SIGKILL)
             raise
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> bool:
