@@ -214,6 +214,7 @@ PLACES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda rows: (rows > 1, NoMemory()), "an array of rows of candidates is expected"),
     (lambda rows: (rows.reshape(1, -1), NoMemory()), "an array of rows of candidates is expected"),
     (lambda _: (np.array([99]), NoMemory()), "it accepts 99, which is no row of a candidate"),
+    (lambda _: (np.array([0, 99]), NoMemory()), "it accepts 99, which is no row of a candidate"),
     (lambda _: (np.array([-1]), NoMemory()), "it accepts -1, which is no row of a candidate"),
     (lambda rows: (rows[::-1], NoMemory()), "its rows [2, 1, 0] do not ascend"),
     (lambda rows: (rows[[0, 0]], NoMemory()), "its rows [0, 0] do not ascend, or one is in them twice"),
