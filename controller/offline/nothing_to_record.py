@@ -1,4 +1,4 @@
-"""Whether a log holds anything of what a recording is to hold; and what to say where it does not."""
+"""What to say where a log holds nothing of what a recording is to hold."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -29,14 +29,6 @@ def counting(topics: Sequence[RecordedTopic]) -> tuple[RecordedTopic, ...]:
     it may be from an earlier time.
     """
     return tuple(each for each in topics if each != "journal" or not {"metrics", "results"} & {*topics})
-
-
-def in_span(log: RecordLog, topic: RecordedTopic, span: WantedTime) -> bool:
-    """Whether *log* has a record of *topic* in *span*."""
-    there = log.extents(topic)
-    first = {} if span.from_ms is None else log.since(topic, span.from_ms)
-    end = {} if span.to_ms is None else log.since(topic, span.to_ms)
-    return any(max(at.first, first.get(each, 0)) < min(at.end, end.get(each, at.end)) for each, at in there.items())
 
 
 def nothing_in(

@@ -19,7 +19,7 @@ from controller.adapters.recordings.manifest import (
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.nothing_to_record import NothingToRecordError, WantedTime, counting, in_span, nothing_in
+from controller.offline.nothing_to_record import NothingToRecordError, WantedTime, counting, nothing_in
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
 from controller.offline.record_texts import FOLDED_TOPICS
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog, offsets_in
@@ -127,14 +127,8 @@ def _refuse_another(folder: Path, begun: str, wanted: Wanted) -> None:
 
 def _refuse_nothing(log: RecordLog, wanted: Wanted) -> None:
     """Raise NothingToRecordError where *log* has nothing that is *wanted*."""
-    for topic in counting(wanted.topics):
-        if topic in wanted.offsets:
-            found = offsets_in(_by_offsets(log, topic, wanted.offsets[topic])) > 0
-        else:
-            found = in_span(log, topic, _span(wanted))
-        if found:
-            return
-    raise _nothing(log, wanted)
+    if not any(offsets_in(_from(log, wanted, topic, wanted.from_ms)) for topic in counting(wanted.topics)):
+        raise _nothing(log, wanted)
 
 
 def _nothing(log: RecordLog, wanted: Wanted) -> NothingToRecordError:
@@ -211,20 +205,22 @@ def _listed(extents: Extents) -> tuple[RecordedExtent, ...]:
 
 def wanted_extents(log: RecordLog, wanted: Wanted, topic: RecordedTopic, settings: RecordedSettings) -> Extents:
     """What of *topic* is copied, or read: what is there, within the offsets or the time that are *wanted*."""
-    if topic in wanted.offsets:
-        return _by_offsets(log, topic, wanted.offsets[topic])
-    there, begin = log.extents(topic), wanted.from_ms
+    begin = wanted.from_ms
     if begin is not None and topic == "journal":
         # Entries hold what changed in the memory: back to one that holds it whole.
         begin = max(0, begin - (settings.whole_every_intervals + 1) * settings.intervals.period_ms)
+    return _from(log, wanted, topic, begin)
+
+
+def _from(log: RecordLog, wanted: Wanted, topic: RecordedTopic, begin: int | None) -> Extents:
+    """What of *topic* is there: within the offsets that are *wanted*, or from the time *begin* on, as far as wanted."""
+    there = log.extents(topic)
+    if topic in wanted.offsets:
+        asked = wanted.offsets[topic]
+        return {each: _within(there[each], at.first, at.end) for each, at in asked.items() if each in there}
     first = wanted.first[topic] if topic in wanted.first else {} if begin is None else log.since(topic, begin)
     end = {} if wanted.to_ms is None else log.since(topic, wanted.to_ms)
     return {each: _within(at, first.get(each, at.first), end.get(each, at.end)) for each, at in there.items()}
-
-
-def _by_offsets(log: RecordLog, topic: RecordedTopic, asked: Extents) -> Extents:
-    there = log.extents(topic)
-    return {each: _within(there[each], at.first, at.end) for each, at in asked.items() if each in there}
 
 
 def _within(there: Extent, first: int, end: int) -> Extent:

@@ -46,21 +46,21 @@ class FolderInbox:
             place.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                self._begin(place)
+                self._begin()
             except BaseException:
                 os.close(self._lock)
                 raise
 
-    def _begin(self, place: Path) -> None:
+    def _begin(self) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise TakenOverError(f"{place}: another executor uses this folder") from error
+            raise TakenOverError(f"{self._place}: another executor uses this folder") from error
         known = _known(self._position)
-        cluster = self._cluster
-        if known.cluster not in ("", cluster):
+        if known.cluster not in ("", self._cluster):
             raise AnotherClusterError(
-                f"{self._folder} is the log of cluster {known.cluster!r}: give cluster {cluster!r} a folder of its own"
+                f"{self._folder} is the log of cluster {known.cluster!r}: give cluster {self._cluster!r} a folder of"
+                " its own"
             )
         self._file, self._line = known.file, known.line
         self._next = (self._file, self._line)
