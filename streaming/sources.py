@@ -44,6 +44,7 @@ FILES_PER_TRIGGER = 1_000
 #: Spark never reads a file that is so much older than the newest one it has read.  Of a file whose time of modification
 #: lies in the future that would be every other one, for good.
 _OLDEST = "36500d"
+_WATCHED_FOLDER = "trimtab.WatchedFolder"
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 CONNECTOR = "connector"
 #: What stands for other characters in a path that Spark is given.
@@ -265,9 +266,11 @@ def located(records: DataFrame, results_topic: str) -> DataFrame:
 
 def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int = FILES_PER_TRIGGER) -> DataFrame:
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
-    reader = spark.readStream.format("binaryFile").schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
-    reader = reader.option("maxFileAge", _OLDEST)
-    return _lines(reader.load(f"{for_spark(str(folder))}/{{metrics,results}}/*.jsonl"))
+    reader = spark.readStream.format(_WATCHED_FOLDER).schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
+    reader = reader.option("folders", f"{folder}/metrics\0{folder}/results")
+    # The pattern names the folders and not the files: Spark lists two folders, and does not look at each file by itself.
+    reader = reader.option("maxFileAge", _OLDEST).option("pathGlobFilter", "*.jsonl")
+    return _lines(reader.load(f"{for_spark(str(folder))}/{{metrics,results}}"))
 
 
 def folder_records_again(spark: SparkSession, folder: Path, spans: Sequence[Span]) -> DataFrame:

@@ -55,6 +55,8 @@ _DEFAULT: Mapping[str, str] = {
     # How often a query with nothing to do asks the log for its end.  Spark's own 10 ms keep a quarter of a core busy;
     # each asking takes a millisecond of processor time.
     "spark.sql.streaming.pollingDelay": "250ms",
+    # Otherwise Spark looks at more than 32 files by a job of its own, with a task for each file.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     # A streaming query has no use for it, and collecting its rows would be planned twice.
     "spark.sql.adaptive.enabled": "false",
     # Hadoop's own starts processes, dozens in each micro-batch.

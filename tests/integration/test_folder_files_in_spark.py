@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from streaming.sources import folder_records
+from tests.faults.clock import eventually
 
 pytestmark = pytest.mark.integration
 
@@ -63,3 +64,43 @@ def test_files_that_were_read_and_committed_are_missed_by_nobody(spark: SparkSes
     second.unlink()
     put(tmp_path, "3.jsonl")
     assert [line for line, _ in read(spark, tmp_path)] == [b"3.jsonl"]
+
+
+def test_a_running_query_finds_each_new_file_also_where_the_folders_time_does_not_tell(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    put(tmp_path, "1.jsonl")
+    (tmp_path / "results").mkdir()
+    seen: list[bytes] = []
+
+    def take(batch: DataFrame, _: int) -> None:
+        seen.extend(bytes(row["value"]) for row in batch.collect())
+
+    def wait_for(name: str) -> None:
+        eventually(lambda: name.encode() in seen, f"{name} is read", 60)
+
+    writer = folder_records(spark, tmp_path).writeStream.option("checkpointLocation", f"file:{tmp_path}/checkpoint")
+    query = writer.foreachBatch(take).start()
+    try:
+        wait_for("1.jsonl")
+        # Another file, in the other folder, and one right after the other.
+        (tmp_path / "results" / "2.jsonl").write_text("2.jsonl")
+        wait_for("2.jsonl")
+        put(tmp_path, "3.jsonl")
+        put(tmp_path, "4.jsonl")
+        wait_for("3.jsonl")
+        wait_for("4.jsonl")
+        time.sleep(2.5)  # nothing changes any more, so the query looks rarely
+        before = (tmp_path / "metrics").stat().st_mtime_ns
+        put(tmp_path, "5.jsonl")
+        os.utime(tmp_path / "metrics", ns=(before, before))
+        wait_for("5.jsonl")
+    finally:
+        query.stop()
+
+
+def test_names_that_are_hidden_and_folders_in_the_folder_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    for name in (".hidden.jsonl", "_hidden.jsonl", "other.json", "deeper/1.jsonl", "folder.jsonl/1.jsonl"):
+        put(tmp_path, name)
+    put(tmp_path, "1.jsonl")
+    assert [line for line, _ in read(spark, tmp_path)] == [b"1.jsonl"]
