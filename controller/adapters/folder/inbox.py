@@ -54,8 +54,10 @@ class FolderInbox:
     def _begin(self) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise TakenOverError(f"{self._place}: another executor uses this folder") from error
+        except OSError as error:
+            raise TrimtabError(f"{self._place / _LOCK} cannot be locked: {error.strerror}") from error
         known = _known(self._position)
         if known.cluster not in ("", self._cluster):
             raise AnotherClusterError(

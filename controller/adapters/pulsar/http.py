@@ -450,7 +450,8 @@ def _is_same_call(first: str, there: str) -> bool:
     The path of *first* may begin with a proxy's own part.
     """
     asked, path = (unquote(urlsplit(url).path) for url in (first, there))
-    return path.startswith("/admin/") and asked.endswith(path) and _query(there) in (_query(first), _query(first, _TAKEN))
+    same_query = _query(there) in (_query(first), _query(first, _TAKEN))
+    return path.startswith("/admin/") and asked.endswith(path) and same_query
 
 
 def _query(url: str, *but: str) -> list[tuple[str, str]]:
