@@ -39,7 +39,7 @@ class FolderTail:
         for path in reversed(decision_files(self._folder)):
             yield path.read_bytes()
 
-    def last_entry(self, cluster: str) -> JournalEntry | None:  # noqa: ARG002 -- see FolderSystem
+    def last_entry(self, cluster: str, *, far: bool = True) -> JournalEntry | None:  # noqa: ARG002 -- see FolderSystem
         """See LogTail."""
         newest = newest_decision(self._folder)
         return None if newest is None else newest.entry
