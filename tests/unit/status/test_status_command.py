@@ -21,10 +21,10 @@ from controller.cli.status import status
 from controller.model.decision import Decision, Reason, Verdict
 from controller.model.errors import AnotherClusterError
 from controller.model.names import topic_hash
+from controller.ports.systems import JournalTail
 from controller.settings.trimtab_toml import read_settings
 from controller.status.bundle import last_verdicts
 from controller.status.cluster import imbalance
-from controller.ports.systems import JournalTail
 from controller.wire.readable import utc
 from tests.admin_servers import REPORT, AdminServer, admin_servers
 from tests.journal_entries import SPLIT, UNLOAD, entry
