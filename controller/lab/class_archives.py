@@ -45,9 +45,8 @@ def keep(folder: Path) -> None:
 def _delete_old(server: str) -> None:
     """Delete archives of other jars and Javas after a month; one that is still used is written again."""
     for archive in FOLDER.glob(f"{server}-*{_ENDING}"):
-        with suppress(OSError):  # another server, which ends just now, has deleted it; or it may not be deleted
-            if time.time() - archive.stat().st_mtime > _KEPT_SECONDS:
-                archive.unlink()
+        if time.time() - archive.stat().st_mtime > _KEPT_SECONDS:
+            archive.unlink()
 
 
 def _jars(classpath: str) -> Iterator[Path]:

@@ -65,21 +65,6 @@ def test_archives_of_other_jars_go_after_a_month(kept: Path, classpath: str, tmp
     assert {path.name for path in kept.iterdir()} == {file.name, "kafka-newer.jsa", "spark-old.jsa"}
 
 
-def test_two_servers_that_end_at_the_same_time_delete_old_archives_side_by_side(
-    kept: Path, classpath: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept.mkdir()
-    old, glob = kept / "kafka-old.jsa", Path.glob
-
-    def listed(folder: Path, pattern: str) -> list[Path]:
-        return [*glob(folder, pattern), old]  # the other server deletes it behind this look
-
-    file = written(classpath, tmp_path / "server")
-    monkeypatch.setattr(Path, "glob", lambda folder, pattern: (listed if folder == kept else glob)(folder, pattern))
-    class_archives.keep(tmp_path / "server")
-    assert (kept / file.name).exists()
-
-
 def test_a_folder_that_cannot_be_written_to_is_no_error(kept: Path, classpath: str, tmp_path: Path) -> None:
     kept.write_text("no folder")
     written(classpath, tmp_path / "server")
