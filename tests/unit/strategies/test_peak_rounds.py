@@ -303,7 +303,8 @@ def test_whatever_moves_were_asked_about_before_filters_see_those_that_are_asked
 
     monkeypatch.setattr(np, "fromiter", count)
     step = Kept(1, 2)
-    allowed = Destinations(view=VIEW, rows=np.array([1, 2, 3]), filters=(step,)).allowed
+    filters: tuple[Any, ...] = (step,)
+    allowed = Destinations(view=VIEW, rows=np.array([1, 2, 3]), filters=filters).allowed
     moves = [first]
     asked_about: list[Sequence[PlannedMove]] = [
         [first], [first, second], [first, second, third], [first], [first, other], (first, other), (), [first, other],
