@@ -10,6 +10,7 @@ from typing import Final
 
 from controller.adapters.disk import files
 from controller.adapters.disk.cluster_file import claim, refuse_another
+from controller.adapters.folder.disk_errors import content_of
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
@@ -70,11 +71,11 @@ class FileControls:
     def _value(self) -> bytes | None:
         try:
             refuse_another(self._folder, self._cluster, key=ELECTION_PATH)
-            return self._file.read_bytes()
+            return content_of(self._file)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise ControlsUnreachableError(f"{self._file}: {error.strerror}") from error
+            raise ControlsUnreachableError(f"{error.filename or self._file}: {error.strerror}") from error
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -12,8 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.adapters.folder.collectors import FolderCollectorLog
+from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal, newest_decision, newest_epoch, read_journal
+from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog, files_of
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
@@ -133,6 +135,23 @@ def test_a_named_pipe_in_the_place_of_what_must_be_known_is_refused(conf: Path, 
     for read in (newest_decision, lambda log: [*FolderTail(log).journal_backwards(CLUSTER)]):
         with pytest.raises(JournalError, match=rf"{entry.name}: .*it is a named pipe"):
             read(log)
+
+
+def test_a_named_pipe_in_the_folder_of_an_election_is_refused(tmp_path: Path, pipe: Callable[[Path], Path]) -> None:
+    controls, leadership = FileControls(tmp_path, cluster=CLUSTER), FileLeadership(tmp_path)
+    assert leadership.acquire(lambda: False)
+    asked: dict[str, list[Callable[[], object]]] = {
+        "epoch": [controls.epoch, lambda: leadership.claim(1)],
+        "controls.json": [controls.read, controls.version],
+        "cluster": [controls.read],
+        "lock": [lambda: leader_in(tmp_path)],
+    }
+    for name, ask in asked.items():
+        (tmp_path / name).unlink(missing_ok=True)
+        pipe(tmp_path / name)
+        for each in ask:
+            with pytest.raises(TrimtabError, match=rf"{name}(:| cannot be read:) it is a named pipe"):
+                each()
 
 
 def test_a_controller_goes_on_with_the_journal_and_deletes_no_stray(conf: Path) -> None:
