@@ -32,15 +32,19 @@ def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> N
 
     An error is only logged: the leader meets the same error and reports it.
     """
-    with TemporaryDirectory(prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
-        try:
-            with long_work("rehearsing the query", usual_seconds=_USUAL_SECONDS):
-                _run_query(spark, replace(options, files=True), Path(scratch))
-                source.peek(spark)
-        except PySparkException as error:
-            log.warning("the rehearsal failed, so a takeover may take longer: %s", error)
-        else:
-            log.info("this controller stands by")
+    try:
+        with (
+            long_work("rehearsing the query", usual_seconds=_USUAL_SECONDS),
+            TemporaryDirectory(
+                prefix="trimtab-rehearsal-", dir=scratch_folder(), ignore_cleanup_errors=True
+            ) as scratch,
+        ):
+            _run_query(spark, replace(options, files=True), Path(scratch))
+            source.peek(spark)
+    except PySparkException as error:
+        log.warning("the rehearsal failed, so a takeover may take longer: %s", error)
+    else:
+        log.info("this controller stands by")
 
 
 def _run_query(spark: SparkSession, options: QueryOptions, folder: Path) -> None:

@@ -35,8 +35,11 @@ def recent_results(settings: Settings, since: int) -> Mapping[str, Result]:
 
 
 def last_entry(settings: Settings) -> JournalEntry | None:
-    """The newest decision with the memory behind it; None before the first.  JournalError where it cannot be read."""
-    return log_system(settings).tail().last_entry(settings.cluster.name)
+    """The newest decision with the memory behind it; None before the first, or where it lies too far back.
+
+    JournalError where it cannot be read.
+    """
+    return log_system(settings).tail().last_entry(settings.cluster.name, far=False)
 
 
 def journal_tail(settings: Settings, most: int, about: str = "") -> JournalTail:

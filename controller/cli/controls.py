@@ -139,10 +139,13 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
 
     require(settings, useful=(Part.ELECTION, Part.LOG))
 
+    def stopped(now: OperatorControls) -> OperatorControls:
+        return replace(now, pause=choice, orders=None, stopped_ms=max(choice.at_ms, now.stopped_ms + 1))
+
     def stop(store: ControlStore) -> None:
         failure = ""
         try:
-            change(store, lambda now: replace(now, pause=choice, orders=None), may_replace=True)
+            change(store, stopped, may_replace=True)
             if not as_json:
                 _say(f"Paused {settings.cluster.name}: no commands until `{command_line('resume', conf=conf)}`.")
         except TrimtabError as error:

@@ -107,6 +107,7 @@ def _answer(found: ClusterStatus) -> StatusAnswer:
         leader=None if leader is None else LeaderAnswer(**leader._asdict()),
         leader_unknown=found.leader_unknown,
         ticked=found.ticked,
+        last_unknown=found.last_unknown,
         last=None
         if last is None
         else LastDecisionAnswer(
@@ -166,6 +167,8 @@ def _leader(leader: Leader | None, now_ms: float, run: str) -> str:
 
 def _decided(found: ClusterStatus, now_ms: float, run: str, collect: str) -> str:
     last = found.last
+    if found.last_unknown:
+        return f"unknown: {found.last_unknown}"
     if last is None:
         if found.leader is None:
             return "nothing decided yet" + ("" if found.leader_unknown else f"; {run}")

@@ -38,7 +38,7 @@ def zookeeper(facts: Facts) -> Iterator[Finding]:
 
 
 def folders(facts: Facts) -> Iterator[Finding]:
-    """folder-not-writable."""
+    """folder-not-writable, folder-not-lockable."""
     for folder in facts.folders:
         if folder.problem:
             yield Finding(
@@ -48,6 +48,15 @@ def folders(facts: Facts) -> Iterator[Finding]:
                 seen=f"{folder.purpose}: {folder.problem}",
                 wanted="a folder that trimtab can write to",
                 advice=f"create {folder.path} and give it to trimtab's user, or name another folder in the settings",
+            )
+        if folder.unlocked:
+            yield Finding(
+                code="folder-not-lockable",
+                severity="error",
+                objects=(folder.path,),
+                seen=f"{folder.purpose}: {folder.unlocked}",
+                wanted="a file system that locks files: no process leads, collects or executes without its lock",
+                advice="mount it with locks (NFS: lockd, or version 4), or name a folder on a local disk",
             )
     written = [folder.path for folder in facts.folders if not folder.problem]
     if written:

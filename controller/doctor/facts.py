@@ -96,6 +96,8 @@ class FolderFacts:
     path: str
     #: Why it cannot be written to; "" where it can.
     problem: str = ""
+    #: Why no file in it can be locked, where trimtab does that; "" where one can.
+    unlocked: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

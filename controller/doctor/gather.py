@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters import recent
-from controller.adapters.disk.files import why_not_writable
+from controller.adapters.disk.files import why_not_lockable, why_not_writable
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer
@@ -47,6 +47,8 @@ T = TypeVar("T")
 _DATE_MS: Final = 500.0
 #: Part -> the questions that are not asked while it is away.
 _ASKS: Final = {Part.LOG: ("kafka", "pulsar_log"), Part.ELECTION: ("zookeeper",), Part.BROKERS: ("pulsar",)}
+#: The folders in which files are locked.
+_LOCKED: Final = frozenset({"log", "election"})
 _NOT_FOUND: Final = 404
 _DENIED: Final = frozenset({401, 403})
 
@@ -159,9 +161,14 @@ def _boundaries(admin: PulsarAdmin, namespace: str) -> tuple[int, ...] | None:
 
 
 def _folders(settings: Settings) -> tuple[FolderFacts, ...]:
-    return tuple(
-        FolderFacts(purpose=purpose, path=path, problem=why_not_writable(Path(path)))
-        for purpose, path in written_folders(settings).items()
+    return tuple(_folder(purpose, path) for purpose, path in written_folders(settings).items())
+
+
+def _folder(purpose: str, path: str) -> FolderFacts:
+    problem = why_not_writable(Path(path))
+    locks = purpose in _LOCKED and not problem
+    return FolderFacts(
+        purpose=purpose, path=path, problem=problem, unlocked=why_not_lockable(Path(path)) if locks else ""
     )
 
 

@@ -99,6 +99,8 @@ class OperatorControls:
     pause: Choice | None = None
     #: Time of the last `trimtab resume`, epoch ms, wall clock; 0: never.
     resumed_ms: int = 0
+    #: Time of the last `trimtab stop-all`, likewise: it ends what `trimtab apply` began before.
+    stopped_ms: int = 0
     #: By name.
     drained: tuple[Drained, ...] = ()
     orders: Orders | None = None

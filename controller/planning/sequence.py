@@ -1,5 +1,6 @@
 """Puts the moves of a plan one after another; knows how full the brokers are in between."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from controller.model.load import Bools, Floats, Ints
@@ -21,6 +22,8 @@ class MoveSequence:
         #: (n, R) of the brokers, after the moves that were taken.
         self.load: Floats = loads(problem, problem.owner)
         self.waiting, self.taken = list(moves), list[PlannedMove]()
+        #: Broker -> how many of the moves that were taken left it.
+        self._left = Counter[int]()
 
     def full(self, move: PlannedMove) -> float:
         """The utilisation of the receiving broker's fullest resource when the bundle has come to it."""
@@ -37,8 +40,19 @@ class MoveSequence:
         No broker is above its *ceiling* (n,) when a bundle has come to it.
         """
 
+        # Move that found no room -> how many had left its destination by then: until one more has, there is none.
+        no_room = dict[PlannedMove, int]()
+
         def fits(move: PlannedMove) -> bool:
-            return ceiling is None or self.full(move) <= ceiling[move.destination]
+            if ceiling is None:
+                return True
+            left = self._left[move.destination]
+            if no_room.get(move) == left:
+                return False
+            has_room = bool(self.full(move) <= ceiling[move.destination])
+            if not has_room:
+                no_room[move] = left
+            return has_room
 
         while self.take_first(move for move in self.waiting if fits(move) and self.may_follow(move)):
             pass
@@ -49,6 +63,7 @@ class MoveSequence:
         for move in moves:
             self.waiting.remove(move)
             self.taken.append(move)
+            self._left[move.source] += 1
             self.load[move.source] -= self._problem.size[move.bundle]
             self.load[move.destination] += self._problem.size[move.bundle]
             return True

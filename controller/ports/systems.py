@@ -69,8 +69,11 @@ class LogTail(Protocol):
         """
         ...
 
-    def last_entry(self, cluster: str) -> JournalEntry | None:
-        """The newest decision about *cluster* with the memory behind it; None before the first.  JournalError."""
+    def last_entry(self, cluster: str, *, far: bool = True) -> JournalEntry | None:
+        """The newest decision about *cluster* with the memory behind it; None before the first.  JournalError.
+
+        Not *far*: None, too, where others have written so much to the journal since that all of it would be read.
+        """
         ...
 
     def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:

@@ -21,6 +21,10 @@ from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import Result
 
 _INTERVALS: Final = 10
+_UNREAD: Final = (
+    "others have written so much to the journal since that the last decision was not looked for; breaker, budgets and"
+    " commands in flight are not known either"
+)
 _RATES: Final = ("msgRateIn", "msgRateOut")
 _THROUGHPUTS: Final = ("msgThroughputIn", "msgThroughputOut")
 _LOADS: Final = (*_RATES, *_THROUGHPUTS)
@@ -53,8 +57,9 @@ class ClusterStatus:
     #: The process that leads; None where none does, or ``leader_unknown`` says why nobody knows.
     leader: Leader | None
     leader_unknown: str
-    #: The newest decision; None before the first.
+    #: The newest decision; None before the first, or ``last_unknown`` says why nobody knows.
     last: JournalEntry | None
+    last_unknown: str
     #: The newest tick, epoch ms.
     ticked: int | None
     #: Commands of the last intervals, newest first, with what became of them.
@@ -86,6 +91,7 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
     results = recent_results(settings, decisions[-1].interval) if commands else {}
     judged, verdicts = last_verdicts(settings)
     last = last_entry(settings) if decisions or is_cut else None
+    is_unread = last is None and (bool(decisions) or is_cut)
     leader, unknown = _leader(settings)
     reports, silent = _reports(admin)
     if not reports:
@@ -96,6 +102,7 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
         leader=leader,
         leader_unknown=unknown,
         last=last,
+        last_unknown=_UNREAD if is_unread else "",
         ticked=last_tick(settings),
         commands=tuple((command, results.get(command.id)) for command in commands),
         judged=judged,

@@ -92,6 +92,7 @@ class ControlsDocument(Record):
     mode: ModeRecord | None = None
     pause: PauseRecord | None = None
     resumed_ms: Millis = 0
+    stopped_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
 
@@ -106,6 +107,7 @@ def encode_controls(controls: OperatorControls) -> bytes:
             mode=None if controls.mode is None else ModeRecord.model_construct(**_fields(controls.mode)),
             pause=None if controls.pause is None else PauseRecord.model_construct(**_fields(controls.pause)),
             resumed_ms=controls.resumed_ms,
+            stopped_ms=controls.stopped_ms,
             drained=tuple(DrainedRecord.model_construct(**asdict(each)) for each in controls.drained),
             orders=orders_record(controls.orders),
         )
@@ -122,6 +124,7 @@ def parse_controls(value: bytes) -> OperatorControls:
         mode=None if record.mode is None else Choice(**dict(record.mode)),
         pause=None if record.pause is None else Choice(**dict(record.pause)),
         resumed_ms=record.resumed_ms,
+        stopped_ms=record.stopped_ms,
         drained=tuple(Drained(**dict(each)) for each in record.drained),
         orders=to_orders(record.orders),
     )

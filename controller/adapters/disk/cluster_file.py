@@ -9,6 +9,7 @@ from typing import Final
 
 from controller.adapters.disk import files
 from controller.model.errors import AnotherClusterError
+from controller.settings.small_file import open_to_read
 
 _NAME: Final = "cluster"
 _MOST_BYTES: Final = 1_000
@@ -29,7 +30,7 @@ def claim(folder: Path, cluster: str, *, key: str) -> None:
 def refuse_another(folder: Path, cluster: str, *, key: str) -> None:
     """AnotherClusterError where *folder*, which *key* names, is another's than *cluster*'s; OSError."""
     try:
-        with (folder / _NAME).open("rb") as file:
+        with open_to_read(folder / _NAME) as file:
             of = file.read(_MOST_BYTES).decode(errors="replace").strip()
     except FileNotFoundError:
         return

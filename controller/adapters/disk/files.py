@@ -1,5 +1,6 @@
 """Atomic files: each has its whole content or does not exist, even where the process dies."""
 
+import fcntl
 import os
 import re
 from collections.abc import Callable
@@ -65,6 +66,18 @@ def why_not_writable(folder: Path) -> str:
         # Of an existing parent, as /proc, the error would say that it does not exist.
         why = "nothing can be created there" if isinstance(error, FileNotFoundError) else error.strerror
         return f"{place} cannot be written to: {why}"
+    return ""
+
+
+def why_not_lockable(folder: Path) -> str:
+    """Why no file in *folder* can be locked, as in NFS without a lock service; "" where one can.  Leaves nothing."""
+    try:
+        with TemporaryDirectory(prefix=".trimtab-", dir=folder) as made, Path(made, "probe").open("xb") as probe:
+            fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return ""  # it is made at the first start
+    except OSError as error:
+        return f"no file in {folder} can be locked: {error.strerror}"
     return ""
 
 

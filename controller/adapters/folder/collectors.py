@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from controller.adapters.folder.disk_errors import disk_errors
+from controller.adapters.folder.disk_errors import disk_errors, lines_in
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.folder.names import written_files
@@ -106,7 +106,7 @@ class FolderCollectorLog:
 def _arrived_in(path: Path) -> Iterator[Arrived]:
     """What lies in the file *path*.  A tick has an append time, so that one of the future does not count."""
     append_ms = min(path.stat().st_mtime_ns, time.time_ns()) // 1_000_000
-    for line in path.read_bytes().splitlines():
+    for line in lines_in(path):
         head = glance(line)
         if head is not None:
             yield Arrived(head, append_ms if isinstance(head, TickRecord) else None)

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,9 @@ from typing import Final
 
 from controller.adapters.disk import files
 from controller.adapters.disk.cluster_file import claim, refuse_another
+from controller.adapters.folder.disk_errors import content_of
 from controller.adapters.folder.epoch_file import epoch_in
+from controller.adapters.network.deadline import Deadline
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
 from controller.ports.controls import ABSENT
@@ -18,6 +21,8 @@ from controller.wire.controls import encode_controls, stored_controls
 
 #: The setting that names the folder of a file election.
 ELECTION_PATH: Final = "election.path"
+#: So long a change waits for another one.
+_LOCK_SECONDS: Final = 5.0
 
 
 class FileControls:
@@ -70,11 +75,26 @@ class FileControls:
     def _value(self) -> bytes | None:
         try:
             refuse_another(self._folder, self._cluster, key=ELECTION_PATH)
-            return self._file.read_bytes()
+            return content_of(self._file)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise ControlsUnreachableError(f"{self._file}: {error.strerror}") from error
+            raise ControlsUnreachableError(f"{error.filename or self._file}: {error.strerror}") from error
+
+    def _take(self, descriptor: int) -> None:
+        """Take the lock: it is held for milliseconds, but by a process that stands still, for ever."""
+        soon = Deadline.after(_LOCK_SECONDS)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                if soon.passed:
+                    raise ControlsUnreachableError(
+                        f"{self._lock}: another process has held this lock for {_LOCK_SECONDS:g} s: end it (`fuser -v"
+                        f" {self._lock}` names it)"
+                    ) from error
+            time.sleep(_LOCK_SECONDS / 500)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -87,7 +107,7 @@ class FileControls:
         except OSError as error:
             raise ControlsUnreachableError(f"{self._lock}: {error.strerror}") from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._take(descriptor)
             yield
         except OSError as error:
             raise ControlsUnreachableError(f"{self._file}: {error.strerror}") from error

@@ -1,10 +1,15 @@
 """Errors of the disk under a log in a folder, for those who work on it for long."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from controller.model.errors import TrimtabError
+from controller.settings.small_file import open_to_read
+
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -16,9 +21,24 @@ def disk_errors() -> Iterator[None]:
         raise TrimtabError(f"{error.filename}: {error.strerror}; make room, or allow writing there") from error
 
 
+def content_of(path: Path) -> bytes:
+    """The content of the file *path*.  OSError, also where it is a named pipe: it would be waited for without end."""
+    with open_to_read(path) as file:
+        return file.read()
+
+
 def lines_in(path: Path) -> list[bytes]:
-    """The lines of the file *path*; none where it was deleted since it was listed, as old files are."""
+    """The lines of the file *path*; none where it was deleted since it was listed, as old files are, or is a pipe."""
+    if path.is_fifo():
+        _tell(path)
+        return []
     try:
-        return path.read_bytes().splitlines()
+        return content_of(path).splitlines()
     except FileNotFoundError:
         return []
+
+
+@cache
+def _tell(path: Path) -> None:
+    """Tell once in a process that *path* is passed over."""
+    log.warning("%s: is a named pipe, and no file: it is passed over; move it out of the log", path)

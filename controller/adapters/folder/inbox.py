@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
-from controller.adapters.folder.disk_errors import disk_errors, lines_in
+from controller.adapters.folder.disk_errors import content_of, disk_errors, lines_in
 from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import write_results
 from controller.adapters.folder.names import command_files
@@ -54,8 +54,10 @@ class FolderInbox:
     def _begin(self) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise TakenOverError(f"{self._place}: another executor uses this folder") from error
+        except OSError as error:
+            raise TrimtabError(f"{self._place / _LOCK} cannot be locked: {error.strerror}") from error
         known = _known(self._position)
         if known.cluster not in ("", self._cluster):
             raise AnotherClusterError(
@@ -145,7 +147,7 @@ class FolderInbox:
 
 def _known(position: Path) -> _Position:
     try:
-        return validate(_Position, position.read_bytes()) if position.exists() else _Position()
+        return validate(_Position, content_of(position)) if position.exists() else _Position()
     except WireError as error:
         raise StateError(
             f"{position}: {error}: delete it, and the executor goes through all commands again; those that expired, or"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
+from controller.adapters.folder.disk_errors import content_of
 from controller.adapters.folder.log import as_lines
 from controller.adapters.folder.names import DIGITS, decision_files, leadership_files, number_of
 from controller.adapters.process.failpoints import failpoint
@@ -132,7 +133,7 @@ def refuse_another_journal(folder: Path, cluster: str) -> None:
     """
     for path in (*decision_files(folder)[-1:], *leadership_files(folder)[-1:]):
         try:
-            of = read_object(path.read_bytes()).get("cluster")
+            of = read_object(content_of(path)).get("cluster")
         except (OSError, WireError):
             continue
         if of not in (None, cluster):
@@ -182,14 +183,14 @@ def _entry_path(journal: Path, interval: int) -> Path:
 
 def _is_whole(path: Path) -> bool:
     try:
-        return read_object(path.read_bytes()).get("type") == "decision"
+        return read_object(content_of(path)).get("type") == "decision"
     except (OSError, WireError) as error:
         raise unreadable(str(path), error) from error
 
 
 def _read_entry(path: Path, reader: EntryReader) -> Decided:
     try:
-        decided = reader.read(path.read_bytes())
+        decided = reader.read(content_of(path))
     except (OSError, WireError) as error:
         raise unreadable(str(path), error) from error
     if not isinstance(decided, Decided):

@@ -13,6 +13,7 @@ from controller.adapters.folder.epoch_file import epoch_in
 from controller.adapters.process.own_process import own_process
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
 from controller.ports.leadership import Leader, newer_epoch, no_preparation
+from controller.settings.small_file import open_to_read
 from controller.wire.process import process_in
 
 _POLL_SECONDS: Final = 0.1
@@ -21,7 +22,7 @@ _POLL_SECONDS: Final = 0.1
 def leader_in(folder: Path) -> Leader | None:
     """The process that leads by the lock in *folder*, None where none does.  Creates nothing; TrimtabError."""
     try:
-        with _lock_in(folder).open("rb") as lock:
+        with open_to_read(_lock_in(folder)) as lock:
             try:
                 # Shared, and for a moment: a process that wants the lock just now tries again.
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -126,7 +127,10 @@ class FileLeadership:
         return self._descriptor is not None and files.is_at(self._descriptor, self._lock)
 
     def _stored(self) -> int:
-        epoch = epoch_in(self._epoch_file)
+        try:
+            epoch = epoch_in(self._epoch_file)
+        except OSError as error:
+            raise TrimtabError(f"{self._epoch_file} cannot be read: {error.strerror}") from error
         if epoch is None:
             raise StateError(
                 f"{self._epoch_file} does not hold the number of a leadership: `trimtab stop-all` begins a new one"

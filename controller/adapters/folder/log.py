@@ -10,10 +10,12 @@ name without a leading dot.
 
 import fcntl
 import hashlib
+import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +29,11 @@ from controller.wire.base import encode
 from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 
+log = logging.getLogger(__name__)
+
 _ONE_EACH: Final = Partitions(metrics=1, results=1)
+#: Of those who write results: a file, since NFS locks no folders.
+_LOCK: Final = ".lock"
 #: So long one process waits for another that writes results: ticks do not depend on an executor that hangs.
 _TURN_SECONDS: Final = 0.5
 
@@ -114,24 +120,39 @@ class _LineFiles:
 def _turn(folder: Path) -> Iterator[None]:
     """The turn to write to *folder*: one process after the other, but none waits for long for one that hangs."""
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor, soon = os.open(folder, os.O_RDONLY), Deadline.after(_TURN_SECONDS)
+    lock, soon = folder / _LOCK, Deadline.after(_TURN_SECONDS)
     try:
-        while _is_anothers(descriptor) and not soon.passed:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    except PermissionError:  # another user's: a local file system locks it all the same
+        descriptor = os.open(lock, os.O_RDONLY)
+    try:
+        while _is_anothers(lock, descriptor) and not soon.passed:
             time.sleep(_TURN_SECONDS / 100)
         yield
     finally:
         os.close(descriptor)
 
 
-def _is_anothers(descriptor: int) -> bool:
-    """Whether another one has the lock; else it is taken, or this file system locks no folders, as NFS."""
+def _is_anothers(lock: Path, descriptor: int) -> bool:
+    """Whether another one has the *lock*; else it is taken, or this file system locks nothing."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:
-        pass
+    except OSError as error:
+        _tell_unlocked(lock, error.strerror)
     return False
+
+
+@cache
+def _tell_unlocked(lock: Path, why: str) -> None:
+    """Tell once in a process that ticks and results are not kept apart."""
+    log.warning(
+        "%s cannot be locked: %s: a result that is written while an interval ends may come to lie before its tick, so"
+        " that a replay settles it an interval earlier; have the file system lock files (`trimtab doctor` looks)",
+        lock,
+        why,
+    )
 
 
 def files_of(folder: Path, intervals: int) -> int | None:

@@ -50,10 +50,15 @@ class FolderRecords:
         return next((file.path.name for file in self._files(topic)), "")
 
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
-        """See RecordLog.  A file's time is the interval that it is named after."""
+        """See RecordLog.
+
+        A file's time is the interval that it is named after; before the first interval, when it was written.
+        """
         if not (self._folder / topic).is_dir():
             return {}
-        earlier = takewhile(lambda file: _interval_of(file.path) < time_ms, self._files(topic))
+        listed = self._files(topic)
+        before = _next_intervals([file.path for file in listed])
+        earlier = takewhile(lambda file: (interval_in(file.path) or _written_ms(file.path, before)) < time_ms, listed)
         return {0: sum(file.records for file in earlier)}
 
     def size(self, topic: RecordedTopic, extents: Extents) -> int:  # noqa: ARG002  # alike in all topics
@@ -70,10 +75,7 @@ class FolderRecords:
             if first + records <= wanted.first:
                 continue
             lines = _records_in(path, topic)
-            # A copy was modified later than its records were written, and the demo's log has a clock of its own.
-            # A time of the future is nobody's: the query has refused such a tick, and a replay does, too.
-            modified_ms = min(_modified_ms(path), time.time_ns() // 1_000_000)
-            written_ms = min(modified_ms, before.get(_interval_of(path), modified_ms))
+            written_ms = _written_ms(path, before)
             for number, line in enumerate(lines[:records], start=first):
                 if wanted.first <= number < wanted.end:
                     yield StoredRecord(partition=0, offset=number, timestamp_ms=written_ms, key=None, value=line)
@@ -112,10 +114,13 @@ class _GoneError(TrimtabError):
         )
 
 
-def _interval_of(path: Path) -> int:
-    """The interval that *path* is named after; of another name, when it was written."""
+def _written_ms(path: Path, before: Mapping[int, int]) -> int:
+    """When *path* was written, at the latest; *before*: the last ms before the interval that follows each."""
+    # A copy was modified later than its records were written, and the demo's log has a clock of its own.
+    # A time of the future is nobody's: the query has refused such a tick, and a replay does, too.
+    modified_ms = min(_modified_ms(path), time.time_ns() // 1_000_000)
     interval = interval_in(path)
-    return _modified_ms(path) if interval is None else interval
+    return modified_ms if interval is None else min(modified_ms, before.get(interval, modified_ms))
 
 
 def _next_intervals(paths: Sequence[Path]) -> dict[int, int]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from controller.adapters.folder.disk_errors import lines_in
+from controller.adapters.folder.disk_errors import content_of, lines_in
 from controller.adapters.folder.journal import newest_decision, newest_epoch
 from controller.adapters.folder.names import decision_files, is_ahead
 from controller.model.decision import Decision
+from controller.model.errors import JournalError
 from controller.model.journal import JournalEntry
 from controller.ports.systems import JournalTail, ReadTopic
 from controller.wire.journal import DecisionEntry, DeltaEntry, to_decision
@@ -37,9 +38,9 @@ class FolderTail:
     def journal_backwards(self, cluster: str) -> Iterator[bytes]:  # noqa: ARG002 -- see FolderSystem
         """See LogTail.  An entry is a file."""
         for path in reversed(decision_files(self._folder)):
-            yield path.read_bytes()
+            yield _entry_in(path)
 
-    def last_entry(self, cluster: str) -> JournalEntry | None:  # noqa: ARG002 -- see FolderSystem
+    def last_entry(self, cluster: str, *, far: bool = True) -> JournalEntry | None:  # noqa: ARG002 -- see FolderSystem
         """See LogTail."""
         newest = newest_decision(self._folder)
         return None if newest is None else newest.entry
@@ -50,7 +51,14 @@ class FolderTail:
 
     def _newest(self, most: int, about: bytes) -> Iterator[Decision]:
         for path in decision_files(self._folder)[: -most - 1 : -1]:
-            value = path.read_bytes()
+            value = _entry_in(path)
             record = record_at(value, path) if about in value else None
             if isinstance(record, DecisionEntry | DeltaEntry):
                 yield to_decision(record)
+
+
+def _entry_in(path: Path) -> bytes:
+    try:
+        return content_of(path)
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read: {error.strerror}") from error

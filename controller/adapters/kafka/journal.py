@@ -3,6 +3,7 @@
 Each cluster has one transactional id: the last process to init it writes, and Kafka fences all others.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -24,6 +25,8 @@ from controller.wire.base import is_foreign, read_object
 from controller.wire.commands import EVENT_HEADERS, command_event, command_key, epoch_event
 from controller.wire.journal import EpochEntry, encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, Decided, EntryReader, EntryWriter, unreadable
+
+log = logging.getLogger(__name__)
 
 #: A record's headers: the leadership that wrote it, which its value, the entry, knows nothing of, and what pruning
 #: needs to know.
@@ -176,6 +179,20 @@ def journal_head(settings: KafkaLogSettings, *, cluster: str) -> JournalHead:
     return _read_end(settings, cluster).head
 
 
+def near_head(settings: KafkaLogSettings, *, cluster: str) -> JournalHead:
+    """As ``journal_head``; no decision where its memory lies farther back than _FAR_TAILS, which is logged."""
+    end = _read_end(settings, cluster, far=False)
+    if end.is_whole or not _is_long(_extent(settings)):
+        return end.head
+    log.warning(
+        "Kafka topic %r: the last decision about cluster %r, or the memory behind it, is not among its newest %s"
+        " offsets, and what is older was not read; others write there, too: with a journal_topic of its own the cluster"
+        " is found sooner",
+        settings.journal_topic, cluster, f"{_FAR_TAILS[-1]:,}",
+    )  # fmt: skip
+    return JournalHead(last=None, epoch=end.epoch)
+
+
 class _End(NamedTuple):
     """The last decision and the newest epoch in a journal."""
 
@@ -183,27 +200,44 @@ class _End(NamedTuple):
     epoch: int
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the memory behind the last decision is known."""
+        return self.last is not None and self.last.missing is None
+
+    @property
     def head(self) -> JournalHead:
         return JournalHead(last=None if self.last is None else self.last.entry, epoch=self.epoch)
 
 
-def _starts(settings: KafkaLogSettings) -> Iterator[int]:
-    """From where the end of the journal is read: from ever farther back, at last from the beginning."""
+def _starts(settings: KafkaLogSettings, *, far: bool = True) -> Iterator[int]:
+    """From where the end of the journal is read: from ever farther back, at last from the beginning.
+
+    Not *far*: from the beginning only where that is no farther than the farthest of the others.
+    """
     for offsets in _TAILS:
         yield _FROM_END - offsets
-    there = KafkaRecords(settings).extents("journal").get(0, Extent(0, 0))
+    there = _extent(settings)
     for offsets in _FAR_TAILS:
         if offsets < there.end - there.first:
             yield _FROM_END - offsets
-    yield 0
+    if far or not _is_long(there):
+        yield 0
 
 
-def _read_end(settings: KafkaLogSettings, cluster: str) -> _End:
+def _extent(settings: KafkaLogSettings) -> Extent:
+    return KafkaRecords(settings).extents("journal").get(0, Extent(0, 0))
+
+
+def _is_long(there: Extent) -> bool:
+    return there.end - there.first > _FAR_TAILS[-1]
+
+
+def _read_end(settings: KafkaLogSettings, cluster: str, *, far: bool = True) -> _End:
     """Read the journal from its last entry with the whole memory on; where that was not found, from farther back."""
-    for offset in _starts(settings):
+    for offset in _starts(settings, far=far):
         records = read_all(*_journal(settings), offset, settings.client)
         end = _end(EntryReader(cluster), (record for record in records if not is_anothers(record, cluster)))
-        if end.last is not None and end.last.missing is None:
+        if end.is_whole:
             break
     return end
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.adapters.kafka.inspect import Reach, newest_first
-from controller.adapters.kafka.journal import epoch_of, is_anothers, journal_head, tells_interval
+from controller.adapters.kafka.journal import epoch_of, is_anothers, journal_head, near_head, tells_interval
 from controller.adapters.kafka.reader import KafkaRecord
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
@@ -60,9 +60,9 @@ class KafkaTail:
             if not is_anothers(record, cluster):
                 yield record.value
 
-    def last_entry(self, cluster: str) -> JournalEntry | None:
+    def last_entry(self, cluster: str, *, far: bool = True) -> JournalEntry | None:
         """See LogTail."""
-        return journal_head(self._log, cluster=cluster).last
+        return (journal_head if far else near_head)(self._log, cluster=cluster).last
 
     def journal_tail(self, cluster: str, most: int, about: bytes) -> JournalTail:
         """See LogTail.  Entries of other clusters in the topic do not count."""

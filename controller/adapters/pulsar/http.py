@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, Self
-from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit
 
 import urllib3
 from pydantic_core import from_json
@@ -65,6 +65,9 @@ _TOO_MANY_PAUSE_SECONDS: Final = 0.5
 #: An act does not go on, to another address or by a redirect, once it is so old: whether it may still be done was asked
 #: before that.
 _ACT_SECONDS: Final = 5.0
+#: Of the query of a call that brokers send on: whether the sender leads Pulsar's load manager, which it adds, and the
+#: destination of an unload, which the leader keeps for itself.
+_ADDED, _TAKEN = "authoritative", "destinationBroker"
 #: No name of a tenant, a namespace or a broker.
 _DOTS: Final = frozenset({".", ".."})
 #: An admin URL that did not answer is asked after the others for so long.
@@ -442,9 +445,19 @@ def _fresh(method: str) -> Deadline:
 
 
 def _is_same_call(first: str, there: str) -> bool:
-    """Whether both URLs have the same path; that of *first* may begin with a proxy's own part."""
+    """Whether both URLs have the same path and query, but for what brokers change in the query.
+
+    The path of *first* may begin with a proxy's own part.
+    """
     asked, path = (unquote(urlsplit(url).path) for url in (first, there))
-    return path.startswith("/admin/") and asked.endswith(path)
+    same_query = _query(there) in (_query(first), _query(first, _TAKEN))
+    return path.startswith("/admin/") and asked.endswith(path) and same_query
+
+
+def _query(url: str, *but: str) -> list[tuple[str, str]]:
+    """What *url* asks for, in whichever order; without *but*, and without what brokers add to what they send on."""
+    found = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    return sorted((key, value) for key, value in found if key not in (_ADDED, *but))
 
 
 def _goes_on(method: str, error: PulsarError) -> bool:

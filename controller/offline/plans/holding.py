@@ -25,6 +25,8 @@ class HeldStep:
     around: Surroundings
     #: Whether this process holds it.
     is_held: bool = False
+    #: When `trimtab stop-all` was said last before this process took the step over.
+    _stopped_ms: int = 0
 
     def take_over(self) -> Orders | None:
         """The orders with moves that an earlier run of this step left in force, as this process's, if there are any.
@@ -36,6 +38,7 @@ class HeldStep:
         def taken(now: OperatorControls) -> OperatorControls:
             self._refuse_others(now)
             self._refuse_drained(now)
+            self._stopped_ms = now.stopped_ms
             mine = now.orders is not None and now.orders.plan == self.sha256
             # What has expired was checked long ago: it is checked again, as if it had never been handed over.
             holds = now.orders is not None and now.orders.hold_at(self.around.now_ms())
@@ -73,6 +76,8 @@ class HeldStep:
         first = not self.is_held
 
         def held(now: OperatorControls) -> OperatorControls:
+            if now.stopped_ms != self._stopped_ms:
+                raise PlanHaltedError("stopped by `trimtab stop-all`")
             if first:
                 self._refuse_others(now)
             elif not self._is_mine(now):

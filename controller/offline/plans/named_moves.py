@@ -1,5 +1,6 @@
 """Checks the moves that a person named for a plan, before the plan is made: whether each can be meant at all."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Final
@@ -20,14 +21,14 @@ def named_moves(source: PlanSource, found: StatedProblem, wanted: Sequence[tuple
 
     SettingsError where a name is unknown, a bundle is named twice, is there already, or must not move.
     """
-    view, names = source.view, [bundle for bundle, _ in wanted]
+    view, times = source.view, Counter(bundle for bundle, _ in wanted)
     row_of = {name: row for row, name in enumerate(view.bundles.names)}
     at_of = {row: at for at, row in enumerate(found.rows.tolist())}
     moves = []
     for bundle, broker in wanted:
         said = f"--move {bundle}={broker}"
-        if names.count(bundle) > 1:
-            raise SettingsError(f"{said}: the bundle is named {names.count(bundle)} times; give one destination")
+        if times[bundle] > 1:
+            raise SettingsError(f"{said}: the bundle is named {times[bundle]} times; give one destination")
         if bundle not in row_of:
             raise SettingsError(f"{said}: there is no bundle {bundle!r} in the load{_near_bundle(bundle, row_of)}")
         row, to = row_of[bundle], broker_named(source, broker, f"{said}: ")

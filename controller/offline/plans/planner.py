@@ -160,8 +160,9 @@ class _Planner:
     def _named(self, moves: Sequence[PlannedMove]) -> PlanStep:
         problem = self.problem
         step = named_step(problem, moves, self._limits, self._allowed)
+        taken = frozenset(step.moves)
         for move in moves:
-            if move not in step.moves:
+            if move not in taken:
                 self._not_possible[self._found_name(move.bundle)] = self._why_not(move, step)
         before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), step.moves))
         self.notes.append(better_or_worse(before, after))

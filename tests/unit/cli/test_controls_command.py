@@ -1,8 +1,10 @@
 """``trimtab pause``, ``resume``, ``mode`` and ``stop-all``, with log and election in folders."""
 
+import fcntl
 import getpass
 import json
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -55,6 +57,22 @@ def test_what_was_set_is_told_in_80_columns_and_as_json(
     assert told in " ".join(answer.output.split())
     assert max(map(len, answer.output.splitlines())) <= 80
     assert ControlsAnswer(**json.loads(run(conf, *words, "--json").stdout)).cluster == "lab"
+
+
+def test_a_process_that_stands_still_while_it_sets_controls_keeps_nobody_from_stopping_commands(
+    conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.adapters.folder.controls._LOCK_SECONDS", 0.01, raising=False)
+    (conf.parent / "election").mkdir()
+    with (conf.parent / "election" / "controls.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        goes_on = Timer(1.0, held.close)
+        goes_on.start()
+        found = run(conf, "stop-all")
+        goes_on.cancel()
+    assert found.exit_code == 1
+    assert "Epoch 1 starts: executors answer 'fenced' to older commands" in " ".join(found.output.split())
+    assert "controls.lock: another process has held this lock for 0.01 s: end it" in str(found.exception)
 
 
 def test_a_user_without_a_name_is_told_by_number(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,21 @@ def test_records_were_written_when_their_file_was_but_before_the_next_interval(t
     assert found == [T - 1, T + 5, T + 3 * PERIOD - 1, T + 6 * PERIOD - 1]
 
 
+def test_files_that_were_written_before_the_first_tick_have_that_time(tmp_path: Path) -> None:
+    folder = tmp_path / "metrics"
+    folder.mkdir()
+    first, second = (folder / f"000000000000000-{number:06d}.jsonl" for number in (1, 2))
+    for path, modified_ms in ((first, T - 3 * PERIOD), (second, T + 9 * PERIOD)):
+        path.write_text("{}\n")
+        os.utime(path, ns=(modified_ms * 1_000_000,) * 2)
+    assert FolderRecords(tmp_path).since("metrics", T - 3 * PERIOD) == {0: 0}
+    assert FolderRecords(tmp_path).since("metrics", T) == {0: 1}
+    (folder / f"{T:015d}-000000.jsonl").write_text("{}\n")
+    log = FolderRecords(tmp_path)
+    # A copy has later times; what was written before the first tick was written before it.
+    assert [log.since("metrics", T + ms)[0] for ms in (-3 * PERIOD, -PERIOD, 0, 1)] == [0, 1, 2, 3]
+
+
 def test_leaderships_that_were_written_early_move_no_entry_of_the_journal(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     folder.mkdir()

@@ -1,6 +1,9 @@
 """The doctor's facts, gathered from small servers that play brokers with faults, and from folders."""
 
+import errno
+import fcntl
 import json
+import os
 import re
 import socket
 import time
@@ -181,6 +184,19 @@ def test_overrides_beside_the_settings_are_read(servers: list[AdminServer], tmp_
 def test_a_folder_in_the_place_of_which_there_is_a_file(servers: list[AdminServer], tmp_path: Path) -> None:
     (tmp_path / "log").write_text("", encoding="utf-8")
     assert found(tmp_path, servers)["folder-not-writable"].objects == (str(tmp_path / "log"),)
+
+
+def test_a_folder_in_which_no_file_can_be_locked(
+    servers: list[AdminServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(_: object, __: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))  # as NFS without a lock service
+
+    assert "folder-not-lockable" not in found(tmp_path, servers)  # it does not exist yet
+    (tmp_path / "log").mkdir()
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    assert "No locks available" in found(tmp_path, servers)["folder-not-lockable"].seen
+    assert [*(tmp_path / "log").iterdir()] == []
 
 
 def test_the_last_tick_of_a_folder_is_found(servers: list[AdminServer], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from controller.adapters.opened import log_system
+from controller.cli.controls import stop_all
 from controller.model.controls import Choice, Drained, OrderedMove, Orders
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
@@ -16,6 +17,7 @@ from controller.model.journal import JournalEntry
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
+from controller.offline.plans.source import PlanSource
 from controller.offline.plans.surroundings import PlanHaltedError
 from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
@@ -38,6 +40,21 @@ def live(tmp_path: Path) -> LiveCluster:
 def drain(live: LiveCluster, **changes: object) -> Plan:
     asked = Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
     return planned_cluster(live.source(), replace(asked, **changes)).plan  # type: ignore[arg-type]
+
+
+def orders_of(plan: Plan, live: LiveCluster, *, moves: tuple[OrderedMove, ...] = ()) -> Orders:
+    """What a run of *plan* that has died left in force."""
+    return Orders(
+        plan=hash_of(plan),
+        step=1,
+        wave=1 if moves else 0,
+        waves=1,
+        moves=moves,
+        checked_at=live.interval,
+        expires_at_ms=live.interval + 150_000,
+        holder="dead",
+        by="ada",
+    )
 
 
 def test_a_drained_broker_ends_empty_and_each_bundle_is_unloaded_once(live: LiveCluster) -> None:
@@ -245,6 +262,36 @@ def test_stop_all_ends_it(live: LiveCluster) -> None:
     assert len(live.commands) == len(plan.steps[0].waves[0])
 
 
+@pytest.mark.parametrize("before", ["first load is read", "wave that is left is handed over again"])
+def test_stop_all_ends_it_also_before_anything_is_in_force(live: LiveCluster, tmp_path: Path, before: str) -> None:
+    plan, reads_first = drain(live), before == "first load is read"
+    asked = tuple(
+        OrderedMove(bundle=plan.bundles[move.bundle], source=BROKER, destination=plan.brokers[move.destination])
+        for move in plan.steps[0].waves[0]
+    )
+    left = orders_of(plan, live, moves=asked)
+    live.change(orders=None if reads_first else left)
+    run = live.run(plan)
+
+    def stop() -> None:
+        if live.controls.pause is None:
+            stop_all(conf=tmp_path / "trimtab.toml", reason="", by="bob")
+
+    def source() -> PlanSource:
+        stop()
+        return live.source()
+
+    def say(text: str) -> None:
+        live.said.append(text)
+        stop()
+
+    run.around = replace(run.around, source=source) if reads_first else replace(run.around, say=say)
+    live.meanwhile = Mock(side_effect=[None] * 5)  # it must not wait for `trimtab resume`
+    with pytest.raises(PlanHaltedError, match="stopped by `trimtab stop-all`"):
+        run.run()
+    assert (live.controls.orders, live.controls.drained, live.commands) == (None, (), [])
+
+
 @pytest.mark.parametrize("end", [TrimtabError("the log is away"), KeyboardInterrupt()])
 def test_whatever_ends_it_the_brokers_that_stay_drained_are_told(live: LiveCluster, end: BaseException) -> None:
     def stop() -> None:
@@ -285,17 +332,7 @@ def test_a_run_that_dies_is_taken_up_and_nothing_is_issued_twice(live: LiveClust
 
 
 def test_balancing_goes_on_some_intervals_after_a_run_has_died(live: LiveCluster) -> None:
-    plan = drain(live)
-    orders = Orders(
-        plan=hash_of(plan),
-        step=1,
-        wave=0,
-        waves=1,
-        checked_at=live.interval,
-        expires_at_ms=live.interval + 150_000,
-        holder="dead",
-        by="ada",
-    )
+    orders = orders_of(drain(live), live)
     live.change(orders=orders)
     reasons = []
     for _ in range(4):

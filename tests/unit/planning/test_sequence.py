@@ -38,6 +38,23 @@ def test_filters_are_asked_with_the_moves_that_were_taken() -> None:
     assert sequence.may_follow(THERE)
 
 
+def test_a_move_without_room_is_weighed_again_only_once_a_bundle_has_left_where_it_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weighed, full = list[PlannedMove](), MoveSequence.full
+
+    def count(sequence: MoveSequence, move: PlannedMove) -> float:
+        weighed.append(move)
+        return full(sequence, move)
+
+    monkeypatch.setattr(MoveSequence, "full", count)
+    # Ten brokers are full but for the last one, and each gives its bundle to the next: only from the end on.
+    chain = problem([[1.0]] * 11, [(each, [1.0]) for each in range(10)])
+    moves = [PlannedMove(each, each, each + 1) for each in range(10)]
+    assert MoveSequence(chain, moves).take_all(np.ones(11)) == tuple(moves[::-1])
+    assert len(weighed) == 10 + 9
+
+
 def test_a_move_disturbs_its_connections_a_thousandth_of_its_messages_and_ten() -> None:
     assert disturbance(np.array([5.0, 0.0]), np.array([2000.0, 0.0])).tolist() == [17, 10]
 

@@ -21,6 +21,7 @@ from controller.cli.status import status
 from controller.model.decision import Decision, Reason, Verdict
 from controller.model.errors import AnotherClusterError
 from controller.model.names import topic_hash
+from controller.ports.systems import JournalTail
 from controller.settings.trimtab_toml import read_settings
 from controller.status.bundle import last_verdicts
 from controller.status.cluster import imbalance
@@ -118,6 +119,17 @@ def test_before_the_first_decision_there_is_nothing_and_nothing_is_created(conf:
     assert f"decided    nothing decided yet; start `trimtab run --conf {conf}`" in lines
     assert f"ticked     never: no interval has ended; start `trimtab collect --conf {conf}`" in lines
     assert {path.name for path in conf.parent.iterdir()} == {"trimtab.toml", "broker.conf"}
+
+
+def test_a_last_decision_behind_too_much_of_others_is_said_to_be_unknown(
+    conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.status.cluster.journal_tail", lambda *_: JournalTail((), 7, is_cut=True))
+    fields = found(status, "--conf", conf)
+    assert (fields["last"], fields["epoch"]) == (None, 7)
+    assert fields["lastUnknown"].startswith("others have written so much to the journal since that")
+    decided = " ".join(run(status, "--conf", conf).stdout.split()).partition(" decided ")[2]
+    assert decided.startswith(f"unknown: {fields['lastUnknown']}")
 
 
 def test_the_journal_tells_who_leads_what_was_decided_and_what_became_of_it(conf: Path) -> None:

@@ -291,6 +291,34 @@ def asked(bundle: int, given: Sequence[PlannedMove], *filters: Any) -> list[int]
     return np.flatnonzero(found).tolist()
 
 
+def test_whatever_moves_were_asked_about_before_filters_see_those_that_are_asked_about_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second, third, other = (PlannedMove(*each) for each in ((0, 0, 3), (2, 0, 1), (1, 0, 2), (2, 0, 3)))
+    columns, fromiter = list[int](), np.fromiter
+
+    def count(moves: Any, dtype: Any, number: int) -> Any:
+        columns.append(number // 3)
+        return fromiter(moves, dtype, number)
+
+    monkeypatch.setattr(np, "fromiter", count)
+    step = Kept(1, 2)
+    filters: tuple[Any, ...] = (step,)
+    allowed = Destinations(view=VIEW, rows=np.array([1, 2, 3]), filters=filters).allowed
+    moves = [first]
+    asked_about: list[Sequence[PlannedMove]] = [
+        [first], [first, second], [first, second, third], [first], [first, other], (first, other), (), [first, other],
+    ]  # fmt: skip
+    for given in asked_about:
+        moves[:] = given  # whoever asks may change the list
+        allowed(1, moves if isinstance(given, list) else given)
+    seen, step.asked[:] = list(step.asked), []
+    for given in asked_about:
+        asked(1, given, step)
+    assert seen == step.asked
+    assert columns[:5] == [1, 1, 1, 0, 1], "only what is new"
+
+
 def test_filters_are_asked_one_after_the_other_with_what_is_on_its_way_and_what_the_plan_sends() -> None:
     first, second = Kept(1, 2), Kept(2, 3)
     assert asked(1, [PlannedMove(0, 0, 3), PlannedMove(2, 0, 1)], first, second) == [2]

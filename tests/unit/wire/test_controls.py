@@ -19,6 +19,7 @@ PAUSE = Choice(value="paused", reason="", by="x", at_ms=7)
         OperatorControls(mode=MODE),
         OperatorControls(pause=PAUSE),
         OperatorControls(mode=MODE, pause=PAUSE, resumed_ms=9),
+        OperatorControls(pause=PAUSE, stopped_ms=9),
     ],
 )
 def test_controls_come_back(controls: OperatorControls) -> None:

@@ -70,7 +70,7 @@ class PulsarTail:
             for record in newest_first(connection, self._log.journal_topic):
                 yield record.value
 
-    def last_entry(self, cluster: str) -> JournalEntry | None:
+    def last_entry(self, cluster: str, *, far: bool = True) -> JournalEntry | None:  # noqa: ARG002 -- one cluster's
         """See LogTail."""
         with closing(LogConnection(self._log)) as connection:
             connection.existing(self._log.journal_topic)

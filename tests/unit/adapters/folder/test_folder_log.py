@@ -177,19 +177,59 @@ def test_a_process_that_hangs_while_it_writes_results_holds_up_no_tick(
 ) -> None:
     monkeypatch.setattr("controller.adapters.folder.log._TURN_SECONDS", 0.01)
     collector = FolderMetricsLog(tmp_path, cluster=CLUSTER)
-    held = os.open(tmp_path / "results", os.O_RDONLY)
+    held = os.open(tmp_path / "results" / ".lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(held, fcntl.LOCK_EX)
     collector.tick(T, {})
     os.close(held)
     assert (tmp_path / "results" / f"{T:015d}-000000.jsonl").exists()
 
 
-def test_a_file_system_that_locks_no_folders_holds_up_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: int, __: int) -> None:
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))  # as of a folder in NFS
+def no_locks(_: int, __: int) -> None:
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))  # as NFS without a lock service
 
-    collector, waits = FolderMetricsLog(tmp_path, cluster=CLUSTER), list[float]()
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    monkeypatch.setattr(time, "sleep", waits.append)
+
+def test_results_and_ticks_are_kept_apart_by_a_lock_that_nfs_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(descriptor: int, operation: int) -> None:
+        # NFS asks the server for a lock of the file, which has to be open for writing.
+        if not fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        locked.append(operation)
+
+    locked = list[int]()
+    monkeypatch.setattr(fcntl, "flock", flock)
+    FolderMetricsLog(tmp_path, cluster=CLUSTER).tick(T, {})
+    assert locked == [fcntl.LOCK_EX | fcntl.LOCK_NB]
+
+
+def test_a_lock_that_another_user_has_made_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def theirs(path: Path, flags: int, mode: int = 0o777) -> int:
+        if Path(path).name == ".lock" and flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, flags, mode)
+
+    collector, opened = FolderMetricsLog(tmp_path, cluster=CLUSTER), os.open
+    (tmp_path / "results" / ".lock").touch()
+    monkeypatch.setattr(os, "open", theirs)
     collector.tick(T, {})
-    assert (waits, len([*(tmp_path / "results").glob("*.jsonl")])) == ([], 1)
+    assert len([*(tmp_path / "results").glob("*.jsonl")]) == 1
+
+
+def test_a_file_system_that_locks_nothing_holds_up_nothing_and_is_told_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    collector, waits = FolderMetricsLog(tmp_path, cluster=CLUSTER), list[float]()
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    monkeypatch.setattr(time, "sleep", waits.append)
+    for nth in range(3):
+        collector.tick(T + nth * PERIOD, {})
+    assert (waits, len([*(tmp_path / "results").glob("*.jsonl")])) == ([], 3)
+    [told] = caplog.messages
+    assert told.startswith(f"{tmp_path / 'results' / '.lock'} cannot be locked: No locks available: a result that")
+
+
+def test_an_executor_that_cannot_lock_its_folder_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.raises(TrimtabError, match=r"executor/lock cannot be locked: No locks available$"):
+        FolderInbox(tmp_path, cluster=CLUSTER)

@@ -2,19 +2,26 @@
 
 import json
 import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from typer.testing import CliRunner
 
 from controller.adapters.folder.collectors import FolderCollectorLog
+from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal, newest_decision, newest_epoch, read_journal
+from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog, files_of
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
 from controller.cli.app import app
 from controller.lab.demo_settings import new_run
+from controller.model.errors import JournalError, TrimtabError
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
@@ -73,6 +80,78 @@ def test_the_journal_and_the_commands_are_those_without_the_strays(
     assert all_of_it() == before
     told = [message.partition(": ")[0] for message in caplog.messages]
     assert sorted(told) == sorted(str(log / name) for name in STRAYS), "each once"
+
+
+@pytest.fixture
+def pipe() -> Iterator[Callable[[Path], Path]]:
+    """Makes named pipes, each of which ends for whoever waits for it."""
+    made, ends = list[tuple[Path, Thread]](), Event()
+
+    def write(path: Path) -> None:
+        while not ends.is_set():
+            path.open("wb").close()
+
+    def make(path: Path) -> Path:
+        path.parent.mkdir(exist_ok=True)
+        os.mkfifo(path)
+        writer = Thread(target=write, args=[path])
+        writer.start()
+        made.append((path, writer))
+        return path
+
+    yield make
+    ends.set()
+    for path, writer in made:
+        reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        writer.join()
+        os.close(reading)
+
+
+def test_a_named_pipe_among_records_is_not_waited_for_but_passed_over_and_told_of(
+    conf: Path, caplog: pytest.LogCaptureFixture, pipe: Callable[[Path], Path]
+) -> None:
+    log = conf.parent / "log"
+    # In front of all other files: a collector that leads reads the last ones alone.
+    metrics, results = (pipe(log / topic / f"{1:015d}-000000.jsonl") for topic in ("metrics", "results"))
+    commands = pipe(log / "commands" / f"{1:015d}.jsonl")
+    last = pipe(log / "metrics" / f"{LAST:015d}-000900.jsonl")
+    assert all(FolderTail(log).backwards("metrics", (b"",)))
+    assert FolderCommandLog(log).poll() == [b"{}", b"[]"]
+    with closing(FolderInbox(log, cluster=CLUSTER)) as inbox:
+        assert [taken.value for taken in inbox.take(1000, 0)] == [b"{}", b"[]"]
+    collector = FolderCollectorLog(log, cluster=CLUSTER)
+    collector.lead(0)
+    assert [*collector.arrived()]
+    told = [message.partition(": is a named pipe")[0] for message in caplog.messages]
+    assert sorted(told) == sorted(map(str, (metrics, results, commands, last))), "each once"
+
+
+def test_a_named_pipe_in_the_place_of_what_must_be_known_is_refused(conf: Path, pipe: Callable[[Path], Path]) -> None:
+    log = conf.parent / "log"
+    pipe(log / "executor" / "position.json")
+    with pytest.raises(TrimtabError, match=r"position\.json: it is a named pipe"):
+        FolderInbox(log, cluster=CLUSTER)
+    entry = pipe(log / "journal" / f"{LAST + PERIOD:015d}.json")
+    for read in (newest_decision, lambda log: [*FolderTail(log).journal_backwards(CLUSTER)]):
+        with pytest.raises(JournalError, match=rf"{entry.name}: .*it is a named pipe"):
+            read(log)
+
+
+def test_a_named_pipe_in_the_folder_of_an_election_is_refused(tmp_path: Path, pipe: Callable[[Path], Path]) -> None:
+    controls, leadership = FileControls(tmp_path, cluster=CLUSTER), FileLeadership(tmp_path)
+    assert leadership.acquire(lambda: False)
+    asked: dict[str, list[Callable[[], object]]] = {
+        "epoch": [controls.epoch, lambda: leadership.claim(1)],
+        "controls.json": [controls.read, controls.version],
+        "cluster": [controls.read],
+        "lock": [lambda: leader_in(tmp_path)],
+    }
+    for name, ask in asked.items():
+        (tmp_path / name).unlink(missing_ok=True)
+        pipe(tmp_path / name)
+        for each in ask:
+            with pytest.raises(TrimtabError, match=rf"{name}(:| cannot be read:) it is a named pipe"):
+                each()
 
 
 def test_a_controller_goes_on_with_the_journal_and_deletes_no_stray(conf: Path) -> None:

@@ -140,11 +140,9 @@ def test_no_more_than_some_of_a_large_window_is_kept_at_a_time_and_nothing_is_mi
     assert most < 30
 
 
-@pytest.mark.parametrize(("ours", "begun"), [(2_950_000, 2_900_000), (50, 0)])
-def test_where_others_wrote_much_meanwhile_the_last_entry_is_found_without_reading_all_there_is(
-    monkeypatch: pytest.MonkeyPatch, ours: int, begun: int
-) -> None:
-    end, starts = 3_000_000, list[int]()
+def long_journal(monkeypatch: pytest.MonkeyPatch, end: int, ours: int) -> list[int]:
+    """A journal of *end* offsets with one entry of the test's cluster; where it is read from comes into the list."""
+    starts = list[int]()
 
     def read_all(_: str, __: str, partition: int, offset: int, ___: object) -> Iterator[KafkaRecord]:
         starts.append(end + 2000 + offset if offset < 0 else 0)  # librdkafka's way to count from the end
@@ -154,6 +152,26 @@ def test_where_others_wrote_much_meanwhile_the_last_entry_is_found_without_readi
 
     monkeypatch.setattr(journal, "read_all", read_all)
     monkeypatch.setattr(journal, "KafkaRecords", lambda _: Mock(extents=lambda _: {0: Extent(0, end)}))
+    return starts
+
+
+@pytest.mark.parametrize(("ours", "begun"), [(2_950_000, 2_900_000), (50, 0)])
+def test_where_others_wrote_much_meanwhile_the_last_entry_is_found_without_reading_all_there_is(
+    monkeypatch: pytest.MonkeyPatch, ours: int, begun: int
+) -> None:
+    starts = long_journal(monkeypatch, 3_000_000, ours)
     found = kafka_tail().last_entry(CLUSTER)
     assert found is not None
     assert (found.interval, starts[-1]) == (T, begun)
+
+
+def test_who_only_wants_to_know_what_happened_lately_never_reads_all_of_a_long_journal_and_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    starts = long_journal(monkeypatch, 3_000_000, 50)
+    assert kafka_tail().last_entry(CLUSTER, far=False) is None
+    assert min(starts) == 2_000_000
+    assert f"cluster '{CLUSTER}', or the memory behind it, is not among its newest 1,000,000 offsets" in caplog.text
+    long_journal(monkeypatch, 900_000, 50)
+    found = kafka_tail().last_entry(CLUSTER, far=False)
+    assert found is not None

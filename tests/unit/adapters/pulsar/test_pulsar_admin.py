@@ -82,14 +82,47 @@ def test_an_act_that_was_held_up_goes_nowhere_else_since_it_may_not_be_allowed_a
     assert [method for method, *_ in owner.seen] == ["PUT"]
 
 
-@pytest.mark.parametrize("there", [UNLOAD.replace("/ns/", "/other/"), UNLOAD.replace("unload", "split"), "/unload", ""])
+@pytest.mark.parametrize(
+    "there",
+    [
+        UNLOAD.replace("/ns/", "/other/") + "?destinationBroker=b:8080",
+        UNLOAD.replace("unload", "split") + "?destinationBroker=b:8080",
+        "/unload",
+        "",
+        f"{UNLOAD}?destinationBroker=c:8080",
+        f"{UNLOAD}?destinationBroker=b:8080&destinationBroker=c:8080",
+        f"{UNLOAD}?destinationBroker=b:8080&unload=",
+    ],
+)
 def test_an_act_is_sent_on_as_the_same_act_or_not_at_all(broker: Brokers, there: str) -> None:
     first, owner = broker(), broker()
     first.answers[UNLOAD] = (307, owner.url + there)
     list_brokers(first, owner)
     with pytest.raises(PulsarError, match="which is another call") as error:
-        admin(first).unload(BUNDLE)
+        admin(first).unload(BUNDLE, "b:8080")
     assert (error.value.sent, owner.seen) == (True, [])
+
+
+def test_brokers_that_send_an_act_on_may_write_its_query_otherwise(broker: Brokers) -> None:
+    first, owner = broker(), broker()
+    split = UNLOAD.replace("unload", "split")
+    there = split + "?authoritative=false&splitAlgorithmName=%72ange_equally_divide&unload=true"
+    first.answers[split] = (307, owner.url + there)
+    owner.answers[split] = (204, None)
+    list_brokers(first, owner)
+    admin(first).split(BUNDLE, algorithm="range_equally_divide", unload=True)
+    assert [(method, path) for method, path, *_ in owner.seen] == [("PUT", there)]
+
+
+def test_the_leader_of_pulsars_load_manager_keeps_the_destination_of_an_unload_that_it_sends_on(
+    broker: Brokers,
+) -> None:
+    leader, owner = broker(), broker()
+    leader.answers[UNLOAD] = (307, f"{owner.url}{UNLOAD}?authoritative=true")
+    owner.answers[UNLOAD] = (204, None)
+    list_brokers(leader, owner)
+    admin(leader).unload(BUNDLE, "b:8080")
+    assert [path for _, path, *_ in owner.seen] == [f"{UNLOAD}?authoritative=true"]
 
 
 def test_an_act_that_a_proxy_takes_under_a_path_of_its_own_is_sent_on_by_the_brokers(broker: Brokers) -> None:
