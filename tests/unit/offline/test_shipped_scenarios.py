@@ -16,8 +16,8 @@ from tests.effort import tries
 
 LIBRARY = Path(__file__).parents[3] / "conf" / "scenarios" / "simulated"
 SCENARIOS = dict(shipped(LIBRARY))
-#: Twice as many as `trimtab simulate` runs unless told otherwise.
-SEEDS = 6
+#: As many as `trimtab simulate` runs unless told otherwise.
+SEEDS = 3
 
 
 def told(judged: JudgedScenario) -> list[str]:
