@@ -95,7 +95,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # All that is loaded by now stays, and little of it is garbage; without this the garbage collector would look at it
     # hundreds of times.
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
     gc.enable()
 
 
