@@ -130,8 +130,8 @@ def test_a_copy_of_such_a_recording_from_its_beginning_knows_the_same(
     said = copied(tmp_path / "one", 5).known_before
     one, settings = Recording(tmp_path / "one"), recorded_settings(read_settings(conf))
     known = partial(known_before, one, since, settings.intervals, CLUSTER)
-    copied = record(one, tmp_path / "two", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
-    assert copied.known_before == said is not None
+    again = record(one, tmp_path / "two", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
+    assert again.known_before == said is not None
     assert Recording(tmp_path / "two").begin == one.begin
     assert replayed(tmp_path / "two").equal == INTERVALS - 5
 
