@@ -15,9 +15,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from selectors import EVENT_READ, PollSelector
 from typing import Any, Final
 
 import pytest
@@ -76,6 +77,7 @@ class _Run:
     def __init__(self, session: pytest.Session, queue: deque[_Group], number: int) -> None:
         self._session, self._queue, self._number = session, queue, number
         self._workers: list[_Worker] = []
+        self._wires = PollSelector()
         self._started = 0
 
     def __enter__(self) -> "_Run":
@@ -90,16 +92,17 @@ class _Run:
             worker.process.join(_END_SECONDS)
             worker.process.kill()
             worker.process.join()
+        self._wires.close()
 
     def to_its_end(self) -> None:
         """Return when all tests have run; raise what ends a run of pytest."""
         while self._queue or self._workers:
             while self._queue and len(self._workers) < self._number:
                 self._workers.append(_Worker(self._session, self._started, self._workers))
+                self._wires.register(self._workers[-1].wire, EVENT_READ, self._workers[-1])
                 self._started += 1
-            ready = wait([worker.wire for worker in self._workers])
-            for worker in [worker for worker in self._workers if worker.wire in ready]:
-                self._hear(worker)
+            for ready, _ in self._wires.select():
+                self._hear(ready.data)
                 if self._session.shouldfail:
                     raise self._session.Failed(self._session.shouldfail)
                 if self._session.shouldstop:
@@ -126,6 +129,7 @@ class _Run:
     def _bury(self, worker: _Worker) -> None:
         """*worker* has ended; a test in which it ended has failed, and another worker goes on behind it."""
         worker.process.join()
+        self._wires.unregister(worker.wire)
         self._workers.remove(worker)
         if worker.group is None or not worker.group.tests:
             return
@@ -136,10 +140,10 @@ class _Run:
         if worker.group.tests:
             self._queue.appendleft(worker.group)
 
-    def _told(self, reports: Sequence[dict[str, Any]]) -> None:
+    def _told(self, reports: Sequence[Any]) -> None:
         config = self._session.config
-        for packed in reports:
-            report: pytest.TestReport = config.hook.pytest_report_from_serializable(config=config, data=packed)
+        for sent in reports:
+            report = _unpacked(config, sent)
             config.hook.pytest_runtest_logreport(report=report)
         config.hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
 
@@ -150,9 +154,18 @@ class _Run:
         )
 
 
-def _packed(config: pytest.Config, report: pytest.TestReport) -> dict[str, Any]:
-    packed: dict[str, Any] = config.hook.pytest_report_to_serializable(config=config, report=report)
-    return packed
+def _packed(config: pytest.Config, report: pytest.TestReport) -> Any:
+    """What *report* is sent as: one with nothing to show as it is, which costs a fraction."""
+    if type(report) is pytest.TestReport and report.longrepr is None:
+        return report
+    return config.hook.pytest_report_to_serializable(config=config, report=report)
+
+
+def _unpacked(config: pytest.Config, sent: Any) -> pytest.TestReport:
+    if isinstance(sent, pytest.TestReport):
+        return sent
+    report: pytest.TestReport = config.hook.pytest_report_from_serializable(config=config, data=sent)
+    return report
 
 
 # ---- in a worker ----
@@ -163,7 +176,7 @@ class _Teller:
 
     def __init__(self, config: pytest.Config, wire: "Connection[Any, Any]") -> None:
         self._config, self._wire = config, wire
-        self._reports: list[dict[str, Any]] = []
+        self._reports: list[Any] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(_packed(self._config, report))

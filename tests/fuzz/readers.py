@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ class Reader:
     error: type[TrimtabError] = WireError
 
 
+@cache
 def sweeps_in_arrow() -> tuple[bytes, ...]:
     """Sweeps of no topics, of a few and of some more."""
     header = validate(SweepHeader, as_bytes(without(broker_sweep(), "bundleStats")))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeVar
 
 
 class ConnectorTaskId(NamedTuple):
@@ -48,7 +48,7 @@ class ConnectorsAndTasks:
         return type(self)(connectors=self.connectors + other.connectors, tasks=self.tasks + other.tasks)
 
     def __sub__(self, other: Self) -> Self:
-        return self._where(other, contained=False)
+        return self._where(other, contained=False) if other else self
 
     def __and__(self, other: Self) -> Self:
         return self._where(other, contained=True)
@@ -62,6 +62,7 @@ class ConnectorsAndTasks:
 
 
 NOTHING: Final = ConnectorsAndTasks()
+_R = TypeVar("_R", str, ConnectorTaskId)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +152,13 @@ def holders(members: Mapping[str, ConnectorsAndTasks], wanted: ConnectorsAndTask
 def repeated(members: Iterable[ConnectorsAndTasks]) -> ConnectorsAndTasks:
     """What is in *members* more than once, each once, sorted."""
     everything = list(members)
-    connectors = Counter(name for held in everything for name in held.connectors)
-    tasks = Counter(task for held in everything for task in held.tasks)
     return ConnectorsAndTasks(
-        connectors=tuple(sorted(name for name, times in connectors.items() if times > 1)),
-        tasks=tuple(sorted(task for task, times in tasks.items() if times > 1)),
+        connectors=_more_than_once([name for held in everything for name in held.connectors]),
+        tasks=_more_than_once([task for held in everything for task in held.tasks]),
     )
+
+
+def _more_than_once(resources: list[_R]) -> tuple[_R, ...]:
+    if len(set(resources)) == len(resources):  # nearly always, and seen sooner than counted
+        return ()
+    return tuple(sorted(resource for resource, times in Counter(resources).items() if times > 1))

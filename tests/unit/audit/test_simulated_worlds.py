@@ -10,6 +10,7 @@ from controller.audit.owner_changes import OwnerChange
 from controller.audit.seen_load import weights_of
 from controller.offline.scenarios.shipped import scenario_path, strategy_options
 from controller.settings.scenario import read_scenario
+from tests.effort import tries
 from tests.recorded_runs import RecordedTruth, recorded, replay_policy
 from tests.scenarios import scenario
 
@@ -50,7 +51,7 @@ def test_what_is_audited_is_what_happened(name: str) -> None:
 def test_in_a_world_without_noise_predictions_are_right(strategy: str, predicted_by: str) -> None:
     """Usage follows the load exactly, every bundle arrives, and nothing else moves from or to these brokers."""
     world = scenario(
-        intervals=16,
+        intervals=tries(plain=12, thorough=16),
         brokers=[{"count": 3}, {"count": 1, "load": 0}],
         load={"msg_rate": 100_000},
         decisions={"split": False},

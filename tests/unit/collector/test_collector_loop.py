@@ -14,7 +14,7 @@ from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.network.calls import Calls
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.pulsar.server_clocks import ServerClocks
-from controller.collector.cluster_state import ClusterState
+from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.loop import Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
@@ -194,6 +194,16 @@ class SeenCalls(Calls):
         return {key for key in self.made if self.is_open(key)}
 
 
+class Undescribed(ClusterState):
+    """Says nothing: to read a cluster's state takes more calls than to sweep its brokers."""
+
+    def domains(self) -> dict[str, str]:
+        return {}
+
+    def read(self, interval: int, *, whole: bool, known: Collection[str] = frozenset()) -> Found:
+        return Found(states=(), leader="")
+
+
 class Ahead(ServerClocks):
     """The brokers' clocks, as seen from a host that is so far ahead."""
 
@@ -214,6 +224,8 @@ class World:
         self.metrics: dict[str, CollectorMetrics] = {}
         self.clocks: dict[str, Ahead] = {}
         self.calls: dict[Collector, list[SeenCalls]] = {}
+        #: What collectors read the cluster's state by.
+        self.state: type[ClusterState] = Undescribed
 
     def collector(self, name: str) -> Collector:
         admin = PulsarAdmin(self.pulsar.urls, cluster=CLUSTER)
@@ -232,7 +244,7 @@ class World:
             log=self.ends[name],
             group=self.members[name],
             sweeper=Sweeper(admin, OVERRIDES, NoLoadData(), form=json_chunks, timeout_seconds=60),
-            state=ClusterState(admin, CLUSTER, None),
+            state=self.state(admin, CLUSTER, None),
             overrides=OVERRIDES,
             servers=self.clocks[name],
             clock=lambda: self.now,
@@ -301,6 +313,13 @@ def world() -> Iterator[World]:
         yield World(pulsar)
 
 
+@pytest.fixture
+def described(world: World) -> None:
+    """Collectors read the cluster's state from its brokers, beside the sweeps."""
+    world.state = ClusterState
+
+
+@pytest.mark.usefixtures("described")
 def test_a_lone_collector_sweeps_every_broker_and_ends_the_interval_as_soon_as_all_have_answered(world: World) -> None:
     one = world.collector("one")
     world.now = T
@@ -418,6 +437,7 @@ def test_after_a_clock_that_ran_ahead_of_the_logs_was_set_back_intervals_end_at_
     assert all(played(T + 62 * PERIOD, T + 62 * PERIOD).values())
 
 
+@pytest.mark.usefixtures("described")
 def test_after_a_clock_was_set_back_brokers_that_failed_are_asked_and_states_are_written_as_ever(world: World) -> None:
     one, silent = world.collector("one"), world.pulsar.brokers[1]
     world.now = T + 1000 * PERIOD
@@ -433,6 +453,7 @@ def test_after_a_clock_was_set_back_brokers_that_failed_are_asked_and_states_are
     assert sum(isinstance(state, NamespaceStateRecord) for state in again) == 3
 
 
+@pytest.mark.usefixtures("described")
 def test_states_that_were_read_before_the_clock_was_set_back_are_not_written(world: World) -> None:
     one = world.collector("one")
     for broker in world.pulsar.brokers:
@@ -459,6 +480,7 @@ def test_a_clock_that_is_set_back_by_a_moment_begins_no_interval_again(world: Wo
     assert [sum("topics" in path for path in broker.asked) for broker in world.pulsar.brokers] == [1, 1, 1]
 
 
+@pytest.mark.usefixtures("described")
 def test_a_broker_that_hangs_is_missing_and_costs_the_others_nothing(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -559,6 +581,7 @@ def test_a_sweep_is_not_published_once_its_time_is_over(world: World) -> None:
     assert not any(world.log.ticks()[T + PERIOD].values())
 
 
+@pytest.mark.usefixtures("described")
 def test_a_state_that_the_log_refuses_holds_up_no_sweep_and_is_tried_once_an_interval(world: World) -> None:
     one = world.collector("one")
     world.log.refuses = b"namespace_state"
@@ -602,6 +625,7 @@ def test_sweeps_are_kept_while_the_log_is_away_for_a_moment(world: World) -> Non
     assert all(world.interval(T + PERIOD, one).values())
 
 
+@pytest.mark.usefixtures("described")
 def test_a_leader_that_cannot_reach_the_log_lets_another_one_lead(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -677,6 +701,7 @@ def test_a_broker_that_is_not_active_is_in_no_roster_though_it_was_swept(
     assert "3 of brokers that are not active; one names broker 'made-up:8080'" in told
 
 
+@pytest.mark.usefixtures("described")
 def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_gives(world: World) -> None:
     one = world.collector("one")
     world.interval(T, one)
@@ -693,6 +718,7 @@ def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_
     assert first.capacity.cpu == 400.0
 
 
+@pytest.mark.usefixtures("described")
 def test_a_broker_with_odd_fields_and_one_in_a_domain_without_a_name_keep_no_interval_from_its_end(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -733,6 +759,7 @@ def test_impossible_rates_of_a_broker_are_told_once_and_once_again_after_it_had_
     assert told == [[rates], [], [], [rates]]
 
 
+@pytest.mark.usefixtures("described")
 def test_failure_domains_that_cannot_be_read_are_told_once_and_once_again_when_they_can(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -751,6 +778,7 @@ def test_failure_domains_that_cannot_be_read_are_told_once_and_once_again_when_t
     ]
 
 
+@pytest.mark.usefixtures("described")
 def test_a_namespace_that_was_split_is_published_in_the_next_interval_and_others_are_not(world: World) -> None:
     one = world.collector("one")
     world.interval(T, one)
@@ -766,6 +794,7 @@ def test_a_namespace_that_was_split_is_published_in_the_next_interval_and_others
     assert {each.version for each in told()[3:]} == {(T + PERIOD) * 1000}
 
 
+@pytest.mark.usefixtures("described")
 def test_who_leads_again_publishes_every_state_again_for_another_one_may_have_written_since(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -814,6 +843,7 @@ def test_with_extensible_brokers_their_metrics_stand_in_but_not_where_a_capacity
     assert told in caplog.messages
 
 
+@pytest.mark.usefixtures("described")
 def test_a_broker_that_failed_or_left_may_come_back_with_the_other_load_manager(world: World) -> None:
     broker, admin = world.pulsar.brokers[0], PulsarAdmin(world.pulsar.urls, cluster=CLUSTER)
     sweeper = Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=5)

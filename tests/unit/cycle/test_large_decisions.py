@@ -18,8 +18,10 @@ from controller.model.decision import Decision
 from controller.model.load import ClusterView, Ints
 from controller.settings.guardrails import GuardrailSettings, IntervalBudgetSettings
 from controller.strategies.catalogue import SHEDDERS
+from tests.effort import tries
 
-BROKERS, BUNDLES = 500, 5_000
+BROKERS = tries(plain=300, thorough=500)
+BUNDLES = 10 * BROKERS
 UNLOADS = int(IntervalBudgetSettings().unloads)
 #: Why a broker is looked at, and why it gives nothing.
 VERDICTS_OF_BROKER = 2

@@ -2,9 +2,11 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from shutil import copytree
+from typing import TypeAlias
 
 import pytest
 
@@ -73,6 +75,25 @@ def cut(conf: Path, log: RecordLog, folder: Path, at: int, *, before: int | None
     return record(log, folder, wanted, settings, CLUSTER, **{"known_before": known} | more)  # type: ignore[arg-type]
 
 
+Copy: TypeAlias = Callable[[Path, int], Manifest]
+
+
+@pytest.fixture(scope="module")
+def copied(conf: Path, log: KeptLog, tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """As ``cut`` of the whole log, which is recorded once for each beginning."""
+    made: dict[int, tuple[Path, Manifest]] = {}
+
+    def copy(folder: Path, at: int) -> Manifest:
+        if at not in made:
+            recorded = tmp_path_factory.mktemp("recorded") / "new"
+            made[at] = recorded, cut(conf, log, recorded, at)
+        recorded, manifest = made[at]
+        copytree(recorded, folder)
+        return manifest
+
+    return copy
+
+
 def replayed(folder: Path) -> JournalTally:
     recording = Recording(folder)
     settings = recording.manifest.settings
@@ -83,9 +104,9 @@ def replayed(folder: Path) -> JournalTally:
 #: Before, in and after the pause; and the last one.
 @pytest.mark.parametrize("at", [1, 5, 8, 11, *(2, 3, 4, 6, 7, 9, 10)[: tries(plain=0, thorough=7)]])
 def test_cut_at_any_interval_the_entries_from_there_on_come_out_byte_for_byte(
-    conf: Path, log: KeptLog, tmp_path: Path, at: int
+    copied: Copy, tmp_path: Path, at: int
 ) -> None:
-    manifest = cut(conf, log, tmp_path / "new", at)
+    manifest = copied(tmp_path / "new", at)
     told = replayed(tmp_path / "new")
     assert (told.decided, told.compared, told.equal, told.first) == (*[INTERVALS - at] * 3, None)
     assert manifest.known_before is not None
@@ -94,9 +115,9 @@ def test_cut_at_any_interval_the_entries_from_there_on_come_out_byte_for_byte(
 
 @pytest.mark.parametrize("at", [3, 7])
 def test_a_recording_of_a_recording_that_begins_midway_knows_what_was_known_before_both(
-    conf: Path, log: KeptLog, tmp_path: Path, at: int
+    conf: Path, copied: Copy, tmp_path: Path, at: int
 ) -> None:
-    cut(conf, log, tmp_path / "one", 2)
+    copied(tmp_path / "one", 2)
     cut(conf, Recording(tmp_path / "one"), tmp_path / "two", at)
     told = replayed(tmp_path / "two")
     assert (told.equal, told.first) == (INTERVALS - at, None)
@@ -104,13 +125,13 @@ def test_a_recording_of_a_recording_that_begins_midway_knows_what_was_known_befo
 
 @pytest.mark.parametrize("since", [None, T + PERIOD])
 def test_a_copy_of_such_a_recording_from_its_beginning_knows_the_same(
-    conf: Path, log: KeptLog, tmp_path: Path, since: int | None
+    conf: Path, copied: Copy, tmp_path: Path, since: int | None
 ) -> None:
-    said = cut(conf, log, tmp_path / "one", 5).known_before
+    said = copied(tmp_path / "one", 5).known_before
     one, settings = Recording(tmp_path / "one"), recorded_settings(read_settings(conf))
     known = partial(known_before, one, since, settings.intervals, CLUSTER)
-    copied = record(one, tmp_path / "two", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
-    assert copied.known_before == said is not None
+    again = record(one, tmp_path / "two", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
+    assert again.known_before == said is not None
     assert Recording(tmp_path / "two").begin == one.begin
     assert replayed(tmp_path / "two").equal == INTERVALS - 5
 
@@ -127,8 +148,8 @@ def test_what_was_known_before_a_longer_silence_than_asked_for_is_read_all_the_s
 
 
 @pytest.mark.parametrize("at", [4, 8])
-def test_what_if_makes_all_moves_of_such_a_recording_again(conf: Path, log: KeptLog, tmp_path: Path, at: int) -> None:
-    cut(conf, log, tmp_path / "new", at)
+def test_what_if_makes_all_moves_of_such_a_recording_again(copied: Copy, tmp_path: Path, at: int) -> None:
+    copied(tmp_path / "new", at)
     with opened_recording(tmp_path / "new", None) as opened:
         found = what_would_have_happened(opened, (), ReplaySpan()).reproduction
     assert found is not None
@@ -140,8 +161,8 @@ def test_without_what_was_known_before_entries_differ(conf: Path, log: KeptLog, 
     assert replayed(tmp_path / "new").equal < INTERVALS - 7
 
 
-def test_where_the_log_begins_later_nothing_is_kept(conf: Path, log: KeptLog, tmp_path: Path) -> None:
-    assert cut(conf, log, tmp_path / "new", 0).known_before is None
+def test_where_the_log_begins_later_nothing_is_kept(copied: Copy, tmp_path: Path) -> None:
+    assert copied(tmp_path / "new", 0).known_before is None
     assert not (tmp_path / "new" / "begin.jsonl").exists()
     assert replayed(tmp_path / "new").equal == INTERVALS
 
@@ -212,8 +233,8 @@ def test_what_a_kill_left_of_a_file_is_deleted_before_other_names_are_written(
     assert found == {"begin.jsonl", "manifest.json", ".of_a_user", *RECORDED_TOPICS}
 
 
-def test_what_was_known_before_is_checked_like_every_other_file(conf: Path, log: KeptLog, tmp_path: Path) -> None:
-    cut(conf, log, tmp_path / "new", 7)
+def test_what_was_known_before_is_checked_like_every_other_file(copied: Copy, tmp_path: Path) -> None:
+    copied(tmp_path / "new", 7)
     with (tmp_path / "new" / "begin.jsonl").open("ab") as file:
         file.write(b"{}\n")
     with pytest.raises(RecordingError, match=r"begin\.jsonl: has \d+ bytes and another SHA-256"):
@@ -221,9 +242,9 @@ def test_what_was_known_before_is_checked_like_every_other_file(conf: Path, log:
 
 
 def test_lines_without_end_are_refused_before_each_takes_memory(
-    conf: Path, log: KeptLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copied: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cut(conf, log, tmp_path / "new", 7)
+    copied(tmp_path / "new", 7)
     lines = len(Recording(tmp_path / "new").begin)
     monkeypatch.setattr("controller.adapters.recordings.manifest._MOST_KNOWN", lines - 1)
     with pytest.raises(RecordingError, match=rf"begin\.jsonl: has {lines} lines, allowed: {lines - 1}"):
@@ -235,8 +256,10 @@ def other_names(log: RecordLog, conf: Path) -> AnonymiserOf:
     return partial(Anonymiser, log, settings=settings, cluster=CLUSTER, key=b"sixteen bytes or more")
 
 
-def test_with_other_names_it_decides_the_same_and_no_name_is_left(conf: Path, log: KeptLog, tmp_path: Path) -> None:
-    cut(conf, log, tmp_path / "true", 7)
+def test_with_other_names_it_decides_the_same_and_no_name_is_left(
+    conf: Path, log: KeptLog, copied: Copy, tmp_path: Path
+) -> None:
+    copied(tmp_path / "true", 7)
     cut(conf, log, tmp_path / "other", 7, anonymiser_of=other_names(log, conf))
     found = Recording(tmp_path / "other").begin
     assert len(found) == len(Recording(tmp_path / "true").begin) > 0

@@ -144,7 +144,7 @@ def restarting(every: int, rounds: int) -> list[ClusterView]:
 @pytest.mark.parametrize("every", [3, 5, 8])
 def test_while_brokers_restart_in_turn_only_urgent_moves_are_made(every: int) -> None:
     calm = PeakShedder(urgent_percent=100.0)
-    found = rounds_with_moves(decided(restarting(every, 6 * every + 30), calm))
+    found = rounds_with_moves(decided(restarting(every, 6 * every + 15), calm))
     assert found
     # That others follow is known from the second one on.
     assert [number for number in found if 3 + every <= number <= 3 + 5 * every + 2] == []
