@@ -268,7 +268,7 @@ def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int 
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
     reader = spark.readStream.format(_WATCHED_FOLDER).schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
     reader = reader.option("folders", f"{folder}/metrics\0{folder}/results")
-    # The pattern names the folders and not the files: Spark lists two folders, and does not look at each file by itself.
+    # The path names folders and not files: Spark lists two folders, and does not look at each file by itself.
     reader = reader.option("maxFileAge", _OLDEST).option("pathGlobFilter", "*.jsonl")
     return _lines(reader.load(f"{for_spark(str(folder))}/{{metrics,results}}"))
 

@@ -10,7 +10,7 @@ from controller.adapters.disk import files
 from controller.adapters.folder.disk_errors import content_of, disk_errors, lines_in
 from controller.adapters.folder.journal import newest_epoch
 from controller.adapters.folder.log import write_results
-from controller.adapters.folder.names import command_files
+from controller.adapters.folder.names import command_files, record_files
 from controller.model.errors import AnotherClusterError, StateError, TrimtabError, WireError
 from controller.ports.inbox import AnsweredIds, AnswerRecord, Delivery, PartitionMemory, TakenOverError
 from controller.wire.base import Count, Items, Record, encode, validate
@@ -157,5 +157,5 @@ def _known(position: Path) -> _Position:
 
 def _answered(results: Path) -> AnsweredIds:
     """The ids of the commands that have a result in the folder *results*."""
-    lines = (line for path in sorted(results.glob("*.jsonl")) for line in lines_in(path))
+    lines = (line for path in record_files(results) for line in lines_in(path))
     return AnsweredIds(command for line in lines if (command := answered_command(line)))

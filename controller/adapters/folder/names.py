@@ -1,7 +1,8 @@
 """The names of the files of a log in a folder.  A file with another name is passed over, and told of once.
 
 Copies that somebody keeps beside the files ("epoch-000000001 copy.json") are no decisions, leaderships or commands.
-Records of metrics and results may come from anywhere: there each ``*.jsonl`` counts, under any name.
+Records of metrics and results may come from anywhere: there each ``*.jsonl`` counts, under any name that does not begin
+with ``.`` or ``_``, which hides a file from Spark.
 """
 
 import logging
@@ -45,6 +46,11 @@ def command_files(log_folder: Path) -> list[Path]:
 def dead_letter_files(log_folder: Path) -> list[Path]:
     """The dead letters, by the batches that found them."""
     return _named(log_folder / "dead_letters", "*.jsonl", _DEAD_LETTERS)
+
+
+def record_files(folder: Path) -> list[Path]:
+    """The files of metrics or results in *folder*, by name."""
+    return sorted(path for path in folder.glob("*.jsonl") if not path.name.startswith((".", "_")))
 
 
 def number_of(path: Path) -> int:

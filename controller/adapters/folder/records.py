@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from controller.adapters.folder.names import command_files, decision_files, interval_in
+from controller.adapters.folder.names import command_files, decision_files, interval_in, record_files
 from controller.model.errors import TrimtabError
 from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 
@@ -101,7 +101,7 @@ class FolderRecords:
             return decision_files(self._folder)
         if topic == "commands":
             return command_files(self._folder)
-        return sorted(path for path in (self._folder / topic).glob("*.jsonl") if not path.name.startswith("."))
+        return record_files(self._folder / topic)
 
 
 class _GoneError(TrimtabError):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from controller.adapters.folder.disk_errors import content_of, lines_in
 from controller.adapters.folder.journal import newest_decision, newest_epoch
-from controller.adapters.folder.names import decision_files, is_ahead
+from controller.adapters.folder.names import decision_files, is_ahead, record_files
 from controller.model.decision import Decision
 from controller.model.errors import JournalError
 from controller.model.journal import JournalEntry
@@ -29,8 +29,7 @@ class FolderTail:
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail.  A folder without files has no records."""
-        files = (path for path in (self._folder / topic).glob("*.jsonl") if not is_ahead(path))
-        for path in sorted(files, reverse=True):
+        for path in reversed([path for path in record_files(self._folder / topic) if not is_ahead(path)]):
             for line in reversed(lines_in(path)):
                 if any(text in line for text in wanted):
                     yield line

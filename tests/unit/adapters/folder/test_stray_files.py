@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
+from typing import Literal
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +23,7 @@ from controller.adapters.folder.tail import FolderTail
 from controller.cli.app import app
 from controller.lab.demo_settings import new_run
 from controller.model.errors import JournalError, TrimtabError
+from controller.ports.records import StoredRecord
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
@@ -204,6 +206,23 @@ def test_who_writes_metrics_goes_on_behind_its_own_files(conf: Path) -> None:
     FolderMetricsLog(log, cluster=CLUSTER).publish([("", b"{}")])
     (new,) = {path.name for path in metrics.glob("*.jsonl")} - known - strays
     assert new == f"{last.stem[:15]}-{int(last.stem[16:]) + 1:06d}.jsonl"
+
+
+def test_files_that_are_hidden_from_spark_are_hidden_from_all(conf: Path) -> None:
+    log = conf.parent / "log"
+    records, tail = FolderRecords(log), FolderTail(log)
+
+    def read(topic: Literal["metrics", "results"]) -> tuple[list[StoredRecord], list[bytes]]:
+        return [*records.read(topic, records.extents(topic))], [*tail.backwards(topic, (b"",))]
+
+    before = read("metrics"), read("results")
+    for topic in ("metrics", "results"):
+        file = min((log / topic).glob("*.jsonl"))
+        for hidden in ("_", "."):
+            file.with_name(hidden + file.name).write_bytes(file.read_bytes())
+    assert (read("metrics"), read("results")) == before
+    assert all(before[0])
+    assert all(before[1])
 
 
 def test_a_copy_among_the_metrics_moves_no_time(conf: Path) -> None:
