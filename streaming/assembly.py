@@ -195,11 +195,7 @@ class Assembly:
     @contextmanager
     def gate(self, spark: SparkSession, sink: DecisionSink) -> Iterator[Callable[[float], None]]:
         """How whoever watches the query waits, a number of seconds at most: it lets batches begin when they are due."""
-        ticks = self._source.ticks()
-        if ticks is None:
-            yield time.sleep
-            return
-        with closing(ticks):
+        with closing(self._source.ticks()) as ticks:
             opens = partial(self._source.open_gate, spark)
             gate = BatchGate(opens, ticks, lambda: sink.last_interval, self._settings.intervals.period_seconds)
             gate.wait(0)  # open when the query begins, so that its first batch is not an empty one

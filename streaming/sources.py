@@ -15,6 +15,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from controller.adapters.disk import jars
 from controller.adapters.folder.log import files_of
+from controller.adapters.folder.tick_watch import FolderTickWatch
 from controller.adapters.kafka.backlog import backlog, offsets_of
 from controller.adapters.kafka.java_options import java_options, refusal
 from controller.adapters.kafka.tick_watch import KafkaTickWatch
@@ -24,7 +25,7 @@ from controller.aggregate.ticks.backlog import Backlog
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
-from streaming.batches.gate import GATED_KAFKA, Ticks, open_gate
+from streaming.batches.gate import GATED_FOLDER, GATED_KAFKA, Ticks, open_gate
 from streaming.pulsar.log import PulsarSource
 from streaming.spark.paths import for_spark
 
@@ -44,7 +45,6 @@ FILES_PER_TRIGGER = 1_000
 #: Spark never reads a file that is so much older than the newest one it has read.  Of a file whose time of modification
 #: lies in the future that would be every other one, for good.
 _OLDEST = "36500d"
-_WATCHED_FOLDER = "trimtab.WatchedFolder"
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 CONNECTOR = "connector"
 #: What stands for other characters in a path that Spark is given.
@@ -77,8 +77,8 @@ class LogSource(Protocol):
         """The records of *spans*, one for each partition or file; not a stream.  Less where Kafka has deleted some."""
         ...
 
-    def ticks(self) -> Ticks | None:
-        """The ticks as they come, for the gate before ``records``; None where it has no gate."""
+    def ticks(self) -> Ticks:
+        """The ticks as they come, for the gate before ``records``."""
         ...
 
     def open_gate(self, spark: SparkSession) -> None:
@@ -169,7 +169,8 @@ class FolderSource:
     topics: Mapping[int, str] = {}
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        self._folder, self._close_at_most = folder, settings.intervals.close_at_most
+        self._folder, self._cluster = folder, settings.cluster.name
+        self._close_at_most = settings.intervals.close_at_most
 
     def jars(self) -> Sequence[Path]:
         """See LogSource."""
@@ -184,11 +185,13 @@ class FolderSource:
         """See LogSource."""
         return folder_records_again(spark, self._folder, spans)
 
-    def ticks(self) -> None:
-        """See LogSource.  A batch begins when there are files."""
+    def ticks(self) -> Ticks:
+        """See LogSource."""
+        return FolderTickWatch(self._folder, cluster=self._cluster)
 
     def open_gate(self, spark: SparkSession) -> None:
-        """See LogSource.  There is none."""
+        """See LogSource."""
+        open_gate(spark)
 
     def peek(self, spark: SparkSession) -> None:
         """See LogSource.  The rehearsal has read files already."""
@@ -266,8 +269,7 @@ def located(records: DataFrame, results_topic: str) -> DataFrame:
 
 def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int = FILES_PER_TRIGGER) -> DataFrame:
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
-    reader = spark.readStream.format(_WATCHED_FOLDER).schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
-    reader = reader.option("folders", f"{folder}/metrics\0{folder}/results")
+    reader = spark.readStream.format(GATED_FOLDER).schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
     # The path names folders and not files: Spark lists two folders, and does not look at each file by itself.
     reader = reader.option("maxFileAge", _OLDEST).option("pathGlobFilter", "*.jsonl")
     return _lines(reader.load(f"{for_spark(str(folder))}/{{metrics,results}}"))

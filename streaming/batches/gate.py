@@ -1,7 +1,8 @@
 """Lets the query begin a micro-batch when one is due, and not whenever a record has come.
 
 Spark asks a source for its end to see whether there is anything to read.  Ours (streaming/jvm/GatedKafka.java,
-streaming/pulsar/source.py) say no until the gate is opened; then yes until all has been read that lay in the log.
+streaming/jvm/GatedFolder.java, streaming/pulsar/source.py) say no until the gate is opened; then yes until all has been
+read that lay in the log.
 """
 
 import time
@@ -12,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from controller.aggregate.ticks.batch_times import BatchTimes
 
-#: Spark's Kafka source behind the gate.
-GATED_KAFKA = "trimtab.GatedKafka"
+#: Spark's sources of Kafka and of files behind the gate.
+GATED_KAFKA, GATED_FOLDER = "trimtab.GatedKafka", "trimtab.GatedFolder"
 
 
 class Ticks(Protocol):
@@ -51,6 +52,6 @@ class BatchGate:
 
 
 def open_gate(spark: SparkSession) -> None:
-    """Let the query on GATED_KAFKA read all that lies in the log now."""
+    """Let the query on GATED_KAFKA or GATED_FOLDER read all that lies in the log now."""
     jvm: Any = spark._jvm
     jvm.trimtab.Gate.open()

@@ -2,11 +2,13 @@
 
 import os
 import time
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from streaming.batches.gate import open_gate
 from streaming.sources import folder_records
 from tests.faults.clock import eventually
 
@@ -66,35 +68,30 @@ def test_files_that_were_read_and_committed_are_missed_by_nobody(spark: SparkSes
     assert [line for line, _ in read(spark, tmp_path)] == [b"3.jsonl"]
 
 
-def test_a_running_query_finds_each_new_file_also_where_the_folders_time_does_not_tell(
+def test_a_running_query_reads_what_lies_there_when_its_gate_is_opened_and_nothing_before(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     put(tmp_path, "1.jsonl")
     (tmp_path / "results").mkdir()
-    seen: list[bytes] = []
+    batches: list[list[bytes]] = []
 
     def take(batch: DataFrame, _: int) -> None:
-        seen.extend(bytes(row["value"]) for row in batch.collect())
+        batches.append(sorted(bytes(row["value"]) for row in batch.collect()))
 
-    def wait_for(name: str) -> None:
-        eventually(lambda: name.encode() in seen, f"{name} is read", 60)
-
-    writer = folder_records(spark, tmp_path).writeStream.option("checkpointLocation", f"file:{tmp_path}/checkpoint")
-    query = writer.foreachBatch(take).start()
+    records = folder_records(spark, tmp_path, files_per_trigger=2)
+    writer = records.writeStream.option("checkpointLocation", f"file:{tmp_path}/checkpoint").foreachBatch(take)
+    open_gate(spark)
+    query = writer.start()
     try:
-        wait_for("1.jsonl")
-        # Another file, in the other folder, and one right after the other.
+        eventually(lambda: len(batches) == 1, "the first file is read", 60)
         (tmp_path / "results" / "2.jsonl").write_text("2.jsonl")
-        wait_for("2.jsonl")
         put(tmp_path, "3.jsonl")
         put(tmp_path, "4.jsonl")
-        wait_for("3.jsonl")
-        wait_for("4.jsonl")
-        time.sleep(2.5)  # nothing changes any more, so the query looks rarely
-        before = (tmp_path / "metrics").stat().st_mtime_ns
-        put(tmp_path, "5.jsonl")
-        os.utime(tmp_path / "metrics", ns=(before, before))
-        wait_for("5.jsonl")
+        time.sleep(1)  # a query asks four times a second
+        assert batches == [[b"1.jsonl"]]
+        open_gate(spark)
+        eventually(lambda: len(batches) == 3, "all files are read, two in a batch", 60)
+        assert sorted(chain(*batches)) == [b"1.jsonl", b"2.jsonl", b"3.jsonl", b"4.jsonl"]
     finally:
         query.stop()
 

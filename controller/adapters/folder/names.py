@@ -50,7 +50,12 @@ def dead_letter_files(log_folder: Path) -> list[Path]:
 
 def record_files(folder: Path) -> list[Path]:
     """The files of metrics or results in *folder*, by name."""
-    return sorted(path for path in folder.glob("*.jsonl") if not path.name.startswith((".", "_")))
+    return sorted(path for path in folder.glob("*.jsonl") if holds_records(path.name))
+
+
+def holds_records(name: str) -> bool:
+    """Whether a file with this *name* holds metrics or results, in their folder."""
+    return name.endswith(".jsonl") and not name.startswith((".", "_"))
 
 
 def number_of(path: Path) -> int:

@@ -1,0 +1,67 @@
+"""A tick in a log in a folder is seen a moment after it was written."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.folder import tick_watch
+from controller.adapters.folder.log import FolderMetricsLog
+from controller.adapters.folder.tick_watch import FolderTickWatch
+from tests.records import CLUSTER, PERIOD, T, as_bytes, tick
+
+COUNTS = {"metrics": 1, "results": 1}
+
+
+@pytest.fixture
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderTickWatch]:
+    """On the log in this folder, in which T is ticked already."""
+    monkeypatch.setattr(tick_watch, "_LOOK_SECONDS", 0.002)
+    FolderMetricsLog(tmp_path, cluster=CLUSTER).tick(T, {})
+    with closing(FolderTickWatch(tmp_path, cluster=CLUSTER)) as ticks:
+        yield ticks
+
+
+def within(seconds: float, holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return holds()
+
+
+def test_a_tick_ends_the_wait_and_what_was_there_before_does_not(tmp_path: Path, watch: FolderTickWatch) -> None:
+    log = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    assert watch.newest is None
+    log.publish([("", b"{}")])
+    log.tick(T + PERIOD, {"b:1": None})
+    began = time.monotonic()
+    watch.wait(30)
+    assert time.monotonic() - began < 15
+    assert watch.newest == T + PERIOD
+
+
+def test_also_one_that_somebody_else_writes_and_none_of_another_cluster_or_the_future_or_that_is_hidden(
+    tmp_path: Path, watch: FolderTickWatch
+) -> None:
+    future = (int(time.time() * 1000) // PERIOD + 3_650 * 1_440) * PERIOD
+    for name, value in {
+        "broken.jsonl": b"not json",
+        "another.jsonl": as_bytes(tick(T + 2 * PERIOD, cluster="another", partitions=COUNTS)),
+        "future.jsonl": as_bytes(tick(future, cluster=CLUSTER, partitions=COUNTS)),
+        "_hidden.jsonl": as_bytes(tick(T + 3 * PERIOD, cluster=CLUSTER, partitions=COUNTS)),
+        "theirs.jsonl": b"{}\n" + as_bytes(tick(T + PERIOD, cluster=CLUSTER, partitions=COUNTS)),
+    }.items():
+        (tmp_path / "metrics" / name).write_bytes(value + b"\n")
+    assert within(30, lambda: watch.newest is not None)
+    watch.wait(0.05)
+    assert watch.newest == T + PERIOD
+
+
+def test_a_folder_that_nobody_has_made_yet_is_waited_for(tmp_path: Path, watch: FolderTickWatch) -> None:
+    del watch
+    with closing(FolderTickWatch(tmp_path / "later", cluster=CLUSTER)) as ticks:
+        time.sleep(0.01)
+        FolderMetricsLog(tmp_path / "later", cluster=CLUSTER).tick(T, {})
+        assert within(30, lambda: ticks.newest == T)
