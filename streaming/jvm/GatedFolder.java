@@ -1,10 +1,10 @@
 package trimtab;
 
-import java.util.Objects;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxFiles;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.execution.streaming.runtime.FileStreamSource;
 import org.apache.spark.sql.sources.StreamSourceProvider;
@@ -57,9 +57,11 @@ public final class GatedFolder implements StreamSourceProvider {
             if (this.isGated && opened == 0) {
                 return start;
             }
+            int before = this.seenFiles().size();
             Offset end = super.latestOffset(start, limit);
-            if (this.isGated && Objects.equals(end, start)) {
-                Gate.close(opened);
+            int taken = this.seenFiles().size() - before;
+            if (this.isGated && !(limit instanceof ReadMaxFiles most && taken >= most.maxFiles())) {
+                Gate.close(opened); // there were no more
             }
             return end;
         }
