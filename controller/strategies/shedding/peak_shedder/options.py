@@ -82,14 +82,14 @@ class PeakOptions(ResourceWeights):
         default=5.0,
         unit="min",
         meaning="so long after a tenth of the load jumped only urgent moves are made; 0: no jump counts, nor that load"
-        " is elsewhere at other hours of the day, which makes the goal wider",
+        " is elsewhere at other hours of the day, for which goal and limits are wider",
     )
     urgent_percent: float = option(
         "trimtabPeakShedderUrgentPercentage",
         default=80.0,
         unit="%",
         meaning="a broker above this usage now gives bundles at once, whatever is foreseen, also while brokers come and"
-        " go; 0: never",
+        " go; where load is elsewhere at other hours of the day, the least gain above it; 0: never",
     )
     idle_percent: float = option(
         "trimtabPeakShedderIdlePercentage",
