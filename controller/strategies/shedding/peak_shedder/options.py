@@ -89,7 +89,7 @@ class PeakOptions(ResourceWeights):
         default=80.0,
         unit="%",
         meaning="a broker above this usage now gives bundles at once, whatever is foreseen, also while brokers come and"
-        " go; where load is elsewhere at other hours of the day, the least gain above it; 0: never",
+        " go; 0: never",
     )
     idle_percent: float = option(
         "trimtabPeakShedderIdlePercentage",

@@ -25,7 +25,7 @@ _ERRORS: Final = 2.0
 _IDLE_GOAL: Final = 0.01
 _IDLE_GAIN: Final = 0.5
 #: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
-#: made where the broker is so many points above that.
+#: made where the broker is so many points above that.  Where load is elsewhere at other hours, the least gain counts.
 _BELOW_URGENT: Final = 0.025
 _URGENT_FALL: Final = 0.02
 _MINUTE_MS: Final = 60_000
@@ -123,7 +123,7 @@ class Situation:
         if not held:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
-        urgent = _urgent_usage(self.options, varies=self.seen.varies)
+        urgent = float(self.urgent.begin.min())
         if not wait:
             detail = f"bundles are split, and their parts go elsewhere: only brokers above {urgent:.3g} give bundles"
             return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
@@ -249,11 +249,7 @@ def _urgent(means: Floats, fit: Floats, options: PeakOptions, *, varies: bool) -
     if usage <= 0:
         return PlanStart(np.full_like(means, np.inf), even, 0.0, urgent=True)
     goal = max(even, usage * (1 - _BELOW_URGENT))
-    above = _urgent_usage(options, varies=varies)
-    begin = np.maximum(max(above, goal + _URGENT_FALL), even + _ERRORS * fit * means)
+    # Peaks of the day end by themselves: a move against one has to gain as much as any other.
+    fall = max(options.min_gain, _URGENT_FALL) if varies else _URGENT_FALL
+    begin = np.maximum(max(usage, goal + fall), even + _ERRORS * fit * means)
     return PlanStart(begin, goal, 0.0, urgent=True)
-
-
-def _urgent_usage(options: PeakOptions, *, varies: bool) -> float:
-    """Where load is elsewhere at other hours, most peaks end by themselves: then it is higher by the least gain."""
-    return options.urgent_percent / 100 + (options.min_gain if varies else 0.0)
