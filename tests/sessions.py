@@ -26,6 +26,7 @@ from controller.lab.pulsar_traffic import Traffic
 from controller.model.errors import TrimtabError
 from controller.model.load import Floats
 from controller.model.names import topic_hash
+from controller.settings.pairs import SHEDDER, needed_by
 
 _BUNDLES, _TOPICS, _MSG_RATE = 32, 64, 250.0
 _DRIFT_SECONDS, _MINUTE = 20, 60
@@ -138,9 +139,8 @@ def _play(
 
 def _conf(folder: Path, cluster: PulsarCluster, strategy: str) -> Path:
     conf = write_conf(folder, cluster)
-    conf.with_name("pulsar.broker.conf").write_text(
-        "".join(f"{key}={value}\n" for key, value in {"loadBalancerLoadSheddingStrategy": strategy, **_OPTIONS}.items())
-    )
+    options = {SHEDDER: strategy, **needed_by(strategy), **_OPTIONS}
+    conf.with_name("pulsar.broker.conf").write_text("".join(f"{key}={value}\n" for key, value in options.items()))
     return conf
 
 
