@@ -171,11 +171,8 @@ def situation_of(
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
-    ordinary = _ordinary(found, unknown, options, memory, varies=seen.varies)
+    ordinary = _ordinary(found, unknown, options, memory, seen)
     urgent = _urgent(means[now], fit[now], options, varies=seen.varies)
-    if seen.varies and not seen.day_known and options.urgent_percent > 0:
-        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
-        ordinary = ordinary._replace(begin=np.full_like(ordinary.begin, np.inf))
     above: Bools = np.any(share > ordinary.begin, axis=1)
     # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
     pressing = np.minimum(share[:, now], reported(view, found)) if seen.varies else share[:, now]
@@ -230,13 +227,17 @@ def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, o
 
 
 def _ordinary(
-    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, *, varies: bool
+    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
 ) -> PlanStart:
     """The plan for brokers above the goal; *unknown*: (R,) so much of each resource's usage is no reason to move."""
     # Another hour is less certain than now: where it counts, twice as much has to be gained.
-    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (2 * options.min_gain if varies else 0.0)
+    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (2 * options.min_gain if seen.varies else 0.0)
     least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
-    return PlanStart(goal + np.maximum(least, unknown) + min(memory.proven.error, MOST), goal, options.min_gain)
+    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
+    if seen.varies and not seen.day_known and options.urgent_percent > 0:
+        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
+        begin = np.full_like(begin, np.inf)
+    return PlanStart(begin, goal, options.min_gain)
 
 
 def _urgent(means: Floats, fit: Floats, options: PeakOptions, *, varies: bool) -> PlanStart:
