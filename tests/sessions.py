@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -26,6 +27,7 @@ from controller.lab.pulsar_traffic import Traffic
 from controller.model.errors import TrimtabError
 from controller.model.load import Floats
 from controller.model.names import topic_hash
+from controller.settings.pairs import SHEDDER, needed_by
 
 _BUNDLES, _TOPICS, _MSG_RATE = 32, 64, 250.0
 _DRIFT_SECONDS, _MINUTE = 20, 60
@@ -136,11 +138,10 @@ def _play(
         time.sleep(0.2)
 
 
-def _conf(folder: Path, cluster: PulsarCluster, strategy: str) -> Path:
+def _conf(folder: Path, cluster: PulsarCluster, strategy: str, more: Sequence[str]) -> Path:
     conf = write_conf(folder, cluster)
-    conf.with_name("pulsar.broker.conf").write_text(
-        "".join(f"{key}={value}\n" for key, value in {"loadBalancerLoadSheddingStrategy": strategy, **_OPTIONS}.items())
-    )
+    options = {SHEDDER: strategy, **needed_by(strategy), **_OPTIONS, **dict(each.split("=", 1) for each in more)}
+    conf.with_name("pulsar.broker.conf").write_text("".join(f"{key}={value}\n" for key, value in options.items()))
     return conf
 
 
@@ -157,12 +158,13 @@ def main(
     minutes: float = 8.0,
     fault: Fault = "broker",
     seed: int = 1,
+    option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE of broker.conf; may be given again.")] = None,
 ) -> None:
     """Play the session, record its log to FOLDER/recording, and say what a replay makes of it."""
     folder.mkdir(parents=True)
     namespace = "session/orders"
     with pulsar_cluster(folder / "pulsar", processes=True) as cluster:
-        conf = _conf(folder, cluster, strategy)
+        conf = _conf(folder, cluster, strategy, option or ())
         admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)
         stage = set_stage(admin, namespace, _BUNDLES)
         stage.gather(cluster.brokers[0])

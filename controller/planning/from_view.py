@@ -196,6 +196,20 @@ def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints, splits: In
     return fixed
 
 
+def reported(view: ClusterView, found: StatedProblem) -> Floats:
+    """(n, R) the usage that the brokers of *view* report, of the resources of now, as a share of the capacity.
+
+    Infinite where it is not known: of what brokers do not report.
+    """
+    usage, _ = of_one_unit(view.brokers.usage, view.brokers.limit)
+    capacity = found.problem.capacity[:, : found.now]
+    share = np.full(capacity.shape, np.inf)
+    for column, name in enumerate(found.problem.resources[: found.now]):
+        if name in _REPORTED:
+            share[:, column] = usage[:, _REPORTED[name]] / capacity[:, column]
+    return np.where(np.isfinite(share), share, np.inf)
+
+
 def drivers(load: Floats) -> Floats:
     """(..., 3) what usage may follow, of a *load* (..., 4): msg/s in and out, bytes/s in, bytes/s out."""
     load = finite(load)

@@ -62,7 +62,7 @@ def fitted(usage: Floats, drivers: Floats, *, cautious: bool = False) -> Fit:
     gram = {(i, j): _dot(columns[i], columns[j]) / (scale[i] * scale[j]) for i in used for j in used}
     whole = _dot(usage, usage)
     best, by_load = _Chosen({}, whole), _Chosen({}, whole)
-    if n and whole > 0:
+    if n and whole * _EXACT > 0:
         # Drivers before the constant, so that of equal fits one that explains something wins.
         order = [i for i in used if i] + [i for i in used if not i]
         for size in range(1, max(1, min(len(order), n - 1)) + 1):

@@ -20,7 +20,7 @@ _OUT_OF_SIGHT: Final = 1000
 _MINUTE_MS: Final = 60_000
 #: After a longer time without a round, a step counts as so many minutes.
 _LONGEST_STEP: Final = 10.0
-#: A share of the load: so much has jumped, or is elsewhere at another hour.
+#: A share of the load: so much has jumped, or is on other bundles at another hour.
 _MUCH: Final = 0.1
 
 _Column: TypeAlias = NDArray[Any]
@@ -100,12 +100,17 @@ class BundleHistory:
         return found if found.is_known else None
 
     def varies(self) -> bool:
-        """Whether, at an hour that is known, a tenth of the load in sight was not where it is now."""
+        """Whether, at an hour that is known, a tenth of the load in sight was on other bundles than now.
+
+        Shares are compared: a rhythm that all bundles have makes no broker fuller than the others.
+        """
         now = self.of_view().level
         for hour in self.hours:
             then = self._level_of(hour)[: self.in_sight]
-            off = np.abs(np.where(then > 0, then, now) - now)
-            if float(off.sum()) > _MUCH * float(now.sum()):
+            known = then > 0
+            whole, before = float(now[known].sum()), float(then[known].sum())
+            # What some bundles have less, others have more.
+            if whole > 0 and float(np.abs(now - then * (whole / before))[known].sum()) / 2 > _MUCH * float(now.sum()):
                 return True
         return False
 

@@ -310,12 +310,34 @@ def test_it_is_remembered_when_more_than_a_tenth_of_the_load_jumped() -> None:
         assert memory.jumped_ms == jumped
 
 
-def test_load_varies_where_more_than_a_tenth_of_it_is_elsewhere_than_at_an_hour_that_is_known() -> None:
-    for seen, varies in (((13.0, 17.0, 30.0), False), ((14.0, 16.0, 30.0), True)):
-        memory = steady(rounds=60)
-        for at in range(60, 120):
-            memory = after(memory, NAMES, seen, at * MINUTE)
-        assert BundleHistory.read(memory, NAMES).varies() is varies
-    # A bundle that is new says nothing.
+@pytest.mark.parametrize(
+    ("seen", "varies"),
+    [
+        # Of 60: 5 and 7 are on other bundles than at the hour before.
+        ((15.0, 20.0, 25.0), False),
+        ((17.0, 20.0, 23.0), True),
+        # Of 120, as if the hour before had been twice as busy.
+        ((30.0, 40.0, 50.0), False),
+        ((34.0, 40.0, 46.0), True),
+        # A rhythm that all have.
+        ((1.0, 2.0, 3.0), False),
+        ((40.0, 80.0, 120.0), False),
+    ],
+)
+def test_load_varies_where_more_than_a_tenth_of_it_is_on_other_bundles_than_at_an_hour_that_is_known(
+    seen: tuple[float, float, float], varies: bool
+) -> None:
+    memory = steady(rounds=60)
+    for at in range(60, 70):
+        memory = after(memory, NAMES, seen, at * MINUTE)
+    assert BundleHistory.read(memory, NAMES).varies() is varies
+
+
+def test_that_a_bundle_is_new_or_all_load_is_gone_does_not_make_load_vary() -> None:
     memory = after(steady(rounds=61), (*NAMES, "d"), (10.0, 20.0, 30.0, 60.0), 61 * MINUTE)
     assert not BundleHistory.read(memory, (*NAMES, "d")).varies()
+    assert not BundleHistory.read(steady(rounds=61), ("e", "f")).varies()
+    memory = steady(rounds=60)
+    for at in range(60, 70):
+        memory = after(memory, NAMES, (0.0, 0.0, 0.0), at * MINUTE)
+    assert not BundleHistory.read(memory, NAMES).varies()

@@ -164,21 +164,47 @@ def test_where_a_broker_is_idle_all_give_until_they_are_a_hundredth_above_the_me
     assert narrow.goal == pytest.approx(0.402)
 
 
-def test_where_load_is_elsewhere_at_other_hours_goal_and_limit_are_higher_by_the_least_gain() -> None:
+def test_where_load_is_elsewhere_at_other_hours_goal_and_limit_are_higher_by_twice_the_least_gain() -> None:
     known = situation(varies=True, day_known=True)
-    assert rounded(known.ordinary) == ([0.625, 0.625, 0.675], 0.575, 0.05, False)
-    assert known.urgent.goal == situation().urgent.goal
+    assert rounded(known.ordinary) == ([0.675, 0.675, 0.725], 0.625, 0.05, False)
+
+
+def test_where_load_is_elsewhere_at_other_hours_urgent_moves_have_to_gain_the_least_gain_as_well() -> None:
+    for day_known in (False, True):
+        assert rounded(situation(varies=True, day_known=day_known).urgent) == ([0.83, 0.83], 0.78, 0.0, True)
+    assert rounded(situation(varies=True, min_gain_percent=3.0).urgent)[0] == [0.81, 0.81]
+    assert rounded(situation(varies=True, min_gain_percent=1.0).urgent)[0] == [0.8, 0.8]
+    assert rounded(situation(varies=True, urgent_percent=0.0).urgent)[0] == [np.inf, np.inf]
+    # The mean is 0.8, so that the goal is 0.84.
+    assert rounded(situation([(8.0, 1.0, 1.0)] * 3, varies=True).urgent)[0] == [0.89, 0.89]
+    hot = [(8.2, 3.0, 3.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0)]
+    assert situation(hot).pressed.tolist() == [True, False, False]
+    assert not situation(hot, varies=True).pressed.any()
+    waits = situation(ABOVE, varies=True, day_known=True).start(replace(HELD, changed_ms=UNSETTLED))
+    assert isinstance(waits, Verdict)
+    assert waits.detail.endswith("for 3 min only brokers above 0.83 give bundles")
+
+
+def test_where_load_is_elsewhere_at_other_hours_the_report_of_an_urgent_broker_has_to_say_so_too() -> None:
+    stated = found([(90.0, 3.0, 90.0), (30.0, 3.0, 30.0)])
+    problem = replace(stated.problem, resources=("cpu", "r1", "r2"), capacity=np.full((2, 3), 100.0))
+    for reports, varies, pressed in ((82.0, True, False), (84.0, True, True), (79.0, False, True)):
+        view = cluster_view(Broker("a", cpu=reports / 100), Broker("b", cpu=0.3), as_of_ms=AT)
+        seen = SeenOfLoad(varies=varies)
+        now = situation_of(view, replace(stated, problem=problem), PeakShedder(), PeakHistory(), seen, "ab")
+        assert now.pressed.tolist() == [pressed, False]
 
 
 def test_until_the_day_is_known_load_that_is_elsewhere_at_other_hours_moves_only_off_brokers_with_an_urgent_usage() -> (
     None
 ):
-    assert rounded(situation(varies=True).ordinary) == ([0.8, 0.8, np.inf], 0.575, 0.05, False)
-    assert rounded(situation(varies=True, urgent_percent=50.0).ordinary)[0] == [0.5075, 0.5075, np.inf]
-    assert rounded(situation(varies=True, urgent_percent=0.0).ordinary)[0] == [0.625, 0.625, 0.675]
+    assert not situation(ABOVE, varies=True).above.any()
+    assert situation(ABOVE, varies=True, day_known=True).above.tolist() == [True, False, False]
+    assert rounded(situation(varies=True, urgent_percent=0.0).ordinary)[0] == [0.675, 0.675, 0.725]
     # Nor do moves that promised too much make it wait for longer.
     hot = situation(HOT, varies=True, memory=PeakHistory(proven=Proven(error=0.2)))
-    assert hot.start(NOT_HELD) is hot.ordinary
+    for memory in (NOT_HELD, HELD):
+        assert hot.start(memory) is hot.urgent
 
 
 def test_where_load_is_elsewhere_at_hours_not_known_yet_no_broker_is_idle_unless_brokers_came_or_went() -> None:

@@ -82,7 +82,7 @@ class PeakOptions(ResourceWeights):
         default=5.0,
         unit="min",
         meaning="so long after a tenth of the load jumped only urgent moves are made; 0: no jump counts, nor that load"
-        " is elsewhere at other hours of the day, which makes the goal wider",
+        " is elsewhere at other hours of the day, for which goal and limits are wider",
     )
     urgent_percent: float = option(
         "trimtabPeakShedderUrgentPercentage",

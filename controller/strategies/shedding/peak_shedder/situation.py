@@ -9,7 +9,7 @@ import numpy as np
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Floats
 from controller.model.peak_history import PeakHistory
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import StatedProblem, reported
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.bounds import mean_level
@@ -25,7 +25,7 @@ _ERRORS: Final = 2.0
 _IDLE_GOAL: Final = 0.01
 _IDLE_GAIN: Final = 0.5
 #: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
-#: made where the broker is so many points above that.
+#: made where the broker is so many points above that.  Where load is elsewhere at other hours, the least gain counts.
 _BELOW_URGENT: Final = 0.025
 _URGENT_FALL: Final = 0.02
 _MINUTE_MS: Final = 60_000
@@ -48,7 +48,7 @@ class SeenOfLoad(NamedTuple):
 
     #: Of the forecast of the next minute, as a share of the load.
     error: float = 0.0
-    #: Whether a tenth of it is elsewhere at another hour, and whether a whole day is known.
+    #: Whether a tenth of it is on other bundles at another hour, and whether a whole day is known.
     varies: bool = False
     day_known: bool = False
 
@@ -113,18 +113,17 @@ class Situation:
         wait = max(roster, patience.unproven_ms(memory, at, self.options.load_settle_minutes))
         waits = wait > 0 or memory.splits > 0
         held = any(patience.held(memory, name, hold, of) for name in self.over_names)
-        if held and not waits:
-            return self._idle_start(memory) if self.idle else self._ordinary_start(memory)
-        if not waits and self.pressed.any():
+        if not waits and (held or self.pressed.any()):
             if self.idle:
                 return self._idle_start(memory)
-            return self._ordinary_start(memory) if (self.pressed & self.above).any() else self.urgent
+            above = self.above if held else self.above & self.pressed
+            return self._ordinary_start(memory) if above.any() else self.urgent
         if self.pressed.any():
             return self.urgent
         if not held:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
-        urgent = self.options.urgent_percent / 100
+        urgent = float(self.urgent.begin.min())
         if not wait:
             detail = f"bundles are split, and their parts go elsewhere: only brokers above {urgent:.3g} give bundles"
             return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
@@ -172,14 +171,12 @@ def situation_of(
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
-    ordinary = _ordinary(found, unknown, options, memory, varies=seen.varies)
-    urgent = _urgent(means[now], fit[now], options)
-    if seen.varies and not seen.day_known and options.urgent_percent > 0:
-        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
-        later = np.full(len(means) - found.now, np.inf)
-        ordinary = ordinary._replace(begin=np.append(urgent.begin, later))
+    ordinary = _ordinary(found, unknown, options, memory, seen)
+    urgent = _urgent(means[now], fit[now], options, varies=seen.varies)
     above: Bools = np.any(share > ordinary.begin, axis=1)
-    pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
+    # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
+    pressing = np.minimum(share[:, now], reported(view, found)) if seen.varies else share[:, now]
+    pressed: Bools = np.any(pressing > urgent.begin, axis=1)
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
         pressed &= np.array([name in stayed for name in view.brokers.names], np.bool_)
@@ -208,7 +205,7 @@ def pressed_now(found: StatedProblem, options: PeakOptions) -> Bools:
     """(n,) whether the usage of each broker is above the urgent one; *found*: without times to come."""
     problem = found.problem
     load = loads(problem, problem.owner)
-    urgent = _urgent(load.sum(axis=0) / problem.capacity.sum(axis=0), _fit_errors(found), options)
+    urgent = _urgent(load.sum(axis=0) / problem.capacity.sum(axis=0), _fit_errors(found), options, varies=False)
     over: Bools = np.any(load / problem.capacity > urgent.begin, axis=1)
     return over
 
@@ -230,23 +227,30 @@ def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, o
 
 
 def _ordinary(
-    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, *, varies: bool
+    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
 ) -> PlanStart:
     """The plan for brokers above the goal; *unknown*: (R,) so much of each resource's usage is no reason to move."""
-    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (options.min_gain if varies else 0.0)
-    # A day ahead is less certain than now: twice as much has to be gained there.
+    # Another hour is less certain than now: where it counts, twice as much has to be gained.
+    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (2 * options.min_gain if seen.varies else 0.0)
     least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
-    return PlanStart(goal + np.maximum(least, unknown) + min(memory.proven.error, MOST), goal, options.min_gain)
+    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
+    if seen.varies and not seen.day_known and options.urgent_percent > 0:
+        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
+        begin = np.full_like(begin, np.inf)
+    return PlanStart(begin, goal, options.min_gain)
 
 
-def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
+def _urgent(means: Floats, fit: Floats, options: PeakOptions, *, varies: bool) -> PlanStart:
     """The plan for brokers above the urgent usage: by what is so now, whatever is foreseen and was learnt.
 
-    *means*, *fit*: (R,) the mean utilisation of each resource of now, and the error of its estimate.
+    *means*, *fit*: (R,) the mean utilisation of each resource of now, and the error of its estimate.  *varies*: whether
+    load is elsewhere at other hours.
     """
     usage, even = options.urgent_percent / 100, float(means.max(initial=0.0)) * (1 + options.goal_percent / 100)
     if usage <= 0:
         return PlanStart(np.full_like(means, np.inf), even, 0.0, urgent=True)
     goal = max(even, usage * (1 - _BELOW_URGENT))
-    begin = np.maximum(max(usage, goal + _URGENT_FALL), even + _ERRORS * fit * means)
+    # Peaks of the day end by themselves: a move against one has to gain as much as any other.
+    fall = max(options.min_gain, _URGENT_FALL) if varies else _URGENT_FALL
+    begin = np.maximum(max(usage, goal + fall), even + _ERRORS * fit * means)
     return PlanStart(begin, goal, 0.0, urgent=True)
