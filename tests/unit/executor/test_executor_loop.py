@@ -461,6 +461,37 @@ def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_wh
     assert events == ["time begins", "look", "act", "turn", "time begins", "look", "act", "turn"]
 
 
+def test_a_command_that_acts_on_nothing_takes_no_turn_from_those_that_do(tmp_path: Path) -> None:
+    def waited(name: str, mode: str = "active", *, dry_run: bool = False, begun: bool = False) -> int:
+        """How often two commands wait for their turn, where the second one of two that act waits."""
+        folder, waits, now = tmp_path / name, 0, T
+        folder.mkdir()
+        write(folder, "1", *(issued(unload(bundle, mode=mode)) for bundle in BUNDLES[:2]))
+        if begun:
+            works, inbox = executor(folder, Owners())
+            inbox.answer = die  # type: ignore[assignment, method-assign]
+            with pytest.raises(KeyboardInterrupt):
+                works.step()
+            inbox.close()
+
+        def wait(seconds: float) -> None:
+            nonlocal waits, now
+            waits, now = waits + 1, now + round(seconds * 1000)
+
+        pace = Pace(1 / 200, clock=lambda: now / 1000, sleep=wait)
+        inbox = FolderInbox(folder, cluster="standalone")
+        settings = ExecutorSettings(max_concurrent=1, dry_run=dry_run)
+        Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: now, pace=pace).step()
+        inbox.close()
+        assert len(results(folder)) == 2
+        return waits
+
+    assert waited("active") == 1
+    assert waited("dry command", mode="dry_run") == 0
+    assert waited("dry executor", dry_run=True) == 0
+    assert waited("begun by another", begun=True) == 0
+
+
 def test_an_executor_ends_when_told_to(tmp_path: Path) -> None:
     write(tmp_path, "1", issued(unload()))
     works, inbox = executor(tmp_path, Owners())

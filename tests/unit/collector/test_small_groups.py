@@ -1,0 +1,172 @@
+"""How collectors share brokers out, wait for silent ones, and which sweeps count stays what it is.
+
+The numbers are tests.small_worlds.digits of what many small groups, logs and answers of brokers lead to.
+"""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from controller.collector.health import Health
+from controller.collector.patience import patience
+from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
+from controller.collector.roster import Arrivals
+from controller.collector.sharing import share_out
+from controller.collector.states import Due, Namespace, bundle_data, domains_by_broker, namespace_state, records
+from controller.model.errors import TrimtabError
+from controller.wire.chunks import Arrived, json_chunks
+from controller.wire.metrics import Partitions, TickRecord
+from controller.wire.sweep import SweepHeader
+from tests.fake_pulsar import sample
+from tests.records import broker_sweep, without
+from tests.small_worlds import digits
+from tests.unit.wire.test_spoilt_fields import FEW, spoilt
+
+T: Final = 1_735_689_600_000
+PERIOD: Final = 60_000
+
+
+def shared(seed: int) -> int:
+    chance, told, held = Random(seed), list[Any](), dict[str, tuple[str, ...]]()
+    for _ in range(12):
+        members = [f"c{i}" for i in range(6) if chance.random() < 0.5] or ["c0"]
+        brokers = [f"b{i}" for i in range(9) if chance.random() < 0.8]
+        held = share_out(members, held, brokers)
+        told.append(held)
+    return digits(told)
+
+
+def silent(seed: int) -> int:
+    chance, told, health, interval = Random(seed), list[Any](), Health(PERIOD), T
+    brokers = ["b0", "b1", "b2"]
+    for _ in range(40):
+        broker = chance.choice(brokers)
+        told.append([health.may_ask(each, interval=interval) for each in brokers])
+        if chance.random() < 0.75:
+            told.append(health.failed(broker, interval=interval))
+        else:
+            told.append(health.answered(broker))
+        if chance.random() < 0.05:
+            health.keep(["b0", "b1"])
+        told += [health.silent(brokers), [health.failures(each) for each in brokers]]
+        told.append(
+            patience(chance.choice((0, 1, 7, 100)), chance.choice((1, 4, 64)), chance.choice((-1.0, 0.1, 1.0, 30.0)))
+        )
+        interval += PERIOD * chance.choice((0, 1, 1, 2))
+    return digits(told)
+
+
+def arrived(seed: int) -> int:
+    chance, told = Random(seed), list[Any]()
+    arrivals, at = Arrivals("demo", chance.choice((PERIOD, 10_000))), 0
+    period = arrivals.period_ms
+    header = SweepHeader.model_validate(without(broker_sweep(), "bundleStats"), by_alias=True, strict=False)
+    for _ in range(80):
+        interval = T + period * (at + chance.choice((0, 0, 0, 1, -1)))
+        half = period // 2
+        apart = chance.choice((None, 0, period, period + 1, -10_000, -10_001, -half, -half - 1, 10_001))
+        append = None if apart is None else interval + apart
+        if chance.random() < 0.1:
+            tick = TickRecord(cluster="demo", interval=interval, partitions=Partitions(metrics=1, results=0))
+            arrivals.take([Arrived(tick, append)], ("b0", "b1"), with_ticks=chance.random() < 0.5)
+        else:
+            chunks = chance.choice((1, 2, 2, 3, 1000, 1001))
+            said = header.model_copy(
+                update={
+                    "cluster": chance.choice(("demo", "demo", "demo", "other")),
+                    "broker": chance.choice(("b0", "b1", "b2")),
+                    "interval": interval + (chance.random() < 0.05),
+                    "sweep_id": chance.choice((*map(str, range(12)), "x" * 1000, "x" * 1001)),
+                    "chunks": chunks,
+                    "chunk": chance.randrange(min(chunks, 3)),
+                }
+            )
+            arrivals.take([Arrived(said, append)], ("b0", "b1"), with_ticks=False)
+        if chance.random() < 0.1:
+            at += 1
+            chance.choice((arrivals.end, arrivals.forget))(T + period * (at - 1))
+        told.append(
+            [arrivals.missing(interval, ("b1", "b0")), arrivals.roster(interval, ("b1", "b0")), arrivals.ticked]
+        )
+    return digits(told, arrivals.passed_over, arrivals.example)
+
+
+def outcome(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except TrimtabError as error:
+        return type(error).__name__
+
+
+def reported() -> int:
+    report, topics = sample("load_report_1.json"), sample("topics_1.json")
+    name = SweepName(cluster="lab", broker="b:1", interval=T, sweep_id="s")
+    report["lastStats"] = dict([*report["lastStats"].items()][:2])
+
+    def sweep(report: Any, topics: Any) -> Any:
+        read = modular_report(report)
+        columns, flaws = swept(name, read, topics)
+        return [read.odd, flaws, [json.loads(value) for _, value in json_chunks(columns)]]
+
+    told = [outcome(partial(sweep, each, topics)) for each in (report, *spoilt(report, 1, FEW))]
+    small = dict([*topics.items()][:1])
+    told += [outcome(partial(sweep, report, each)) for each in (topics, *spoilt(small, 2, FEW))]
+    load = sample("broker_load_data.json")
+    told += [outcome(partial(extensible_report, each, owned=["x"])) for each in (load, *spoilt(load, 2, FEW))]
+    metrics = sample("load_metrics.json")
+    told.append(outcome(partial(usage_from_metrics, metrics, now_ms=T)))
+    return digits(told)
+
+
+def due(seed: int) -> int:
+    chance, told, states = Random(seed), list[Any](), Due(2 * PERIOD)
+    stored, interval = json.dumps(sample("bundle_data.json")).encode(), T
+    for _ in range(60):
+        some: list[Any] = [
+            namespace_state(
+                "lab",
+                Namespace(
+                    f"lab/{chance.choice('ab')}", (0, chance.choice((5, 6)), 0xFFFFFFFF), chance.choice(("", "g"))
+                ),
+                {},
+                version=interval,
+            ),
+            bundle_data("lab", f"lab/{chance.choice('ab')}/0x00000000_0xffffffff", "bundle_data", stored),
+        ]
+        found = states.of(some, interval)
+        if chance.random() < 0.7:
+            states.written(found, interval)
+        if chance.random() < 0.03:
+            states.forget()
+        told += [[key for key, _ in records(found)], sorted(states.bundles(interval))]
+        interval += PERIOD * chance.choice((0, 1, 1, 2, 36, 71, 72))
+    return digits(told, domains_by_broker({"left": {"brokers": ["a", "b"]}, "right": {"brokers": None}, "none": {}}))
+
+
+SHARED: Final = 25_758_194
+SILENT: Final = 73_490_970
+ARRIVED: Final = 7_872_840
+DUE: Final = 91_191_155
+REPORTED: Final = 52_140_660
+
+
+def test_shares_stay_the_same() -> None:
+    assert digits([shared(seed) for seed in range(8)]) == SHARED
+
+
+def test_silent_brokers_are_asked_in_the_same_intervals() -> None:
+    assert digits([silent(seed) for seed in range(6)]) == SILENT
+
+
+def test_the_same_sweeps_count() -> None:
+    assert digits([arrived(seed) for seed in range(10)]) == ARRIVED
+
+
+def test_states_are_due_in_the_same_intervals() -> None:
+    assert digits([due(seed) for seed in range(6)]) == DUE
+
+
+def test_the_same_is_swept_of_what_brokers_answer() -> None:
+    assert reported() == REPORTED
