@@ -4,6 +4,7 @@ What was decided about them is kept in tests as a few digits.  Where some of the
 If that is meant, the new digits, which the failing test shows, take the place of the old ones.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
@@ -23,6 +24,9 @@ _SPACES: Final = ("acme/a", "acme/b", "pulsar/system", "acme/c")
 _USAGES: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.1)
 _RATES: Final = (0.0, 1.0, 10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 30_000.0, 30_001.0)
 _MBYTES: Final = (0.0, 1.0, 2.0, 5.0, 10.0, 10.0, 50.0, 100.0, 200.0)
+#: Fields that hold a text for people.
+_FOR_PEOPLE: Final = ("detail", "summary")
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _COUNTS: Final = (0, 1, 2, 9, 10, 100, 500, 1000, 1001, 2000)
 
 
@@ -168,8 +172,13 @@ def with_options(kind: type[Any], chance: Random) -> Any:
 
 
 def digits(*said: Any) -> int:
-    """Eight digits of all numbers and names in *said*; texts for people do not count, nor do last digits of numbers."""
+    """Eight digits of all numbers and names in *said*; of texts for people their numbers count, and no last digits."""
     return crc32(repr(_plain(said)).encode()) % 100_000_000
+
+
+def numbers_in(text: str) -> list[str]:
+    """The numbers that *text* tells people."""
+    return _NUMBER.findall(text)
 
 
 def _plain(value: Any) -> Any:
@@ -180,11 +189,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if is_dataclass(value):
-        return [_plain(getattr(value, each.name)) for each in fields(value) if each.name not in ("detail", "summary")]
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        return [numbers_in(part) if name in _FOR_PEOPLE else _plain(part) for name, part in parts.items()]
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, str | int):
         return value
+    if isinstance(value, np.integer):
+        return int(value)
     if isinstance(value, frozenset | set):
         return sorted(map(str, value))
     return [_plain(one) for one in value]

@@ -136,6 +136,7 @@ SHEDS = [
     ),
     (shed(replace(GOOD, source="cold")), f"it unloads {LEFT} from cold, and hot owns it"),
     (shed(replace(GOOD, source="nobody")), f"it unloads {LEFT} from nobody, and hot owns it"),
+    (shed(replace(GOOD, bundle=OTHER)), f"it unloads {OTHER} from hot, and cold owns it"),
     (shed(GOOD, GOOD), f"it unloads {LEFT} twice"),
     (shed(replace(GOOD, destination="nobody")), "to 'nobody', which is no other broker"),
     (shed(replace(GOOD, destination="hot")), "to 'hot', which is no other broker"),

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from controller.model.load import RESOURCE_WORDS, Bools
+from controller.model.load import RESOURCE_WORDS, Bools, Floats
 from controller.planning.checking.plan_checker import plan_flaws
-from controller.planning.from_view import Counted, stated
+from controller.planning.from_view import Counted, Foreseen, Later, stated
 from controller.planning.objective import score
 from controller.planning.plans.plan import Plan, PlanKind, PlanStep, broker_changes, disturbed
 from controller.planning.plans.plan_steps import (
@@ -160,7 +160,18 @@ def from_a_view(seed: int) -> int:
         topics=chance.choice((0.0, 100.0)),
         sessions=chance.choice((0.0, 100.0)),
     )
-    return digits(stated(view, stays, counted, following=chance.choice(((), ("cpu",), RESOURCE_WORDS))))
+    told = [digits(stated(view, stays, counted, following=chance.choice(((), ("cpu",), RESOURCE_WORDS))))]
+
+    def ratios() -> Floats:
+        return np.array([chance.choice((0.5, 1.0, 2.0)) for _ in view.bundles.names])
+
+    later = [[Later(f"at {at}", ratios(), 60.0 * at) for at in range(chance.choice((1, 2, 3)))] for _ in range(2)]
+    ahead = Foreseen(load=view.bundles.load, later=later)
+    split = replace(view, splitting=frozenset(view.bundles.names[:1])).with_preallocated(
+        len(view.bundles) - 1, chance.randrange(len(view.brokers))
+    )
+    told += [digits(stated(each, stays, counted, ahead)) for each in (view, split)]
+    return digits(told)
 
 
 SEARCHED: Final = 39_540_945
@@ -168,7 +179,7 @@ PLANNED: Final = [
     66_681_446, 52_772_438, 84_333_275, 36_750_908, 6_753_467, 38_900_636, 43_785_423, 12_297_541, 86_804_131,
     95_873_572, 64_591_803, 93_076_361, 21_562_798, 4_957_127, 31_173_872, 31_350_222,
 ]  # fmt: skip
-STATED: Final = 53_987_277
+STATED: Final = 70_069_185
 
 
 def test_the_search_finds_the_same_plans() -> None:
