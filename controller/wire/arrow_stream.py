@@ -272,12 +272,12 @@ def _is_lz4_frame(packed: bytes) -> bool:
     most = 1 << (8 + 2 * (descriptor >> 4))
     content_checksum = 4 * bool(flags & 0x04)
     at = 15 if flags & 0x08 else 7
-    while True:  # nothing is behind the end: a block of 0 bytes
+    while True:  # a block that ends behind the frame is followed by one of 0 bytes, which does not end with it
         size = int.from_bytes(packed[at : at + 4], "little")
         block = size & 0x7FFFFFFF
         if block == 0:
             return size == 0 and at + 4 + content_checksum == len(packed)
-        if block > most or block > len(packed) - at:
+        if block > most:
             return False
         at += 4 + block
 

@@ -14,6 +14,7 @@ import pytest
 
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle import Policy, decide
+from controller.cycle.checked import CheckedPlacement
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
 from controller.model.errors import StrategyError, TrimtabError
@@ -222,6 +223,16 @@ PLACES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda rows: (rows, None), "its memory is None"),
     (lambda rows: (rows, NoMemory(kind=ANY)), "memory.kind is None"),
 ]
+
+
+def test_a_placement_is_not_asked_again_with_a_memory_that_is_none_of_its_own() -> None:
+    def say(_view: Any, _bundle: int, rows: Any, memory: Any) -> Any:
+        assert isinstance(memory, NoMemory)
+        return rows, UsageHistory()
+
+    placement = CheckedPlacement(Strange(answer=say))
+    with pytest.raises(StrategyError, match="memory"):
+        placement.acceptable(VIEW, 0, np.arange(2), NONE)
 
 
 def test_a_faulty_answer_of_a_placement_is_refused_in_words() -> None:
