@@ -4,8 +4,10 @@ What was decided about them is kept in tests as a few digits.  Where some of the
 If that is meant, the new digits, which the failing test shows, take the place of the old ones.
 """
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -174,6 +176,33 @@ def with_options(kind: type[Any], chance: Random) -> Any:
 def digits(*said: Any) -> int:
     """Eight digits of all numbers and names in *said*; of texts for people their numbers count, and no last digits."""
     return crc32(repr(_plain(said)).encode()) % 100_000_000
+
+
+class _Kept(logging.Handler):
+    """Keeps how serious each line is, and its numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[Any] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append([record.levelname, numbers_in(record.getMessage())])
+
+
+@contextmanager
+def logged(name: str) -> Iterator[list[Any]]:
+    """How serious the lines are that the package *name* logs meanwhile, and their numbers."""
+    kept, log = _Kept(), logging.getLogger(name)
+    before = log.level, log.propagate
+    log.addHandler(kept)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    try:
+        yield kept.lines
+    finally:
+        log.removeHandler(kept)
+        log.setLevel(before[0])
+        log.propagate = before[1]
 
 
 def numbers_in(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from controller.executor.attempt import carry_out
 from controller.executor.judge import Answer, Failure, Observation, after, before, children, refusal
 from controller.model.decision import Command
 from tests.commands import QUARTERS, A, B, C, T, split, unload
-from tests.small_worlds import digits
+from tests.small_worlds import digits, logged
 
 BOUNDARIES: Final = (QUARTERS, QUARTERS, (), (0, 0x40000000, 0x60000000, 0x80000000, 0xFFFFFFFF), (0, 0xFFFFFFFF))
 STATUSES: Final = (0, 400, 404, 409, 412, 429, 499, 500, 502, 503, 504)
@@ -73,19 +73,20 @@ def carried_out(seed: int) -> int:
     chance, told = Random(seed), list[Any]()
     for _ in range(60):
         cluster, pauses, waits = ByChance(chance), list[float](), [chance.random() < 0.5 for _ in range(4)]
-        outcome = carry_out(
-            command_of(chance),
-            cluster,
-            may_act=lambda: Answer(status="fenced") if chance.random() < 0.1 else None,
-            may_wait=lambda waits=waits: bool(waits) and waits.pop(),  # type: ignore[misc]
-            maybe_begun=chance.random() < 0.2,
-            dry_run=chance.random() < 0.1,
-            most_attempts=chance.choice((1, 2, 3)),
-            pause_seconds=0.5,
-            sleep=pauses.append,
-        )
+        with logged("controller.executor") as lines:
+            outcome = carry_out(
+                command_of(chance),
+                cluster,
+                may_act=lambda: Answer(status="fenced") if chance.random() < 0.1 else None,
+                may_wait=lambda waits=waits: bool(waits) and waits.pop(),  # type: ignore[misc]
+                maybe_begun=chance.random() < 0.2,
+                dry_run=chance.random() < 0.1,
+                most_attempts=chance.choice((1, 2, 3)),
+                pause_seconds=0.5,
+                sleep=pauses.append,
+            )
         answer = outcome.answer
-        told.append([answer.status, bool(answer.detail), digits(outcome), cluster.told, pauses])
+        told.append([answer.status, bool(answer.detail), digits(outcome), cluster.told, pauses, lines])
     return digits(told)
 
 
@@ -110,7 +111,7 @@ def judged(seed: int) -> int:
     return digits(told)
 
 
-CARRIED_OUT: Final = 42_010_284
+CARRIED_OUT: Final = 85_165_705
 JUDGED: Final = 42_328_829
 
 
