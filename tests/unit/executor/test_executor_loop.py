@@ -101,6 +101,14 @@ def test_every_command_is_carried_out_and_answered_once(tmp_path: Path) -> None:
     assert len(cluster.acted) == 3
 
 
+def test_a_result_says_who_had_the_bundle_before_and_who_has_it_now(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()), issued(unload(BUNDLES[1], destination="")))
+    play(tmp_path, Owners())
+    lines = [line for path in (tmp_path / "results").glob("*.jsonl") for line in path.read_bytes().splitlines()]
+    told = {read["id"]: (read["ownerBefore"], read["ownerAfter"]) for read in map(json.loads, lines)}
+    assert told == {unload().id: (A, B), unload(BUNDLES[1]).id: (A, None)}
+
+
 def test_a_failpoint_lies_between_the_acts_of_a_batch_and_its_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
