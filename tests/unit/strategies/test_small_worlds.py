@@ -191,30 +191,30 @@ def of_all(told: Callable[[Any, int], int], kinds: Mapping[str, Any], worlds: in
 
 
 SHED: Final = {
-    "AvgShedder": 50_389_339,
-    "MessageRateDeviationShedder": 9_164_409,
-    "OverloadShedder": 59_983_303,
-    "ThresholdShedder": 15_809_698,
-    "ThroughputDeviationShedder": 88_402_526,
-    "TransferShedder": 60_081_597,
-    "UniformLoadShedder": 45_711_832,
+    "AvgShedder": 85_497_226,
+    "MessageRateDeviationShedder": 18_770_320,
+    "OverloadShedder": 22_479_654,
+    "ThresholdShedder": 85_599_987,
+    "ThroughputDeviationShedder": 16_828_696,
+    "TransferShedder": 79_283_496,
+    "UniformLoadShedder": 84_145_974,
 }
 PEAK: Final = {
-    "PeakShedder": 91_519_250,
+    "PeakShedder": 11_956_544,
 }
 MEMBERSHIP: Final = {
     "membership": 40_849_915,
 }
 SPLIT: Final = {
-    "BundleSplitterTask": 22_230_811,
-    "DefaultNamespaceBundleSplitStrategyImpl": 45_020_646,
+    "BundleSplitterTask": 32_753_505,
+    "DefaultNamespaceBundleSplitStrategyImpl": 7_310_931,
 }
 PLACE: Final = {
-    "AvgShedder": 8_098_697,
-    "ExtLeastResourceUsageWithWeight": 91_808_715,
-    "LeastLongTermMessageRate": 55_247_510,
-    "LeastResourceUsageWithWeight": 64_711_389,
-    "RoundRobinBrokerSelector": 57_086_156,
+    "AvgShedder": 40_369_016,
+    "ExtLeastResourceUsageWithWeight": 95_049_194,
+    "LeastLongTermMessageRate": 34_483_082,
+    "LeastResourceUsageWithWeight": 48_785_056,
+    "RoundRobinBrokerSelector": 6_938_180,
 }
 KEEP: Final = {
     "IsolationPolicies": 82_594_054,
@@ -241,21 +241,21 @@ ASSIGN: Final = {
     "RoundRobinTopicBundleAssigner": 46_304_535,
 }
 REBALANCE: Final = {
-    "eager": 86_803_910,
-    "V2_6_0": 46_400_666,
-    "V2_6_3": 82_098_209,
-    "V3_9": 51_582_983,
-    "TRIMTAB": 35_663_082,
+    "eager": 65_448_069,
+    "V2_6_0": 75_437_175,
+    "V2_6_3": 25_429_022,
+    "V3_9": 9_414_800,
+    "TRIMTAB": 41_526_928,
 }
 
 
 def test_shedders_unload_the_same_bundles() -> None:
     quick = {name: kind for name, kind in SHEDDERS.items() if name != "PeakShedder"}
-    assert of_all(shed, quick, 6) == SHED
+    assert of_all(shed, quick, 5) == SHED
 
 
 def test_peak_shedder_unloads_the_same_bundles() -> None:
-    assert of_all(shed, {"PeakShedder": SHEDDERS["PeakShedder"]}, 4) == PEAK
+    assert of_all(shed, {"PeakShedder": SHEDDERS["PeakShedder"]}, 3) == PEAK
 
 
 def test_the_same_bundles_move_where_brokers_come_and_go() -> None:
@@ -263,11 +263,11 @@ def test_the_same_bundles_move_where_brokers_come_and_go() -> None:
 
 
 def test_split_policies_split_the_same_bundles() -> None:
-    assert of_all(split, SPLIT_POLICIES, 8) == SPLIT
+    assert of_all(split, SPLIT_POLICIES, 6) == SPLIT
 
 
 def test_placements_accept_the_same_brokers() -> None:
-    assert of_all(place, PLACEMENTS, 8) == PLACE
+    assert of_all(place, PLACEMENTS, 6) == PLACE
 
 
 def test_filters_keep_the_same_brokers() -> None:
@@ -290,4 +290,4 @@ def test_topics_lie_in_the_same_bundles() -> None:
 
 def test_members_of_a_group_start_and_stop_the_same_work() -> None:
     protocols = {"eager": None, **{release.name: release for release in Release}}
-    assert of_all(rebalance, protocols, 7) == REBALANCE
+    assert of_all(rebalance, protocols, 5) == REBALANCE

@@ -50,7 +50,7 @@ def spoilt(record: Any, depth: int = 3, values: Sequence[Any] = VALUES) -> Itera
 
 
 def outcomes(record: Any, read: Callable[[bytes], Any]) -> int:
-    values = FEW if len(json.dumps(record)) > 1000 else VALUES
+    values = FEW if len(json.dumps(record)) > 600 else VALUES
     return digits([outcome(json.dumps(each).encode(), read) for each in (record, *spoilt(record, values=values))])
 
 
@@ -153,12 +153,12 @@ OUTCOMES: Final = {
     "bare report": 21_858_747,
     "quota": 12_140_901,
     "result": 80_120_050,
-    "unload": 43_667_587,
-    "split": 45_820_066,
+    "unload": 29_360_849,
+    "split": 65_564_960,
     "epoch": 40_256_021,
-    "controls": 39_444_719,
+    "controls": 35_174_454,
     "journal": 60_230_854,
-    "plan": 51_960_075,
+    "plan": 81_593_082,
 }
 
 
