@@ -60,7 +60,10 @@ def main(
     sample: Annotated[int, typer.Option(help="How many mutants; 0 for all.")] = 100,
     jobs: Annotated[int | None, typer.Option(help="How many at once.")] = os.cpu_count(),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Run no other test files than those that run or import what is changed.")
+        bool,
+        typer.Option(
+            "--quick", help="Run no other tests than those that run, import or are nearest to what is changed."
+        ),
     ] = False,
     line: Annotated[int | None, typer.Option(help="Mutants of this line alone.")] = None,
     record: Annotated[

@@ -34,7 +34,7 @@ CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
 #: The worker that had it ended.
 NOT_TRIED = "not tried"
 OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
-#: Of the files whose tests run a mutant's file, so many run before all others.
+#: Of the files whose tests run a mutant's file, so many run in a copy before all others.
 _FIRST_FILES = 6
 #: Tests that keep a processor busy for longer do not run in a fork.
 _QUICK_SECONDS = 2.0
@@ -155,21 +155,24 @@ class Trial:
         verdict = SURVIVED
         mutated = compile(mutant.compiled(), str(mutant.path.absolute()), "exec", dont_inherit=True)
         mutant.undone()
-        if tests and (mutant.function or mutant.is_constant()) and self._can_be_swapped(mutated):
+        in_place = bool(tests and (mutant.function or mutant.is_constant()) and self._can_be_swapped(mutated))
+        if in_place:
             quick = [i for i in tests if self._busy[i] < _QUICK_SECONDS]
             verdict = _forked(lambda: self._run_with(mutant, mutated, quick), None)
-        if verdict == SURVIVED:
+        # A constant is not replaced in what was made of it when its module was imported, as defaults.
+        if verdict == SURVIVED and not (self._quick and in_place and mutant.function):
             verdict = self._in_copies(mutant, tests)
         return verdict, len(tests)
 
     def _in_copies(self, mutant: Mutant, tests: Sequence[int]) -> str:
-        files = [*dict.fromkeys(self._file(self._items[i]) for i in tests)]
+        files = [*dict.fromkeys(self._file(self._items[i]) for i in tests)][:_FIRST_FILES]
         # Who reads an option, for example, runs no function of its file; some files have none.
         own = Path("tests/unit", *mutant.path.parts[1:2])
         importing = self._importing.get(".".join(mutant.path.with_suffix("").parts), ())
-        near = [*dict.fromkeys([*importing, *files, *([str(own)] if own.is_dir() else [])])] or ["tests"]
-        verdict = self._in_a_copy(mutant, near[:_FIRST_FILES])
-        return verdict if verdict != SURVIVED else self._in_a_copy(mutant, near if self._quick else ["tests"])
+        near = [*dict.fromkeys([*importing, *files, *([str(own)] if own.is_dir() else [])])]
+        verdict = self._in_a_copy(mutant, near) if near else SURVIVED
+        whole = verdict == SURVIVED and not (self._quick and near)
+        return self._in_a_copy(mutant, ["tests"]) if whole else verdict
 
     def _file(self, item: pytest.Item) -> str:
         return str(item.path.relative_to(Path.cwd()))

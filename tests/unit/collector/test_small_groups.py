@@ -4,11 +4,13 @@ The numbers are tests.small_worlds.digits of what many small groups, logs and an
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from random import Random
 from typing import Any, Final
 
+from controller.adapters.pulsar.admin import PulsarError
+from controller.collector.cluster_state import ClusterState
 from controller.collector.health import Health
 from controller.collector.patience import patience
 from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
@@ -21,7 +23,7 @@ from controller.wire.metrics import Partitions, TickRecord
 from controller.wire.sweep import SweepHeader
 from tests.fake_pulsar import sample
 from tests.records import broker_sweep, without
-from tests.small_worlds import digits
+from tests.small_worlds import digits, logged
 from tests.unit.wire.test_spoilt_fields import FEW, spoilt
 
 T: Final = 1_735_689_600_000
@@ -145,11 +147,92 @@ def due(seed: int) -> int:
     return digits(told, domains_by_broker({"left": {"brokers": ["a", "b"]}, "right": {"brokers": None}, "none": {}}))
 
 
+class Admin:
+    """A cluster of which some things cannot be read: names in ``broken``, each with a status."""
+
+    def __init__(self) -> None:
+        self.broken: dict[str, int] = {}
+        self.group, self.regex = "", "lab/a"
+
+    def _answer(self, name: str, value: Any) -> Any:
+        if name in self.broken:
+            raise PulsarError(f"{name} is broken", status=self.broken[name])
+        return value
+
+    def tenants(self) -> tuple[str, ...]:
+        return self._answer("tenants", ("lab", "more"))  # type: ignore[no-any-return]
+
+    def namespaces(self, tenant: str) -> tuple[str, ...]:
+        return self._answer(tenant, (f"{tenant}/a", f"{tenant}/b"))  # type: ignore[no-any-return]
+
+    def boundaries(self, name: str) -> tuple[int, ...]:
+        return self._answer(name, (0, 5) if self.broken.get("ends") and name == "lab/b" else (0, 0xFFFFFFFF))  # type: ignore[no-any-return]
+
+    def anti_affinity_group(self, name: str) -> str:
+        return self._answer(f"group of {name}", self.group)  # type: ignore[no-any-return]
+
+    def isolation_policies(self) -> dict[str, Any]:
+        usable = {"namespaces": [self.regex], "primary": ["b-0"], "secondary": [], "auto_failover_policy": FAILOVER}
+        odd = {"odd": {"namespaces": "none"}} if "odd" in self.broken else {}
+        return self._answer("policies", {"one": usable, **odd})  # type: ignore[no-any-return]
+
+    def leader(self) -> str:
+        return self._answer("leader", f"b-{len(self.regex) % 2}:8080")  # type: ignore[no-any-return]
+
+    def failure_domains(self) -> dict[str, Any]:
+        return {"left": {"brokers": ["b-0:8080"]}}
+
+
+class Averages:
+    """Stored averages, of which some cannot be read."""
+
+    def __init__(self, admin: Admin) -> None:
+        self.admin, self.asked = admin, list[str]()
+
+    def of_namespace(self, namespace: str, skip: Collection[str]) -> dict[str, tuple[str, bytes]]:
+        self.asked.append(namespace)
+        self.admin._answer(f"averages of {namespace}", None)
+        stored = json.dumps(sample("bundle_data.json")).encode()
+        name = f"{namespace}/0x00000000_0xffffffff"
+        return {} if name in skip else {name: ("bundle_data", b"{}" if "spoilt" in self.admin.broken else stored)}
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+FAILOVER: Final = {"parameters": {"min_limit": "1", "usage_threshold": "80"}, "policy_type": "min_available"}
+PARTS: Final = (
+    *("tenants", "lab", "more", "lab/a", "lab/b", "more/a", "group of lab/a", "group of more/b", "policies", "leader"),
+    *("odd", "ends", "spoilt", "averages of lab/a", "averages of lab/b", "averages of more/a", "averages of more/b"),
+)
+
+
+def read(seed: int) -> int:
+    """What is published of a cluster, reading by reading."""
+    chance, admin, told = Random(seed), Admin(), list[Any]()
+    averages = Averages(admin)
+    state = ClusterState(admin, "lab", averages, most_at_once=4)  # type: ignore[arg-type]
+    with logged("controller.collector") as lines:
+        for turn in range(14):
+            admin.broken = {name: chance.choice((404, 500)) for name in PARTS if chance.random() < 0.15}
+            admin.group, admin.regex = chance.choice(("", "g")), chance.choice(("lab/a", "more/.*", "lab/["))
+            averages.asked.clear()
+            known = ("lab/a/0x00000000_0xffffffff",) if chance.random() < 0.3 else ()
+            try:
+                found: Any = state.read(T + turn * PERIOD, whole=chance.random() < 0.5, known=known)
+            except PulsarError:
+                found = None
+            told += [found, list(averages.asked), list(lines)]
+            lines.clear()
+    return digits(told, state.domains())
+
+
 SHARED: Final = 25_758_194
 SILENT: Final = 73_490_970
 ARRIVED: Final = 7_872_840
 DUE: Final = 91_191_155
 REPORTED: Final = 8_867_272
+READ: Final = 45_862_493
 
 
 def test_shares_stay_the_same() -> None:
@@ -170,3 +253,7 @@ def test_states_are_due_in_the_same_intervals() -> None:
 
 def test_the_same_is_swept_of_what_brokers_answer() -> None:
     assert reported() == REPORTED
+
+
+def test_the_same_is_published_of_a_cluster_whatever_cannot_be_read() -> None:
+    assert digits([read(seed) for seed in range(3)]) == READ
