@@ -3,10 +3,15 @@
 from typing import Final
 
 from controller.aggregate.kept import averages, seeds, states
+from controller.aggregate.shard import state_blob
 from controller.aggregate.ticks import prepass
 from controller.audit import auditor
-from controller.cycle import ordered
+from controller.collector import loop, patience
+from controller.cycle import budgets, ordered
 from controller.model import names
+from controller.planning import objective
+from controller.planning.checking import checker
+from controller.planning.plans import plan_steps, rightsizing
 from controller.strategies.common import cutting
 from controller.wire import base, chunks, controls, dead_letter, journal_records, metrics, plan
 
@@ -40,6 +45,14 @@ BOUNDS: Final = (
     ((controls.MAX_REASON, controls.MAX_NAME), (500, 100)),
     ((ordered.HOLD_INTERVALS, ordered.HOLD_MS), (4, 60_000)),
     (plan.MAX_BYTES, 134_217_728),
+    # Versions of what is written.
+    ((base.VERSION, state_blob.VERSION), (1, 2)),
+    # Plans: moves, brokers, what a move disturbs, and how far two numbers may differ that are meant to be equal.
+    ((plan_steps.MOST_MOVES, rightsizing.MOST_BROKERS), (10_000, 10_000)),
+    ((objective.DISTURBANCE_OF_A_MOVE, objective.MESSAGES_OF_A_CONNECTION), (10.0, 1000.0)),
+    ((objective.ROUNDING, checker.ROUNDING), (1e-9, 1e-7)),
+    # Unloads that are placed and then held back before no more are placed, and when collectors publish no more.
+    ((budgets.PLACED_IN_VAIN, loop.PUBLISH_SHARE, patience.ASKED_BY), (200, 0.9, 0.5)),
     # Pieces that an algorithm may cut a bundle into.
     (cutting.MOST_CUTS, 10_000),
 )
