@@ -1,5 +1,6 @@
 """How much of anything there may be, whatever the settings are: who writes records, or keeps a log, counts on it."""
 
+from pkgutil import resolve_name
 from typing import Final
 
 from controller.aggregate.kept import averages, seeds, states
@@ -57,6 +58,21 @@ BOUNDS: Final = (
     (cutting.MOST_CUTS, 10_000),
 )
 
+#: What tests replace, to try it out with little or in no time: nothing else sees what it is.
+REPLACED: Final = {
+    "controller.collector.cluster_state:_MOST_BUNDLES": 20_000,
+    "controller.collector.cluster_state:_MOST_NAMESPACES": 20_000,
+    "controller.executor.attempt:_LOOK_AGAIN_SECONDS": 0.2,
+    "controller.executor.pace:_BEAT_SECONDS": 0.2,
+    "controller.wire.journal_records:_LARGEST_RECORD": 900_000,
+    "controller.wire.journal_records:_PART_CHARACTERS": 250_000,
+    "controller.wire.plan:_MOST_VALUES": 16_777_216,
+}
+
 
 def test_bounds_are_what_others_count_on() -> None:
     assert [(bound, known) for bound, known in BOUNDS if bound != known] == []
+
+
+def test_bounds_that_tests_replace_are_as_large_for_users() -> None:
+    assert {name: resolve_name(name) for name in REPLACED} == REPLACED
