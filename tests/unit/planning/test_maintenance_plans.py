@@ -306,6 +306,16 @@ def test_the_brokers_whose_bundles_disturb_least_are_removed() -> None:
     assert not removable(one, 3, 1.0).enough
 
 
+def test_the_16_brokers_whose_bundles_disturb_least_are_tried_and_no_others() -> None:
+    one = problem([[10.0]] * 18, [(row, [1.0]) for row in range(18)], disturbance=[11.0 + row for row in range(18)])
+
+    def without(stuck: int) -> tuple[int, ...]:
+        """Who is removed where the bundles of so many brokers can go nowhere."""
+        return removable(one, 1, 1.0, lambda *_: lambda bundle, _moves: np.full(18, bundle >= stuck)).brokers
+
+    assert (without(15), without(16)) == ((15,), ())
+
+
 def test_the_changes_of_a_broker_and_whose_clients_reconnect_are_told() -> None:
     one = problem([[10.0]] * 2, [(0, [3.0]), (0, [2.0]), (1, [1.0])], connections=[7.0, 5.0, 1.0])
     plan = plan_of(one, [empty_step(one, [0], LIMITS)])
