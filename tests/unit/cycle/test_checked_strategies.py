@@ -187,6 +187,7 @@ MEMORIES: list[tuple[Any, Any, str]] = [
     (SplitHitCounts(), SplitHitCounts(hits={"a": 1.5}), "memory.hits is 1.5 (float), and int is expected"),  # type: ignore[dict-item]
     (SplitHitCounts(), SplitHitCounts(hits={"a": True}), "memory.hits is True (bool)"),
     (SplitHitCounts(), SplitHitCounts(hits={"a": 1 << 63}), "a number of 64 bits is expected"),
+    (SplitHitCounts(), SplitHitCounts(hits={"a": -(1 << 63) - 1}), "a number of 64 bits is expected"),
     (SplitHitCounts(), SplitHitCounts(hits={"a": WHOLE}), "int is expected"),
     (RoundRobinTurn(), RoundRobinTurn(order=["a"]), "memory.order is ['a'] (list), and a tuple is expected"),  # type: ignore[arg-type]
     (PeakHistory(), PeakHistory(plan=(("a",),)), "a tuple of 2 is expected"),  # type: ignore[arg-type]

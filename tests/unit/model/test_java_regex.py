@@ -74,6 +74,7 @@ def test_an_expression_may_match_in_a_million_ways_and_in_no_more() -> None:
     assert java_pattern("a{1,11}" + "a{1,10}" * 5) is None
     assert java_pattern("a{0,10}" + "a{1,10}" * 5) is None
     assert java_pattern("a{1,10}" * 6 + "a?") is None
+    assert (java_pattern("a{255}") is None, java_pattern("a{256}") is None) == (False, True)
     assert java_pattern("a?" * 19) is not None
     assert java_pattern("a?" * 20) is None
 
