@@ -112,7 +112,7 @@ def reported() -> int:
         columns, flaws = swept(name, read, topics)
         return [read.odd, flaws, [json.loads(value) for _, value in json_chunks(columns)]]
 
-    told = [outcome(partial(sweep, each, topics)) for each in (report, *spoilt(report, 1, FEW))]
+    told = [outcome(partial(sweep, each, topics)) for each in (report, *spoilt(report, 1, FEW[:3]))]
     small = dict([*topics.items()][:1])
     told += [outcome(partial(sweep, report, each)) for each in (topics, *spoilt(small, 1, FEW))]
     load = sample("broker_load_data.json")
@@ -233,7 +233,7 @@ SHARED: Final = 25_758_194
 SILENT: Final = 73_490_970
 ARRIVED: Final = 7_872_840
 DUE: Final = 91_191_155
-REPORTED: Final = 8_867_272
+REPORTED: Final = 55_078_308
 READ: Final = 1_822_140
 
 

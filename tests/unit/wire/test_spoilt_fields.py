@@ -12,13 +12,12 @@ from typing import Any, Final
 from controller.model.errors import PlanRefusedError, TrimtabError, WireError
 from controller.planning.plans.plan_steps import PlanLimits, named_step
 from controller.planning.problem import PlannedMove
-from controller.wire import commands, controls, journal_records, plan, results
-from controller.wire.journal import DecisionEntry, encode_entry, to_entry
+from controller.wire import commands, controls, plan, results
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
 from tests import records
 from tests.balance_problems import problem
-from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.journal_entries import SPLIT, UNLOAD
 from tests.plans import plan_of
 from tests.pure_controller import DETAIL, checksum
 from tests.small_worlds import digits, numbers_in
@@ -74,11 +73,6 @@ def command(value: bytes) -> Any:
     return commands.parse_event(value).model_dump_json()
 
 
-def journal(value: bytes) -> Any:
-    record = journal_records.parse_record(value)
-    return encode_entry(to_entry(record)).hex() if isinstance(record, DecisionEntry) else type(record).__name__
-
-
 def few_bundles() -> Any:
     """A report of a real broker, with one bundle."""
     report = records.load_report()
@@ -109,10 +103,6 @@ def a_plan() -> Any:
     return json.loads(plan.encode_plan(plan_of(one, [step], "balance")))["plan"]
 
 
-def a_journal_entry(**changed: Any) -> Any:
-    return json.loads(encode_entry(entry(records.T, UNLOAD, SPLIT, **changed)))
-
-
 CHOICE: Final = {"value": "paused", "reason": "upgrade", "by": "ada", "atMs": records.T}
 CONTROLS: Final = {
     "v": 1, "type": "controls", "mode": {**CHOICE, "value": "active"}, "pause": CHOICE, "resumedMs": 7,
@@ -138,7 +128,6 @@ WRITTEN: Final[dict[str, tuple[Any, Callable[[bytes], Any]]]] = {
     "split": (json.loads(commands.command_event(SPLIT, 3, records.T)), command),
     "epoch": (json.loads(commands.epoch_event(records.CLUSTER, 3, records.T)), command),
     "controls": (CONTROLS, controls.parse_controls),
-    "journal": (a_journal_entry(), journal),
     "plan": (a_plan(), plan_file),
 }
 
@@ -157,7 +146,6 @@ OUTCOMES: Final = {
     "split": 65_564_960,
     "epoch": 40_256_021,
     "controls": 35_174_454,
-    "journal": 60_230_854,
     "plan": 81_593_082,
 }
 
