@@ -198,9 +198,9 @@ def told_of(value: bytes) -> Any:
 
 
 COLLECTED: Final = [
-    85_035_130, 95_736_903, 67_051_182, 37_709_453, 55_506_227, 4_257_008,
+    85_035_130, 95_736_903, 67_051_182, 37_709_453, 55_506_227,
 ]  # fmt: skip
 
 
 def test_collectors_write_the_same_to_the_log() -> None:
-    assert [collected(seed) for seed in range(6)] == COLLECTED
+    assert [collected(seed) for seed in range(5)] == COLLECTED

@@ -33,7 +33,7 @@ def told() -> int:
     """How numbers are told."""
     said: list[Any] = []
     for one in NUMBERS:
-        for other in (one, one * 1.001, 1.0, -1.0):
+        for other in (one * 1.001, -1.0):
             for unit in UNITS:
                 said += [amounts([one, other], unit), compared(one, other, unit), compared(one, None, unit)]
         if one < 1e12:
@@ -154,7 +154,7 @@ def journalled() -> int:
     return digits(said)
 
 
-TOLD: Final = 43_871_705
+TOLD: Final = 22_926_686
 CHANGES: Final = 67_708_425
 PARTED: Final = 78_108_101
 TAKEN: Final = 73_286_397
