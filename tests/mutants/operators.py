@@ -138,7 +138,8 @@ def _mistakes(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Call(func=ast.Attribute(value=of, attr=name), args=args, keywords=keywords) if name in _OTHER_NAME:
             yield ast.Call(ast.Attribute(of, _OTHER_NAME[name], ast.Load()), args, keywords)
         case ast.Call(func=func, args=[first, second], keywords=keywords) if ast.unparse(func) != "isinstance":
-            yield ast.Call(func, [second, first], keywords)
+            if ast.unparse(first) != ast.unparse(second):
+                yield ast.Call(func, [second, first], keywords)
         case ast.Slice(lower=lower, upper=upper, step=step) if lower is not None or upper is not None:
             yield ast.Slice(None, upper, step) if lower is not None else ast.Slice(lower, None, step)
         case ast.Return(value=value) if value is not None and not isinstance(value, ast.Constant):
