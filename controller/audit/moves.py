@@ -1,5 +1,6 @@
 """The nouns of an audit: a move, what it promised to its two brokers, and what came of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -113,12 +114,17 @@ class AuditedMove:
     def helped(self) -> bool | None:
         """Whether the fuller of its two brokers became emptier, beside the traffic of the cluster; None: unknown."""
         sides = (self.source, self.destination)
-        before = [each.before.usage for each in sides if each.before is not None]
-        after = [each.actual.usage for each in sides if each.actual is not None]
-        known = [usage for usage in (*before, *after) if usage is not None]
-        if self.outcome is not MoveOutcome.ARRIVED or self.drift is None or len(known) < 2 * len(sides):
+        before, after = _fullest(each.before for each in sides), _fullest(each.actual for each in sides)
+        if self.outcome is not MoveOutcome.ARRIVED or self.drift is None or before is None or after is None:
             return None
-        return max(known[len(sides) :]) < max(known[: len(sides)]) * self.drift
+        return after < before * self.drift
+
+
+def _fullest(brokers: Iterable[BrokerFigures | None]) -> float | None:
+    """The highest usage of *brokers*; None where that of one is not known."""
+    usages = [None if each is None else each.usage for each in brokers]
+    known = [usage for usage in usages if usage is not None]
+    return max(known) if known == usages else None
 
 
 @dataclass(slots=True)

@@ -190,7 +190,7 @@ class Executor:
                 try:
                     records.append(self._one(job))
                 except PartitionTakenOverError:
-                    continue  # the one who has the partition answers it
+                    pass  # the one who has the partition answers it
                 except BaseException:
                     failed.set()
                     raise

@@ -106,7 +106,7 @@ def find_bundle(boundaries: Sequence[int], position: int) -> tuple[int, int]:
     """
     i = bisect_right(boundaries, position) - 1
     if not 0 <= i < len(boundaries) - 1:
-        raise IndexError(f"position 0x{position:08x} lies in none of {len(boundaries) - 1} bundles")
+        raise IndexError(f"no bundle holds the position 0x{position:08x}")
     return boundaries[i], boundaries[i + 1]
 
 

@@ -77,7 +77,7 @@ def ceilings(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Floats:
     No more in any case than the fullest one has after all.
     """
     before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), moves))
-    most = np.minimum(np.maximum(before, after), after.max(initial=0.0))
+    most = np.minimum(np.maximum(before, after), after.max(initial=1.0))
     found: Floats = np.where(most > 1.0, most + ROUNDING, 1.0)
     return found
 

@@ -249,7 +249,7 @@ def _unpacked(packed: bytes, codec: str, size: int) -> bytes:
         else:
             # In one go, for a stream would allocate the window that the record asks for.  What comes to less than
             # *size* fits into less, and leaves the rest as it was.
-            found = pa.decompress(packed, size, codec=codec, asbytes=True)
+            found = pa.decompress(packed, size, codec=codec).to_pybytes()
             if _fits(packed, codec, size - 1):
                 found = b""
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -272,20 +272,19 @@ def _is_lz4_frame(packed: bytes) -> bool:
     most = 1 << (8 + 2 * (descriptor >> 4))
     content_checksum = 4 * bool(flags & 0x04)
     at = 15 if flags & 0x08 else 7
-    while at <= len(packed) - 4:
+    while True:  # a block that ends behind the frame is followed by one of 0 bytes, which does not end with it
         size = int.from_bytes(packed[at : at + 4], "little")
         block = size & 0x7FFFFFFF
         if block == 0:
             return size == 0 and at + 4 + content_checksum == len(packed)
-        if block > most or block > len(packed) - at:
+        if block > most:
             return False
         at += 4 + block
-    return False
 
 
 def _fits(packed: bytes, codec: str, size: int) -> bool:
     try:
-        pa.decompress(packed, size, codec=codec, asbytes=True)
+        pa.decompress(packed, size, codec=codec)
     except (pa.ArrowException, OSError, ValueError):
         return False
     return True

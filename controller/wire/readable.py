@@ -106,8 +106,8 @@ def _numbers(values: Sequence[float], unit: str) -> tuple[list[str], str]:
     if unit == "usage":
         return _distinct([100 * value for value in values], _OF_PERCENT), "%"
     if unit == "bytes/s":
-        largest = max((abs(value) for value in values if isfinite(value)), default=0.0)
-        power = sum(largest >= 1024**step for step in range(1, len(_BYTES)))
+        sizes = [abs(value) for value in values if isfinite(value)]
+        power = sum(any(size >= 1024**step for size in sizes) for step in range(1, len(_BYTES)))
         return _distinct([value / 1024**power for value in values], _OF_OTHERS), _BYTES[power]
     return _distinct(values, _OF_OTHERS), unit
 

@@ -59,7 +59,12 @@ def main(
     seed: Annotated[int, typer.Option(help="Which sample.")] = 1,
     sample: Annotated[int, typer.Option(help="How many mutants; 0 for all.")] = 100,
     jobs: Annotated[int | None, typer.Option(help="How many at once.")] = os.cpu_count(),
-    quick: Annotated[bool, typer.Option("--quick", help="Run the tests alone that run the function itself.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Run no other tests than those that run, import or are nearest to what is changed."
+        ),
+    ] = False,
     line: Annotated[int | None, typer.Option(help="Mutants of this line alone.")] = None,
     record: Annotated[
         Path | None, typer.Option(help="A file for which test runs what: written, or read if it exists.")

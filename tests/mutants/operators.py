@@ -46,14 +46,9 @@ class Mutant:
         """Put the old node back."""
         self.holder[self.key] = self.old
 
-    def constants(self) -> list[str]:
-        """The module's names that the changed statement assigns."""
-        match self.statement if self.statement in self.tree.body else None:
-            case ast.Assign(targets=targets):
-                return [target.id for target in targets if isinstance(target, ast.Name)]
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                return [name]
-        return []
+    def is_constant(self) -> bool:
+        """Whether the changed statement assigns names of the module."""
+        return self.statement in self.tree.body and bool(constants(self.statement))
 
     def change(self) -> tuple[str, str]:
         """The first line of the statement that differs: as it was, as it is; what is long is cut on both sides."""
@@ -65,6 +60,16 @@ class Mutant:
         start = max(_common(before, after) - _AROUND, 0)
         end = max(_common(before[start:][::-1], after[start:][::-1]) - _AROUND, 0)
         return before[start : len(before) - end].strip(), after[start : len(after) - end].strip()
+
+
+def constants(statement: ast.stmt) -> list[str]:
+    """The names that it assigns."""
+    match statement:
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+    return []
 
 
 def _common(one: str, other: str) -> int:
@@ -133,7 +138,8 @@ def _mistakes(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Call(func=ast.Attribute(value=of, attr=name), args=args, keywords=keywords) if name in _OTHER_NAME:
             yield ast.Call(ast.Attribute(of, _OTHER_NAME[name], ast.Load()), args, keywords)
         case ast.Call(func=func, args=[first, second], keywords=keywords) if ast.unparse(func) != "isinstance":
-            yield ast.Call(func, [second, first], keywords)
+            if ast.unparse(first) != ast.unparse(second):
+                yield ast.Call(func, [second, first], keywords)
         case ast.Slice(lower=lower, upper=upper, step=step) if lower is not None or upper is not None:
             yield ast.Slice(None, upper, step) if lower is not None else ast.Slice(lower, None, step)
         case ast.Return(value=value) if value is not None and not isinstance(value, ast.Constant):

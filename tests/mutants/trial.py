@@ -1,8 +1,8 @@
 """Runs the tests on mutants, from within a pytest session that has collected all of plain pytest.
 
 A mutant inside a function is tried in a fork of this process: the function gets the mutant's code, and the tests that
-run the function run again, those of its folder first.  A mutant that they let pass, or that is not inside a function,
-is written into a copy of the tree, where plain pytest runs from the start.
+run the function run again, those of its folder first.  So is one of a module's constant.  A mutant that they let pass,
+or that cannot be tried so, is written into a copy of the tree, where pytest runs from the start.
 """
 
 import ast
@@ -16,7 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -27,18 +28,16 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers
 
 from tests.mutants.forks import in_forks
-from tests.mutants.operators import Mutant
+from tests.mutants.operators import Mutant, constants
 
 CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
 #: The worker that had it ended.
 NOT_TRIED = "not tried"
 OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
-#: Of the files whose tests run a mutant's file, so many run before all others.
+#: Of the files whose tests run a mutant's file, so many run in a copy before all others.
 _FIRST_FILES = 6
 #: Tests that keep a processor busy for longer do not run in a fork.
 _QUICK_SECONDS = 2.0
-#: Types of constants that may be made of others.
-_PLAIN = (int, float, str, slice)
 _CONTEXT = get_context("fork")
 
 
@@ -154,27 +153,57 @@ class Trial:
         mutant = self._mutants[index]
         tests = self._tests_of(mutant)
         verdict = SURVIVED
-        in_place = bool(tests and (mutant.function or mutant.constants()))
+        mutated = compile(mutant.compiled(), str(mutant.path.absolute()), "exec", dont_inherit=True)
+        mutant.undone()
+        in_place = bool(tests and (mutant.function or mutant.is_constant()) and self._can_be_swapped(mutated))
         if in_place:
             quick = [i for i in tests if self._busy[i] < _QUICK_SECONDS]
-            verdict = _forked(lambda: self._run_with(mutant, quick), None)
-        if verdict == SURVIVED and not (self._quick and (in_place or mutant.function)):
-            files = [*dict.fromkeys(str(self._items[i].path.relative_to(Path.cwd())) for i in tests)]
-            # Who reads an option, for example, runs no function of its file; some files have none.
-            own = Path("tests/unit", *mutant.path.parts[1:2])
-            near = [*files, *([str(own)] if own.is_dir() else [])] or ["tests"]
-            verdict = self._in_a_copy(mutant, files[:_FIRST_FILES] or near)
-            if verdict == SURVIVED:
-                verdict = self._in_a_copy(mutant, near if self._quick else ["tests"])
+            verdict = _forked(lambda: self._run_with(mutant, mutated, quick), None)
+        # A constant is not replaced in what was made of it when its module was imported, as defaults.
+        if verdict == SURVIVED and not (self._quick and in_place and mutant.function):
+            verdict = self._in_copies(mutant, tests)
         return verdict, len(tests)
 
-    def _run_with(self, mutant: Mutant, tests: Sequence[int]) -> None:
-        mutated = compile(mutant.compiled(), str(mutant.path.absolute()), "exec", dont_inherit=True)
-        for code in _codes(mutated):
-            for function in self._functions.get((code.co_filename, code.co_qualname, code.co_firstlineno), ()):
-                function.__code__ = code
+    def _in_copies(self, mutant: Mutant, tests: Sequence[int]) -> str:
+        files = [*dict.fromkeys(self._file(self._items[i]) for i in tests)][:_FIRST_FILES]
+        # Who reads an option, for example, runs no function of its file; some files have none.
+        own = Path("tests/unit", *mutant.path.parts[1:2])
+        importing = self._importing.get(".".join(mutant.path.with_suffix("").parts), ())
+        near = [*dict.fromkeys([*importing, *files, *([str(own)] if own.is_dir() else [])])]
+        verdict = self._in_a_copy(mutant, near) if near else SURVIVED
+        whole = verdict == SURVIVED and not (self._quick and near)
+        return self._in_a_copy(mutant, ["tests"]) if whole else verdict
+
+    def _file(self, item: pytest.Item) -> str:
+        return str(item.path.relative_to(Path.cwd()))
+
+    @cached_property
+    def _importing(self) -> dict[str, list[str]]:
+        """Module -> the test files that import it."""
+        found: dict[str, list[str]] = {}
+        for file in dict.fromkeys(self._file(item) for item in self._items):
+            for name in {*imported(ast.parse(Path(file).read_text()))}:
+                found.setdefault(name, []).append(file)
+        return found
+
+    def _swaps(self, mutated: CodeType) -> list[tuple[FunctionType, CodeType]]:
+        """Each function of the module that is there, and its code in *mutated*."""
+        known = self._functions
+        return [
+            (function, code)
+            for code in _codes(mutated)
+            for function in known.get((code.co_filename, code.co_qualname, code.co_firstlineno), ())
+        ]
+
+    def _can_be_swapped(self, mutated: CodeType) -> bool:
+        """Not where a function would know other names of those around it."""
+        return all(function.__code__.co_freevars == code.co_freevars for function, code in self._swaps(mutated))
+
+    def _run_with(self, mutant: Mutant, mutated: CodeType, tests: Sequence[int]) -> None:
+        for function, code in self._swaps(mutated):
+            function.__code__ = code
         if not mutant.function:
-            _replace(mutant, mutated)
+            change_constants(mutant)
         for i, after in zip(tests, [*tests[1:], None], strict=True):
             signal.alarm(int(30 + 10 * self._seconds[i]))  # ends a fork in which a test does not come to its end
             self._run(self._items[i], None if after is None else self._items[after])
@@ -197,19 +226,20 @@ class Trial:
             return _forked(lambda: os.execve(sys.executable, command, _environment(copy)), limit, copy)
 
 
-def _replace(mutant: Mutant, mutated: CodeType) -> None:
-    """Give the module's constants that the mutant changes, and plain ones made of them, their new value everywhere."""
-    name = ".".join(mutant.path.with_suffix("").parts)
-    changed: dict[str, Any] = {"__name__": name}
-    exec(mutated, changed)
-    now = dict(vars(sys.modules[name]))
-    for constant, new in changed.items():
-        old = now.get(constant)
-        if constant not in mutant.constants() and (type(old) not in _PLAIN or old == new):
-            continue
-        for module in list(sys.modules.values()):
-            if vars(module).get(constant) is old:
-                setattr(module, constant, new)
+def change_constants(mutant: Mutant) -> None:
+    """Give the module's constants that the mutant changes, and those made of them, their new value everywhere."""
+    module = sys.modules[".".join(mutant.path.with_suffix("").parts)]
+    before: dict[str, Any] = {}
+    for statement in mutant.compiled().body:
+        names, read = constants(statement), {each.id for each in ast.walk(statement) if isinstance(each, ast.Name)}
+        if statement is mutant.statement or (names and read & before.keys()):
+            before |= {name: vars(module).get(name) for name in names}
+            exec(compile(ast.Module([statement], []), str(mutant.path), "exec", dont_inherit=True), vars(module))
+    for name, old in before.items():
+        # Others do not import private names; they may have one of the same value.
+        for other in () if name.startswith("_") else list(sys.modules.values()):
+            if vars(other).get(name) is old:
+                setattr(other, name, vars(module)[name])
 
 
 def _environment(copy: Path) -> dict[str, str]:
@@ -255,6 +285,16 @@ def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
 def _function(file: str, name: str) -> str:
     """The function as a record names it; one inside a function is part of that."""
     return f"{file}:{name.partition('.<locals>')[0]}"
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """The modules that it imports, or from which it imports a name: also what could be one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
 
 
 def _codes(code: CodeType) -> Iterable[CodeType]:

@@ -1,12 +1,18 @@
 """How much of anything there may be, whatever the settings are: who writes records, or keeps a log, counts on it."""
 
+from pkgutil import resolve_name
 from typing import Final
 
 from controller.aggregate.kept import averages, seeds, states
+from controller.aggregate.shard import state_blob
 from controller.aggregate.ticks import prepass
 from controller.audit import auditor
-from controller.cycle import ordered
+from controller.collector import loop, patience
+from controller.cycle import budgets, ordered
 from controller.model import names
+from controller.planning import objective
+from controller.planning.checking import checker
+from controller.planning.plans import plan_steps, rightsizing
 from controller.strategies.common import cutting
 from controller.wire import base, chunks, controls, dead_letter, journal_records, metrics, plan
 
@@ -40,10 +46,33 @@ BOUNDS: Final = (
     ((controls.MAX_REASON, controls.MAX_NAME), (500, 100)),
     ((ordered.HOLD_INTERVALS, ordered.HOLD_MS), (4, 60_000)),
     (plan.MAX_BYTES, 134_217_728),
+    # Versions of what is written.
+    ((base.VERSION, state_blob.VERSION), (1, 2)),
+    # Plans: moves, brokers, what a move disturbs, and how far two numbers may differ that are meant to be equal.
+    ((plan_steps.MOST_MOVES, rightsizing.MOST_BROKERS), (10_000, 10_000)),
+    ((objective.DISTURBANCE_OF_A_MOVE, objective.MESSAGES_OF_A_CONNECTION), (10.0, 1000.0)),
+    ((objective.ROUNDING, checker.ROUNDING), (1e-9, 1e-7)),
+    # Unloads that are placed and then held back before no more are placed, and when collectors publish no more.
+    ((budgets.PLACED_IN_VAIN, loop.PUBLISH_SHARE, patience.ASKED_BY), (200, 0.9, 0.5)),
     # Pieces that an algorithm may cut a bundle into.
     (cutting.MOST_CUTS, 10_000),
 )
 
+#: What tests replace, to try it out with little or in no time: nothing else sees what it is.
+REPLACED: Final = {
+    "controller.collector.cluster_state:_MOST_BUNDLES": 20_000,
+    "controller.collector.cluster_state:_MOST_NAMESPACES": 20_000,
+    "controller.executor.attempt:_LOOK_AGAIN_SECONDS": 0.2,
+    "controller.executor.pace:_BEAT_SECONDS": 0.2,
+    "controller.wire.journal_records:_LARGEST_RECORD": 900_000,
+    "controller.wire.journal_records:_PART_CHARACTERS": 250_000,
+    "controller.wire.plan:_MOST_VALUES": 16_777_216,
+}
+
 
 def test_bounds_are_what_others_count_on() -> None:
     assert [(bound, known) for bound, known in BOUNDS if bound != known] == []
+
+
+def test_bounds_that_tests_replace_are_as_large_for_users() -> None:
+    assert {name: resolve_name(name) for name in REPLACED} == REPLACED

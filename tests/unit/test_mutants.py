@@ -1,14 +1,20 @@
-"""scripts/mutate's workers: one that ends is told, and neither stops nor delays the others."""
+"""scripts/mutate: workers that end are told and stop no others, and constants change wherever they are known."""
 
+import ast
+import importlib
 import os
+import sys
 import time
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from tests.mutants.forks import in_forks
+from tests.mutants.operators import mutants
+from tests.mutants.trial import change_constants, imported
 
 
 def tried(stays: Path, number: int) -> int:
@@ -60,3 +66,47 @@ def test_workers_end_where_the_run_is_broken_off() -> None:
     for worker in active_children():
         worker.join(10)
         assert not worker.is_alive()
+
+
+SOURCE = '''
+"""A module."""
+from functools import partial
+
+_MOST = 4
+TWICE = 2 * _MOST
+BOTH = (1, _MOST)
+ELSEWHERE = [_MOST]
+
+
+def least(number: int = 3) -> int:
+    return number + 1
+'''
+
+
+def test_constants_that_are_made_of_a_changed_one_change_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mutated.py"
+    path.write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    module, using = importlib.import_module("mutated"), ModuleType("using")
+    monkeypatch.setitem(sys.modules, "using", using)
+    vars(using).update(TWICE=module.TWICE, _MOST=4)
+    [mutant] = [each for each in mutants(Path("mutated.py")) if each.change()[1] == "_MOST = 5"]
+    assert mutant.is_constant()
+    change_constants(mutant)
+    assert (module.TWICE, module.BOTH, module.ELSEWHERE) == (10, (1, 5), [5])
+    assert (vars(using)["TWICE"], vars(using)["_MOST"]) == (10, 4), "a private name of the same value is another one"
+    monkeypatch.delitem(sys.modules, "mutated")
+
+
+def test_a_default_of_an_argument_is_no_constant_and_belongs_to_no_function(tmp_path: Path) -> None:
+    path = tmp_path / "mutated.py"
+    path.write_text(SOURCE)
+    of_default = [each for each in mutants(path) if each.line == 11]
+    assert [(each.function, each.is_constant()) for each in of_default] == [("", False)] * 2
+    assert {each.function for each in mutants(path) if each.line == 12} == {"least"}
+
+
+def test_tests_that_import_a_module_are_known_by_any_form_of_import() -> None:
+    found = imported(ast.parse("import a.b\nfrom c import d\ndef f():\n    from e.f import g as h"))
+    assert {*found} == {"a.b", "c", "c.d", "e.f", "e.f.g"}

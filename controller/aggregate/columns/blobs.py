@@ -46,10 +46,10 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
 
     Raises StateError for a version not in *versions*, and for a blob that is damaged or cut off.
     """
-    if blob[:4] != _MAGIC:
-        raise StateError(f"stored state begins with {blob[:4]!r}, not {_MAGIC!r}: trimtab did not write it")
-    start = 4 + _LENGTH
-    end = start + int.from_bytes(blob[4:start], "little")
+    if not blob.startswith(_MAGIC):
+        raise StateError(f"stored state does not begin with {_MAGIC!r}: trimtab did not write it")
+    start = len(_MAGIC) + _LENGTH
+    end = start + int.from_bytes(blob[len(_MAGIC) : start], "little")
     if end > len(blob):
         raise StateError(f"stored state is cut off: its header ends at byte {end}, it has {len(blob)} bytes")
     try:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.aggregate.columns.rows import BUNDLE, REPORT_BUNDLE, TOPIC
+from controller.aggregate.columns.rows import BUNDLE, TOPIC
 from controller.aggregate.kept.bundles import NEVER
 from controller.aggregate.shard.shard_state import ShardState
 from controller.aggregate.ticks.intervals import Partition
@@ -24,7 +24,7 @@ def without_superseded(state: ShardState) -> ShardState:
     Only the last stats of a topic and the last report of a broker count.
     """
     claims, headers = state.claims, state.headers
-    topics, reports = claims.kind == TOPIC, claims.kind == REPORT_BUNDLE
+    topics = claims.kind == TOPIC
     empty = state.pool.index("") if "" in state.pool else -1
     loose = headers.sweep == empty
     if not topics.any() and not loose.any():
@@ -37,7 +37,7 @@ def without_superseded(state: ShardState) -> ShardState:
     gone = headers.take(loose & ~last)
     for source, partition in set(zip(gone.source.tolist(), gone.partition.tolist(), strict=True)):
         of = (gone.source == source) & (gone.partition == partition)
-        here = reports & (claims.source == source) & (claims.partition == partition)
+        here = (claims.source == source) & (claims.partition == partition)
         keep &= ~(here & np.isin(claims.offset, gone.offset[of]))
     if keep.all() and not len(gone):
         return state

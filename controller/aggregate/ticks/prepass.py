@@ -100,4 +100,4 @@ def _by_reports(headers: Sequence[Header | None], period_ms: int) -> Iterator[Pl
         due = due or interval
         heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
     if due is not None:
-        yield from ticks(due + 1, len(headers) - 1)
+        yield from ticks(due + period_ms, len(headers) - 1)

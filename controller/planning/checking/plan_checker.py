@@ -163,7 +163,9 @@ def _shapes(plan: Plan) -> list[str]:
     if plan.moves and not resources:
         found.append("bundles move, and the plan has no resource that counts")
     for step in plan.steps:
-        if any(not 0 <= row < n for row in step.brokers) or any(not 0 <= row < m for row in step.stuck):
+        brokers = {*step.brokers, *(row for move in step.moves for row in (move.source, move.destination))}
+        bundles = {*step.stuck, *(move.bundle for move in step.moves)}
+        if any(not 0 <= row < n for row in brokers) or any(not 0 <= row < m for row in bundles):
             found.append("a step names a broker or a bundle that is not in the plan")
     return found + _pace(plan)
 

@@ -195,12 +195,7 @@ class _Givers:
     def take(self, broker: int, least: float, most: float) -> tuple[int, float] | None:
         """Take the largest bundle that leaves the receiver below *most*: its row and load; of equals, the last."""
         loads, rows = self._left[broker]
-        i = bisect_left(loads, most - least)
-        # The difference above is rounded; the sum decides.
-        while i < len(loads) and loads[i] + least < most:
-            i += 1
-        while i > 0 and not loads[i - 1] + least < most:
-            i -= 1
+        i = bisect_left(loads, most, key=lambda load: load + least)  # a difference would be rounded otherwise
         return (rows.pop(i - 1), loads.pop(i - 1)) if i else None
 
     def why_nothing(self, broker: int, room: float, unit: str) -> Verdict:

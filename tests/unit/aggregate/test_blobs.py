@@ -1,8 +1,10 @@
 """Blobs that states and snapshots are kept in: any text comes back as it was."""
 
 import numpy as np
+import pytest
 
-from controller.aggregate.columns.blobs import pack, unpack
+from controller.aggregate.columns.blobs import names_from_bytes, names_to_bytes, pack, unpack
+from controller.model.errors import StateError
 
 
 def test_any_text_comes_back_also_halves_of_a_character() -> None:
@@ -12,3 +14,13 @@ def test_any_text_comes_back_also_halves_of_a_character() -> None:
     assert (found.version, found.header) == (3, {"names": ["é", halves, "a"]})
     assert len(found.header["names"][1]) == 2
     assert found.arrays["numbers"].tolist() == [0, 1, 2]
+
+
+def test_names_that_are_cut_off_anywhere_are_refused() -> None:
+    stored = names_to_bytes(["broker-1", "b", ""])
+    assert names_from_bytes(stored) == ["broker-1", "b", ""]
+    for end in range(len(stored)):
+        with pytest.raises(StateError):
+            names_from_bytes(stored[:end])
+    with pytest.raises(StateError):
+        names_from_bytes(np.concatenate([stored, stored[-1:]]))

@@ -50,6 +50,10 @@ def test_where_more_are_near_each_comes_whole_or_not_at_all() -> None:
         assert found["detail_position"].tolist() == expected
 
 
+def test_as_many_come_as_there_may_be() -> None:
+    assert {int(detail([2] * 5, 4, T + number * PERIOD)["detail_size"].sum()) for number in range(10)} == {4}
+
+
 def test_each_bundle_has_its_turn_also_where_some_are_never_split() -> None:
     turns = np.zeros(50)
     for number in range(400):

@@ -119,6 +119,7 @@ def test_what_is_not_known_is_counted_apart() -> None:
         (0.5, 0.75, 1.0, False),
         (0.75, 0.5, 1.0, False),
         (0.5, 0.9, 1.25, True),
+        (0.5, 0.9375, 1.25, False),
         (0.5, 0.625, None, None),
         (None, 0.625, 1.0, None),
     ],

@@ -103,3 +103,18 @@ def test_a_state_that_is_in_the_log_is_published_again_only_when_it_changes_or_i
         publisher.publish()
         written.append(len(log.keys))
     assert written == [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]
+
+
+def test_states_that_are_dropped_are_not_written_and_all_that_were_are_due() -> None:
+    log: Any = SmallLog()
+    publisher = Publisher(log, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    publisher.begin(T, T + 1000)
+    publisher.states([state("a/written", 4)])
+    publisher.publish()
+    publisher.states([state("a/dropped", 4)])
+    publisher.drop_states()
+    publisher.publish()
+    assert log.keys == ["a/written"]
+    publisher.states([state("a/written", 4)])
+    publisher.publish()
+    assert log.keys == ["a/written", "a/written"]

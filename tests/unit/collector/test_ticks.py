@@ -97,7 +97,7 @@ def test_the_log_says_how_many_brokers_an_interval_has(caplog: pytest.LogCapture
 def test_where_nothing_came_a_tick_is_written_if_somebody_was_asked() -> None:
     log = Log()
     writer = leading(log)
-    writer.end(T, anybody_asked=False)
+    assert writer.end(T, anybody_asked=False) == {}
     assert log.ticks == {}
     assert not writer.ended(T)
     writer.end(T, anybody_asked=True)

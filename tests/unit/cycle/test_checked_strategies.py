@@ -7,13 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle import Policy, decide
+from controller.cycle.checked import CheckedPlacement
+from controller.cycle.typed import misfit
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
 from controller.model.errors import StrategyError, TrimtabError
@@ -136,6 +138,7 @@ SHEDS = [
     ),
     (shed(replace(GOOD, source="cold")), f"it unloads {LEFT} from cold, and hot owns it"),
     (shed(replace(GOOD, source="nobody")), f"it unloads {LEFT} from nobody, and hot owns it"),
+    (shed(replace(GOOD, bundle=OTHER)), f"it unloads {OTHER} from hot, and cold owns it"),
     (shed(GOOD, GOOD), f"it unloads {LEFT} twice"),
     (shed(replace(GOOD, destination="nobody")), "to 'nobody', which is no other broker"),
     (shed(replace(GOOD, destination="hot")), "to 'hot', which is no other broker"),
@@ -185,6 +188,7 @@ MEMORIES: list[tuple[Any, Any, str]] = [
     (SplitHitCounts(), SplitHitCounts(hits={"a": 1.5}), "memory.hits is 1.5 (float), and int is expected"),  # type: ignore[dict-item]
     (SplitHitCounts(), SplitHitCounts(hits={"a": True}), "memory.hits is True (bool)"),
     (SplitHitCounts(), SplitHitCounts(hits={"a": 1 << 63}), "a number of 64 bits is expected"),
+    (SplitHitCounts(), SplitHitCounts(hits={"a": -(1 << 63) - 1}), "a number of 64 bits is expected"),
     (SplitHitCounts(), SplitHitCounts(hits={"a": WHOLE}), "int is expected"),
     (RoundRobinTurn(), RoundRobinTurn(order=["a"]), "memory.order is ['a'] (list), and a tuple is expected"),  # type: ignore[arg-type]
     (PeakHistory(), PeakHistory(plan=(("a",),)), "a tuple of 2 is expected"),  # type: ignore[arg-type]
@@ -221,6 +225,16 @@ PLACES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda rows: (rows, None), "its memory is None"),
     (lambda rows: (rows, NoMemory(kind=ANY)), "memory.kind is None"),
 ]
+
+
+def test_a_placement_is_not_asked_again_with_a_memory_that_is_none_of_its_own() -> None:
+    def say(_view: Any, _bundle: int, rows: Any, memory: Any) -> Any:
+        assert isinstance(memory, NoMemory)
+        return rows, UsageHistory()
+
+    placement = CheckedPlacement(Strange(answer=say))
+    with pytest.raises(StrategyError, match="memory"):
+        placement.acceptable(VIEW, 0, np.arange(2), NONE)
 
 
 def test_a_faulty_answer_of_a_placement_is_refused_in_words() -> None:
@@ -445,3 +459,8 @@ def test_a_list_of_unloads_will_do() -> None:
     found = UnloadDecision(unloads=[GOOD], reason=Reason.OVERLOADED)  # type: ignore[arg-type]
     decision, _ = cycle(shedder=Strange(answer=(found, NoMemory())))
     assert [command.bundle for command in decision.commands] == [LEFT]
+
+
+def test_a_value_may_be_any_of_several_that_are_named() -> None:
+    fits = [misfit(value, Literal["a", "b"], "it") is None for value in ("a", "b", "c", 1)]
+    assert fits == [True, True, False, False]

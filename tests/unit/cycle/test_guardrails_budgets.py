@@ -311,3 +311,20 @@ def test_a_pair_of_brokers_of_which_nothing_was_issued_keeps_its_hits() -> None:
     after = BrokerHitCounts(high={"z": 2}, low={})
     kept = unloads_held_back(before, after, [unload("a", "b")], [])
     assert kept == BrokerHitCounts(high={"a": 1, "z": 2}, low={"a": 7, "b": 7})
+
+
+def test_commands_that_are_only_tried_find_the_same_budgets_and_use_none() -> None:
+    def moved(connections: int) -> Issued:
+        return Issued(
+            action="unload", namespace="n", source="a", destination="b", connections=connections, interval=INTERVAL
+        )
+
+    ledger = Ledger(Limits(interval=Budget(connections=10)), (), ())
+    assert [ledger.takes("x", moved(8)), ledger.takes("y", moved(5))] == [None, Held.LATER]
+    tried = ledger.copy()
+    assert tried.takes("z", moved(1)) is Held.LATER, "what comes later overtakes nothing"
+    assert tried.shuts_out("z", moved(1)) is Held.LATER
+    assert (tried.held_back, ledger.held_back) == (3, 1)
+    fresh = Ledger(Limits(interval=Budget(connections=10)), (), ())
+    assert fresh.copy().takes("x", moved(8)) is None
+    assert fresh.takes("y", moved(8)) is None

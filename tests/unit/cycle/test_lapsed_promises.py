@@ -77,7 +77,7 @@ def test_an_operators_plan_ends_the_promises_of_the_brokers_that_it_touches() ->
     found, memory = decide(CLUSTER, [], MEMORY, Controls(mode="active", orders=orders), policy)
     assert [each.bundle for each in found.commands] == [P]
     shedder = left(memory)
-    assert (set(shedder.promises), set(shedder.undo), shedder.plan) == ({R}, {R}, ())
+    assert (set(shedder.promises), set(shedder.undo), shedder.plan, shedder.plan_end) == ({R}, {R}, (), 0)
     paused = Controls(mode="active", orders=orders, paused=True)
     assert left(decide(CLUSTER, [], MEMORY, paused, policy)[1]) == REMEMBERED
 

@@ -101,6 +101,14 @@ def test_every_command_is_carried_out_and_answered_once(tmp_path: Path) -> None:
     assert len(cluster.acted) == 3
 
 
+def test_a_result_says_who_had_the_bundle_before_and_who_has_it_now(tmp_path: Path) -> None:
+    write(tmp_path, "1", issued(unload()), issued(unload(BUNDLES[1], destination="")))
+    play(tmp_path, Owners())
+    lines = [line for path in (tmp_path / "results").glob("*.jsonl") for line in path.read_bytes().splitlines()]
+    told = {read["id"]: (read["ownerBefore"], read["ownerAfter"]) for read in map(json.loads, lines)}
+    assert told == {unload().id: (A, B), unload(BUNDLES[1]).id: (A, None)}
+
+
 def test_a_failpoint_lies_between_the_acts_of_a_batch_and_its_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -459,6 +467,37 @@ def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_wh
     inbox.close()
     assert [status for _, status in results(tmp_path)] == ["done", "done", "expired"]
     assert events == ["time begins", "look", "act", "turn", "time begins", "look", "act", "turn"]
+
+
+def test_a_command_that_acts_on_nothing_takes_no_turn_from_those_that_do(tmp_path: Path) -> None:
+    def waited(name: str, mode: str = "active", *, dry_run: bool = False, begun: bool = False) -> int:
+        """How often two commands wait for their turn, where the second one of two that act waits."""
+        folder, waits, now = tmp_path / name, 0, T
+        folder.mkdir()
+        write(folder, "1", *(issued(unload(bundle, mode=mode)) for bundle in BUNDLES[:2]))
+        if begun:
+            works, inbox = executor(folder, Owners())
+            inbox.answer = die  # type: ignore[assignment, method-assign]
+            with pytest.raises(KeyboardInterrupt):
+                works.step()
+            inbox.close()
+
+        def wait(seconds: float) -> None:
+            nonlocal waits, now
+            waits, now = waits + 1, now + round(seconds * 1000)
+
+        pace = Pace(1 / 200, clock=lambda: now / 1000, sleep=wait)
+        inbox = FolderInbox(folder, cluster="standalone")
+        settings = ExecutorSettings(max_concurrent=1, dry_run=dry_run)
+        Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: now, pace=pace).step()
+        inbox.close()
+        assert len(results(folder)) == 2
+        return waits
+
+    assert waited("active") == 1
+    assert waited("dry command", mode="dry_run") == 0
+    assert waited("dry executor", dry_run=True) == 0
+    assert waited("begun by another", begun=True) == 0
 
 
 def test_an_executor_ends_when_told_to(tmp_path: Path) -> None:

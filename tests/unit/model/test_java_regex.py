@@ -69,6 +69,16 @@ def test_an_expression_with_too_many_ways_to_match_is_not_understood(regex: str)
     assert not matches([regex], "a" * 60)
 
 
+def test_an_expression_may_match_in_a_million_ways_and_in_no_more() -> None:
+    assert java_pattern("a{1,10}" * 6) is not None
+    assert java_pattern("a{1,11}" + "a{1,10}" * 5) is None
+    assert java_pattern("a{0,10}" + "a{1,10}" * 5) is None
+    assert java_pattern("a{1,10}" * 6 + "a?") is None
+    assert (java_pattern("a{255}") is None, java_pattern("a{256}") is None) == (False, True)
+    assert java_pattern("a?" * 19) is not None
+    assert java_pattern("a?" * 20) is None
+
+
 def test_an_expression_of_1000_characters_is_understood_and_no_longer_one() -> None:
     assert matches(["a" * 1000], "a" * 1000)
     assert java_pattern("a" * 1001) is None

@@ -85,7 +85,7 @@ def _with(change: Callable[[PlannedMove], PlannedMove]) -> CertifiedPlan:
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (_with(lambda move: move._replace(bundle=40)), "cannot move"),
+        (_with(lambda move: move._replace(bundle=60)), "cannot move"),
         (_with(lambda move: move._replace(bundle=-1)), "cannot move"),
         (_with(lambda move: move._replace(destination=6)), "cannot move"),
         (_with(lambda move: move._replace(destination=-1)), "cannot move"),

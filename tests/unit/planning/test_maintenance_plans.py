@@ -9,7 +9,7 @@ import pytest
 from controller.planning.checking.plan_checker import plan_flaws
 from controller.planning.objective import highest, loads
 from controller.planning.plans.emptying import Emptied, emptied
-from controller.planning.plans.plan import EMPTY, FILL, PlanStep, broker_changes, disturbed
+from controller.planning.plans.plan import EMPTY, FILL, SPREAD, PlanStep, broker_changes, disturbed
 from controller.planning.plans.plan_steps import (
     PlanLimits,
     emptied_step,
@@ -306,6 +306,16 @@ def test_the_brokers_whose_bundles_disturb_least_are_removed() -> None:
     assert not removable(one, 3, 1.0).enough
 
 
+def test_the_16_brokers_whose_bundles_disturb_least_are_tried_and_no_others() -> None:
+    one = problem([[10.0]] * 18, [(row, [1.0]) for row in range(18)], disturbance=[11.0 + row for row in range(18)])
+
+    def without(stuck: int) -> tuple[int, ...]:
+        """Who is removed where the bundles of so many brokers can go nowhere."""
+        return removable(one, 1, 1.0, lambda *_: lambda bundle, _moves: np.full(18, bundle >= stuck)).brokers
+
+    assert (without(15), without(16)) == ((15,), ())
+
+
 def test_the_changes_of_a_broker_and_whose_clients_reconnect_are_told() -> None:
     one = problem([[10.0]] * 2, [(0, [3.0]), (0, [2.0]), (1, [1.0])], connections=[7.0, 5.0, 1.0])
     plan = plan_of(one, [empty_step(one, [0], LIMITS)])
@@ -357,5 +367,8 @@ def test_what_a_forged_plan_says_of_its_brokers_is_refused() -> None:
     assert "connections in a second" in flaw(pace=replace(honest.pace, connections_per_second=-1.0))
     nothing = replace(one, resources=(), capacity=np.ones((3, 0)), fixed=np.ones((3, 0)), size=np.ones((4, 0)))
     assert "no resource" in flaw(problem=nothing)
+    for move in ((4, 0, 1), (-1, 0, 1), (0, 3, 1), (0, -1, 1), (0, 0, 3), (0, 0, -1)):
+        spread = replace(step, task=SPREAD, brokers=(), waves=((PlannedMove(*move),),))
+        assert "not in the plan" in flaw(kind="balance", steps=(spread,)), move
     own = ("pulsar/system/0x00000000_0x80000000", *honest.bundles[1:])
     assert "belongs to Pulsar itself" in flaw(bundles=own)

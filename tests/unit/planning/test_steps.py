@@ -8,6 +8,7 @@ import numpy as np
 from controller.model.load import Bools
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.draft import Draft
+from controller.planning.solving.excess import Excess
 from controller.planning.solving.limits import Effort, SearchLimits
 from controller.planning.solving.reach import Target, reach
 from controller.planning.solving.standing import Standing
@@ -36,6 +37,12 @@ def test_the_emptiest_other_brokers_are_compared_fewer_with_many_resources() -> 
     wide = np.ones((2, 30))
     many = replace(problem([[1.0]] * 2, []), capacity=wide, fixed=wide, size=wide[:0])
     assert compared(Standing(many)) == 16
+
+
+def test_a_broker_may_be_filled_to_its_ceiling_and_no_further() -> None:
+    standing = Standing(problem([[8.0]] * 2, [(0, [2.0]), (1, [4.0])]))
+    added = [Excess(standing, 0.5, ceiling).best_place(0, np.array([False, True]))[1] for ceiling in (0.75, 0.74)]
+    assert np.isfinite(added).tolist() == [True, False]
 
 
 def test_of_many_bundles_the_128_largest_are_exchanged() -> None:

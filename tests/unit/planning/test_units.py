@@ -41,6 +41,11 @@ def test_a_broker_in_percent_is_as_large_as_its_smallest_neighbour(in_percent: l
     assert highest(loads(mixed, mixed.owner), mixed.capacity) == pytest.approx(np.array(LOADS) / 125, rel=1e-3)
 
 
+def test_a_limit_of_1_is_known_and_one_of_0_is_not() -> None:
+    limit = np.array([[100.0] * 5, [1.0, 4096.0, 8192.0, 0.0, 0.5], [2.0, 4096.0, 8192.0, -1.0, 1.0]])
+    assert of_one_unit(np.ones((3, 5)), limit)[1][0].tolist() == [1.0, 4096.0, 8192.0, 0.0, 0.5]
+
+
 def test_where_all_report_in_percent_or_none_does_nothing_changes() -> None:
     for each in ([], [0, 1, 2, 3]):
         brokers = cluster(each).brokers

@@ -76,3 +76,8 @@ def test_bandwidth_limits_overflow_as_in_pulsar(limit: int, *, is_split: bool) -
 
 def test_an_empty_cluster_has_nothing_to_split() -> None:
     assert split(view()) == []
+
+
+def test_one_session_is_a_limit_and_none_is_no_limit() -> None:
+    cluster = view(broker("b", x=bundle(producers=2)))
+    assert [split(cluster, BundleSplitterTask(max_sessions=most)) for most in (2, 1, 0)] == [[], ["x"], []]

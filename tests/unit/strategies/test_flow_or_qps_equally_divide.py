@@ -41,6 +41,16 @@ def test_a_bundle_must_be_above_a_limit_by_the_difference() -> None:
     assert cuts({100: 5.5, 200: 5.6}) == (151,)
 
 
+@pytest.mark.parametrize(("column", "unit"), [(RATE_IN, 1.0), (THROUGHPUT_IN, float(MB))])
+def test_a_bundle_that_is_just_as_far_above_a_limit_as_it_must_be_is_cut(column: int, unit: float) -> None:
+    algorithm = FlowOrQpsEquallyDivide(max_msg_rate=10, max_bandwidth_mbytes=10, difference_percent=50)
+    load = np.zeros((2, 4))
+    load[:, column] = 7.5 * unit, 7.25 * unit
+    assert algorithm.cuts(0, 1000, at(100, 200), load) is Reason.BELOW_MINIMUM
+    load[:, column] = 7.5 * unit, 7.5 * unit
+    assert algorithm.cuts(0, 1000, at(100, 200), load) == (151,)
+
+
 @pytest.mark.parametrize("column", [RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT])
 def test_what_goes_out_counts_like_what_comes_in(column: int) -> None:
     algorithm = FlowOrQpsEquallyDivide(max_bandwidth_mbytes=10, max_msg_rate=10 * MB, difference_percent=10)

@@ -21,8 +21,8 @@ OVER = view(broker("b", x=bundle(topics=5000)))
 def hours(text: str) -> list[int]:
     """The hours at whose beginning and end splits are allowed."""
     given = SplitHours(text=text)
-    begins = [h for h in range(24) if given.hold(20_000 * DAY_MS + h * HOUR_MS)]
-    assert begins == [h for h in range(24) if given.hold(20_000 * DAY_MS + (h + 1) * HOUR_MS - 1)]
+    begins = [h for h in range(24) if given.hold(20_001 * DAY_MS + h * HOUR_MS)]
+    assert begins == [h for h in range(24) if given.hold(20_001 * DAY_MS + (h + 1) * HOUR_MS - 1)]
     return begins
 
 
@@ -50,7 +50,7 @@ def test_what_is_no_span_of_hours_is_refused(text: str) -> None:
 
 
 def at_hour(hour: int) -> ClusterView:
-    return replace(OVER, as_of_ms=20_000 * DAY_MS + hour * HOUR_MS)
+    return replace(OVER, as_of_ms=20_001 * DAY_MS + hour * HOUR_MS)
 
 
 NIGHTS = WithinHours(policy=BundleSplitterTask(), hours=SplitHours(text="1-5"))
@@ -75,7 +75,7 @@ def test_outside_of_them_the_policy_goes_on_counting() -> None:
     policy = WithinHours(policy=DefaultNamespaceBundleSplitStrategyImpl(), hours=SplitHours(text="1-5"))
     memory = policy.initial_memory()
     assert isinstance(memory, SplitHitCounts)
-    noon = replace(named, as_of_ms=20_000 * DAY_MS + 12 * HOUR_MS)
+    noon = replace(named, as_of_ms=20_001 * DAY_MS + 12 * HOUR_MS)
     _, moved = policy.decide(noon, memory)
     assert moved.hits == {"acme/test/0x00000000_0x80000000": 1}
 

@@ -292,6 +292,11 @@ def test_a_columns_name_has_1024_bytes_at_most() -> None:
     assert refusal(with_columns("é" * 512 + "x")) == "bad_value: an Arrow column's name of 1025 bytes, allowed: 1024"
 
 
+def test_a_columns_name_is_utf_8() -> None:
+    at = schema(WHOLE).root.table(2).element(1, 0).table(0).at + 4
+    assert refusal(put(WHOLE, at, "<B", 0xFF)).startswith("bad_value: an Arrow column's name is not UTF-8: ")
+
+
 def test_a_column_of_a_sweep_is_there_once_and_another_one_as_often_as_it_likes() -> None:
     assert decode(with_columns("extra", "extra")) is not None
     assert refusal(with_columns("topic")) == "bad_value: the column topic appears twice"

@@ -155,7 +155,7 @@ def test_the_usual_sweep_is_not_left_to_the_decoder() -> None:
     assert not sweeps().rows([text(compact(broker_sweep()).encode())])[1]
 
 
-@pytest.mark.parametrize("at", [T - PERIOD - 1, T - PERIOD, T - 1, T, T + PERIOD])
+@pytest.mark.parametrize("at", [T - PERIOD - 1, T - PERIOD, T - 30_001, T - 30_000, T - 1, T, T + PERIOD])
 def test_times_ahead_of_the_append_time(at: int) -> None:
     one = text(compact(broker_sweep(lastUpdate=T + 30_000)).encode(), at=at)
     rows, others = sweeps().rows([one])

@@ -170,7 +170,7 @@ def situation_of(
     now = slice(0, found.now)
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
-    unknown = (_ERRORS * fit + np.where(np.array(found.minutes) > 0, seen.error, 0.0)) * means
+    unknown = (_ERRORS * fit + np.where(np.array(found.minutes, np.bool_), seen.error, 0.0)) * means
     ordinary = _ordinary(found, unknown, options, memory, seen)
     urgent = _urgent(means[now], fit[now], options, varies=seen.varies)
     above: Bools = np.any(share > ordinary.begin, axis=1)
