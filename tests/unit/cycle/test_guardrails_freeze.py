@@ -53,6 +53,10 @@ def test_a_broker_that_leaves_freezes_too_and_every_change_restarts_the_freeze()
     assert at(4, UNEVEN, at(3, UNEVEN, memory)[1])[0].commands
 
 
+def test_a_cluster_without_brokers_misses_none() -> None:
+    assert frozen(at(0, view(), WARM)[0]) is None
+
+
 def test_a_broker_without_data_has_not_left() -> None:
     memory = replace(settled(), roster=Roster(brokers=("cold", "hot", "late")))
     assert frozen(at(1, replace(UNEVEN, missing=("late",)), memory)[0]) is None

@@ -198,6 +198,8 @@ def test_orders_that_were_checked_long_ago_are_not_issued() -> None:
         found, _ = decided(orders((ONE, "a:80", "c:80"), checked_at=INTERVAL - late))
         assert moved(found) == expected
     assert reasons(found, ONE) == {Reason.PLAN_OUTDATED}
+    (why,) = {verdict.detail for verdict in found.verdicts if verdict.reason is Reason.PLAN_OUTDATED}
+    assert "300 s ago" in why
 
 
 @pytest.mark.parametrize(

@@ -407,11 +407,11 @@ def test_in_an_outage_of_the_admin_api_commands_expire_instead_of_failing_and_on
 def test_a_broker_that_hangs_costs_a_batch_the_time_of_one_command_and_nothing_that_names_other_brokers(
     tmp_path: Path,
 ) -> None:
-    looked, hang = list[str](), threading.Event()
+    looked, hang, hung = list[str](), threading.Event(), {A}
 
     class Hung(Owners):
         def look(self, command: Command) -> Observation:
-            if command.source == A:
+            if command.source in hung:
                 looked.append(command.id)
                 hang.wait(0.02)
                 raise PulsarError("no answer", away=True)
@@ -427,10 +427,17 @@ def test_a_broker_that_hangs_costs_a_batch_the_time_of_one_command_and_nothing_t
     other = unload("tenant/ns/0xc0000000_0xffffffff", source=C, destination="d:8080")
     write(tmp_path, "1", *map(issued, [*commands, other]))
     inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
-    Executor(inbox, Hung(), settings, name="standalone", now_ms=lambda: T, give_up_seconds=0.01).step()
-    inbox.close()
+    executor = Executor(inbox, Hung(), settings, name="standalone", now_ms=lambda: T, give_up_seconds=0.01)
+    executor.step()
     assert results(tmp_path) == [*((command.id, "expired") for command in commands), (other.id, "done")]
     assert set(looked) == {commands[0].id}
+    # With the next batch it is asked again.
+    hung.clear()
+    again = replace(commands[0], id="ab" * 16)
+    write(tmp_path, "2", issued(again))
+    executor.step()
+    inbox.close()
+    assert results(tmp_path)[-1] == (again.id, "done")
 
 
 def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_where_it_expired_meanwhile(

@@ -11,6 +11,7 @@ from controller.aggregate.columns.rows import METRICS, Rows
 from controller.aggregate.shard.fold import DetailLimits
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
+from controller.wire import json_sweeps
 from controller.wire.json_sweeps import JsonSweeps, RecordText, joined_rows
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
@@ -192,3 +193,19 @@ def test_two_sweeps_of_one_text_and_another_id() -> None:
     rows, others = sweeps().rows(texts)
     assert not others
     assert same(rows, decoded(texts))
+
+
+def test_it_remembers_no_more_shapes_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, shape_of = list[bytes](), json_sweeps.shape_of
+
+    def counted(whole: bytes, cluster: str) -> Any:
+        made.append(whole)
+        return shape_of(whole, cluster)
+
+    monkeypatch.setattr(json_sweeps, "shape_of", counted)
+    monkeypatch.setattr(json_sweeps, "_MOST_SHAPES", 2)
+    reader = sweeps()
+    for broker in ("b:1", "b:2", "b:1", "b:3", "b:1", "b:2"):
+        reader.rows([text(json.dumps(broker_sweep(broker), separators=(",", ":")).encode())])
+    # The third took the place of b:2, which had been seen least lately.
+    assert len(made) == 4
