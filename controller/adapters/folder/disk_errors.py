@@ -28,13 +28,13 @@ def content_of(path: Path) -> bytes:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """The lines of the file *path*; none where it was deleted since it was listed, or is a pipe or a folder."""
+    """The lines of the file *path*; none where it was deleted since it was listed, as old files are, or is a pipe."""
     if path.is_fifo():
         _tell(path)
         return []
     try:
         return content_of(path).splitlines()
-    except (FileNotFoundError, IsADirectoryError):
+    except FileNotFoundError:
         return []
 
 

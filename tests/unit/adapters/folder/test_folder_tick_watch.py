@@ -54,8 +54,12 @@ def test_also_one_that_somebody_else_writes_and_none_of_another_cluster_or_the_f
         "_hidden.jsonl": as_bytes(tick(T + 3 * PERIOD, cluster=CLUSTER, partitions=COUNTS)),
         "theirs.jsonl": b"{}\n" + as_bytes(tick(T + PERIOD, cluster=CLUSTER, partitions=COUNTS)),
     }.items():
-        (tmp_path / "metrics" / name).write_bytes(value + b"\n")
-    os.utime(tmp_path / "metrics" / "future.jsonl", (future // 1000, future // 1000))
+        path = tmp_path / "metrics" / name
+        written = path.with_name(".written")
+        written.write_bytes(value + b"\n")
+        if name == "future.jsonl":
+            os.utime(written, (future // 1000, future // 1000))
+        written.rename(path)  # it has its whole content at once
     assert within(30, lambda: watch.newest is not None)
     watch.wait(0.05)
     assert watch.newest == T + PERIOD
