@@ -109,7 +109,7 @@ def pipe() -> Iterator[Callable[[Path], Path]]:
         os.close(reading)
 
 
-def test_a_named_pipe_among_records_is_not_waited_for_but_passed_over_and_told_of(
+def test_a_named_pipe_or_a_device_among_records_is_not_waited_for_but_passed_over_and_told_of(
     conf: Path, caplog: pytest.LogCaptureFixture, pipe: Callable[[Path], Path]
 ) -> None:
     log = conf.parent / "log"
@@ -117,7 +117,10 @@ def test_a_named_pipe_among_records_is_not_waited_for_but_passed_over_and_told_o
     metrics, results = (pipe(log / topic / f"{1:015d}-000000.jsonl") for topic in ("metrics", "results"))
     commands = pipe(log / "commands" / f"{1:015d}.jsonl")
     last = pipe(log / "metrics" / f"{LAST:015d}-000900.jsonl")
+    endless = log / "results" / f"{2:015d}-000000.jsonl"
+    endless.symlink_to("/dev/zero")
     assert all(FolderTail(log).backwards("metrics", (b"",)))
+    assert all(FolderTail(log).backwards("results", (b"",)))
     assert FolderCommandLog(log).poll() == [b"{}", b"[]"]
     with closing(FolderInbox(log, cluster=CLUSTER)) as inbox:
         assert [taken.value for taken in inbox.take(1000, 0)] == [b"{}", b"[]"]
@@ -125,7 +128,7 @@ def test_a_named_pipe_among_records_is_not_waited_for_but_passed_over_and_told_o
     collector.lead(0)
     assert [*collector.arrived()]
     told = [message.partition(": is a named pipe")[0] for message in caplog.messages]
-    assert sorted(told) == sorted(map(str, (metrics, results, commands, last))), "each once"
+    assert sorted(told) == sorted(map(str, (metrics, results, commands, last, endless))), "each once"
 
 
 def test_a_named_pipe_in_the_place_of_what_must_be_known_is_refused(conf: Path, pipe: Callable[[Path], Path]) -> None:
