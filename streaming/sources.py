@@ -42,9 +42,15 @@ _FILES = StructType(
 _BYTES = "ISO-8859-1"
 #: So many files of a folder log are read in one micro-batch at most.
 FILES_PER_TRIGGER = 1_000
-#: Spark never reads a file that is so much older than the newest one it has read.  Of a file whose time of modification
-#: lies in the future that would be every other one, for good.
-_OLDEST = "36500d"
+#: How Spark reads a folder.
+_FOLDER = {
+    "pathGlobFilter": "*.jsonl",
+    # Spark never reads a file that is so much older than the newest one it has read.  Of a file whose time of
+    # modification lies in the future that would be every other one, for good.
+    "maxFileAge": f"{(1 << 63) - 1}ms",
+    "fs.file.impl": "trimtab.FilesOfFolder",
+    "fs.file.impl.disable.cache": "true",  # Hadoop would take the class that it has used before
+}
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 CONNECTOR = "connector"
 #: What stands for other characters in a path that Spark is given.
@@ -170,7 +176,7 @@ class FolderSource:
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder, self._cluster = folder, settings.cluster.name
-        self._close_at_most = settings.intervals.close_at_most
+        self._close_at_most, self._period_ms = settings.intervals.close_at_most, settings.intervals.period_ms
 
     def jars(self) -> Sequence[Path]:
         """See LogSource."""
@@ -187,7 +193,7 @@ class FolderSource:
 
     def ticks(self) -> Ticks:
         """See LogSource."""
-        return FolderTickWatch(self._folder, cluster=self._cluster)
+        return FolderTickWatch(self._folder, cluster=self._cluster, period_ms=self._period_ms)
 
     def open_gate(self, spark: SparkSession) -> None:
         """See LogSource."""
@@ -271,8 +277,7 @@ def folder_records(spark: SparkSession, folder: Path, *, files_per_trigger: int 
     """The lines of a folder log, as a stream: metrics/ and results/ are one partition each."""
     reader = spark.readStream.format(GATED_FOLDER).schema(_FILES).option("maxFilesPerTrigger", files_per_trigger)
     # The path names folders and not files: Spark lists two folders, and does not look at each file by itself.
-    reader = reader.option("maxFileAge", _OLDEST).option("pathGlobFilter", "*.jsonl")
-    return _lines(reader.load(f"{for_spark(str(folder))}/{{metrics,results}}"))
+    return _lines(reader.options(**_FOLDER).load(f"{for_spark(str(folder))}/{{metrics,results}}"))
 
 
 def folder_records_again(spark: SparkSession, folder: Path, spans: Sequence[Span]) -> DataFrame:

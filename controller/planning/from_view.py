@@ -199,9 +199,10 @@ def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints, splits: In
 def reported(view: ClusterView, found: StatedProblem) -> Floats:
     """(n, R) the usage that the brokers of *view* report, of the resources of now, as a share of the capacity.
 
-    Infinite where it is not known: of what brokers do not report.
+    Infinite where it is not known: of what brokers do not report, or without a limit.
     """
-    usage, _ = of_one_unit(view.brokers.usage, view.brokers.limit)
+    usage, limit = of_one_unit(view.brokers.usage, view.brokers.limit)
+    usage = np.where(np.isfinite(limit) & (limit > 0), usage, np.inf)
     capacity = found.problem.capacity[:, : found.now]
     share = np.full(capacity.shape, np.inf)
     for column, name in enumerate(found.problem.resources[: found.now]):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from controller.adapters.folder.names import record_files
 from streaming.batches.gate import open_gate
 from streaming.sources import folder_records
 from tests.faults.clock import eventually
@@ -49,7 +50,7 @@ def read(spark: SparkSession, log: Path, *, fails: bool = False) -> Seen:
 def test_a_file_of_the_future_was_appended_when_it_was_read_and_hides_no_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    put(tmp_path, "ahead.jsonl", ahead_ms=900 * DAY)
+    put(tmp_path, "ahead.jsonl", ahead_ms=70_000 * DAY)
     ((line, appended),) = read(spark, tmp_path, fails=True)
     assert line == b"ahead.jsonl"
     assert appended < time.time() * 1000 + 1
@@ -101,3 +102,27 @@ def test_names_that_are_hidden_and_folders_in_the_folder_are_not_read(spark: Spa
         put(tmp_path, name)
     put(tmp_path, "1.jsonl")
     assert [line for line, _ in read(spark, tmp_path)] == [b"1.jsonl"]
+
+
+def test_what_lies_below_leads_back_or_is_no_file_neither_ends_the_query_nor_keeps_it_busy(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for name in ("1.jsonl", "day=1/2.jsonl", "other/kind=2/3.jsonl"):
+        put(tmp_path, name)
+    metrics = tmp_path / "metrics"
+    for link, to in {"loop": ".", "again": ".", "gone.jsonl": "nowhere", "endless.jsonl": "/dev/zero"}.items():
+        (metrics / link).symlink_to(to)
+    os.mkfifo(metrics / "pipe.jsonl")
+    assert [line for line, _ in read(spark, tmp_path)] == [b"1.jsonl"]
+
+
+def test_a_name_that_is_a_pattern_or_no_ascii_is_read_by_nobody_and_has_no_other_file_read_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for stem in ("1", "*", "[1]", "{1,2}", "?", "\\", "caf\u00e9", "\n", "09:30"):
+        put(tmp_path, f"{stem}.jsonl")
+    put(tmp_path, " 2 (copy),+%20#=~.jsonl")
+    os.close(os.open(os.fsencode(tmp_path / "metrics") + b"/\xff.jsonl", os.O_CREAT))
+    found = sorted(line.decode() for line, _ in read(spark, tmp_path))
+    assert found == [path.name for path in record_files(tmp_path / "metrics")]
+    assert found == [" 2 (copy),+%20#=~.jsonl", "1.jsonl"]

@@ -28,8 +28,8 @@ def content_of(path: Path) -> bytes:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """The lines of the file *path*; none where it was deleted since it was listed, as old files are, or is a pipe."""
-    if path.is_fifo():
+    """The lines of the file *path*; none where it was deleted since it was listed, as old files are, or is no file."""
+    if path.is_fifo() or path.is_char_device():  # who reads them may never come to an end
         _tell(path)
         return []
     try:
@@ -41,4 +41,4 @@ def lines_in(path: Path) -> list[bytes]:
 @cache
 def _tell(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
-    log.warning("%s: is a named pipe, and no file: it is passed over; move it out of the log", path)
+    log.warning("%s: is a named pipe or a device, and no file: it is passed over; move it out of the log", path)

@@ -2,7 +2,7 @@
 
 Copies that somebody keeps beside the files ("epoch-000000001 copy.json") are no decisions, leaderships or commands.
 Records of metrics and results may come from anywhere: there each ``*.jsonl`` counts, under any name that does not begin
-with ``.`` or ``_``, which hides a file from Spark.
+with ``.`` or ``_``, which hides a file from Spark, and that Spark can read.
 """
 
 import logging
@@ -23,6 +23,9 @@ _COMMANDS: Final = re.compile(rf"([0-9]{{{DIGITS}}})\.jsonl")
 _UNPADDED: Final = 13
 _INTERVAL: Final = re.compile(rf"[0-9]{{{DIGITS}}}(?![0-9])|[0-9]{{{_UNPADDED}}}(?=[-.])")
 _LINES: Final = re.compile(rf"([0-9]{{{DIGITS}}})-([0-9]{{6,9}})\.jsonl")
+#: Not in the names of records: how Spark sees what is no ASCII depends on the locale; it takes a name with one of the
+#: others for a pattern, and fails with a colon.
+_UNREADABLE: Final = re.compile(r"[^ -~]|[\\{}\[\]*?:]")
 #: The longest period: no interval is further ahead of a right clock.
 _LONGEST_MS: Final = 86_400_000
 _DEAD_LETTERS: Final = re.compile(rf"[0-9]{{{DIGITS}}}-[0-9]{{1,9}}-[0-9a-f]{{16}}\.jsonl")
@@ -55,7 +58,12 @@ def record_files(folder: Path) -> list[Path]:
 
 def holds_records(name: str) -> bool:
     """Whether a file with this *name* holds metrics or results, in their folder."""
-    return name.endswith(".jsonl") and not name.startswith((".", "_"))
+    if not name.endswith(".jsonl") or name.startswith((".", "_")):
+        return False
+    if _UNREADABLE.search(name):
+        _tell_unreadable(name)
+        return False
+    return True
 
 
 def number_of(path: Path) -> int:
@@ -104,3 +112,11 @@ def _named(folder: Path, glob: str, wanted: re.Pattern[str]) -> list[Path]:
 def _tell(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
     log.warning("%s: no file of trimtab has such a name: it is passed over; move it out of the log", path)
+
+
+@cache
+def _tell_unreadable(name: str) -> None:
+    """Tell once in a process that records in a file with this *name* are passed over."""
+    log.warning(
+        "%a: Spark cannot read a file with such a name: it is passed over; use ASCII, none of * ? [ ] { } \\ :", name
+    )

@@ -193,6 +193,10 @@ def test_where_load_is_elsewhere_at_other_hours_the_report_of_an_urgent_broker_h
         seen = SeenOfLoad(varies=varies)
         now = situation_of(view, replace(stated, problem=problem), PeakShedder(), PeakHistory(), seen, "ab")
         assert now.pressed.tolist() == [pressed, False]
+        # A usage without a limit, which PeakShedder takes from other brokers, says nothing.
+        unlimited = replace(view, brokers=replace(view.brokers, limit=np.zeros_like(view.brokers.limit)))
+        now = situation_of(unlimited, replace(stated, problem=problem), PeakShedder(), PeakHistory(), seen, "ab")
+        assert now.pressed.tolist() == [True, False]
 
 
 def test_until_the_day_is_known_load_that_is_elsewhere_at_other_hours_moves_only_off_brokers_with_an_urgent_usage() -> (

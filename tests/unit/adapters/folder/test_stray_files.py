@@ -109,7 +109,7 @@ def pipe() -> Iterator[Callable[[Path], Path]]:
         os.close(reading)
 
 
-def test_a_named_pipe_among_records_is_not_waited_for_but_passed_over_and_told_of(
+def test_a_named_pipe_or_a_device_among_records_is_not_waited_for_but_passed_over_and_told_of(
     conf: Path, caplog: pytest.LogCaptureFixture, pipe: Callable[[Path], Path]
 ) -> None:
     log = conf.parent / "log"
@@ -117,7 +117,10 @@ def test_a_named_pipe_among_records_is_not_waited_for_but_passed_over_and_told_o
     metrics, results = (pipe(log / topic / f"{1:015d}-000000.jsonl") for topic in ("metrics", "results"))
     commands = pipe(log / "commands" / f"{1:015d}.jsonl")
     last = pipe(log / "metrics" / f"{LAST:015d}-000900.jsonl")
+    endless = log / "results" / f"{2:015d}-000000.jsonl"
+    endless.symlink_to("/dev/zero")
     assert all(FolderTail(log).backwards("metrics", (b"",)))
+    assert all(FolderTail(log).backwards("results", (b"",)))
     assert FolderCommandLog(log).poll() == [b"{}", b"[]"]
     with closing(FolderInbox(log, cluster=CLUSTER)) as inbox:
         assert [taken.value for taken in inbox.take(1000, 0)] == [b"{}", b"[]"]
@@ -125,7 +128,7 @@ def test_a_named_pipe_among_records_is_not_waited_for_but_passed_over_and_told_o
     collector.lead(0)
     assert [*collector.arrived()]
     told = [message.partition(": is a named pipe")[0] for message in caplog.messages]
-    assert sorted(told) == sorted(map(str, (metrics, results, commands, last))), "each once"
+    assert sorted(told) == sorted(map(str, (metrics, results, commands, last, endless))), "each once"
 
 
 def test_a_named_pipe_in_the_place_of_what_must_be_known_is_refused(conf: Path, pipe: Callable[[Path], Path]) -> None:
@@ -223,6 +226,20 @@ def test_files_that_are_hidden_from_spark_are_hidden_from_all(conf: Path) -> Non
     assert (read("metrics"), read("results")) == before
     assert all(before[0])
     assert all(before[1])
+
+
+def test_a_file_with_a_name_that_spark_cannot_read_is_passed_over_and_told_of_once(
+    conf: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = conf.parent / "log"
+    tail = FolderTail(log)
+    before = [*tail.backwards("metrics", (b"",))]
+    file = min((log / "metrics").glob("*.jsonl"))
+    for name in ("*.jsonl", "2026-11-25T09:30.jsonl", "caf\u00e9.jsonl", "\udcff.jsonl", "\n.jsonl"):
+        file.with_name(name).write_bytes(file.read_bytes())
+    assert [*tail.backwards("metrics", (b"",))] == before
+    assert [*tail.backwards("metrics", (b"",))] == before
+    assert sum("Spark cannot read a file with such a name" in message for message in caplog.messages) == 5
 
 
 def test_a_copy_among_the_metrics_moves_no_time(conf: Path) -> None:
