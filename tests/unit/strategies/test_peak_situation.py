@@ -183,6 +183,9 @@ def test_where_load_is_elsewhere_at_other_hours_urgent_moves_have_to_gain_the_le
     waits = situation(ABOVE, varies=True, day_known=True).start(replace(HELD, changed_ms=UNSETTLED))
     assert isinstance(waits, Verdict)
     assert waits.detail.endswith("for 3 min only brokers above 0.83 give bundles")
+    waits = situation(ABOVE, urgent_percent=0.0).start(replace(HELD, changed_ms=UNSETTLED))
+    assert isinstance(waits, Verdict)
+    assert waits.detail.endswith("for 3 min no broker gives bundles")
 
 
 def test_where_load_is_elsewhere_at_other_hours_the_report_of_an_urgent_broker_has_to_say_so_too() -> None:

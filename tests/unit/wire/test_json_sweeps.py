@@ -16,6 +16,7 @@ from controller.wire.json_sweeps import JsonSweeps, RecordText, joined_rows
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
 from controller.wire.split_json import split
+from controller.wire.sweep_shape import shape_of
 from tests.records import CLUSTER, PERIOD, T, broker_sweep, bundle_stats
 
 DETAIL = DetailLimits(topics=8, sessions=1e9, msg_rate=1e4, throughput=1e18)
@@ -196,7 +197,7 @@ def test_two_sweeps_of_one_text_and_another_id() -> None:
 
 
 def test_it_remembers_no_more_shapes_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, shape_of = list[bytes](), json_sweeps.shape_of
+    made = list[bytes]()
 
     def counted(whole: bytes, cluster: str) -> Any:
         made.append(whole)

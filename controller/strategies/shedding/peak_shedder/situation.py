@@ -124,15 +124,16 @@ class Situation:
             detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
         urgent = float(self.urgent.begin.min())
+        who = f"only brokers above {urgent:.3g} give bundles" if np.isfinite(urgent) else "no broker gives bundles"
         if not wait:
-            detail = f"bundles are split, and their parts go elsewhere: only brokers above {urgent:.3g} give bundles"
+            detail = f"bundles are split, and their parts go elsewhere: {who}"
             return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
         why = (
             f"brokers came or went {(at - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may follow"
             if wait == roster
             else f"load jumped {(at - memory.jumped_ms) / _MINUTE_MS:.3g} min ago; it may go back"
         )
-        detail = f"{why}: for {wait / _MINUTE_MS:.3g} min only brokers above {urgent:.3g} give bundles"
+        detail = f"{why}: for {wait / _MINUTE_MS:.3g} min {who}"
         return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
 
     def _ordinary_start(self, memory: PeakHistory) -> PlanStart:
