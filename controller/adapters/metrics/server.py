@@ -23,9 +23,10 @@ from controller.adapters.network.deadline import Deadline
 
 log = logging.getLogger(__name__)
 
-#: Connections that are open at most, the oldest give way; and those that wait to be taken.
+#: Connections that are open at most: the oldest give way.
 _MOST_OPEN: Final = 256
-_QUEUE: Final = 64
+#: As many may wait to be taken on: the kernel lets whoever finds no place there try again after a second.
+_QUEUE: Final = _MOST_OPEN
 #: For a connection, from its begin to its end.
 _SECONDS: Final = 5.0
 #: Of a request, bytes.

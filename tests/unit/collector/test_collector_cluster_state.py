@@ -65,7 +65,7 @@ def test_a_namespace_that_cannot_be_read_does_not_affect_others_and_is_logged_on
 
 @pytest.mark.parametrize("path", ["ns-1/bundles", "ns-1/antiAffinity"])
 def test_an_answer_that_hangs_costs_one_namespace(pulsar: FakePulsar, path: str) -> None:
-    state = state_of(pulsar, seconds=2.0)
+    state = state_of(pulsar, seconds=1.0)
     first(pulsar).silent = path
     begun = time.monotonic()
     assert list(namespaces(state.read(T, whole=True))) == ["lab/ns-0", "lab/ns-2"]
