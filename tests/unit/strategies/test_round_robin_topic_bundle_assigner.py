@@ -1,6 +1,7 @@
 import time
 
 import numpy as np
+import pytest
 
 from controller.model.names import default_boundaries
 from controller.strategies.assignment.consistent_hashing import ConsistentHashingTopicBundleAssigner
@@ -64,3 +65,8 @@ def test_50_000_partitions_are_assigned_in_one_pass() -> None:
     ASSIGNER.assign(topics, default_boundaries(128))
     # It takes below half a second; comparing topics with each other would take hours.
     assert time.process_time() - before < 10
+
+
+def test_no_bundle_holds_the_last_position_of_the_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.strategies.assignment.round_robin.crc32", lambda _: 0xFFFFFFFF)
+    assert ASSIGNER.assign(partitions(2), FOUR).tolist() == [-1, -1]
