@@ -222,3 +222,18 @@ def test_a_restart_from_the_journal_changes_no_decision() -> None:
         assert isinstance(read.memory.shedder, PeakHistory)
         again = read.memory.shedder
         assert again == memory
+
+
+def test_where_load_goes_from_hour_to_hour_nothing_becomes_even_before_a_whole_day_is_known() -> None:
+    shedder, unloads = PeakShedder(), list[int]()
+    memory = shedder.initial_memory()
+    for hour in range(30):
+        busy = [40.0 if (hour + k) % 2 else 10.0 for k in range(8)]
+        full = {f"acme/orders/{k:04}": Bundle(mbytes_in=busy[k]) for k in range(4)}
+        idle = {f"acme/orders/{k:04}": Bundle(mbytes_in=busy[k] / 5) for k in range(4, 8)}
+        brokers = Broker("a:8080", cpu=0.7, bundles=full), Broker("b:8080", cpu=0.14, bundles=idle)
+        decision, memory = shedder.decide(cluster_view(*brokers, as_of_ms=hour * 60 * MINUTE), memory)
+        unloads.append(len(decision.unloads))
+    # By then it is seen that load goes, and how much of it is where at each hour.
+    assert sum(unloads[18:25]) == 0, unloads
+    assert all(unloads[26:]), unloads
