@@ -215,5 +215,5 @@ def test_it_remembers_no_more_shapes_than_it_may(monkeypatch: pytest.MonkeyPatch
 def test_a_single_quantity_of_a_broker_that_is_too_large_is_left_to_the_decoder() -> None:
     for resource in ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"):
         for part in ("usage", "limit"):
-            one = broker_sweep(**{resource: {"usage": 25.0, "limit": 100.0, part: 2e15}})
+            one = {**broker_sweep(), resource: {"usage": 25.0, "limit": 100.0, part: 2e15}}
             assert len(sweeps().rows([text(compact(one).encode())])[1]) == 1, (resource, part)
