@@ -1,15 +1,12 @@
 """Errors of the disk under a log in a folder, for those who work on it for long."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
+from controller.adapters.folder.names import is_endless
 from controller.model.errors import TrimtabError
 from controller.settings.small_file import open_to_read
-
-log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -29,16 +26,9 @@ def content_of(path: Path) -> bytes:
 
 def lines_in(path: Path) -> list[bytes]:
     """The lines of the file *path*; none where it was deleted since it was listed, as old files are, or is no file."""
-    if path.is_fifo() or path.is_char_device():  # who reads them may never come to an end
-        _tell(path)
+    if is_endless(path):
         return []
     try:
         return content_of(path).splitlines()
     except FileNotFoundError:
         return []
-
-
-@cache
-def _tell(path: Path) -> None:
-    """Tell once in a process that *path* is passed over."""
-    log.warning("%s: is a named pipe or a device, and no file: it is passed over; move it out of the log", path)

@@ -52,8 +52,8 @@ def dead_letter_files(log_folder: Path) -> list[Path]:
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The files of metrics or results in *folder*, by name."""
-    return sorted(path for path in folder.glob("*.jsonl") if holds_records(path.name))
+    """The files of metrics or results in *folder*, by name; no pipe and no device, which the query passes over, too."""
+    return sorted(path for path in folder.glob("*.jsonl") if holds_records(path.name) and not is_endless(path))
 
 
 def holds_records(name: str) -> bool:
@@ -112,6 +112,20 @@ def _named(folder: Path, glob: str, wanted: re.Pattern[str]) -> list[Path]:
 def _tell(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
     log.warning("%s: no file of trimtab has such a name: it is passed over; move it out of the log", path)
+
+
+def is_endless(path: Path) -> bool:
+    """Whether *path* is a named pipe or a device: who reads one may never come to an end.  It is told of once."""
+    endless = path.is_fifo() or path.is_char_device()
+    if endless:
+        _tell_endless(path)
+    return endless
+
+
+@cache
+def _tell_endless(path: Path) -> None:
+    """Tell once in a process that *path* is passed over."""
+    log.warning("%s: is a named pipe or a device, and no file: it is passed over; move it out of the log", path)
 
 
 @cache

@@ -242,6 +242,15 @@ def test_a_file_with_a_name_that_spark_cannot_read_is_passed_over_and_told_of_on
     assert sum("Spark cannot read a file with such a name" in message for message in caplog.messages) == 5
 
 
+def test_a_recording_passes_over_the_pipes_that_the_query_passes_over(conf: Path, pipe: Callable[[Path], Path]) -> None:
+    log = conf.parent / "log"
+    records = FolderRecords(log)
+    before = [*records.read("metrics", records.extents("metrics"))]
+    pipe(log / "metrics" / f"{LAST:015d}-000900.jsonl")
+    assert [*records.read("metrics", records.extents("metrics"))] == before
+    assert before
+
+
 def test_a_copy_among_the_metrics_moves_no_time(conf: Path) -> None:
     folder = conf.parent / "log"
     before = FolderRecords(folder).since("metrics", T + 2 * PERIOD)
