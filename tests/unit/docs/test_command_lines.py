@@ -8,7 +8,7 @@ import importlib.util
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -178,19 +178,34 @@ def _name_alone(line: CommandLine, words: list[str]) -> bool:
     return not line.to_copy and len(words) == len(_named(words).split())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_block_says_its_language_so_that_no_command_line_is_overlooked(page: Path) -> None:
-    assert indented(page) == []
+def test_every_block_says_its_language_so_that_no_command_line_is_overlooked() -> None:
     known = {"sh", "text", "toml", "python", "java", "properties", "json", "mermaid", "yaml"}
-    assert [(block.line, block.language) for block in blocks(page) if block.language not in known] == []
+    for page in PAGES:
+        assert indented(page) == [], page.name
+        assert [(block.line, block.language) for block in blocks(page) if block.language not in known] == [], page.name
 
 
-@pytest.mark.parametrize("line", _TRIMTAB, ids=str)
-def test_the_command_line_has_commands_options_and_arguments_that_there_are(line: CommandLine, folder: Path) -> None:
-    words = _words(line)
-    assert not _name_alone(line, words) or _named(words) or words == []
-    if not _name_alone(line, words):
-        _parsed(_command(app), "trimtab", words)
+def _named_where_wrong(lines: Iterable[CommandLine], check: Callable[[CommandLine], object]) -> None:
+    """*check* each of *lines*; all that it raises for is told together, each with its line."""
+    failures: list[Exception] = []
+    for line in lines:
+        try:
+            check(line)
+        except Exception as error:
+            error.add_note(f"of the command line {line}")
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup(f"{len(failures)} command lines are wrong", failures)
+
+
+def test_the_command_lines_have_commands_options_and_arguments_that_there_are(folder: Path) -> None:
+    def parse(line: CommandLine) -> None:
+        words = _words(line)
+        assert not _name_alone(line, words) or _named(words) or words == []
+        if not _name_alone(line, words):
+            _parsed(_command(app), "trimtab", words)
+
+    _named_where_wrong(_TRIMTAB, parse)
 
 
 #: These play whole worlds: plain pytest runs one line of each, scripts/test all of them.
@@ -239,16 +254,20 @@ def test_the_pages_show_each_kind_of_command_line() -> None:
     assert {"decide", "options", "rebalance", "strategies check", ""} <= {_named(_words(line)) for line in _RUN}
 
 
-@pytest.mark.parametrize("name", WITH_SERVERS)
-def test_what_needs_servers_is_a_command_and_is_run_by_the_test_that_is_named(name: str) -> None:
-    _, test = WITH_SERVERS[name]
-    assert _named(name.split()) == name
-    assert (ROOT / test).exists()
-    assert name.split()[0].replace("-", "_") in (ROOT / test).read_text(encoding="utf-8")
+def test_what_needs_servers_is_a_command_and_is_run_by_the_test_that_is_named() -> None:
+    for name, (_, test) in WITH_SERVERS.items():
+        assert _named(name.split()) == name
+        assert (ROOT / test).exists(), (name, test)
+        assert name.split()[0].replace("-", "_") in (ROOT / test).read_text(encoding="utf-8"), (name, test)
 
 
-@pytest.mark.parametrize("line", [line for line in _ALL if not _is_trimtab(line)], ids=str)
-def test_every_other_command_line_calls_what_there_is(line: CommandLine, folder: Path) -> None:
+def test_every_other_command_line_calls_what_there_is(folder: Path) -> None:
+    others = [line for line in _ALL if not _is_trimtab(line)]
+    assert len(others) > 50
+    _named_where_wrong(others, _calls_what_there_is)
+
+
+def _calls_what_there_is(line: CommandLine) -> None:
     tool, rest = line.words[0], list(line.words[1:])
     if tool == ".":
         assert (ROOT / rest[0]).exists()

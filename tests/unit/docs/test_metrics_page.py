@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.metrics.executor import ExecutorMetrics
@@ -76,31 +74,32 @@ def test_there_are_rules_and_panels_to_check() -> None:
     assert len([*expressions()]) > 30
 
 
-@pytest.mark.parametrize(("where", "expression"), [*expressions()])
-def test_every_metric_of_a_rule_or_a_panel_is_one_that_a_process_shows(where: str, expression: str) -> None:
-    names = set(_METRIC.findall(expression))
-    assert names <= shown()
-    assert names or expression.startswith("up{"), "it asks for nothing"
+def test_every_metric_of_a_rule_or_a_panel_is_one_that_a_process_shows() -> None:
+    there_are = shown()
+    for where, expression in expressions():
+        names = set(_METRIC.findall(expression))
+        assert names <= there_are, (where, expression)
+        assert names or expression.startswith("up{"), (where, expression, "asks for nothing")
 
 
-@pytest.mark.parametrize(("where", "expression"), [*expressions()])
-def test_every_label_of_a_rule_or_a_panel_is_one_of_its_metrics(where: str, expression: str) -> None:
+def test_every_label_of_a_rule_or_a_panel_is_one_of_its_metrics() -> None:
     endings = "|".join(_OF_HISTOGRAMS)
-    metrics = [_ALL.get(re.sub(f"({endings})$", "", name)) for name in _METRIC.findall(expression)]
-    known = _OTHER_LABELS | {label for metric in metrics if metric is not None for label in metric.labels}
-    grouped = re.findall(r"\b(?:by|on|without|ignoring) \(([^)]*)\)", expression)
-    asked = {label.strip() for group in grouped for label in group.split(",")}
-    asked |= set(re.findall(r"[{,]\s*(\w+)\s*(?:=|!)", expression))
-    assert asked <= known
+    for where, expression in expressions():
+        metrics = [_ALL.get(re.sub(f"({endings})$", "", name)) for name in _METRIC.findall(expression)]
+        known = _OTHER_LABELS | {label for metric in metrics if metric is not None for label in metric.labels}
+        grouped = re.findall(r"\b(?:by|on|without|ignoring) \(([^)]*)\)", expression)
+        asked = {label.strip() for group in grouped for label in group.split(",")}
+        asked |= set(re.findall(r"[{,]\s*(\w+)\s*(?:=|!)", expression))
+        assert asked <= known, (where, expression)
 
 
-@pytest.mark.parametrize(("where", "expression"), [*expressions()])
-def test_counters_are_asked_for_their_growth_and_parentheses_are_closed(where: str, expression: str) -> None:
-    for name in _METRIC.findall(expression):
-        if name.endswith(("_total", *_OF_HISTOGRAMS)):
-            assert re.search(rf"(?:rate|increase)\({name}\b", expression)
-    for opening, closing in ("()", "{}", "[]"):
-        assert expression.count(opening) == expression.count(closing)
+def test_counters_are_asked_for_their_growth_and_parentheses_are_closed() -> None:
+    for where, expression in expressions():
+        for name in _METRIC.findall(expression):
+            if name.endswith(("_total", *_OF_HISTOGRAMS)):
+                assert re.search(rf"(?:rate|increase)\({name}\b", expression), (where, expression)
+        for opening, closing in ("()", "{}", "[]"):
+            assert expression.count(opening) == expression.count(closing), (where, expression)
 
 
 def test_the_dashboard_shows_everything_that_is_known_of_moves_and_promises() -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 from controller.offline.scenarios.shipped import LIBRARY, shipped
@@ -36,16 +35,17 @@ def _default(field: Any) -> str:
     return f"{default:g}" if isinstance(default, int | float) else ""
 
 
-@pytest.mark.parametrize("row", list(key_rows()))
-def test_every_key_stands_on_the_page_with_its_default(row: str) -> None:
-    assert row in PAGE
+def test_every_key_stands_on_the_page_with_its_default() -> None:
+    rows = [*key_rows()]
+    assert len(rows) > 50
+    assert [row for row in rows if row not in PAGE] == []
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_every_figure_stands_on_the_page(figure: str) -> None:
-    assert f"| `{figure}` | {FIGURES[figure]}" in PAGE
+def test_every_figure_stands_on_the_page() -> None:
+    assert [figure for figure, meaning in FIGURES.items() if f"| `{figure}` | {meaning}" not in PAGE] == []
 
 
-@pytest.mark.parametrize("name", [name for name, _ in shipped(ROOT / LIBRARY)])
-def test_every_scenario_stands_on_the_page(name: str) -> None:
-    assert f"| `{name}` | " in PAGE
+def test_every_scenario_stands_on_the_page() -> None:
+    names = [name for name, _ in shipped(ROOT / LIBRARY)]
+    assert len(names) > 20
+    assert [name for name in names if f"| `{name}` | " not in PAGE] == []
