@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from controller.cycle.limits import Budget, Limits
@@ -194,12 +195,10 @@ class Ledger:
             amounts.append(("connections", command.connections))
         for span in spans:
             budget: Budget = getattr(self._limits, span)
-            when = "an interval" if span == "interval" else f"in {self._limits.window_ms // 1000} s"
             for kind, amount in amounts:
-                for (scope, ending), name in zip(_SCOPES.items(), whose, strict=True):
-                    limit = getattr(budget, kind + ending, None) if name else None
-                    if limit is not None:
-                        yield Line(f"{span}.{kind}{ending}", scope, name, limit, f"{kind} {when}"), amount
+                for nth, key, scope, limit, unit in _limited(budget, span, self._limits.window_ms, kind):
+                    if name := whose[nth]:
+                        yield Line(key, scope, name, limit, unit), amount
 
     def _in_flight(self, source: str, destination: str) -> Iterator[Line]:
         unit = "commands in flight"
@@ -208,3 +207,18 @@ class Ledger:
         if self._limits.in_flight_per_broker is not None:
             for broker in filter(None, (source, destination)):
                 yield Line("in_flight_per_broker", "broker", broker, self._limits.in_flight_per_broker, unit)
+
+
+@lru_cache(maxsize=1024)
+def _limited(budget: Budget, span: str, window_ms: int, kind: str) -> tuple[tuple[int, str, str, int, str], ...]:
+    """What *budget* limits of *kind*: the number of the scope in _SCOPES, setting, scope, limit and unit.
+
+    Kept: every command of the rolling window asks for it, in every interval.
+    """
+    unit = f"{kind} an interval" if span == "interval" else f"{kind} in {window_ms // 1000} s"
+    limits = ((scope, ending, getattr(budget, kind + ending, None)) for scope, ending in _SCOPES.items())
+    return tuple(
+        (nth, f"{span}.{kind}{ending}", scope, limit, unit)
+        for nth, (scope, ending, limit) in enumerate(limits)
+        if limit is not None
+    )
