@@ -5,6 +5,7 @@ a version, so that an old state is migrated or refused, and never misread.
 """
 
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -64,7 +65,7 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
         )
     arrays = {}
     for name, dtype, shape in layout:
-        kind, count = np.dtype(dtype), int(np.prod(shape, dtype=np.int64))
+        kind, count = np.dtype(dtype), math.prod(shape)
         if count < 0 or count * kind.itemsize > len(blob) - end:
             raise StateError(
                 f"stored state is cut off in column {name}: {count} values of {dtype} do not fit into {len(blob)} bytes"

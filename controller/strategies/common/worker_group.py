@@ -35,9 +35,10 @@ class ConnectorsAndTasks:
     def union(cls, held: Iterable[Self]) -> Self:
         """Everything in one or more of *held*, each once, sorted."""
         held = list(held)
+        # In the order of *held*, not of a set: most of it is sorted, so that little is left to sort.
         return cls(
-            connectors=tuple(sorted({name for one in held for name in one.connectors})),
-            tasks=tuple(sorted({task for one in held for task in one.tasks})),
+            connectors=tuple(sorted(dict.fromkeys(chain.from_iterable(one.connectors for one in held)))),
+            tasks=tuple(sorted(dict.fromkeys(chain.from_iterable(one.tasks for one in held)))),
         )
 
     def each_once(self) -> Self:

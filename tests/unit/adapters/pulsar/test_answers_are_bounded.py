@@ -39,7 +39,7 @@ def server(serve: Serve, read_seconds: float = 30.0) -> Iterator[PulsarAdmin]:
     ],
 )
 def test_an_answer_that_drips_is_over_when_its_time_is(first: bytes, drops: bytes) -> None:
-    with server(dripping(first=first, drops=drops), 0.3) as admin:
+    with server(dripping(first=first, drops=drops), 0.15) as admin:
         begun = time.monotonic()
         with pytest.raises(PulsarError, match="no answer"):
             admin.tenants()
