@@ -104,11 +104,13 @@ class _Close:
     def __eq__(self, found: object) -> bool:
         expected = self._expected
         if isinstance(expected, dict):
-            same = isinstance(found, Mapping) and found.keys() == expected.keys()
-            return same and all(_is_close(found[key], value) for key, value in expected.items())
+            if not isinstance(found, Mapping) or found.keys() != expected.keys():
+                return False
+            return all(_is_close(found[key], value) for key, value in expected.items())
         if isinstance(expected, list):
-            same = isinstance(found, Sequence) and len(found) == len(expected)
-            return same and all(map(_is_close, found, expected))
+            if not isinstance(found, Sequence) or len(found) != len(expected):
+                return False
+            return all(map(_is_close, found, expected))
         return _is_close(found, expected)
 
 

@@ -37,13 +37,14 @@ def test_a_call_comes_back_with_its_value_or_its_error() -> None:
 
 
 def test_no_more_calls_are_made_at_once_than_allowed() -> None:
-    calls, at_once, most, lock = Calls(3), 0, 0, threading.Lock()
+    calls, at_once, most, lock, three = Calls(3), 0, 0, threading.Lock(), threading.Barrier(3)
 
     def call() -> None:
         nonlocal at_once, most
         with lock:
             at_once += 1
             most = max(most, at_once)
+        three.wait(30)
         time.sleep(0.01)
         with lock:
             at_once -= 1
