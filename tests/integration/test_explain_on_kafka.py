@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.opened import log_system
 from controller.cli.app import app
 from controller.lab.servers import KafkaServer
@@ -82,6 +83,8 @@ def test_decisions_in_kafka_are_browsed_and_made_again_the_same(kafka: KafkaServ
         metrics.tick(interval, _roster(tmp_path / "folder", interval))
         journal.append(entry, epoch=1, issued_at_ms=interval, before_commit=lambda: None)
 
+    # Kafka lets readers see a transaction a moment after its end.
+    wait_for(lambda: len(decisions(settings, DecisionFilter(), 100)) == _INTERVALS, 60, every=0.1)
     found = decisions(settings, DecisionFilter(), 100)
     assert [each.interval for each in found] == [entry.interval for entry in reversed(entries)]
     moved = [entry for entry in entries if entry.decision.commands]

@@ -8,7 +8,7 @@ with ``.`` or ``_``, which hides a file from Spark, and that Spark can read.
 import logging
 import re
 import time
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,8 @@ _LINES: Final = re.compile(rf"([0-9]{{{DIGITS}}})-([0-9]{{6,9}})\.jsonl")
 _UNREADABLE: Final = re.compile(r"[^ -~]|[\\{}\[\]*?:]")
 #: The longest period: no interval is further ahead of a right clock.
 _LONGEST_MS: Final = 86_400_000
+#: What has been told of is remembered, of so many names: somebody may go on and on giving files new ones.
+_once: Final = lru_cache(maxsize=10_000)
 _DEAD_LETTERS: Final = re.compile(rf"[0-9]{{{DIGITS}}}-[0-9]{{1,9}}-[0-9a-f]{{16}}\.jsonl")
 
 
@@ -108,7 +110,7 @@ def _named(folder: Path, glob: str, wanted: re.Pattern[str]) -> list[Path]:
     return [path for path in paths if wanted.fullmatch(path.name)]
 
 
-@cache
+@_once
 def _tell(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
     log.warning("%s: no file of trimtab has such a name: it is passed over; move it out of the log", path)
@@ -122,13 +124,13 @@ def is_endless(path: Path) -> bool:
     return endless
 
 
-@cache
+@_once
 def _tell_endless(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
     log.warning("%s: is a named pipe or a device, and no file: it is passed over; move it out of the log", path)
 
 
-@cache
+@_once
 def _tell_unreadable(name: str) -> None:
     """Tell once in a process that records in a file with this *name* are passed over."""
     log.warning(
