@@ -7,6 +7,7 @@ with ``.`` or ``_``, which hides a file from Spark, and that Spark can read.
 
 import logging
 import re
+import stat
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -54,8 +55,8 @@ def dead_letter_files(log_folder: Path) -> list[Path]:
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The files of metrics or results in *folder*, by name; no pipe and no device, which the query passes over, too."""
-    return sorted(path for path in folder.glob("*.jsonl") if holds_records(path.name) and not is_endless(path))
+    """The files of metrics or results in *folder*, by name; what is no plain file the query passes over, too."""
+    return sorted(path for path in folder.glob("*.jsonl") if holds_records(path.name) and _is_plain(path))
 
 
 def holds_records(name: str) -> bool:
@@ -120,14 +121,25 @@ def is_endless(path: Path) -> bool:
     """Whether *path* is a named pipe or a device: who reads one may never come to an end.  It is told of once."""
     endless = path.is_fifo() or path.is_char_device()
     if endless:
-        _tell_endless(path)
+        _tell_no_file(path)
     return endless
 
 
+def _is_plain(path: Path) -> bool:
+    """Whether *path* is a plain file, or a link to one; what is not is told of once."""
+    try:
+        plain = stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True  # who reads it says why it cannot be read
+    if not plain:
+        _tell_no_file(path)
+    return plain
+
+
 @_once
-def _tell_endless(path: Path) -> None:
+def _tell_no_file(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
-    log.warning("%s: is a named pipe or a device, and no file: it is passed over; move it out of the log", path)
+    log.warning("%s: is a folder, a named pipe or a device, and no file: it is passed over; move it out of the log", path)
 
 
 @_once

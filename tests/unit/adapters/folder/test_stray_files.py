@@ -127,7 +127,7 @@ def test_a_named_pipe_or_a_device_among_records_is_not_waited_for_but_passed_ove
     collector = FolderCollectorLog(log, cluster=CLUSTER)
     collector.lead(0)
     assert [*collector.arrived()]
-    told = [message.partition(": is a named pipe")[0] for message in caplog.messages]
+    told = [message.partition(": is a folder, a named pipe")[0] for message in caplog.messages]
     assert sorted(told) == sorted(map(str, (metrics, results, commands, last, endless))), "each once"
 
 
@@ -243,11 +243,14 @@ def test_a_file_with_a_name_that_spark_cannot_read_is_passed_over_and_told_of_on
     assert sum("Spark cannot read a file with such a name" in message for message in caplog.messages) == 5
 
 
-def test_a_recording_passes_over_the_pipes_that_the_query_passes_over(conf: Path, pipe: Callable[[Path], Path]) -> None:
+def test_a_recording_passes_over_the_pipes_and_folders_that_the_query_passes_over(
+    conf: Path, pipe: Callable[[Path], Path]
+) -> None:
     log = conf.parent / "log"
     records = FolderRecords(log)
     before = [*records.read("metrics", records.extents("metrics"))]
     pipe(log / "metrics" / f"{LAST:015d}-000900.jsonl")
+    (log / "metrics" / f"{LAST:015d}-000901.jsonl").mkdir()
     assert [*records.read("metrics", records.extents("metrics"))] == before
     assert before
 
