@@ -139,7 +139,9 @@ def _is_plain(path: Path) -> bool:
 @_once
 def _tell_no_file(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
-    log.warning("%s: is a folder, a named pipe or a device, and no file: it is passed over; move it out of the log", path)
+    log.warning(
+        "%s: is a folder, a named pipe or a device, and no file: it is passed over; move it out of the log", path
+    )
 
 
 @_once
