@@ -12,7 +12,7 @@ from controller.model.peak_history import PeakHistory, Proven
 from controller.planning.from_view import StatedProblem
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.shares import Fit
-from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder import PeakShedder, patience
 from controller.strategies.shedding.peak_shedder.situation import PlanStart, SeenOfLoad, Situation, situation_of
 from controller.strategies.view_builder import Broker, cluster_view
 
@@ -22,14 +22,19 @@ AT: Final = 100 * MINUTE
 LOAD: Final = ((6.0, 3.0, 9.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0))
 
 
-def found(load: Sequence[Sequence[float]], later: int = 1, **errors: float) -> StatedProblem:
-    """Brokers of 10 whose load stays, but for one bundle of 1 on the first; *errors*: of the fits of "r0", "r1", ..."""
+def found(
+    load: Sequence[Sequence[float]], later: int = 1, capacity: Sequence[float] | None = None, **errors: float
+) -> StatedProblem:
+    """Brokers, of 10 each, or *capacity*, whose load stays, but for one bundle of 1 on the first.
+
+    *errors*: of the fits of "r0", "r1", ...
+    """
     of = np.array(load)
     n, columns = of.shape
     of[0] -= 1.0
     problem = BalanceProblem(
         resources=tuple(f"r{column}" for column in range(columns)),
-        capacity=np.full((n, columns), 10.0),
+        capacity=np.tile(np.array(capacity or [10.0] * n)[:, None], (1, columns)),
         fixed=of,
         size=np.ones((1, columns)),
         owner=np.zeros(1, np.int64),
@@ -50,12 +55,13 @@ def situation(
     fits: dict[str, float] | None = None,
     varies: bool = False,
     day_known: bool = False,
+    capacity: Sequence[float] | None = None,
     **options: Any,
 ) -> Situation:
     view = cluster_view(*map(Broker, "abcdefgh"[: len(load)]), as_of_ms=AT)
     return situation_of(
         view,
-        found(load, later, **(fits or {})),
+        found(load, later, capacity, **(fits or {})),
         PeakShedder(**options),
         memory or PeakHistory(),
         SeenOfLoad(error, varies, day_known),
@@ -152,16 +158,61 @@ def test_a_broker_is_idle_far_below_the_mean_now_and_at_all_times_to_come(
     assert situation(load, fits=fits, idle_percent=percent).idle is idle
 
 
-def test_where_a_broker_is_idle_all_give_until_they_are_a_hundredth_above_the_mean_for_half_the_gain() -> None:
-    load = [(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)]
-    now = situation(load, hold=1)
-    assert (now.idle, now.over_names) == (True, ("",))
-    start = now.start(PeakHistory(over={"": 1}))
+def test_a_broker_that_is_below_the_mean_by_less_than_the_least_gain_is_not_idle() -> None:
+    # The mean is 0.1, and a third below it is 0.067.
+    load = [(1.1, 0.1, 1.1)] * 3 + [(0.7, 0.1, 0.7)]
+    assert not situation(load).idle
+    assert situation(load, min_gain_percent=2.9).idle
+
+
+def to_the_idle(now: Situation) -> PlanStart:
+    """What is planned where only an idle broker is a reason."""
+    assert now.idle
+    start = now.start(PeakHistory(over={patience.IDLE_BROKER: 0b11}))
     assert isinstance(start, PlanStart)
-    assert rounded(start) == ([0.404] * 3, 0.404, 0.025, False)
-    narrow = replace(now, options=PeakShedder(goal_percent=0.5)).start(PeakHistory(over={"": 3}))
-    assert isinstance(narrow, PlanStart)
-    assert narrow.goal == pytest.approx(0.402)
+    return start
+
+
+def test_an_idle_broker_gets_what_it_lacks_not_to_be_idle_however_little_each_of_the_others_gives() -> None:
+    # The mean is 0.4, and a quarter below it is 0.3: it lacks 1.8, a seventh of that from each.
+    now = situation([(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)])
+    assert now.over_names == (patience.IDLE_BROKER,)
+    assert rounded(to_the_idle(now)) == ([0.414286] * 3, 0.414286, 0.0, False)
+    # Half below it is 0.2.
+    half = situation([(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)], idle_percent=50.0)
+    assert to_the_idle(half).goal == pytest.approx(0.44 - 0.08 / 7)
+
+
+def test_the_fullest_brokers_give_to_an_idle_one() -> None:
+    # The mean is 0.4; 0.1 is lacking, which the fullest one alone has above 0.45; and 0.8, which two have above 0.415.
+    alone = [(4.6, 1.0, 4.6), *[(4.05, 1.0, 4.05)] * 5, (4.25, 1.0, 4.25), (2.9, 1.0, 2.9)]
+    assert to_the_idle(situation(alone)).goal == pytest.approx(0.45)
+    two = [(4.6, 1.0, 4.6), (4.5, 1.0, 4.5), *[(4.14, 1.0, 4.14)] * 5, (2.2, 1.0, 2.2)]
+    assert to_the_idle(situation(two)).goal == pytest.approx(0.415)
+
+
+def test_what_an_idle_broker_lacks_goes_by_its_capacity_and_by_that_of_those_who_give() -> None:
+    # The mean is 0.4 of 80: the idle one, of 20, lacks 3.6, and the others, of 60, are at 0.4933.
+    load = [(14.8, 1.0, 14.8), (7.4, 1.0, 7.4), (7.4, 1.0, 7.4), (2.4, 1.0, 2.4)]
+    wide = situation(load, capacity=(30.0, 15.0, 15.0, 20.0), min_gain_percent=8.0)
+    assert to_the_idle(wide).goal == pytest.approx((29.6 - 3.6) / 60)
+
+
+def test_what_an_idle_broker_lacks_goes_by_the_fullest_time() -> None:
+    # The means are 0.4 now and 0.5 in an hour, when a quarter below it is 0.375.
+    load = [(4.4, 1.0, 5.4)] * 7 + [(1.2, 1.0, 2.2)]
+    assert to_the_idle(situation(load)).goal == pytest.approx(0.54 - 0.155 / 7)
+    falls = [(5.4, 1.0, 4.4)] * 7 + [(2.2, 1.0, 1.2)]
+    assert to_the_idle(situation(falls)).goal == pytest.approx(0.54 - 0.155 / 7)
+
+
+def test_a_broker_above_the_urgent_usage_gives_to_an_idle_one_as_much_as_in_an_urgent_plan() -> None:
+    # The mean is 0.7; 0.025 is lacking, which the fullest one has above 0.735.
+    load = [(7.6, 1.0, 7.6), *[(4.34 / 0.6, 1.0, 4.34 / 0.6)] * 6, (5.0, 1.0, 5.0)]
+    calm, urgent = (situation(load, goal_percent=2.0, urgent_percent=usage) for usage in (90.0, 73.0))
+    assert (calm.pressed.tolist(), urgent.pressed.tolist()) == ([False] * 8, [True] + [False] * 7)
+    assert to_the_idle(calm).goal == pytest.approx(0.735)
+    assert to_the_idle(urgent).goal == urgent.urgent.goal == pytest.approx(0.714)
 
 
 def test_where_load_is_elsewhere_at_other_hours_goal_and_limit_are_higher_by_twice_the_least_gain() -> None:

@@ -95,8 +95,8 @@ class PeakOptions(ResourceWeights):
         "trimtabPeakShedderIdlePercentage",
         default=25.0,
         unit="%",
-        meaning="while a broker's usage is this far below the mean usage, as a share of the mean, every broker above"
-        " the mean gives; 100: never",
+        meaning="while a broker's usage is this far below the mean usage, as a share of the mean, the fullest brokers"
+        " give it what it lacks; 100: never",
     )
     forecast_minutes: float = option(
         "trimtabPeakShedderForecastMinutes",

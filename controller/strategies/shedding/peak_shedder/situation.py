@@ -20,10 +20,6 @@ from controller.strategies.shedding.peak_shedder.told import BY
 
 #: A broker is so many errors of the estimate above the goal before it gives.
 _ERRORS: Final = 2.0
-#: Where a broker is nearly idle, the others give until they are this near above the mean, as a share of it; and nothing
-#: moves if no usage falls by this share of the least gain.
-_IDLE_GOAL: Final = 0.01
-_IDLE_GAIN: Final = 0.5
 #: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
 #: made where the broker is so many points above that.  Where load is elsewhere at other hours, the least gain counts.
 _BELOW_URGENT: Final = 0.025
@@ -74,8 +70,9 @@ class Situation:
     over: Bools
     above: Bools
     pressed: Bools
-    #: Whether a broker is far below the mean although no broker is to give because of an ordinary plan.
-    idle: bool
+    #: Where a broker is far below the mean although no broker is to give because of an ordinary plan: the others give
+    #: until they are at this utilisation.  Infinity: no broker is.
+    filling: float
     #: So far a destination may be above what was promised.
     tolerated: float
     seen: SeenOfLoad
@@ -96,6 +93,11 @@ class Situation:
         """(n,) the utilisation of each broker's fullest resource after *moves*."""
         problem = self.found.problem
         return highest(load_after(problem, moves), problem.capacity)
+
+    @property
+    def idle(self) -> bool:
+        """Whether a broker is far below the mean although no broker is to give because of an ordinary plan."""
+        return bool(np.isfinite(self.filling))
 
     @property
     def over_names(self) -> tuple[str, ...]:
@@ -147,9 +149,10 @@ class Situation:
         return float(self.before[helped & ~self.above].max(initial=0.0))
 
     def _idle_start(self, memory: PeakHistory) -> PlanStart:
-        goal = self.mean * (1 + min(_IDLE_GOAL, self.options.goal_percent / 100))
-        goal = max(goal, self._helpers(memory))
-        return PlanStart(np.full_like(self.ordinary.begin, goal), goal, _IDLE_GAIN * self.options.min_gain)
+        # In a large cluster an idle broker takes little from each of the others, so no usage has to fall by much.
+        least = min(self.filling, self.urgent.goal) if self.pressed.any() else self.filling
+        goal = max(least, self._helpers(memory))
+        return PlanStart(np.full_like(self.ordinary.begin, goal), goal, 0.0)
 
 
 def situation_of(
@@ -196,7 +199,7 @@ def situation_of(
         over=above | pressed,
         above=above,
         pressed=pressed,
-        idle=may_idle and not above.any() and _any_idle(found, share, means, fit, options),
+        filling=_filling(found, share, means, fit, options) if may_idle and not above.any() else np.inf,
         seen=seen,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
     )
@@ -216,15 +219,35 @@ def _fit_errors(found: StatedProblem) -> Floats:
     return np.array([found.fits[name].error if name in found.fits else 0.0 for name in found.problem.resources])
 
 
-def _any_idle(found: StatedProblem, share: Floats, means: Floats, fit: Floats, options: PeakOptions) -> bool:
-    """Whether any broker is far below the mean of the scarcest resource, now and at all times to come.
+def _filling(found: StatedProblem, share: Floats, means: Floats, fit: Floats, options: PeakOptions) -> float:
+    """The utilisation down to which all brokers give, so that none is far below the mean any more; infinity: none is.
+
+    Far below is by the share of the mean that the options say, and by the least gain; of the scarcest resource, now and
+    at all times to come.  How much is given goes by the fullest of these times.
 
     *share*: (n, R) utilisation; *means*, *fit*: (R,) its mean, and the error of its estimate: usage that load does not
     explain makes no broker idle.
     """
     times = [int(means[: found.now].argmax()), *range(found.now, len(means))]
     few = (1 - options.idle_percent / 100 - _ERRORS * fit[times]) * means[times]
-    return bool(np.all(share[:, times] < few, axis=1).any())
+    few = np.minimum(few, means[times] - options.min_gain)
+    idle: Bools = np.all(share[:, times] < few, axis=1)
+    if not idle.any():
+        return np.inf
+    fullest = int(means[times].argmax())
+    full, capacity = share[:, times[fullest]], found.problem.capacity[:, times[fullest]]
+    lacks = float(((few[fullest] - full) * capacity)[idle].sum())
+    return _level_giving(lacks, full, capacity)
+
+
+def _level_giving(amount: float, share: Floats, capacity: Floats) -> float:
+    """The utilisation above which brokers have *amount* in all; *share*, *capacity*: (n,)."""
+    order = np.argsort(-share, kind="stable")
+    load, room = np.cumsum((share * capacity)[order]), np.cumsum(capacity[order])
+    # What they give where the level is that of each broker, from the fullest one on.
+    given = load - share[order] * room
+    brokers = int(np.searchsorted(given, amount))
+    return float((load[brokers - 1] - amount) / room[brokers - 1])
 
 
 def _ordinary(
