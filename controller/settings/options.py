@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from controller.attribute_docstrings import attribute_docstrings
 from controller.settings.section import sections_in
 from controller.settings.trimtab_toml import Settings
 
@@ -52,6 +53,7 @@ def trimtab_toml_rows() -> list[OptionRow]:
 
 
 def _section_rows(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[OptionRow]:
+    meanings = attribute_docstrings(section)
     for name, field in section.model_fields.items():
         nested = sections_in(field.annotation)
         if nested:
@@ -66,7 +68,7 @@ def _section_rows(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[O
             key=".".join((*path, name)),
             default="" if field.default is PydanticUndefined else _text(field.default),
             unit="s" if name.endswith("_seconds") else "",
-            meaning=" ".join((field.description or "").split()),
+            meaning=" ".join(meanings.get(name, "").split()),
             of=f"[{'.'.join(path)}]",
         )
 

@@ -47,7 +47,6 @@ class Section(BaseModel):
         extra="forbid",
         strict=True,
         validate_default=True,
-        use_attribute_docstrings=True,
         # Otherwise a section's error would show all of its values, secrets too.
         hide_input_in_errors=True,
     )

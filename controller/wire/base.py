@@ -80,7 +80,6 @@ class Record(BaseModel):
         strict=True,
         alias_generator=to_camel,
         validate_by_name=True,
-        use_attribute_docstrings=True,
     )
 
 

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema
 
+from controller.attribute_docstrings import attribute_docstrings
 from controller.wire import asyncapi, commands, journal_records, metrics, results
 from controller.wire.answers import catalogue as answers
 from controller.wire.dead_letter import DeadLetter
@@ -39,6 +41,16 @@ class _Schema(GenerateJsonSchema):
         fields = made["properties"]
         made["required"] = sorted({*made.get("required", ()), *(name for name in _MUST if name in fields)})
         return {"$schema": self.schema_dialect, **made}
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        model = schema["cls"]
+        made = super().model_schema(schema)
+        for name, meaning in attribute_docstrings(model).items():
+            field = model.model_fields.get(name)
+            key = name if field is None or field.alias is None else field.alias
+            if key in made.get("properties", {}):
+                made["properties"][key]["description"] = meaning
+        return made
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False

@@ -20,7 +20,6 @@ class JsonAnswer(BaseModel):
         alias_generator=to_camel,
         validate_by_name=True,
         validate_by_alias=True,
-        use_attribute_docstrings=True,
     )
 
     def as_line(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from controller.attribute_docstrings import attribute_docstrings
 from controller.offline.scenarios.shipped import LIBRARY, shipped
 from controller.settings.expectation import FIGURES
 from controller.settings.scenario import Scenario
@@ -18,12 +19,13 @@ _ELSEWHERE = {"decisions", "guardrails"}
 
 def key_rows(section: type[BaseModel] = Scenario) -> Iterator[str]:
     """A row of the page for each key of *section* and of the sections in it."""
+    meanings = attribute_docstrings(section)
     for key, field in section.model_fields.items():
         inner = [] if key in _ELSEWHERE else sections_in(field.annotation)
         for each in inner:
             yield from key_rows(each)
         if not inner:
-            yield f"| `{key}` | {_default(field)} | {' '.join((field.description or '').split())} |"
+            yield f"| `{key}` | {_default(field)} | {' '.join(meanings.get(key, '').split())} |"
 
 
 def _default(field: Any) -> str:
