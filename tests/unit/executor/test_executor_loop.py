@@ -440,6 +440,19 @@ def test_a_broker_that_hangs_costs_a_batch_the_time_of_one_command_and_nothing_t
     assert results(tmp_path)[-1] == (again.id, "done")
 
 
+def test_a_broker_that_is_slow_and_does_as_it_is_told_costs_no_other_command_its_turn(tmp_path: Path) -> None:
+    class Slow(Owners):
+        def look_after(self, command: Command) -> Observation:
+            threading.Event().wait(0.02)
+            return super().look(command)
+
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES[:2]))
+    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
+    Executor(inbox, Slow(), settings, name="standalone", now_ms=lambda: T, give_up_seconds=0.01).step()
+    inbox.close()
+    assert [status for _, status in results(tmp_path)] == ["done", "done"]
+
+
 def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_where_it_expired_meanwhile(
     tmp_path: Path,
 ) -> None:

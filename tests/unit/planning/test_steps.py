@@ -41,8 +41,21 @@ def test_the_emptiest_other_brokers_are_compared_fewer_with_many_resources() -> 
 
 def test_a_broker_may_be_filled_to_its_ceiling_and_no_further() -> None:
     standing = Standing(problem([[8.0]] * 2, [(0, [2.0]), (1, [4.0])]))
-    added = [Excess(standing, 0.5, ceiling).best_place(0, np.array([False, True]))[1] for ceiling in (0.75, 0.74)]
-    assert np.isfinite(added).tolist() == [True, False]
+    fuller = Standing(problem([[8.0]] * 2, [(0, [3.0]), (0, [4.0]), (1, [2.0]), (1, [1.0])]))
+    exchanged = Standing(problem([[8.0]] * 2, [(0, [4.0]), (1, [2.0])], fixed=[[2.0], [0.0]]))
+
+    def ways(ceiling: float) -> list[bool]:
+        """Whether each part of the search fills a broker to three quarters, an exchange for a while."""
+        excess, other = Excess(standing, 0.5, ceiling), np.array([False, True])
+        return [
+            bool(np.isfinite(excess.best_place(0, other)[1])),
+            bool(np.isfinite(excess.added(np.array([0]), np.array([1]))[0, 0])),
+            best_move(fuller, 0, lambda _bundle: other.copy(), ceiling) is not None,
+            best_exchange(exchanged, 0, lambda _bundle: np.ones(2, np.bool_), ceiling) is not None,
+        ]
+
+    assert ways(0.75) == [True] * 4
+    assert ways(0.74) == [False] * 4
 
 
 def test_of_many_bundles_the_128_largest_are_exchanged() -> None:
