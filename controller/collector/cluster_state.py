@@ -143,7 +143,7 @@ class ClusterState:
             usable = {name: policy for name, policy in policies.items() if name not in unusable}
             self._policies = {**self._policies, **usable}
         without = "" if self._policies is not None else "; no namespace is published before they are"
-        self._problems["isolation policies"] = f"{'; '.join([*unusable.values()][:_NAMED])}{without}"
+        self._problems["isolation policies"] = f"{'; '.join(unusable.values())}{without}"
 
     def _namespaces(self, interval: int, names: Sequence[str], deadline: Deadline, *, whole: bool) -> list[Namespace]:
         """Those of *names* that could be read; those that were not read for the longest come first."""

@@ -135,7 +135,7 @@ def _halves(view: ClusterView, unloads: Sequence[Unload], issuing: Issuing, *, e
 
     *every*: all brokers that something is held back of, if there is one that would get bundles.
     """
-    if not any(unload.in_order for unload in unloads):
+    if not [unload for unload in unloads if unload.in_order]:
         return set()
 
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:

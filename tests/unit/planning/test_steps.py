@@ -105,6 +105,19 @@ def test_for_a_bundle_that_disturbs_less_8_are_asked_about_the_least_first() -> 
     assert (len(asked), draft.standing.moves) == (8, (PlannedMove(0, 0, 1),))
 
 
+def test_a_bundle_takes_the_place_of_one_that_disturbs_more_where_neither_broker_gets_fuller() -> None:
+    def moved(size: float) -> int:
+        """Which bundle moves where, beside the one that is planned, there is one of *size* that disturbs less."""
+        one = problem([[20.0]] * 2, [(0, [5.0]), (0, [size]), (0, [11.0 - size])], fixed=[[0.0], [9.0]],
+                      disturbance=[50.0, 10.0, 99.0])  # fmt: skip
+        draft = Draft(one, SearchLimits(max_moves=1, begin=0.6), None)
+        draft.standing.move(0, 0, 1)
+        disturb_less(draft)
+        return draft.standing.moves[0].bundle
+
+    assert [moved(size) for size in (2.0, 5.0, 9.0)] == [0, 1, 0]
+
+
 def test_a_step_has_to_lower_the_usage_by_a_billionth_or_by_one_of_what_is_above_the_capacity() -> None:
     def helps(now: float, by: float) -> tuple[bool, bool]:
         """A move that lowers the usage *now* by so much, and an exchange that does."""
