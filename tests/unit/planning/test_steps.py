@@ -58,6 +58,15 @@ def test_a_broker_may_be_filled_to_its_ceiling_and_no_further() -> None:
     assert ways(0.74) == [False] * 4
 
 
+def test_what_a_bundle_adds_is_the_same_whether_it_is_asked_for_one_broker_or_for_several() -> None:
+    standing = Standing(problem([[8.0], [8.0], [4.0]], [(0, [2.0]), (1, [5.0]), (2, [3.0])]))
+    excess = Excess(standing, 0.5, 9.0)
+    one_by_one = [excess.best_place(0, np.arange(3) == place)[1] for place in (1, 2)]
+    assert one_by_one == [0.375**2 - 0.125**2, 0.75**2 - 0.25**2]
+    assert excess.added(np.array([0]), np.array([1, 2])).tolist() == [one_by_one]
+    assert excess.added(np.array([0])).tolist()[0][1:] == one_by_one
+
+
 def test_of_many_bundles_the_128_largest_are_exchanged() -> None:
     one = problem([[1000.0]] * 2, [(0, [float(1 + row % 65)]) for row in range(130)])
     assert largest(Standing(one), 0).tolist() == [row for row in range(130) if row % 65]
