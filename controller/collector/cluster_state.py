@@ -67,9 +67,9 @@ class ClusterState:
     cluster: str
     stored: StoredLoad | None
     #: Calls at a time.
-    most_at_once: int = 16
+    most_at_once: int
     #: The time for one reading; what has not answered by then counts as not readable.
-    seconds: float = 20.0
+    seconds: float
     _calls: Calls = field(init=False)
     #: Tenant -> its namespaces, and namespace -> its anti-affinity group, as last read.
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
