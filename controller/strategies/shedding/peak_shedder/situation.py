@@ -137,7 +137,8 @@ class Situation:
         return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
 
     def _ordinary_start(self, memory: PeakHistory) -> PlanStart:
-        return self.ordinary._replace(goal=max(self.ordinary.goal, self._helpers(memory)))
+        helpers = self._helpers(memory)
+        return self.ordinary._replace(goal=helpers) if helpers > self.ordinary.goal else self.ordinary
 
     def _helpers(self, memory: PeakHistory) -> float:
         """The highest usage of the brokers that got bundles by urgent moves and are not above their limit."""
