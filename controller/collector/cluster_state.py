@@ -67,9 +67,9 @@ class ClusterState:
     cluster: str
     stored: StoredLoad | None
     #: Calls at a time.
-    most_at_once: int = 16
+    most_at_once: int
     #: The time for one reading; what has not answered by then counts as not readable.
-    seconds: float = 20.0
+    seconds: float
     _calls: Calls = field(init=False)
     #: Tenant -> its namespaces, and namespace -> its anti-affinity group, as last read.
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class ClusterState:
             usable = {name: policy for name, policy in policies.items() if name not in unusable}
             self._policies = {**self._policies, **usable}
         without = "" if self._policies is not None else "; no namespace is published before they are"
-        self._problems["isolation policies"] = f"{'; '.join([*unusable.values()][:_NAMED])}{without}"
+        self._problems["isolation policies"] = f"{'; '.join(unusable.values())}{without}"
 
     def _namespaces(self, interval: int, names: Sequence[str], deadline: Deadline, *, whole: bool) -> list[Namespace]:
         """Those of *names* that could be read; those that were not read for the longest come first."""

@@ -58,6 +58,15 @@ def highest(load: Floats, capacity: Floats) -> Floats:
     return found
 
 
+def above(usage: Floats, goal: float) -> tuple[float, float]:
+    """How far above *goal* the fullest broker is, and the sum of the squares of all, both without what is rounding.
+
+    The fullest alone would say nothing where no move can relieve it.
+    """
+    over = np.maximum(usage - goal, 0.0)
+    return round(float(over.max(initial=0.0)), 9), round(float((over * over).sum()), 9)
+
+
 def owner_after(problem: BalanceProblem, moves: Iterable[PlannedMove]) -> Ints:
     """(m,) the owner of each bundle after *moves*."""
     owner = problem.owner.copy()
@@ -78,7 +87,7 @@ def ceilings(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Floats:
     """
     before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), moves))
     most = np.minimum(np.maximum(before, after), after.max(initial=1.0))
-    found: Floats = np.where(most > 1.0, most + ROUNDING, 1.0)
+    found: Floats = np.maximum(most + ROUNDING, 1.0)
     return found
 
 

@@ -56,11 +56,11 @@ def fitted(usage: Floats, drivers: Floats, *, cautious: bool = False) -> Fit:
     """
     n, width = drivers.shape
     columns = [np.ones(n), *drivers.T]
-    scale = [math.sqrt(_dot(column, column)) for column in columns]
+    scale = [math.sqrt(_total(column * column)) for column in columns]
     used = [i for i in range(width + 1) if scale[i] > 0]
-    moments = {i: _dot(columns[i], usage) / scale[i] for i in used}
-    gram = {(i, j): _dot(columns[i], columns[j]) / (scale[i] * scale[j]) for i in used for j in used}
-    whole = _dot(usage, usage)
+    moments = {i: _total(columns[i] * usage) / scale[i] for i in used}
+    gram = {(i, j): _total(columns[i] * columns[j]) / (scale[i] * scale[j]) for i in used for j in used}
+    whole = _total(usage * usage)
     best, by_load = _Chosen({}, whole), _Chosen({}, whole)
     if n and whole * _EXACT > 0:
         # Drivers before the constant, so that of equal fits one that explains something wins.
@@ -94,8 +94,8 @@ class _Chosen(NamedTuple):
     rank: tuple[float, int] = (math.inf, 0)
 
 
-def _dot(one: Floats, other: Floats) -> float:
-    return float((one * other).sum())
+def _total(products: Floats) -> float:
+    return float(products.sum())
 
 
 def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float] | None:

@@ -4,6 +4,7 @@ The Spark query makes rows in the JVM (streaming.decode); replay and the simulat
 (controller.wire.rows).  tests/integration/test_rows_in_spark_and_python.py compares the two.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +81,7 @@ class Rows:
         told = np.flatnonzero((self.kind == TICK) | (self.kind == FACT))
         return told[[row not in self.facts for row in told.tolist()]]
 
-    def of_kind(self, *kinds: int) -> Bools:
+    def of_kind(self, kinds: Sequence[int]) -> Bools:
         """(rows,) whether each is of one of *kinds*.  Of few rows ``np.isin`` takes ten times as long."""
         found = np.zeros(len(self.kind), np.bool_)
         for kind in kinds:

@@ -82,7 +82,7 @@ def _ticks(rows: Rows, offset: Ints) -> list[tuple[Partition, int, Tick]]:
 
 
 def _due(rows: Rows, offset: Ints, advances: Advances) -> Ints:
-    dated = rows.of_kind(SWEEP, BUNDLE)
+    dated = rows.of_kind([SWEEP, BUNDLE])
     interval = np.where(dated, rows.interval, UNDUE)
     due = np.empty(len(rows), np.int64)
     for source, partition in rows.partitions():

@@ -16,7 +16,7 @@ from controller.model.load import Ints
 
 def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints) -> ShardState:
     """*state* with the claims of *rows* added, without LATE ones.  ``due``, ``upto``: (rows,), as in Claims."""
-    chosen = np.flatnonzero(rows.of_kind(BUNDLE, TOPIC, REPORT_BUNDLE) & (due != LATE))
+    chosen = np.flatnonzero(rows.of_kind([BUNDLE, TOPIC, REPORT_BUNDLE]) & (due != LATE))
     if len(chosen) == 0:
         return state
     named = rows.bundle.take(chosen)
@@ -39,7 +39,7 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
 
 def with_headers(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: Ints) -> ShardState:
     """*state* with the headers (SWEEP and REPORT rows) of *rows* added, without LATE ones."""
-    chosen = np.flatnonzero(rows.of_kind(SWEEP, REPORT) & (due != LATE))
+    chosen = np.flatnonzero(rows.of_kind([SWEEP, REPORT]) & (due != LATE))
     if len(chosen) == 0:
         return state
     pool, told = _told(state.pool, rows, offset, due, upto, chosen)

@@ -113,20 +113,20 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
 
     ``rank``: position in the pool -> row of the roster, or -1.  ``sweeps``: row of the roster -> position in the pool
     of the sweep that counts, or -1.  ``reports``: (roster, 3) source, partition and offset of the broker's last
-    report, or -1.
+    report, or -1.  Both have a row more, of -1, for brokers that are not listed.
     """
     owner = rank[claims.broker]
     listed = owner >= 0
-    sweep = np.where(listed, sweeps[owner], -1)
+    sweep = sweeps[owner]
     position = positions(claims)
-    swept = (claims.kind == BUNDLE) & listed & (claims.due == interval) & (claims.sweep == sweep)
+    swept = (claims.kind == BUNDLE) & (claims.due == interval) & (claims.sweep == sweep)
     loose = listed & (sweep < 0)
     reported = (claims.kind == REPORT_BUNDLE) & loose & (position == reports[owner]).all(axis=1)
     by_topic = (claims.kind == TOPIC) & loose
 
     swept &= _first_of(swept, claims.bundle, owner, claims.chunk, position)
     by_topic &= _last_of(by_topic, claims.bundle, owner, claims.topic, position)
-    group = claims.bundle * len(sweeps) + owner  # sweeps has a row more than the roster
+    group = claims.bundle * len(sweeps) + owner
     reported &= ~np.isin(group, group[by_topic])
 
     rows = np.flatnonzero(swept | reported | by_topic)

@@ -76,7 +76,7 @@ class ArrivedBytes:
         sizes, ticked, newest = dict(self.size), dict(self.ticked), dict(self.newest)
         floors = dict[Partition, Floors]()
         upto = np.zeros(len(rows), np.int64)
-        swept = rows.of_kind(SWEEP, BUNDLE) & (due >= 0)
+        swept = rows.of_kind([SWEEP, BUNDLE]) & (due >= 0)
         for partition in rows.partitions():
             here = np.flatnonzero((rows.source == partition[0]) & (rows.partition == partition[1]))
             here = here[np.argsort(offset[here], kind="stable")]
@@ -119,7 +119,7 @@ def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int
 def sizes_of(rows: Rows, texts: Mapping[int, str]) -> Ints:
     """(rows,) approximate bytes of each row while it waits; *texts*: row -> the text of its fact."""
     size = _CLAIM + _TOPIC * rows.detail_size
-    size[rows.of_kind(SWEEP, REPORT)] = _HEADER
+    size[rows.of_kind([SWEEP, REPORT])] = _HEADER
     size[rows.kind == TICK] = 0
     for row, text in texts.items():
         size[row] = _FACT + len(text)

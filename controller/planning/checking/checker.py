@@ -77,10 +77,10 @@ def _refuted(problem: BalanceProblem, certificate: Certificate) -> bool:
         room = np.floor((level * capacity - fixed) / certificate.size).clip(min=0)
         return bool(room.sum() < np.count_nonzero(size >= certificate.size))
     order, leaving = np.lexsort((-size, problem.owner)), 0.0
-    ends = np.searchsorted(problem.owner[order], np.arange(len(capacity) + 1))
-    for broker in range(len(capacity)):
-        gone = size[order[ends[broker] : ends[broker + 1]]].cumsum()
-        excess = fixed[broker] + gone[-1:].sum() - level * capacity[broker]
+    of_brokers = np.split(order, np.searchsorted(problem.owner[order], np.arange(1, len(capacity))))
+    for rows, own, wide in zip(of_brokers, fixed, capacity, strict=False):
+        gone = size[rows].cumsum()
+        excess = own + gone[-1:].sum() - level * wide
         if excess > 0:  # the fewest that have to leave are the largest ones
             leaving += 1 + int((gone >= excess).argmax()) if (gone >= excess).any() else math.inf
     return kind == nouns.REMOVAL and leaving > certificate.max_moves

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Bools, Floats
-from controller.planning.objective import ROUNDING, ceilings, highest, load_after, loads, owner_after, score
+from controller.planning.objective import ROUNDING, above, ceilings, highest, load_after, loads, owner_after, score
 from controller.planning.plans.emptying import Emptied, emptied
 from controller.planning.plans.emptying_bound import emptying_bound
 from controller.planning.plans.filling_bound import filling_bound
@@ -65,13 +65,9 @@ def _searched(problem: BalanceProblem, limits: PlanLimits, goal: float, allowed:
 
 
 def _rank(problem: BalanceProblem, moves: Sequence[PlannedMove], goal: float) -> tuple[float, float, float]:
-    """How far above *goal* brokers end: the fullest, and the sum of the squares of all; then what the moves disturb.
-
-    The fullest alone would say nothing where no move can relieve it.
-    """
-    above = np.maximum(highest(load_after(problem, moves), problem.capacity) - goal, 0.0)
-    most, squares = float(above.max(initial=0.0)), float((above * above).sum())
-    return round(most, 9), round(squares, 9), score(problem, moves).disturbance
+    """How far above *goal* brokers end, then what the moves disturb."""
+    after = highest(load_after(problem, moves), problem.capacity)
+    return *above(after, goal), score(problem, moves).disturbance
 
 
 def kept_step(

@@ -125,7 +125,7 @@ def _pigeonhole(problem: BalanceProblem, resource: int, floor: float, peak: floa
     counts = np.array([1, n, *(p * n + 1 for p in range(1, 9))], np.int64)
     counts = counts[counts <= np.count_nonzero(size > 0)]
     best: LowerBound | None = None
-    for least in sorted({float(size[count - 1]) for count in counts.tolist()}, reverse=True):
+    for least in np.unique(size[counts - 1]).tolist():
         # Bundles that are equal to the least one count as well.
         count = int(np.searchsorted(-size, -least, side="right"))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from controller.model.load import Bools
-from controller.planning.objective import ceilings
+from controller.planning.objective import above, ceilings
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed
 from controller.planning.solving.limits import Effort, SearchLimits
@@ -64,5 +64,4 @@ class Draft:
         """How far above the goal brokers are after *moves*: the fullest one, and the sum of the squares of all."""
         after = Standing(self.problem)
         after.back_to(moves)
-        above = np.maximum(after.highest - self.limits.goal, 0.0)
-        return round(float(above.max(initial=0.0)), 9), round(float((above * above).sum()), 9)
+        return above(after.highest, self.limits.goal)

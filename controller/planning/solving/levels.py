@@ -61,7 +61,8 @@ def _bisect(draft: Draft, low: float, ways: Sequence[_Way]) -> None:
     in_turn = cycle(ways)
     while not draft.effort.spent and not _is_near(low, peak := draft.standing.peak):
         level = (low + peak) / 2
-        tried = (_reached(draft, level, draft.limits.max_moves, way) for way in islice(in_turn, len(ways)))
+        most = draft.limits.max_moves
+        tried = (_reached(draft, level, most, way, lower=True) for way in islice(in_turn, len(ways)))
         if not any(reached and draft.standing.peak < peak for reached in tried):
             low = level
 
@@ -91,13 +92,14 @@ def use_fewer(draft: Draft) -> None:
             return
 
 
-def _reached(draft: Draft, level: float, max_moves: int, way: _Way) -> bool:
+def _reached(draft: Draft, level: float, max_moves: int, way: _Way, *, lower: bool = False) -> bool:
     """Whether a plan of at most *max_moves* moves reaches *level*; it is the plan of *draft* then.
 
-    Where filters let only a part of such a plan follow, the part is kept if it is better than the plan before.
+    Where filters let only a part of such a plan follow, the part is kept if it reaches the level as well or, where the
+    peak is to be *lower*, if it lowers the peak.
     """
     standing = draft.standing
-    before, peak = standing.moves, standing.peak
+    before, kept = standing.moves, standing.peak - EPSILON if lower else level
     target = Target(level=level, max_moves=max_moves, ceiling=max(1.0, level), tenure=way.tenure, steps=way.steps)
     if not way.search(standing, target, draft.fits, draft.effort):
         return False
@@ -106,8 +108,7 @@ def _reached(draft: Draft, level: float, max_moves: int, way: _Way) -> bool:
     whole = len(moves) == len(standing.moves)
     if not whole:
         standing.back_to(moves)
-        most = level if max_moves < len(before) else peak - EPSILON
-        if not draft.filtered or standing.peak > most:
+        if not draft.filtered or standing.peak > kept:
             standing.back_to(before)
             return False
     draft.stuck[:] = False

@@ -35,10 +35,6 @@ class Standing:
         """The highest utilisation over brokers and resources."""
         return float(self.highest.max(initial=0.0))
 
-    def rank(self) -> tuple[float, float]:
-        """The peak, and the sum of squares over the brokers: lower is better."""
-        return round(self.peak, 9), round(float((self.highest * self.highest).sum()), 9)
-
     def movable_on(self, broker: int) -> Ints:
         """Rows of the bundles that *broker* owns and that no move has taken yet."""
         rows = self._order[self._begin[broker] : self._begin[broker + 1]]

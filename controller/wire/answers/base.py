@@ -19,7 +19,6 @@ class JsonAnswer(BaseModel):
         extra="forbid",
         alias_generator=to_camel,
         validate_by_name=True,
-        validate_by_alias=True,
     )
 
     def as_line(self) -> str:

@@ -29,6 +29,11 @@ def test_a_sweep_that_is_not_on_the_roster_does_not_count() -> None:
     assert [row.broker for row in snapshot.brokers] == [A]
 
 
+def test_a_sweep_of_an_interval_without_a_tick_does_not_count_in_the_next_one_by_its_name() -> None:
+    (snapshot,) = snapshots([sweep(A, 0, LEFT, rate=20.0), sweep(A, 1, LEFT), ticked(1, A)])
+    assert rates(snapshot) == {LEFT: (A, 10.0)}
+
+
 def test_a_bundle_claimed_twice_goes_to_the_later_claim_then_to_the_later_name() -> None:
     for update, owner in ((T - 1, A), (T, B), (T + 1, B)):
         claim = sweep(B, 0, LEFT, rate=20.0, lastUpdate=update)

@@ -202,6 +202,8 @@ def test_a_bundle_that_is_not_there_any_more_is_told_by_what_is() -> None:
     assert audited({2: interval(2, BEFORE, {f"{SPACE}/0x00000000_0xffffffff": ("b-1", 1000.0)})}).outcome == "merged"
     unlisted = audited({2: interval(2, BEFORE, rest, {f"0 {LEFT}": "done"})})
     assert (unlisted.outcome, unlisted.clients, unlisted.came_to) == ("unlisted", 62, "")
+    others = {f"{space}/0x00000000_0xffffffff": ("b-1", 300.0) for space in (SPACE[:-1], f"{SPACE}x")}
+    assert audited({2: interval(2, BEFORE, rest | others)}).outcome == "unlisted", "another namespace has none of it"
 
 
 def test_brokers_without_data_and_brokers_that_left_have_no_figures() -> None:

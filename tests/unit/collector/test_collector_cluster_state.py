@@ -143,7 +143,7 @@ def test_namespaces_that_a_reading_did_not_come_to_come_first_in_the_next(
 
     monkeypatch.setattr(PulsarAdmin, "boundaries", note)
     admin = PulsarAdmin(pulsar.urls[:1], cluster=CLUSTER)
-    state = ClusterState(admin, CLUSTER, None, most_at_once=1)
+    state = ClusterState(admin, CLUSTER, None, most_at_once=1, seconds=20.0)
     first(pulsar).broken = "ns-2/bundles"
     state.read(T, whole=True)
     state.read(T + PERIOD, whole=False)
@@ -192,6 +192,8 @@ def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves
     pulsar.policies = {"odd": odd}
     found = namespaces(state.read(T + 3 * PERIOD, whole=True))
     assert [each.isolation_policies for each in found.values()] == [None, (POLICY,), None]
+    lines = [record.message for record in caplog.records if "odd cannot be used" in record.message]
+    assert ["no namespace is published" in each for each in lines] == [True, False], "those of before stay"
 
 
 def test_beside_a_policy_that_cannot_be_used_others_count_as_they_are_now_and_none_of_before_is_lost(

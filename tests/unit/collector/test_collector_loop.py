@@ -244,7 +244,7 @@ class World:
             log=self.ends[name],
             group=self.members[name],
             sweeper=Sweeper(admin, OVERRIDES, NoLoadData(), form=json_chunks, timeout_seconds=60),
-            state=self.state(admin, CLUSTER, None),
+            state=self.state(admin, CLUSTER, None, most_at_once=16, seconds=20.0),
             overrides=OVERRIDES,
             servers=self.clocks[name],
             clock=lambda: self.now,

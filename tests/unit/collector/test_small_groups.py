@@ -211,7 +211,7 @@ def read(seed: int) -> int:
     """What is published of a cluster, reading by reading."""
     chance, admin, told = Random(seed), Admin(), list[Any]()
     averages = Averages(admin)
-    state = ClusterState(admin, "lab", averages, most_at_once=4)  # type: ignore[arg-type]
+    state = ClusterState(admin, "lab", averages, most_at_once=4, seconds=20.0)  # type: ignore[arg-type]
     with logged("controller.collector") as lines:
         for turn in range(14):
             admin.broken = {name: chance.choice((404, 500)) for name in PARTS if chance.random() < 0.15}

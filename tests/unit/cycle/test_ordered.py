@@ -153,6 +153,15 @@ def test_a_drained_broker_gets_nothing_whichever_strategy_chooses(name: str) -> 
         assert "b:80" not in moved(found).values()
 
 
+@pytest.mark.parametrize("name", ["OverloadShedder", "PeakShedder", "TransferShedder"])
+def test_where_all_other_brokers_are_drained_nothing_goes_to_them_either(name: str) -> None:
+    policy = replace(POLICY, shedder=SHEDDERS[name]())
+    memory = replace(policy.initial_memory(1), last_interval=INTERVAL - 60_000, samples=10)
+    for _ in range(3):
+        found, memory = decide(UNEVEN, [], memory, Controls(mode="active", drained=("b:80", "c:80")), policy)
+        assert found.commands == ()
+
+
 def test_orders_to_a_drained_broker_are_not_issued() -> None:
     found, _ = decided(orders((ONE, "a:80", "b:80"), (TWO, "a:80", "c:80")), drained=("b:80",))
     assert moved(found) == {TWO: "c:80"}

@@ -342,6 +342,25 @@ def test_within_a_namespace_commands_are_carried_out_in_their_order(tmp_path: Pa
     assert cluster.acted == [command.id for command in commands]
 
 
+def test_a_command_waits_for_a_silent_cluster_until_it_expires_and_not_a_moment_longer(tmp_path: Path) -> None:
+    now, looked = T, list[int]()
+    command = unload()
+
+    class Away(Owners):
+        def look(self, command: Command) -> Observation:
+            nonlocal now
+            looked.append(now)
+            now = min(now + 150_000, command.expires_at_ms)
+            raise PulsarError("connection refused", sent=False, away=True)
+
+    write(tmp_path, "1", issued(command))
+    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(attempts=1)
+    Executor(inbox, Away(), settings, name="standalone", now_ms=lambda: now, sleep=lambda _: None).step()
+    inbox.close()
+    assert command.expires_at_ms == T + 300_000
+    assert looked == [T, T + 150_000]
+
+
 def test_two_executors_on_one_folder_are_refused(tmp_path: Path) -> None:
     inbox = FolderInbox(tmp_path, cluster="standalone")
     try:
@@ -438,6 +457,19 @@ def test_a_broker_that_hangs_costs_a_batch_the_time_of_one_command_and_nothing_t
     executor.step()
     inbox.close()
     assert results(tmp_path)[-1] == (again.id, "done")
+
+
+def test_a_broker_that_is_slow_and_does_as_it_is_told_costs_no_other_command_its_turn(tmp_path: Path) -> None:
+    class Slow(Owners):
+        def look_after(self, command: Command) -> Observation:
+            threading.Event().wait(0.02)
+            return super().look(command)
+
+    write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES[:2]))
+    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
+    Executor(inbox, Slow(), settings, name="standalone", now_ms=lambda: T, give_up_seconds=0.01).step()
+    inbox.close()
+    assert [status for _, status in results(tmp_path)] == ["done", "done"]
 
 
 def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_where_it_expired_meanwhile(

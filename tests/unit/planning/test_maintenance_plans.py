@@ -186,6 +186,12 @@ def test_a_rolling_restart_begins_where_the_fewest_bundles_are_and_moves_only_th
     assert plan_flaws(plan_of(one, steps, "rolling_restart")) == []
 
 
+def test_of_the_other_brokers_the_emptiest_is_restarted_first() -> None:
+    one = problem([[10.0]] * 4, [(0, [2.0])] * 3 + [(1, [1.0])] * 3 + [(2, [1.5])] * 3 + [(3, [8.0])])
+    found, _ = restart_steps(one, [[0], [1], [2], [3]], LIMITS)
+    assert [step.brokers for step in found.steps] == [(3,), (1,), (2,), (0,)]
+
+
 def test_what_was_restarted_last_is_filled_again() -> None:
     one = problem([[10.0]] * 3, [(broker, [1.0]) for broker in (0, 0, 1, 1, 2, 2)])
     _, steps = restart_steps(one, [[0], [1], [2]], LIMITS)
@@ -253,6 +259,15 @@ def test_where_no_placement_is_found_on_as_few_as_are_proved_both_numbers_are_to
     one = problem([[10.0]] * 2, [(0, [size]) for size in (6.0, 3.0, 3.0, 3.0, 2.5, 2.5)])
     found = brokers_needed(one, 0.0)
     assert (found.at_least, found.enough) == (2, 3)
+
+
+def test_the_fewest_brokers_are_found_far_above_what_is_proved() -> None:
+    # No two of these share a broker, in any one resource two thirds of them count, and small ones go everywhere.
+    kinds = ([6.0, 6.0, 0.0], [6.0, 0.0, 6.0], [0.0, 6.0, 6.0])
+    for times in (4, 5, 7):
+        one = problem([[10.0] * 3] * 2, [(0, kind) for kind in kinds * times] + [(1, [0.1] * 3)] * 30)
+        found = brokers_needed(one, 0.0)
+        assert (found.at_least, found.enough) == (2 * times, 3 * times)
 
 
 def test_what_stays_on_a_broker_has_to_have_room_as_well() -> None:

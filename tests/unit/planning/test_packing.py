@@ -176,3 +176,19 @@ def test_a_plan_of_many_moves_costs_no_more_than_the_effort_and_one_step(bundles
     left = Effort(200_000)
     assert not pack(Standing(one), target(0.2, max_moves=bundles), anywhere(one), left)
     assert left.left > -300_000
+
+
+def test_a_change_is_looked_for_among_128_bundles_that_come_and_128_that_stay_and_asked_for_32_times() -> None:
+    # 130 of 260 have to leave, to a broker that is above the level then.
+    one = problem([[1000.0]] * 2, [(0, [1.0])] * 260, fixed=[[0.0], [1.0]])
+    left, asked = Effort(1_000_000), list[int]()
+
+    def placed_only(bundle: int) -> Bools:
+        asked.append(bundle)
+        return np.full(2, len(asked) <= 130)
+
+    assert not pack(Standing(one), target(0.13, max_moves=200, steps=1), placed_only, left)
+    assert len(asked) == 130 + 32
+    begin, chosen, placed = 2000, 130 * (200 + 260 // 16), 130 * 200
+    # Each of 128 to either broker, or another one of 128 in its place.
+    assert 1_000_000 - left.left == begin + chosen + placed + 2000 + 128 * 2 + 128 * 128

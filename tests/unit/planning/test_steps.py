@@ -41,8 +41,30 @@ def test_the_emptiest_other_brokers_are_compared_fewer_with_many_resources() -> 
 
 def test_a_broker_may_be_filled_to_its_ceiling_and_no_further() -> None:
     standing = Standing(problem([[8.0]] * 2, [(0, [2.0]), (1, [4.0])]))
-    added = [Excess(standing, 0.5, ceiling).best_place(0, np.array([False, True]))[1] for ceiling in (0.75, 0.74)]
-    assert np.isfinite(added).tolist() == [True, False]
+    fuller = Standing(problem([[8.0]] * 2, [(0, [3.0]), (0, [4.0]), (1, [2.0]), (1, [1.0])]))
+    exchanged = Standing(problem([[8.0]] * 2, [(0, [4.0]), (1, [2.0])], fixed=[[2.0], [0.0]]))
+
+    def ways(ceiling: float) -> list[bool]:
+        """Whether each part of the search fills a broker to three quarters, an exchange for a while."""
+        excess, other = Excess(standing, 0.5, ceiling), np.array([False, True])
+        return [
+            bool(np.isfinite(excess.best_place(0, other)[1])),
+            bool(np.isfinite(excess.added(np.array([0]), np.array([1]))[0, 0])),
+            best_move(fuller, 0, lambda _bundle: other.copy(), ceiling) is not None,
+            best_exchange(exchanged, 0, lambda _bundle: np.ones(2, np.bool_), ceiling) is not None,
+        ]
+
+    assert ways(0.75) == [True] * 4
+    assert ways(0.74) == [False] * 4
+
+
+def test_what_a_bundle_adds_is_the_same_whether_it_is_asked_for_one_broker_or_for_several() -> None:
+    standing = Standing(problem([[8.0], [8.0], [4.0]], [(0, [2.0]), (1, [5.0]), (2, [3.0])]))
+    excess = Excess(standing, 0.5, 9.0)
+    one_by_one = [excess.best_place(0, np.arange(3) == place)[1] for place in (1, 2)]
+    assert one_by_one == [0.375**2 - 0.125**2, 0.75**2 - 0.25**2]
+    assert excess.added(np.array([0]), np.array([1, 2])).tolist() == [one_by_one]
+    assert excess.added(np.array([0])).tolist()[0][1:] == one_by_one
 
 
 def test_of_many_bundles_the_128_largest_are_exchanged() -> None:
@@ -90,6 +112,19 @@ def test_for_a_bundle_that_disturbs_less_8_are_asked_about_the_least_first() -> 
     draft.problem.disturbance[5] = 19.5
     disturb_less(draft)
     assert (len(asked), draft.standing.moves) == (8, (PlannedMove(0, 0, 1),))
+
+
+def test_a_bundle_takes_the_place_of_one_that_disturbs_more_where_neither_broker_gets_fuller() -> None:
+    def moved(size: float) -> int:
+        """Which bundle moves where, beside the one that is planned, there is one of *size* that disturbs less."""
+        one = problem([[20.0]] * 2, [(0, [5.0]), (0, [size]), (0, [11.0 - size])], fixed=[[0.0], [9.0]],
+                      disturbance=[50.0, 10.0, 99.0])  # fmt: skip
+        draft = Draft(one, SearchLimits(max_moves=1, begin=0.6), None)
+        draft.standing.move(0, 0, 1)
+        disturb_less(draft)
+        return draft.standing.moves[0].bundle
+
+    assert [moved(size) for size in (2.0, 5.0, 9.0)] == [0, 1, 0]
 
 
 def test_a_step_has_to_lower_the_usage_by_a_billionth_or_by_one_of_what_is_above_the_capacity() -> None:

@@ -87,6 +87,11 @@ def test_a_bad_order_does_not_make_the_partition_quadratic(order: str) -> None:
     assert ranks[found].tolist() == [9_999 - i // 2 for i in range(10)]
 
 
+def test_after_64_rounds_all_that_is_left_is_sorted() -> None:
+    # Each round takes the smallest one off the end; then the largest one is the last that is left.
+    assert top(np.array([70, 70, 100, *range(63, -1, -1)]), 2).tolist() == [2, 0]
+
+
 def test_current_traffic_counts_not_averages() -> None:
     table = view(broker("b", a=bundle(5), b=bundle(1))).bundles
     assert table.load[TopBundles(max_bundles=1).of(table, np.arange(2)), THROUGHPUT_IN].tolist() == [5 * 1024 * 1024]

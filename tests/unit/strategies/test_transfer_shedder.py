@@ -119,6 +119,18 @@ def test_pairing_ends_when_what_was_planned_evens_load_out() -> None:
     assert moves(cluster) == (Reason.OVERLOADED, ["d1: d > a"])
 
 
+def test_what_comes_back_makes_what_was_planned_less() -> None:
+    # 60 go and 29 come back, of 121 MB/s: 0.23 of the load, which brings the deviation below 0.15.
+    cluster = view(
+        broker("a", usage=0.1, a1=29),
+        broker("b", usage=0.4, b1=1),
+        broker("c", usage=0.6, c1=1, c2=9),
+        broker("d", usage=0.9, d1=60, d2=61),
+    )
+    shedder = replace(SHEDDER, counts_gain=True, target_std=0.15)
+    assert moves(cluster, shedder) == (Reason.OVERLOADED, ["a1: a > d", "d1: d > a"])
+
+
 def test_only_the_busiest_bundles_are_looked_at() -> None:
     cluster = view(broker("cold", usage=0.1), broker("hot", usage=0.9, a=10, b=20, c=30, d=40))
     assert moves(cluster, replace(SHEDDER, max_bundles=3)) == (Reason.OVERLOADED, ["b: hot > cold"])

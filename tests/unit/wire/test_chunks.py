@@ -1,6 +1,7 @@
 """How a sweep is cut into chunks: sizes to the byte."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,13 @@ def test_a_bundle_too_large_for_a_chunk_is_halved_until_it_fits_each_part_in_a_c
     assert [part for [part] in listed(sweep, frame + 1)] == [(LEFT, 1)] * 8 + [(RIGHT, 1)]
     [seven] = text_sizes(swept({LEFT: 7}))
     assert listed(swept({LEFT: 7}), frame + seven - 1) == [[(LEFT, 3)], [(LEFT, 4)]]
+
+
+def test_no_chunk_names_a_bundle_twice_where_small_parts_of_it_would_share_one() -> None:
+    sweep = swept({LEFT: 8})
+    sweep = replace(sweep, topics=["a", "b", "c", "d", "e", "f", "g" * 2000, "h" * 2000])
+    chunks = listed(sweep, json_frame(sweep) + 3000)
+    assert chunks == [[(LEFT, 4)], [(LEFT, 2)], [(LEFT, 1)], [(LEFT, 1)]]
 
 
 def test_the_topics_of_a_divided_bundle_come_once_and_in_their_order() -> None:

@@ -40,7 +40,7 @@ def _remedy(
     detail = view.bundles.detail
     topics = slice(int(detail.starts[row]), int(detail.starts[row + 1]))
     load = _of(resource, stated, detail.load[topics])
-    if not load.size or not load.sum() > 0:
+    if not load.sum() > 0:
         return Reason.TOO_LARGE, "split it; its topics are not known, so not where"
     part = load / load.sum() * share
     if float(part.max()) > fair:

@@ -193,7 +193,7 @@ def situation_of(
         ordinary=ordinary,
         urgent=urgent,
         mean=mean_level(problem),
-        mean_now=float(means[now].max(initial=0.0)),
+        mean_now=float(means[now].max()),
         load=load,
         before=highest(load, problem.capacity),
         over=above | pressed,
@@ -201,7 +201,7 @@ def situation_of(
         pressed=pressed,
         filling=_filling(found, share, means, fit, options) if may_idle and not above.any() else np.inf,
         seen=seen,
-        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
+        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max())),
     )
 
 
@@ -270,7 +270,7 @@ def _urgent(means: Floats, fit: Floats, options: PeakOptions, *, varies: bool) -
     *means*, *fit*: (R,) the mean utilisation of each resource of now, and the error of its estimate.  *varies*: whether
     load is elsewhere at other hours.
     """
-    usage, even = options.urgent_percent / 100, float(means.max(initial=0.0)) * (1 + options.goal_percent / 100)
+    usage, even = options.urgent_percent / 100, float(means.max()) * (1 + options.goal_percent / 100)
     if usage <= 0:
         return PlanStart(np.full_like(means, np.inf), even, 0.0, urgent=True)
     goal = max(even, usage * (1 - _BELOW_URGENT))

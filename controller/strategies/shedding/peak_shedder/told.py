@@ -30,12 +30,12 @@ class RoundTold:
     #: Of the forecast of the next minute, as a share of the load.
     error: float
     #: Of this round and of those that go on with its plan; and whether its one move takes one of an earlier round back.
-    plan: Sequence[PlannedMove] = ()
-    undoes: bool = False
+    plan: Sequence[PlannedMove]
+    undoes: bool
     #: Whether times to come do not count, as the plan is urgent.
-    urgent: bool = False
+    urgent: bool
     #: Whether load is elsewhere at other hours, so that the goal is wider.
-    varies: bool = False
+    varies: bool
 
     def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
         """The certificate of this round, and what following rounds are to do *later*."""
