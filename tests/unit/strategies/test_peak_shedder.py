@@ -253,6 +253,8 @@ def test_loads_that_are_no_numbers_are_survived() -> None:
 
 def test_without_brokers_there_is_nothing_to_do() -> None:
     assert decided(cluster_view()).reason is Reason.NO_BROKERS
+    with np.errstate(all="raise"):
+        assert not PeakShedder().hurries(cluster_view())
 
 
 def test_one_broker_gives_nothing() -> None:

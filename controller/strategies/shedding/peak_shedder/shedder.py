@@ -231,7 +231,7 @@ class PeakShedder(PeakOptions):
     def hurries(self, view: ClusterView) -> bool:
         """Whether a broker is above the urgent usage."""
         found = stated(view, self._stays(view), self.counted)
-        return bool(found.problem.resources) and bool(pressed_now(found, self).any())
+        return found.problem.capacity.size > 0 and bool(pressed_now(found, self).any())
 
     def relieving(self) -> "PeakShedder":
         """The same shedder, of which only brokers above the urgent usage give."""
