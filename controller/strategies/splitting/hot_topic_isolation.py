@@ -72,8 +72,7 @@ class HotTopicIsolation:
             if total > 0:
                 share = np.maximum(share, of_place / total)
         hottest = int(share.argmax())
-        # Without any load no share is large.
-        return int(places[hottest]) if share[hottest] > 0 and share[hottest] * 100 >= self.hot.percent else None
+        return int(places[hottest]) if share[hottest] * 100 >= self.hot.percent else None
 
 
 def isolating(hot: HotTopic, otherwise: SplitAlgorithm) -> SplitAlgorithm:

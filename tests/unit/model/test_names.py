@@ -41,6 +41,12 @@ def test_a_range_of_one_cannot_be_split() -> None:
     assert can_split(7, 9)
 
 
+@pytest.mark.parametrize("hashes", ["0x80000000_0x80000000", "0x80000001_0x80000000", "0x00000000_0x00000000"])
+def test_a_bundle_without_a_hash_is_none(hashes: str) -> None:
+    with pytest.raises(TrimtabError, match=f"{hashes}' is not a bundle name: .* with lower < upper"):
+        parse_bundle(f"t/n/{hashes}")
+
+
 def test_a_name_has_at_most_1024_characters() -> None:
     ending = "/0x00000000_0x80000000"
     longest = "t/" + "n" * (1024 - len(ending) - 2) + ending
