@@ -7,6 +7,7 @@ import pytest
 
 from controller.collector.reports import modular_report
 from controller.collector.states import (
+    ClusterPolicies,
     Due,
     Namespace,
     broker_state,
@@ -32,7 +33,7 @@ BUNDLE = "lab/ns/0x00000000_0x20000000"
 
 
 def state(found: Namespace = FOUND, version: int = T, **policies: Any) -> NamespaceStateRecord:
-    return namespace_state("lab", found, policies, version=version)
+    return namespace_state("lab", found, ClusterPolicies(policies), version=version)
 
 
 def test_a_namespace_state_has_boundaries_group_and_the_policies_that_name_it() -> None:
