@@ -6,6 +6,7 @@ Pulsar: org.apache.pulsar.common.policies.impl.{NamespaceIsolationPolicies, Name
 MinAvailablePolicy}, LocalPolicies.namespaceAntiAffinityGroup, FailureDomain.
 """
 
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.java_regex import Expressions, expressions, java_pattern, matching
+from controller.model.java_regex import expressions, java_pattern, matching
 
 T = TypeVar("T")
 
@@ -122,19 +123,22 @@ class Policies:
                 return policy
         texts, patterns = self._by_namespace
         first = texts.get(namespace, len(self.isolation))
-        row = next((row for row, found in patterns if row >= first or found.match(namespace)), first)
-        return self.isolation[min(row, first)] if min(row, first) < len(self.isolation) else None
+        for row, pattern in patterns:
+            if row >= first:
+                break
+            if pattern.fullmatch(namespace) is not None:
+                return self.isolation[row]
+        return self.isolation[first] if first < len(self.isolation) else None
 
     @cached_property
-    def _by_namespace(self) -> tuple[dict[str, int], list[tuple[int, Expressions]]]:
-        """Name of a namespace -> the first policy that lists it as it is; and the policies that have to be tried."""
-        texts, patterns = dict[str, int](), list[tuple[int, Expressions]]()
+    def _by_namespace(self) -> tuple[dict[str, int], list[tuple[int, re.Pattern[str]]]]:
+        """Name of a namespace -> the first policy that lists it as it is; and the patterns that have to be tried."""
+        texts, patterns = dict[str, int](), list[tuple[int, re.Pattern[str]]]()
         for row, policy in enumerate(self.isolation):
             found = expressions(policy.namespaces)
             for text in found.texts:
                 texts.setdefault(text, row)
-            if found.patterns:
-                patterns.append((row, found))
+            patterns += [(row, pattern) for pattern in found.patterns]
         return texts, patterns
 
     def reserved(self, hosts: tuple[str, ...]) -> NDArray[np.bool_]:
