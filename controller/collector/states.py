@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
 from controller.model.errors import WireError
+from controller.model.java_regex import expressions, java_pattern
+from controller.model.policies import IsolationPolicy
 from controller.wire.base import encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (
@@ -28,6 +30,8 @@ _BUNDLES_AGAIN: Final = 36
 
 State: TypeAlias = NamespaceStateRecord | BrokerStateRecord | BundleData
 _BUNDLE: Final = "bundle_data"
+#: A policy that lists more namespaces is not published whole with each of them: all of it would grow as their square.
+_MOST_LISTED: Final = 100
 
 
 class ClusterPolicies:
@@ -39,11 +43,24 @@ class ClusterPolicies:
         self._read = [(policy, isolation_policy(policy)) for policy in given.values()]
 
     def naming(self, namespace: str) -> Iterator[Mapping[str, Any]]:
-        """Those that name *namespace*, as they were given.
+        """Those that name *namespace*, as they were given; of a long list of namespaces what names this one alone.
 
         One that cannot be read might name it, too: nothing must slip through.
         """
-        return (given for given, policy in self._read if policy.may_apply_to(namespace))
+        for given, policy in self._read:
+            if policy.may_apply_to(namespace):
+                yield given if len(policy.namespaces) <= _MOST_LISTED else _only_about(namespace, given, policy)
+
+
+def _only_about(namespace: str, given: Mapping[str, Any], policy: IsolationPolicy) -> Mapping[str, Any]:
+    """*given* with those of its expressions for namespaces that name *namespace*, or might: they cannot be read."""
+    found = expressions(policy.namespaces)
+    kept = [namespace] if namespace in found.texts else []
+    for regex in policy.namespaces:
+        if regex not in found.texts:
+            pattern = java_pattern(regex)
+            kept += [regex] if pattern is None or pattern.fullmatch(namespace) is not None else []
+    return {**given, "namespaces": kept}
 
 
 class Namespace(NamedTuple):

@@ -52,6 +52,17 @@ def test_an_unreadable_policy_is_published_and_beside_an_invalid_one_no_namespac
         state(p1=unreadable, p2={"namespaces": []})
 
 
+def test_of_a_policy_with_a_long_list_a_namespace_has_what_names_it_alone() -> None:
+    """One that lists 2,000 namespaces came to 126 MB a round, and half of the states were more than a shard keeps."""
+    others, strange = [f"acme/orders-{number}" for number in range(99)], "lab/(?<!x+)ns"
+    short = P1 | {"namespaces": [*others, "lab/ns"]}
+    assert state(p1=short).isolation_policies == (short,)
+    long = P1 | {"namespaces": [*others, "lab/ns", "lab/.*", "corp/.*", strange]}
+    assert state(p1=long).isolation_policies == (P1 | {"namespaces": ["lab/ns", "lab/.*", strange]},)
+    elsewhere = P1 | {"namespaces": [*others, "corp/.*", "corp/ns"]}
+    assert state(p1=elsewhere).isolation_policies is None
+
+
 def test_a_broker_state_has_version_domain_and_capacity() -> None:
     report = modular_report(sample("load_report_1.json"))
     told = broker_state("lab", "a:8080", report, version=T, failure_domain="rack-1", capacity={"cpu": 800.0})
