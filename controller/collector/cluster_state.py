@@ -8,13 +8,14 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.aggregate.policies import why_unusable
 from controller.collector.states import (
+    ClusterPolicies,
     Namespace,
     State,
     bundle_data,
@@ -80,7 +81,7 @@ class ClusterState:
     #: Namespaces whose groups are to be read anew: a reading may not come to all of them.
     _groups_due: set[str] = field(default_factory=set)
     #: As last read; None: never.
-    _policies: Mapping[str, Mapping[str, Any]] | None = None
+    _policies: ClusterPolicies | None = None
     _leader: str = ""
     #: What could not be read, and why: of this reading, and what of the one before.
     _problems: dict[str, str] = field(default_factory=dict)
@@ -136,12 +137,12 @@ class ClusterState:
         else:
             unusable = why_unusable(policies)
         if not unusable:
-            self._policies = policies
+            self._policies = ClusterPolicies(policies)
             return
         if self._policies is not None:
             # None that cannot be used frees a namespace, whatever became of the others: those of before stay, too.
             usable = {name: policy for name, policy in policies.items() if name not in unusable}
-            self._policies = {**self._policies, **usable}
+            self._policies = ClusterPolicies({**self._policies.given, **usable})
         without = "" if self._policies is not None else "; no namespace is published before they are"
         self._problems["isolation policies"] = f"{'; '.join(unusable.values())}{without}"
 

@@ -4,14 +4,15 @@ They are written when they change, and again every few intervals for readers tha
 the time, and only whoever does not know the bundle looks at them: they are written once, and again much later.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
 from controller.model.errors import WireError
-from controller.model.java_regex import java_pattern
+from controller.model.java_regex import expressions, java_pattern
+from controller.model.policies import IsolationPolicy
 from controller.wire.base import encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (
@@ -29,6 +30,37 @@ _BUNDLES_AGAIN: Final = 36
 
 State: TypeAlias = NamespaceStateRecord | BrokerStateRecord | BundleData
 _BUNDLE: Final = "bundle_data"
+#: A policy that lists more namespaces is not published whole with each of them: all of it would grow as their square.
+_MOST_LISTED: Final = 100
+
+
+class ClusterPolicies:
+    """The isolation policies of a cluster, by name in Pulsar's order: read once, and asked about each namespace."""
+
+    def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
+        """ValueError where one of those that are *given* cannot be used."""
+        self.given = given
+        self._read = [(policy, isolation_policy(policy)) for policy in given.values()]
+
+    def naming(self, namespace: str) -> Iterator[Mapping[str, Any]]:
+        """Those that name *namespace*, as they were given; of a long list of namespaces what names this one alone.
+
+        One that cannot be read might name it, too: nothing must slip through.
+        """
+        for given, policy in self._read:
+            if policy.may_apply_to(namespace):
+                yield given if len(policy.namespaces) <= _MOST_LISTED else _only_about(namespace, given, policy)
+
+
+def _only_about(namespace: str, given: Mapping[str, Any], policy: IsolationPolicy) -> Mapping[str, Any]:
+    """*given* with those of its expressions for namespaces that name *namespace*, or might: they cannot be read."""
+    found = expressions(policy.namespaces)
+    kept = [namespace] if namespace in found.texts else []
+    for regex in policy.namespaces:
+        if regex not in found.texts:
+            pattern = java_pattern(regex)
+            kept += [regex] if pattern is None or pattern.fullmatch(namespace) is not None else []
+    return {**given, "namespaces": kept}
 
 
 class Namespace(NamedTuple):
@@ -39,14 +71,12 @@ class Namespace(NamedTuple):
     anti_affinity_group: str = ""
 
 
-def namespace_state(
-    cluster: str, found: Namespace, policies: Mapping[str, Mapping[str, Any]], *, version: int
-) -> NamespaceStateRecord:
+def namespace_state(cluster: str, found: Namespace, policies: ClusterPolicies, *, version: int) -> NamespaceStateRecord:
     """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order.
 
-    ValueError where its boundaries are none, or one of *policies* cannot be used.
+    ValueError where its boundaries are none.
     """
-    own = tuple(dict(policy) for policy in policies.values() if _names(policy, found.name))
+    own = tuple(dict(policy) for policy in policies.naming(found.name))
     return NamespaceStateRecord(
         cluster=cluster,
         namespace=found.name,
@@ -151,9 +181,3 @@ def key_of(state: State) -> tuple[str, str]:
 
 def _content(state: State) -> bytes:
     return b"" if isinstance(state, BundleData) else encode(state.model_copy(update={"version": 0}))
-
-
-def _names(given: Mapping[str, Any], namespace: str) -> bool:
-    policy = isolation_policy(given)
-    # One that cannot be read might name it: nothing must slip through.
-    return policy.applies_to(namespace) or any(java_pattern(regex) is None for regex in policy.namespaces)

@@ -19,7 +19,7 @@ repetition without an upper bound counts as 100 ways.
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ _GROUP = re.compile(r"\((?!\?)|\(\?(?::|=|!|>|<=|<!)")
 _NAMED_GROUP = re.compile(r"\(\?<([a-zA-Z]\w*)>")
 _FLAGS = re.compile(r"\(\?[ism]+\)")
 _COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+
+#: An expression of these is a text.
+_NO_SIGNS = re.compile(r"[^\\^$.|?*+()\[\]{}]*")
 
 #: Maximum length of an expression, in characters.
 _LONGEST: Final = 1_000
@@ -58,16 +61,43 @@ def java_pattern(regex: str) -> re.Pattern[str] | None:
         return None
 
 
+class Expressions(NamedTuple):
+    """Several expressions, translated once.  Policies may list thousands, most of which are the names themselves."""
+
+    #: Those without signs, each of which matches itself alone.
+    texts: frozenset[str]
+    patterns: tuple[re.Pattern[str], ...]
+    #: Whether all are understood.
+    understood: bool
+
+    def match(self, text: str) -> bool:
+        """Whether one of them matches the whole *text*; one that is not understood matches nothing."""
+        if text in self.texts:
+            return True
+        for pattern in self.patterns:  # noqa: SIM110  half the time of any()
+            if pattern.fullmatch(text) is not None:
+                return True
+        return False
+
+
+@lru_cache(maxsize=1 << 14)
+def expressions(regexes: tuple[str, ...]) -> Expressions:
+    """*regexes*, ready to match."""
+    texts = frozenset(regex for regex in regexes if len(regex) <= _LONGEST and _NO_SIGNS.fullmatch(regex))
+    found = [java_pattern(regex) for regex in regexes if regex not in texts]
+    patterns = tuple(pattern for pattern in found if pattern is not None)
+    return Expressions(texts=texts, patterns=patterns, understood=len(patterns) == len(found))
+
+
 def matches(regexes: Iterable[str], text: str) -> bool:
     """Whether one of *regexes* matches the whole *text*; an expression that is not understood matches nothing."""
-    patterns = map(java_pattern, regexes)
-    return any(pattern is not None and pattern.fullmatch(text) is not None for pattern in patterns)
+    return expressions(tuple(regexes)).match(text)
 
 
 @lru_cache(maxsize=4096)
 def matching(regexes: tuple[str, ...], texts: tuple[str, ...]) -> NDArray[np.bool_]:
     """(texts,) whether one of *regexes* matches each text.  Cached: the brokers seldom change."""
-    mask = np.array([matches(regexes, text) for text in texts], np.bool_)
+    mask = np.array(list(map(expressions(regexes).match, texts)), np.bool_)
     mask.setflags(write=False)
     return mask
 

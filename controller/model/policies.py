@@ -6,6 +6,7 @@ Pulsar: org.apache.pulsar.common.policies.impl.{NamespaceIsolationPolicies, Name
 MinAvailablePolicy}, LocalPolicies.namespaceAntiAffinityGroup, FailureDomain.
 """
 
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.java_regex import java_pattern, matches, matching
+from controller.model.java_regex import expressions, java_pattern, matching
 
 T = TypeVar("T")
 
@@ -62,7 +63,12 @@ class IsolationPolicy:
 
     def applies_to(self, namespace: str) -> bool:
         """Whether this policy governs *namespace*."""
-        return matches(self.namespaces, namespace)
+        return expressions(self.namespaces).match(namespace)
+
+    def may_apply_to(self, namespace: str) -> bool:
+        """As ``applies_to``; one with an expression for namespaces that is not understood might apply to any."""
+        found = expressions(self.namespaces)
+        return not found.understood or found.match(namespace)
 
     def fails_over(self, statuses: tuple[BrokerStatus, ...]) -> bool:
         """Whether too few of *statuses*, the primary brokers, are available."""
@@ -70,7 +76,14 @@ class IsolationPolicy:
 
     def not_understood(self) -> tuple[str, ...]:
         """The expressions that cannot be translated to Python; see controller.model.java_regex."""
-        return tuple(regex for regex in (*self.namespaces, *self.primary, *self.secondary) if not java_pattern(regex))
+        listed = (self.namespaces, self.primary, self.secondary)
+        return tuple(
+            regex
+            for regexes in listed
+            if not expressions(regexes).understood
+            for regex in regexes
+            if not java_pattern(regex)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +119,27 @@ class Policies:
 
     def _find(self, namespace: str) -> IsolationPolicy | None:
         for policy in (self.isolation[i] for i in self.listed.get(namespace, ())):
-            if policy.applies_to(namespace) or any(java_pattern(regex) is None for regex in policy.namespaces):
+            if policy.may_apply_to(namespace):
                 return policy
-        return next((policy for policy in self.isolation if policy.applies_to(namespace)), None)
+        texts, patterns = self._by_namespace
+        first = texts.get(namespace, len(self.isolation))
+        for row, pattern in patterns:
+            if row >= first:
+                break
+            if pattern.fullmatch(namespace) is not None:
+                return self.isolation[row]
+        return self.isolation[first] if first < len(self.isolation) else None
+
+    @cached_property
+    def _by_namespace(self) -> tuple[dict[str, int], list[tuple[int, re.Pattern[str]]]]:
+        """Name of a namespace -> the first policy that lists it as it is; and the patterns that have to be tried."""
+        texts, patterns = dict[str, int](), list[tuple[int, re.Pattern[str]]]()
+        for row, policy in enumerate(self.isolation):
+            found = expressions(policy.namespaces)
+            for text in found.texts:
+                texts.setdefault(text, row)
+            patterns += [(row, pattern) for pattern in found.patterns]
+        return texts, patterns
 
     def reserved(self, hosts: tuple[str, ...]) -> NDArray[np.bool_]:
         """(hosts,) whether each is a primary broker of some policy, and so not open to other namespaces.
@@ -120,7 +151,7 @@ class Policies:
         def find() -> NDArray[np.bool_]:
             mask = np.zeros(len(hosts), np.bool_)
             for policy in self.isolation:
-                mask |= matching(policy.primary, hosts) | any(java_pattern(regex) is None for regex in policy.primary)
+                mask |= matching(policy.primary, hosts) | (not expressions(policy.primary).understood)
             return mask
 
         return self.derived(("reserved", hosts), find)

@@ -28,6 +28,8 @@ from controller.settings.tracing import TracingSettings
 
 #: So many times at least collectors write a state again before it is forgotten.
 _WRITTEN_BEFORE_FORGOTTEN: Final = 3
+#: Of an interval, for brokers to be asked in it and their answers to be written.
+_SHORTEST_DEADLINE_SECONDS: Final = 0.1
 #: Each takes a thread and a connection.
 _MOST_AT_ONCE: Final = 1000
 
@@ -257,7 +259,8 @@ class CollectorSettings(Section):
     max_concurrent: Annotated[int, Field(ge=1, le=_MOST_AT_ONCE)] = 16
     """Brokers that a collector asks at once, without those that do not begin to answer."""
     deadline_share: Annotated[float, Field(gt=0, le=0.9)] = 0.5
-    """Of the period: an interval ends this long after its T, with whatever has arrived; sooner, once all has."""
+    """Of the period: an interval ends this long after its T, with whatever has arrived; sooner, once all has.  It has
+    to be a tenth of a second or more."""
     state_every: PositiveInt = 10
     """Intervals after which namespaces, brokers and stored averages are published again, changed or not."""
     capacity_overrides: PathText | None = None
@@ -336,6 +339,17 @@ class Settings(Section):
             raise ValueError(
                 f"intervals.state_ttl_intervals = {ttl} is too short for collector.state_every = {every}: allowed is"
                 f" {_WRITTEN_BEFORE_FORGOTTEN} times that or more, for a collector may miss some"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _brokers_can_be_asked_before_the_deadline(self) -> Self:
+        share, period = self.collector.deadline_share, self.intervals.period_seconds
+        least = _SHORTEST_DEADLINE_SECONDS / period
+        if share < least:
+            raise ValueError(
+                f"collector.deadline_share = {share:g} of intervals.period_seconds = {period} leaves"
+                f" {share * period:.2g} s for asking all brokers: allowed is a share of {least:.2g} or more"
             )
         return self
 

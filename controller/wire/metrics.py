@@ -132,7 +132,8 @@ class NamespaceStateRecord(Envelope):
     boundaries: Annotated[Items[Boundary], Field(max_length=MAX_BUNDLES + 1)]
     anti_affinity_group: NameOrEmpty | None = None
     isolation_policies: Items[dict[str, Any]] | None = None
-    """Those that name the namespace, in Pulsar's order, as its admin API gives them.
+    """Those that name the namespace, in Pulsar's order, as its admin API gives them.  Where one lists many namespaces,
+    what names this one, or cannot be understood, is enough.
 
     Each with namespaces, primary, secondary (lists of Java regular expressions) and auto_failover_policy.
     """

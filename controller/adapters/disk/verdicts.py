@@ -28,7 +28,10 @@ _COLUMNS: Final[dict[str, pa.DataType]] = {
 
 
 class VerdictStore:
-    """One Parquet file an interval in *folder*; the newest *keep* stay, as far as they have *keep_bytes* together."""
+    """One Parquet file an interval in *folder*; the newest *keep* stay, as far as they have *keep_bytes* together.
+
+    The newest one is that which was written last, whatever a clock that was ahead has left there.
+    """
 
     def __init__(self, folder: Path, *, keep: int = 60, keep_bytes: int = 256 << 20) -> None:
         self._folder, self._keep, self._keep_bytes = folder, keep, keep_bytes
@@ -40,7 +43,7 @@ class VerdictStore:
         content = BytesIO()
         pq.write_table(pa.Table.from_pydict(columns, schema=pa.schema(_COLUMNS)), content)
         files.replace(self._path(decision.interval), content.getvalue())
-        self._prune()
+        self._prune(decision.interval)
 
     def intervals(self) -> list[int]:
         """The intervals that are kept, oldest first."""
@@ -61,9 +64,11 @@ class VerdictStore:
             log.warning("%s cannot be read, so verdicts of this interval are not shown: %s", path, error)
             raise FileNotFoundError(str(path)) from error
 
-    def _prune(self) -> None:
+    def _prune(self, last: int) -> None:
         left = self._keep_bytes
-        for age, path in enumerate(reversed(self._paths())):
+        # What is later than the *last* interval is of a time when a clock was ahead: it goes first.
+        paths = sorted(self._paths(), key=lambda path: (int(path.stem) <= last, path))
+        for age, path in enumerate(reversed(paths)):
             left -= path.stat().st_size
             # The last interval's stay, however large they are.
             if age and (age >= self._keep or left < 0):

@@ -48,8 +48,10 @@ class PulsarAdmin(PulsarHttp):
     def topic_stats(self, broker: str) -> dict[str, Any]:
         """*broker*'s topics: namespace -> bundle range -> persistent or non-persistent -> topic -> statistics."""
         path = "/admin/v2/broker-stats/topics"
+        answer = self._call("GET", path, {}, at=broker)
+        self._refuse_many(answer, path)
         try:
-            return read_object(self._call("GET", path, {}, at=broker))  # some MB: twice as fast as the json module
+            return read_object(answer)  # some MB: twice as fast as the json module
         except WireError as error:
             raise PulsarError(f"GET {path} at {broker}: {error}", status=200) from error
 

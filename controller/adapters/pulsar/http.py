@@ -51,6 +51,8 @@ _LIST_SECONDS: Final = 5.0
 #: A tick lists no more; a longer list is an error.
 _MOST_BROKERS: Final = MAX_BROKERS
 _SHOWN: Final = 300
+#: All bytes but those that stand beside the values of JSON.
+_NO_SIGNS: Final = bytes(set(range(256)) - set(b",[{"))
 #: Of a whole number in an answer, with its sign.
 _MOST_DIGITS: Final = 20
 NO_QUERY: Final[Mapping[str, str]] = {}
@@ -107,6 +109,9 @@ class PulsarHttp:
     section: ClassVar[str] = "[pulsar]"
     #: Bytes of an answer that are read, unpacked; a longer one is an error.
     largest_answer: ClassVar[int] = LARGEST_ANSWER
+    #: Values of JSON in an answer at most.  They are made in one go, in which no other thread runs, and three bytes may
+    #: become a hundred.  Brokers' own statistics have one in about twenty bytes.
+    most_values: ClassVar[int] = LARGEST_ANSWER // 16
 
     def __init__(
         self,
@@ -222,7 +227,7 @@ class PulsarHttp:
     def _names(self, path: str, url: str = "") -> tuple[str, ...]:
         """A list of names, sorted; asked at the admin URL *url*, or at any."""
         answer = self._follow("GET", url + quote(path), None) if url else self._call("GET", path, {})
-        names = _json(answer, path)
+        names = self._json(answer, path)
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise PulsarError(f"GET {path}: no list of names: {_shown(answer)}", status=200)
         return tuple(sorted(names))
@@ -263,7 +268,18 @@ class PulsarHttp:
         )
 
     def _get(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> Any:
-        return _json(self._call("GET", path, query, at=at), path)
+        return self._json(self._call("GET", path, query, at=at), path)
+
+    def _refuse_many(self, body: bytes, path: str) -> None:
+        """Raise PulsarError where *body*, which may be JSON, has more values than are read; O(bytes)."""
+        # Each has one of these beside it, or around it; names and texts may have more of them, and seldom do.
+        values = len(body.translate(None, _NO_SIGNS)) if len(body) > self.most_values else 0
+        if values > self.most_values:
+            raise PulsarError(f"GET {path}: {values} values, allowed: {self.most_values}", status=200)
+
+    def _json(self, body: bytes, path: str) -> Any:
+        self._refuse_many(body, path)
+        return _value_of(body, path)
 
     def _object(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> dict[str, Any]:
         return _as_object(self._get(path, at, query), path)
@@ -276,7 +292,7 @@ class PulsarHttp:
             return {}
         if answer.status >= 300:
             raise _refused("GET", url, answer)
-        return _as_object(_json(answer.data, path), path)
+        return _as_object(self._json(answer.data, path), path)
 
     def _call(
         self, method: str, path: str, query: Mapping[str, str], *, body: bytes | None = None, at: str = ""
@@ -475,7 +491,7 @@ def _is_last(number: int) -> list[bool]:
     return [nth == number - 1 for nth in range(number)]
 
 
-def _json(body: bytes, path: str) -> Any:
+def _value_of(body: bytes, path: str) -> Any:
     try:
         text = body.decode()
         found = json.loads(text, parse_int=_number)

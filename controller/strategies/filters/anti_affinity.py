@@ -128,7 +128,19 @@ def owned_bundles(view: ClusterView, bundle: int) -> Ints | None:
 
 def _members(policies: Policies, bundles: BundleTable, group: str) -> Bools:
     """(namespaces,) which are in *group*."""
-    return np.array([policies.group_of(name) == group for name in bundles.namespaces], np.bool_)
+
+    def rows() -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for row, name in enumerate(bundles.namespaces):
+            of = policies.group_of(name)
+            if of is not None:
+                found.setdefault(of, []).append(row)
+        return found
+
+    # Once for all groups: thousands of them may be asked for.
+    member = np.zeros(len(bundles.namespaces), np.bool_)
+    member[policies.derived(("anti-affinity namespaces", bundles), rows)[group]] = True
+    return member
 
 
 def _owned(policies: Policies, bundles: BundleTable, group: str, width: int) -> tuple[Bools, Ints, Ints]:

@@ -7,6 +7,7 @@ import pytest
 
 from controller.collector.reports import modular_report
 from controller.collector.states import (
+    ClusterPolicies,
     Due,
     Namespace,
     broker_state,
@@ -32,7 +33,7 @@ BUNDLE = "lab/ns/0x00000000_0x20000000"
 
 
 def state(found: Namespace = FOUND, version: int = T, **policies: Any) -> NamespaceStateRecord:
-    return namespace_state("lab", found, policies, version=version)
+    return namespace_state("lab", found, ClusterPolicies(policies), version=version)
 
 
 def test_a_namespace_state_has_boundaries_group_and_the_policies_that_name_it() -> None:
@@ -49,6 +50,17 @@ def test_an_unreadable_policy_is_published_and_beside_an_invalid_one_no_namespac
     assert state(p1=unreadable).isolation_policies == (unreadable,)
     with pytest.raises(ValueError, match="must list regular expressions"):
         state(p1=unreadable, p2={"namespaces": []})
+
+
+def test_of_a_policy_with_a_long_list_a_namespace_has_what_names_it_alone() -> None:
+    """One that lists 2,000 namespaces came to 126 MB a round, and half of the states were more than a shard keeps."""
+    others, strange = [f"acme/orders-{number}" for number in range(99)], "lab/(?<!x+)ns"
+    short = P1 | {"namespaces": [*others, "lab/ns"]}
+    assert state(p1=short).isolation_policies == (short,)
+    long = P1 | {"namespaces": [*others, "lab/ns", "lab/.*", "corp/.*", strange]}
+    assert state(p1=long).isolation_policies == (P1 | {"namespaces": ["lab/ns", "lab/.*", strange]},)
+    elsewhere = P1 | {"namespaces": [*others, "corp/.*", "corp/ns"]}
+    assert state(p1=elsewhere).isolation_policies is None
 
 
 def test_a_broker_state_has_version_domain_and_capacity() -> None:

@@ -13,7 +13,7 @@ from controller.adapters.pulsar.admin import PulsarError
 from controller.collector.cluster_state import Found
 from controller.collector.loop import Collector
 from controller.collector.reports import BrokerReport, SweepName, swept
-from controller.collector.states import Namespace, namespace_state
+from controller.collector.states import ClusterPolicies, Namespace, namespace_state
 from controller.collector.sweeper import Swept
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
@@ -115,7 +115,7 @@ class Asked:
             raise PulsarError("nobody answers")
         group = self.world.chance.choice(("", "g"))
         space = Namespace("lab/ns", (0, 0xFFFFFFFF), group)
-        return Found(states=(namespace_state("lab", space, {}, version=interval),), leader=BROKERS[0])
+        return Found(states=(namespace_state("lab", space, ClusterPolicies({}), version=interval),), leader=BROKERS[0])
 
 
 def collector(world: World, name: str) -> tuple[Collector, Ahead, CollectorMetrics]:

@@ -16,7 +16,15 @@ from controller.collector.patience import patience
 from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
 from controller.collector.roster import Arrivals
 from controller.collector.sharing import share_out
-from controller.collector.states import Due, Namespace, bundle_data, domains_by_broker, namespace_state, records
+from controller.collector.states import (
+    ClusterPolicies,
+    Due,
+    Namespace,
+    bundle_data,
+    domains_by_broker,
+    namespace_state,
+    records,
+)
 from controller.model.errors import TrimtabError
 from controller.wire.chunks import Arrived, json_chunks
 from controller.wire.metrics import Partitions, TickRecord
@@ -132,7 +140,7 @@ def due(seed: int) -> int:
                 Namespace(
                     f"lab/{chance.choice('ab')}", (0, chance.choice((5, 6)), 0xFFFFFFFF), chance.choice(("", "g"))
                 ),
-                {},
+                ClusterPolicies({}),
                 version=interval,
             ),
             bundle_data("lab", f"lab/{chance.choice('ab')}/0x00000000_0xffffffff", "bundle_data", stored),

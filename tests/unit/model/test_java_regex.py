@@ -1,6 +1,6 @@
 import pytest
 
-from controller.model.java_regex import java_pattern, matches, matching
+from controller.model.java_regex import expressions, java_pattern, matches, matching
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,25 @@ def test_the_whole_text_must_match_and_classes_are_ascii(regex: str, text: str) 
 def test_syntax_that_python_reads_differently_is_not_understood(regex: str) -> None:
     assert java_pattern(regex) is None
     assert not matches([regex], regex)
+
+
+@pytest.mark.parametrize("sign", list("\\^$.|?*+()[]{}"))
+def test_an_expression_with_a_sign_is_not_taken_for_the_text_that_it_is(sign: str) -> None:
+    expression = f"a{sign}b"
+    assert expressions((expression, "a-b")).texts == {"a-b"}
+    pattern = java_pattern(expression)
+    assert matches([expression], expression) == (pattern is not None and pattern.fullmatch(expression) is not None)
+
+
+def test_a_text_matches_itself_as_java_and_python_have_it() -> None:
+    texts = ["acme/orders", "a b#c", "", "x&&y~~z--", "ä/ü", "A", "a\tb", "a" * 1000]
+    found = expressions(tuple(texts))
+    assert found.texts == set(texts)
+    for text in texts:
+        pattern = java_pattern(text)
+        assert pattern is not None
+        for other in texts:
+            assert (pattern.fullmatch(other) is not None) == matches([text], other) == (text == other)
 
 
 def test_one_match_among_several_is_enough_even_beside_one_that_is_not_understood() -> None:

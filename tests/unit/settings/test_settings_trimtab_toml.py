@@ -186,6 +186,11 @@ def test_sections_of_another_kind_may_stay_in_the_file(tmp_path: Path) -> None:
             " intervals.stalled_after_seconds = 600",
         ),
         ("decisions.executor_timeout_seconds = 600", "let one command take 600 s, and an executor counts as stalled"),
+        (
+            "collector.deadline_share = 0.0016",
+            "collector.deadline_share = 0.0016 of intervals.period_seconds = 60 leaves 0.096 s for asking all brokers:"
+            " allowed is a share of 0.0017 or more",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused_with_both_values(
@@ -196,7 +201,8 @@ def test_settings_that_contradict_each_other_are_refused_with_both_values(
 
 def test_settings_at_the_edge_of_what_goes_together_are_taken(tmp_path: Path) -> None:
     edge = (
-        "decisions.command_ttl_seconds = 60\nguardrails.window_seconds = 61\ndecisions.executor_timeout_seconds = 599"
+        "decisions.command_ttl_seconds = 60\nguardrails.window_seconds = 61\ndecisions.executor_timeout_seconds = 599\n"
+        "collector.deadline_share = 0.0017"
     )
     assert written(tmp_path, SMALLEST + edge).guardrails.window_seconds == 61
 

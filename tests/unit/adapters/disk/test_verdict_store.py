@@ -71,6 +71,14 @@ def test_the_last_verdicts_stay_however_large_they_are(tmp_path: Path) -> None:
     assert store.intervals() == [T + PERIOD]
 
 
+def test_verdicts_of_a_time_when_a_clock_was_ahead_go_before_those_of_today(tmp_path: Path) -> None:
+    store, ahead = VerdictStore(tmp_path, keep=2), T + 100 * PERIOD
+    for interval in (ahead, ahead + PERIOD, T, T + PERIOD, T + 2 * PERIOD):
+        store.write(replace(DECISION, interval=interval))
+        store.read(interval)
+    assert store.intervals() == [T + PERIOD, T + 2 * PERIOD]
+
+
 def test_verdicts_that_are_damaged_or_of_a_later_release_are_gone_and_other_files_are_none(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from controller.adapters.network import pool
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from tests.fake_pulsar import sample
 from tests.raw_answers import Serve, dripping, raw_server
 
 #: The server closes each connection, so it says so: a client that did not know might send its next request there.
@@ -79,6 +80,45 @@ def test_json_nested_too_deep_is_an_error(status: bytes) -> None:
     bomb = b"[" * 200_000
     with server(replying(answer(bomb, head=HEAD.replace(b"200 OK", status)))) as admin, pytest.raises(PulsarError):
         admin.tenants()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda admin: admin.tenants(),
+        lambda admin: admin.leader(),
+        lambda admin: admin.load_report("b:80"),
+        lambda admin: admin.topic_stats("b:80"),
+    ],
+)
+def test_an_answer_of_more_values_than_any_broker_has_is_not_read(
+    call: Callable[[PulsarAdmin], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A packed answer of a quarter of a megabyte may hold 80 million lists: 7 GB, and half a minute in one go."""
+    admin = PulsarAdmin(["http://127.0.0.1:1"], cluster="lab")
+    monkeypatch.setattr(PulsarAdmin, "most_values", 1000)
+    for body in (
+        b'{"a":[' + b"[]," * 600 + b"1]}",
+        b'{"a":[' + b'{"b":1},' * 600 + b"1]}",
+        b"[" + b"1," * 1200 + b"1]",
+    ):
+        monkeypatch.setattr(admin, "_call", lambda *_, body=body, **__: body)
+        monkeypatch.setattr(admin, "_follow", lambda *_, body=body: body)
+        with pytest.raises(PulsarError, match=r"1[0-9]{3} values, allowed: 1000"):
+            call(admin)
+
+
+def test_an_answer_of_as_many_values_as_allowed_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = PulsarAdmin(["http://127.0.0.1:1"], cluster="lab")
+    monkeypatch.setattr(PulsarAdmin, "most_values", 4)
+    monkeypatch.setattr(admin, "_call", lambda *_, **__: b'{"a":{"b":[1,2]}}')
+    assert admin.topic_stats("b:80") == {"a": {"b": [1, 2]}}
+
+
+def test_what_may_be_read_has_room_for_what_brokers_answer() -> None:
+    real = json.dumps(sample("topics_1.json"), separators=(",", ":")).encode()
+    values = sum(map(real.count, (b",", b"[", b"{")))
+    assert PulsarAdmin.most_values / values > PulsarAdmin.largest_answer / len(real)
 
 
 CALLS: dict[str, Callable[[PulsarAdmin], object]] = {
