@@ -30,6 +30,8 @@ from controller.settings.tracing import TracingSettings
 _WRITTEN_BEFORE_FORGOTTEN: Final = 3
 #: Of an interval, for brokers to be asked in it and their answers to be written.
 _SHORTEST_DEADLINE_SECONDS: Final = 0.1
+#: Spark makes a task of each, in every micro-batch.
+_MOST_TASKS: Final = 10_000
 #: Each takes a thread and a connection.
 _MOST_AT_ONCE: Final = 1000
 
@@ -156,7 +158,7 @@ class SparkSettings(Section):
 
     master: Text = "local[*]"
     """Where Spark runs: all cores of this machine, or a cluster's URL."""
-    shuffle_partitions: PositiveInt = 2
+    shuffle_partitions: Annotated[int, Field(ge=1, le=_MOST_TASKS)] = 2
     """Tasks of the stateful step.  Near the number of cores: committing state costs more than folding it.
     Fixed for the life of a checkpoint."""
     max_offsets_per_trigger: PositiveInt = 50_000

@@ -127,6 +127,11 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
             "executor.max_concurrent = 10000000000: Input should be",
         ),
         ("max_concurrent = 16", "max_concurrent = 1001", "collector.max_concurrent = 1001: Input should be less than"),
+        (
+            "shuffle_partitions = 2",
+            "shuffle_partitions = 10001",
+            "shuffle_partitions = 10001: Input should be less than",
+        ),
         ("detail_share = 0.5", "detail_share = nan", "intervals.detail_share = nan: Input should be "),
         ("detail_share = 0.5", "detail_share = 1.5", "intervals.detail_share = 1.5: Input should be less than"),
         ("paused = false", "paused = 0", "decisions.paused = 0: Input should be a valid boolean"),
