@@ -15,8 +15,9 @@ from controller.model.load import Floats, Ints
 
 #: Stands in the text where a number was; JSON has no such byte.
 HOLE: Final = b"\x00"
-#: Numbers as most writers write them: no sign, no exponent, no needless zero in front.
-_NUMBER: Final = re.compile(rb"(?<=[:,\[])((?:0|[1-9][0-9]{0,17}+)(?:\.[0-9]{1,22}+)?+)(?=[,\]}])")
+#: Numbers as most writers write them: no sign, no exponent, no needless zero in front.  Not with ``?+`` and ``}+``:
+#: by them Python 3.11.2 takes "5." for one.
+_NUMBER: Final = re.compile(rb"(?<=[:,\[])((?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,22})?)(?=[,\]}])")
 #: So many digits are less than the largest int64, whichever they are.
 _MOST_DIGITS: Final = 18
 #: Decimals at most: ten to their power is a float without rounding.

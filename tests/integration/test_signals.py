@@ -24,7 +24,7 @@ class Played:
 
     def __init__(self, lines: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _HEAD + lines], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [sys.executable, "-u", "-c", _HEAD + lines], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n"
