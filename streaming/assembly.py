@@ -106,7 +106,7 @@ class Assembly:
         before_acting.refuse_producers_clocks(self._settings)
 
     def files(self, spark: SparkSession) -> CheckpointFiles:
-        """The checkpoint's own files, wherever they are.  SettingsError where Spark cannot reach them."""
+        """The checkpoint's own files, wherever they are.  TrimtabError where Spark cannot reach them."""
         return checkpoint_files(spark, self._settings.checkpoint.path)
 
     def check_shared_checkpoint(self, leader: Leadership, files: CheckpointFiles) -> None:

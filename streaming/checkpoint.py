@@ -1,6 +1,8 @@
 """A checkpoint's own files, besides Spark's: in a folder, or through Hadoop's file system where the path is a URI."""
 
 import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -10,8 +12,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from controller.adapters.disk import files
+from controller.adapters.long_work import long_work
 from controller.aggregate.shard import state_blob
-from controller.model.errors import AnotherClusterError, NewerStateError, SettingsError
+from controller.model.errors import AccessDeniedError, AnotherClusterError, NewerStateError, SettingsError, TrimtabError
 from controller.settings.section import is_uri
 
 #: A file of a checkpoint that says in which version its state is.
@@ -21,6 +24,14 @@ _MARKED: Final = re.compile(rf"{_MARK}[0-9]{{1,9}}")
 _CLUSTER: Final = "cluster"
 #: Of a file's content, bytes that are shown.
 _LONGEST: Final = 80
+#: What Java says of a file system for which it has no class.
+_NO_CLASS: Final = ("ClassNotFoundException", "No FileSystem for scheme")
+#: What it says of a place that does not exist or is none: Java's own, and that of s3a.
+_MISTAKES: Final = ("IllegalArgumentException", "UnknownStoreException")
+#: What s3a says where nobody gives it credentials: the service that does may be away.
+_NO_CREDENTIALS: Final = ("NoAuthWithAWSException",)
+#: What is said of credentials that are refused: by s3a, and by HDFS.
+_DENIED: Final = ("AccessDeniedException", "AccessControlException")
 
 
 class CheckpointFiles(Protocol):
@@ -39,7 +50,7 @@ class CheckpointFiles(Protocol):
         ...
 
     def try_to_write(self) -> None:
-        """Write a file and delete it.  SettingsError where that fails."""
+        """Write a file and delete it.  TrimtabError where that fails: SettingsError for a mistake of the settings."""
         ...
 
 
@@ -78,7 +89,7 @@ def refuse_another_cluster(files: CheckpointFiles, path: str, cluster: str) -> N
 
 
 def checkpoint_files(spark: SparkSession, path: str) -> CheckpointFiles:
-    """The files below *path*.  SettingsError where Spark has no file system for it."""
+    """The files below *path*.  SettingsError where Spark has no file system for it, TrimtabError where it fails."""
     return HadoopFiles(spark, path) if is_uri(path) else FolderFiles(Path(path))
 
 
@@ -109,27 +120,26 @@ class FolderFiles:
 
     def try_to_write(self) -> None:
         """See CheckpointFiles."""
-        problem = files.why_not_writable(self._folder)
-        if problem:
-            raise SettingsError(f"checkpoint.path = {str(self._folder)!r}: {problem}")
+        files.refuse_not_writable("checkpoint.path", str(self._folder))
 
 
 class HadoopFiles:
-    """CheckpointFiles in whatever file system the URI names, as Spark reaches it."""
+    """CheckpointFiles in whatever file system the URI names, as Spark reaches it.
+
+    An object store that does not answer is tried again for many minutes: while that lasts, the log says so.
+    """
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self._uri = uri
         self._jvm: Any = spark._jvm
         context: Any = spark.sparkContext
-        try:
+        with self._asked():
             self._root = self._path(uri)
             self._system = self._root.getFileSystem(context._jsc.hadoopConfiguration())
-        except Py4JJavaError as error:
-            raise self._refusal(error) from error
 
     def read(self, name: str) -> bytes | None:
         """See CheckpointFiles."""
-        try:
+        with self._asked():
             path = self._path(self._root, name)
             if not self._system.exists(path):
                 return None
@@ -138,12 +148,10 @@ class HadoopFiles:
                 return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
             finally:
                 stream.close()
-        except Py4JJavaError as error:
-            raise self._refusal(error) from error
 
     def create(self, name: str, content: bytes) -> None:
         """See CheckpointFiles.  Written beside, then renamed: some file systems show a file before it is whole."""
-        try:
+        with self._asked():
             path, beside = self._path(self._root, name), self._path(self._root, f".{name}.{uuid4().hex}")
             if self._system.exists(path):
                 return
@@ -154,33 +162,51 @@ class HadoopFiles:
                 stream.close()
             if not self._system.rename(beside, path):
                 self._system.delete(beside, False)
-        except Py4JJavaError as error:
-            raise self._refusal(error) from error
 
     def names(self, folder: str) -> tuple[str, ...]:
         """See CheckpointFiles."""
-        try:
+        with self._asked():
             path = self._path(self._root, folder)
             found = self._system.listStatus(path) if self._system.exists(path) else ()
             return tuple(str(each.getPath().getName()) for each in found)
-        except Py4JJavaError as error:
-            raise self._refusal(error) from error
 
     def try_to_write(self) -> None:
         """See CheckpointFiles."""
-        try:
+        with self._asked():
             path = self._path(self._root, f".{uuid4().hex}")
             self._system.create(path).close()
             self._system.delete(path, False)
-        except Py4JJavaError as error:
-            raise self._refusal(error) from error
 
     def _path(self, *parts: object) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(*parts)
 
-    def _refusal(self, error: Py4JJavaError) -> SettingsError:
-        why = str(error.java_exception)
-        return SettingsError(
-            f"checkpoint.path = {self._uri!r}: {why}; a file system of its own needs its jars in [spark.conf]"
-            ' "spark.jars" or "spark.jars.packages", and what it wants to be told as "spark.hadoop...."'
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Within the block the file system is asked.
+
+        SettingsError for a mistake of the settings, AccessDeniedError where it refuses our credentials, TrimtabError
+        for all else: it may be away, so the service manager is to start this process again.
+        """
+        try:
+            with long_work(f"waiting for the file system of checkpoint.path = {self._uri!r}"):
+                yield
+        except Py4JJavaError as error:
+            raise _refusal(self._uri, error) from error
+
+
+def _refusal(uri: str, error: Py4JJavaError) -> TrimtabError:
+    """What Java says, on one line, and what to do where it has no class for the file system."""
+    why = f"checkpoint.path = {uri!r}: {' '.join(str(error.java_exception).split())}"
+    if any(words in why for words in _NO_CLASS):
+        why += (
+            '; a file system of its own needs its jars in [spark.conf] "spark.jars" or "spark.jars.packages", and what'
+            ' it wants to be told as "spark.hadoop...."'
         )
+    kinds: tuple[tuple[Collection[str], type[TrimtabError]], ...] = (
+        (_NO_CLASS, SettingsError),
+        (_MISTAKES, SettingsError),
+        (_NO_CREDENTIALS, TrimtabError),
+        (_DENIED, AccessDeniedError),
+    )
+    kind = next((kind for words, kind in kinds if any(word in why for word in words)), TrimtabError)
+    return kind(why)

@@ -67,7 +67,10 @@ class _Worker:
         self.group: _Group | None = None
         not_its_own = [self.wire, *(other.wire for other in others)]
         self.process: ForkProcess = _FORK.Process(target=_work, args=(session, number, its_end, not_its_own))
-        self.process.start()
+        with warnings.catch_warnings():
+            # Python 3.12 and newer warn of threads: those of NumPy and Arrow, which wait and hold no lock.
+            warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+            self.process.start()
         its_end.close()
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.disk.files import why_not_writable
+from controller.adapters.disk.files import refuse_not_writable, why_not_writable
 from controller.adapters.kafka.inspect import topics
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarError
@@ -16,7 +16,7 @@ from controller.doctor.facts import BrokerFacts, Facts, KafkaFacts, PulsarFacts
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import TimeLimits, pulsar_facts, written_folders
 from controller.doctor.topics import timestamps
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.log import LogInKafka
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -38,6 +38,7 @@ _KEYS: Final = {
 def refuse_wrong_settings(settings: Settings, *, decides: bool) -> None:
     """Refuse, with a SettingsError, a broker.conf that cannot be used, and folders that cannot be written to.
 
+    A disk that is full, or away, raises a TrimtabError: that may pass.
     Asks no server.  A process that does not decide (*decides* is False) does not use the checkpoint, and may have no
     broker.conf beside it: what is wrong with those is logged.
     """
@@ -46,10 +47,9 @@ def refuse_wrong_settings(settings: Settings, *, decides: bool) -> None:
     else:
         log.warning("%s does not exist; the controller needs it", settings.cluster.broker_conf)
     for purpose, path in written_folders(settings).items():
-        problem = why_not_writable(Path(path))
-        if problem and (decides or purpose in _OF_ALL):
-            raise SettingsError(f"{_KEYS[purpose]} = {path!r}: {problem}; choose a folder that trimtab can write to")
-        if problem:
+        if decides or purpose in _OF_ALL:
+            refuse_not_writable(_KEYS[purpose], path)
+        elif problem := why_not_writable(Path(path)):
             log.warning("%s = %r: %s; the controller needs it", _KEYS[purpose], path, problem)
 
 
@@ -80,9 +80,9 @@ def refuse_another_cluster(settings: Settings) -> None:
 def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True) -> None:
     """Refuse active mode, with a SettingsError, where brokers shed or split by themselves.
 
-    With *must_know* also where no broker can be asked: a leader that takes over in the middle of an outage goes on,
-    one that starts does not.  Without a section [pulsar] nobody is asked.  *mode* is the one in force, by default the
-    settings'.
+    With *must_know* also, with a TrimtabError, where no broker can be asked: a leader that takes over in the middle of
+    an outage goes on, one that starts does not, and is to be started again until brokers answer.  Without a section
+    [pulsar] nobody is asked.  *mode* is the one in force, by default the settings'.
     """
     if (mode or settings.decisions.mode) != "active":
         return
@@ -93,9 +93,9 @@ def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True)
     unasked = pulsar.error or ("" if any(each.settings is not None for each in pulsar.brokers) else "no broker answers")
     if unasked:
         if must_know:
-            raise SettingsError(
-                f"mode = 'active': the brokers could not be asked whether they balance by themselves: {unasked};"
-                " correct [pulsar], or see `trimtab doctor`"
+            raise TrimtabError(
+                f"mode = 'active': the brokers could not be asked whether they balance by themselves: {unasked}; they"
+                " are asked again at the next start; where [pulsar] names others, correct it, and see `trimtab doctor`"
             )
         log.warning("whether the brokers balance by themselves could not be checked: %s", unasked)
         return

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
@@ -70,6 +70,10 @@ _DEFAULT: Mapping[str, str] = {
 
 #: How long Spark mostly takes to start.
 _USUAL_SECONDS: Final = 8.0
+#: What Spark says of a master that is none.
+_NO_MASTER: Final = "Could not parse Master URL"
+#: Of an error's causes, so many are told.
+_CAUSES: Final = 4
 
 
 def start_session(
@@ -82,7 +86,8 @@ def start_session(
     """Start Spark on *master*; *conf* are further options under Spark's names, *jars* the Kafka connector's.
 
     *log_folder*: where Spark's log is kept.  SettingsError where *conf* has an option that the query does not work
-    with, or Spark does not start with it; TrimtabError where the JVM ends while Spark starts.
+    with, or Spark does not start with it; TrimtabError where the JVM ends while Spark starts, or a cluster's master
+    may be away.
     """
     options = _options(master, shuffle_partitions, conf, jars)
     with long_work("starting Spark", usual_seconds=_USUAL_SECONDS):
@@ -90,13 +95,25 @@ def start_session(
         try:
             spark = SparkSession.builder.config(map={**options}).getOrCreate()
         except Py4JJavaError as error:
-            why = str(error.java_exception.getMessage() or error.java_exception)
-            raise SettingsError(f"Spark does not start with [spark] master = {master!r} and conf: {why}") from error
+            problem = f"Spark does not start with [spark] master = {master!r} and conf: {_why(error.java_exception)}"
+            if master.startswith("local") or _NO_MASTER in problem:
+                raise SettingsError(problem) from error
+            raise TrimtabError(problem) from error
         except (Py4JError, ConnectionError) as error:
             raise TrimtabError(gateway.why_it_ended()) from error
     # In a thread: the daemon loads what its workers need while the JVM prepares the queries.
     threading.Thread(target=_start_python_daemon, args=(spark,), name="python-daemon", daemon=True).start()
     return spark
+
+
+def _why(java_exception: Any) -> str:
+    """What it and its causes say: of a master that does not answer, only a cause says so."""
+    told = list[str]()
+    cause = java_exception
+    while cause is not None and len(told) < _CAUSES:
+        told.append(" ".join(str(cause.getMessage() or cause).split()))
+        cause = cause.getCause()
+    return ": ".join(dict.fromkeys(told))
 
 
 def start_jvm(

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from controller.aggregate.shard import state_blob
 from controller.lab.servers import ZooKeeperServer
-from controller.model.errors import NewerStateError, SettingsError
+from controller.model.errors import NewerStateError, SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import Assembly
 
@@ -78,6 +78,17 @@ def test_a_file_system_that_spark_does_not_know_is_refused_by_name(
 ) -> None:
     with pytest.raises(SettingsError, match=r"checkpoint\.path = 'nowhere://bucket/one'.*spark\.jars\.packages"):
         Assembly(settings(zookeeper, tmp_path, "nowhere://bucket/one")).files(spark)
+
+
+def test_where_a_file_system_refuses_only_its_own_reason_is_given(
+    zookeeper: ZooKeeperServer, tmp_path: Path, spark: SparkSession
+) -> None:
+    (tmp_path / "one").write_text("a file")
+    files = Assembly(settings(zookeeper, tmp_path, f"file:{tmp_path}/one/two")).files(spark)
+    with pytest.raises(TrimtabError, match=rf"checkpoint\.path = 'file:{tmp_path}/one/two': .*/one") as caught:
+        files.try_to_write()
+    assert "spark.jars" not in str(caught.value)
+    assert caught.value.exit_code == 1, "a file system that is away is tried again by the next start"
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])

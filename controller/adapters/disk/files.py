@@ -1,5 +1,6 @@
 """Atomic files: each has its whole content or does not exist, even where the process dies."""
 
+import errno
 import fcntl
 import os
 import re
@@ -9,8 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from uuid import uuid4
 
+from controller.model.errors import SettingsError, TrimtabError
+
 #: The name of a file that is being written.
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{32}", re.ASCII | re.DOTALL)
+#: Of errors in writing, those that pass without another setting: a full disk, a file server that is away.
+_PASSES: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH}
+)
 
 
 def create(
@@ -54,19 +61,42 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 def why_not_writable(folder: Path) -> str:
     """Why no file can be written to *folder*, which need not exist; "" where it can.  Tries it, and leaves nothing."""
+    try:
+        _try_to_write(folder)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def refuse_not_writable(key: str, folder: str) -> None:
+    """Raise SettingsError where no file can be written to *folder*, which the setting *key* names and need not exist.
+
+    TrimtabError where that may pass, as a full disk does: the service manager is to start this process again.
+    """
+    try:
+        _try_to_write(Path(folder))
+    except OSError as error:
+        problem = f"{key} = {folder!r}: {error.strerror}"
+        if error.errno in _PASSES:
+            raise TrimtabError(problem) from error
+        raise SettingsError(f"{problem}; choose a folder that trimtab can write to") from error
+
+
+def _try_to_write(folder: Path) -> None:
+    """Write a file below *folder* and delete it; OSError whose ``strerror`` is a sentence where that fails."""
     place = folder
     try:
         while not place.exists() and place != place.parent:
             place = place.parent
-        if not place.is_dir():
-            return f"{place} is no folder"
-        with TemporaryDirectory(prefix=".trimtab-", dir=place) as made:
-            Path(made, "probe").write_bytes(b"x")
+        if place.is_dir():
+            with TemporaryDirectory(prefix=".trimtab-", dir=place) as made:
+                Path(made, "probe").write_bytes(b"x")
+            return
     except OSError as error:
         # Of an existing parent, as /proc, the error would say that it does not exist.
         why = "nothing can be created there" if isinstance(error, FileNotFoundError) else error.strerror
-        return f"{place} cannot be written to: {why}"
-    return ""
+        raise OSError(error.errno, f"{place} cannot be written to: {why}") from error
+    raise OSError(errno.ENOTDIR, f"{place} is no folder")
 
 
 def why_not_lockable(folder: Path) -> str:

@@ -1,5 +1,6 @@
 """What is wrong with the settings ends a command at its start: on this machine, and by what the brokers say."""
 
+import errno
 import logging
 import os
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller.doctor.before_acting import refuse_another_cluster, refuse_wrong_settings
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.admin_servers import RUNTIME, AdminServer, admin_servers
 
@@ -53,6 +54,23 @@ def test_settings_that_can_be_used_leave_nothing_behind(tmp_path: Path, decides:
 def test_a_broker_conf_that_cannot_be_used_is_refused(tmp_path: Path, decides: bool, text: str, told: str) -> None:
     with pytest.raises(SettingsError, match=told):
         refuse_wrong_settings(settings(tmp_path, text), decides=decides)
+
+
+@pytest.mark.parametrize(
+    ("what", "exit_code"), [(errno.ENOSPC, 1), (errno.ESTALE, 1), (errno.EIO, 1), (errno.EACCES, 2), (errno.EROFS, 2)]
+)
+def test_a_disk_that_is_full_or_away_may_be_back_at_the_next_start_and_a_folder_of_others_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: int, exit_code: int
+) -> None:
+    def no_folder(*_: object) -> None:
+        raise OSError(what, os.strerror(what))
+
+    monkeypatch.setattr(os, "mkdir", no_folder)
+    with pytest.raises(
+        TrimtabError, match=f"log.folder.path = .* cannot be written to: {os.strerror(what)}"
+    ) as failure:
+        refuse_wrong_settings(settings(tmp_path), decides=True)
+    assert failure.value.exit_code == exit_code
 
 
 def test_only_who_decides_needs_the_checkpoint_and_broker_conf(

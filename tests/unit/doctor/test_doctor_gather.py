@@ -19,7 +19,7 @@ from controller.doctor.before_acting import refuse_rivals
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import TimeLimits, gather
-from controller.model.errors import SettingsError
+from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 from streaming import supervisor
 from tests.admin_servers import BROKERS, DYNAMIC, REPORT, RUNTIME, VERSION, AdminServer, admin_servers
@@ -279,8 +279,9 @@ def test_a_start_needs_the_brokers_settings_but_a_takeover_in_an_outage_continue
     servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     servers[0].refuse(503)
-    with pytest.raises(SettingsError, match="could not be asked"):
+    with pytest.raises(TrimtabError, match="could not be asked") as failure:
         refuse_rivals(settings(tmp_path, servers))
+    assert failure.value.exit_code == 1, "with 2 the service manager would not start it again"
     refuse_rivals(settings(tmp_path, servers), must_know=False)
     assert "could not be checked" in caplog.text
 
