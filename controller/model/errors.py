@@ -32,7 +32,7 @@ class PlanRefusedError(TrimtabError):
 
 
 class AccessDeniedError(TrimtabError):
-    """A server refuses our credentials, or we lack a right.  A retry does not help."""
+    """A server refuses our credentials, or we lack a right.  A retry helps only after somebody has mended that."""
 
     exit_code = 77  # EX_NOPERM
 
