@@ -26,14 +26,16 @@ _SHOWN: Final = 500
 _LINES_KEPT: Final = 15
 #: A line that repeats the one told last is told again after so many seconds, not earlier: the file has each.
 _AGAIN_SECONDS: Final = 10.0
-#: Log files of earlier processes that are kept.
+#: Log files of earlier processes that are kept: of this machine, and of all others.  Each pod of Kubernetes is another
+#: machine, and they share the folder.
 _FILES_KEPT: Final = 5
+_OTHERS_KEPT: Final = 20
 
 
 def new_file(folder: Path | None, otherwise: Path) -> Path:
     """Where Spark of this process logs: a file in *folder*; in *otherwise* where there is none, or none can be made.
 
-    The oldest files of earlier processes of this machine are deleted.
+    The oldest files of earlier processes are deleted, of this machine and of others.
     """
     prefix = f"spark-{socket.gethostname()}"
     name = f"{prefix}-{os.getpid()}.log"
@@ -42,17 +44,28 @@ def new_file(folder: Path | None, otherwise: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
-        _delete_oldest([path for path in folder.glob(f"{prefix}-*.log*") if not path.name.startswith(name)])
+        earlier = [path for path in folder.glob("spark-*.log*") if not path.name.startswith(name)]
+        ours = {path for path in earlier if path.name.startswith(f"{prefix}-")}
+        _delete_oldest(ours, _FILES_KEPT)
+        _delete_oldest(set(earlier) - ours, _OTHERS_KEPT)
     except OSError as error:
         log.warning("%s: %s; Spark's log of this process is not kept: set spark.log_path", folder, error.strerror)
         return otherwise / name
     return folder / name
 
 
-def _delete_oldest(files: Iterable[Path]) -> None:
-    by_age = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in by_age[_FILES_KEPT:]:
+def _delete_oldest(files: Iterable[Path], kept: int) -> None:
+    by_age = sorted(files, key=_modified, reverse=True)
+    for path in by_age[kept:]:
         path.unlink(missing_ok=True)
+
+
+def _modified(path: Path) -> float:
+    """When it was written last; 0 where another process has just deleted it."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def java_options(file: Path) -> str:

@@ -72,6 +72,15 @@ def test_each_process_has_a_file_and_only_those_of_the_last_processes_are_kept(t
     assert {*folder.iterdir()} == {first, other, *old[:5]}
 
 
+def test_of_other_machines_as_pods_are_the_last_twenty_files_are_kept(tmp_path: Path) -> None:
+    pods = [tmp_path / f"spark-trimtab-controller-{number}-7.log" for number in range(30)]
+    for age, path in enumerate(pods):
+        path.touch()
+        os.utime(path, (1_000_000 - age, 1_000_000 - age))
+    ours = spark_log.new_file(tmp_path, tmp_path)
+    assert {*tmp_path.iterdir()} == {ours, *pods[:20]}
+
+
 def test_where_no_file_can_be_made_the_log_goes_elsewhere_and_it_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
