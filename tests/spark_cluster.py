@@ -56,7 +56,7 @@ class SparkCluster:
         # Nothing of this environment's path: what executors run comes from the driver.
         env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         env |= {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-        env |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": _JAVA}
+        env |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": f"{_JAVA} -Djava.io.tmpdir={self._folder}"}
         command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}"]
         with (self._folder / f"{name}.log").open("wb") as log:
             self._processes.append(

@@ -85,7 +85,7 @@ class YarnCluster:
                 jarpath=str(py4j),
                 # Ours first: Hadoop's clients are among both.
                 classpath=":".join([*map(str, jars.fetch(_SET)), f"{shipped}/*"]),
-                javaopts=[*_JAVA],
+                javaopts=[*_JAVA, f"-Djava.io.tmpdir={self._folder}"],
                 die_on_exit=True,
                 enable_auth=True,
                 redirect_stderr=log,

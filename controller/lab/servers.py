@@ -6,6 +6,7 @@ Everything a server writes lies in its folder: data, log, configuration, and the
 import base64
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -84,7 +85,7 @@ class Server(ABC):
         classpath = self._classpath()
         with self.log.open("ab") as log:
             self._prepare(classpath)
-            options = [*self._java_options(), *self._archive_options(classpath)]
+            options = [*self._java_options(), *self._archive_options(classpath), f"-Djava.io.tmpdir={self._scratch()}"]
             command = [jars.java(), *options, "-cp", classpath, *self._main()]
             # A session of its own: Ctrl-C in the terminal reaches only this process, which stops the server.
             self._process = subprocess.Popen(
@@ -97,6 +98,13 @@ class Server(ABC):
             # Not in order: the archive of the few classes that it has loaded would be kept.
             self.stop(signal.SIGKILL)
             raise
+
+    def _scratch(self) -> Path:
+        """An empty folder for what the server unpacks, as native libraries: one that is killed leaves them behind."""
+        scratch = self.folder / "tmp"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        return scratch
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> bool:
         """End the server that runs in the folder, if any; its data stays.  SIGKILL for a crash.  False: none ran."""

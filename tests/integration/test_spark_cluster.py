@@ -59,7 +59,7 @@ shuffle_partitions = 2
 log_path = "{folder}"
 [spark.conf]
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"spark.executor.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.executor.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={folder}"
 "spark.executor.memory" = "512m"
 "spark.driver.memory" = "1g"
 """
