@@ -11,6 +11,7 @@ import typer
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.server import MetricsServer
 from controller.adapters.network.unreachable import words
+from controller.adapters.process.watchdog import watched
 from controller.cli.shared.common_options import own_version
 from controller.model.errors import SettingsError
 from controller.settings.addresses import host_and_port
@@ -44,7 +45,7 @@ MetricsAddress: TypeAlias = Annotated[
 def served(metrics: ProcessMetrics, settings: Settings, address: str = "") -> Iterator[None]:
     """Within the block serve *metrics* at *address*, or at the one in the settings; nowhere where both are "".
 
-    SettingsError where another process listens there.
+    systemd's watchdog hears what /healthz answers.  SettingsError where another process listens there.
     """
     own: str = getattr(settings.metrics, metrics.role)
     where, key = (address, "--metrics") if address else (own, f"{metrics.role} in [metrics]")
@@ -55,6 +56,12 @@ def served(metrics: ProcessMetrics, settings: Settings, address: str = "") -> It
         stalled_after_seconds=settings.intervals.stalled_after_seconds,
     )
     metrics.trace_to(settings.tracing.endpoint, cluster=settings.cluster.name, version=own_version())
+    with watched(lambda: not metrics.health.standstill), _listening(metrics, where, key):
+        yield
+
+
+@contextmanager
+def _listening(metrics: ProcessMetrics, where: str, key: str) -> Iterator[None]:
     if not where:
         yield
         return

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.metrics.executor import ExecutorMetrics
+from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.outages import Part
 from controller.cli.app import app
 from controller.cli.shared.metrics_address import served
@@ -147,3 +149,29 @@ def test_what_takes_long_begins_before_any_server_is_asked_and_not_with_wrong_se
     with pytest.raises(SettingsError), started(needed, stop, decides=True, meanwhile=lambda: asked.append("long")):
         pass
     assert asked == []
+
+
+def test_the_watchdog_of_systemd_hears_of_it_until_its_main_loop_stands_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # an address of a socket is at most 107 bytes long
+    now = 0.0
+    shown = CollectorMetrics()
+    shown.health = ProcessHealth(lambda: now)
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as systemd:
+        systemd.bind("notify")
+        systemd.settimeout(30)
+        monkeypatch.setenv("NOTIFY_SOCKET", "notify")
+        monkeypatch.setenv("WATCHDOG_USEC", "30000")
+        with served(shown, settings(tmp_path)):
+            assert systemd.recv(100) == b"WATCHDOG=1"
+            now = 600.0
+            assert shown.health.standstill
+        systemd.setblocking(False)
+        with suppress(BlockingIOError):
+            while systemd.recv(100):
+                """What was said before it stood still."""
+        with served(shown, settings(tmp_path)):
+            pass
+        with pytest.raises(BlockingIOError):
+            systemd.recv(100)

@@ -37,6 +37,12 @@ def test_it_restarts_after_every_failure_but_those_that_a_person_must_mend() -> 
         assert "must mend it" in EXIT_CODES[code]
 
 
+def test_its_watchdog_hears_of_the_process_that_trimtab_is() -> None:
+    assert int(_option("WatchdogSec")) >= 30
+    assert _option("NotifyAccess") == "main"
+    assert "AF_UNIX" in _option("RestrictAddressFamilies")
+
+
 def test_it_waits_until_trimtab_has_ended_and_signals_trimtab_alone() -> None:
     assert int(_option("TimeoutStopSec")) > ENDS_WITHIN
     assert _option("KillMode") == "mixed"
