@@ -46,12 +46,14 @@ class ProgressWatch:
         self._newest_tick, self._after = newest_tick, after_seconds
         self._looks: deque[Look] = deque(maxlen=3 * _LOOKS)
         self._began = time.monotonic()
-        self._thread: threading.Thread | None = None
+        #: Whether the last look has ended.
+        self._answered = threading.Event()
+        self._answered.set()
 
     def check(self, last_batch: Callable[[], int]) -> None:
         """Raise StalledError where the query stalled; *last_batch* says which batch it finished last."""
         now = time.monotonic()
-        if self._thread is not None and self._thread.is_alive():
+        if not self._answered.is_set():
             if now - self._began >= self._after:
                 raise StalledError(f"neither Spark nor the log has answered for {self._after:g} s: start it again")
             return
@@ -62,13 +64,15 @@ class ProgressWatch:
                 f"the query has finished no batch for {self._after:g} s while ticks arrived: start it again"
             )
         self._began = now
-        self._thread = threading.Thread(target=self._look, args=(last_batch,), name="progress", daemon=True)
-        self._thread.start()
+        self._answered.clear()
+        threading.Thread(target=self._look, args=(last_batch,), name="progress", daemon=True).start()
 
     def _look(self, last_batch: Callable[[], int]) -> None:
         try:
             batch, ticked = last_batch(), self._newest_tick()
         except TrimtabError as error:
             log.debug("the progress of the log cannot be read: %s", error)
-            return
-        self._looks.append(Look(at_seconds=time.monotonic(), batch=batch, ticked=ticked or 0))
+        else:
+            self._looks.append(Look(at_seconds=time.monotonic(), batch=batch, ticked=ticked or 0))
+        finally:
+            self._answered.set()
