@@ -8,6 +8,7 @@ process is killed.
 
 import atexit
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,7 @@ from pyspark.java_gateway import launch_gateway
 from controller.adapters.disk.scratch import held_folder
 from controller.adapters.process import signals
 from controller.adapters.process.process_tree import kill_descendants
-from controller.model.errors import TrimtabError
+from controller.model.errors import SettingsError, TrimtabError
 from streaming.spark import class_archive, java_options, spark_home, spark_log
 
 #: Runs its arguments; they and what they start ignore these signals.
@@ -50,9 +51,13 @@ _STARTED: Final[list[_Jvm]] = []
 
 
 def start_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
-    """Start the JVM of this process, unless there is one, and do not wait for it; see ``ensure_jvm``."""
+    """Start the JVM of this process, unless there is one, and do not wait for it; see ``ensure_jvm``.
+
+    SettingsError where Java cannot be found, or the system has no name for the user.
+    """
     if SparkContext._gateway is not None or _STARTED:
         return
+    _refuse_a_nameless_user()
     scratch = held_folder("trimtab-spark-")
     signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
     try:
@@ -113,6 +118,17 @@ def end_in_order() -> int:
     exit_code = int(gateway.proc.wait())
     SparkContext._gateway = SparkContext._jvm = None
     return exit_code
+
+
+def _refuse_a_nameless_user() -> None:
+    """As in a container that is started with a number of its own.  Hadoop's client, which Spark uses, asks for it."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError as error:
+        raise SettingsError(
+            f"this process runs as user {os.getuid()}, for whom the system has no name, and Spark does not start"
+            " without one: run it as a user in /etc/passwd (in trimtab's image: 10001), or add this one there"
+        ) from error
 
 
 def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:

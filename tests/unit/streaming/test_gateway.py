@@ -24,6 +24,17 @@ def test_without_java_it_says_how_to_get_it_and_leaves_nothing(tmp_path: Path, m
     assert not list(scratch.iterdir())
 
 
+def test_as_a_user_without_a_name_it_is_not_started_and_the_number_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(number: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    with pytest.raises(SettingsError, match="runs as user 12345, for whom the system has no name"):
+        gateway.start_jvm({})
+
+
 def jvm_that_runs(monkeypatch: pytest.MonkeyPatch, *command: str, log: Path) -> None:
     """This process has a JVM; *command* runs in its place."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
