@@ -1,4 +1,4 @@
-"""Errors of trimtab that come back from Spark as text: those of its Python workers, and of sources in Python."""
+"""Errors that come back from Spark as text: trimtab's own, of Python workers and sources; and what led to others."""
 
 import re
 from typing import Final
@@ -13,6 +13,9 @@ _LED_TO: Final = re.compile(r"^(?:The above exception was the direct|During hand
 _FOR_A_PERSON: Final[dict[str, type[TrimtabError]]] = {
     kind.__name__: kind for kind in (AccessDeniedError, SettingsError, StateError)
 }
+
+#: In a trace of Java: what led to the error above it, and how much of that is told.
+_CAUSE: Final = re.compile(r"^Caused by: (.{1,300})", re.MULTILINE)
 
 
 def own_error(told: str) -> TrimtabError | None:
@@ -29,3 +32,12 @@ def own_error(told: str) -> TrimtabError | None:
         return None
     kind, text = found.groups()
     return _FOR_A_PERSON.get(kind, TrimtabError)(text)
+
+
+def with_cause(told: str) -> str:
+    """*told*, the text of an error of Spark's, behind what led to it in the end, where its trace tells that.
+
+    Spark's own words often say no more than that a job was aborted.
+    """
+    causes: list[str] = _CAUSE.findall(told)
+    return f"{causes[-1]}; {told}" if causes else told

@@ -26,6 +26,7 @@ from controller.ports.journal import Journal
 from controller.ports.log import Retention
 from controller.wire.readable import counted, in_number, utc
 from streaming.dead_letters import DeadLetters
+from streaming.own_errors import with_cause
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class DecisionSink:
         except Exception as error:
             # Whoever stops the query interrupts its batch, and says why.
             stopped = "InterruptedException" in str(error)
-            log.log(logging.DEBUG if stopped else logging.ERROR, "batch %d: %s", batch_id, error)
+            log.log(logging.DEBUG if stopped else logging.ERROR, "batch %d: %s", batch_id, with_cause(str(error)))
             self.failure = error
             raise
 

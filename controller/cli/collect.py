@@ -17,6 +17,7 @@ from controller.adapters.network.tls import tls_of
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Part
 from controller.adapters.process import signals
+from controller.adapters.process.open_files import open_at_most
 from controller.adapters.pulsar.access import credentials_of, pulsar_admin
 from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.adapters.zookeeper.access import metadata_access
@@ -38,7 +39,9 @@ from controller.wire.answers.status import CollectAnswer
 from controller.wire.chunks import FORMS
 
 #: The number of brokers whose connections stay open between intervals.
-_HOSTS = 1024
+_HOSTS: Final = 1024
+#: What may be open for each of them: its connection, and as much for brokers that are silent, for the log and the rest.
+_OPEN_FOR_EACH: Final = 4
 #: Key of the call that reads the cluster's state; no broker has this name.
 _STATE: Final = "cluster state"
 
@@ -112,9 +115,10 @@ def _parts(settings: Settings, pulsar: PulsarSettings) -> Iterator[_Parts]:
     # An answer after the time to publish would come too late.
     timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
     overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
+    hosts = open_at_most(_HOSTS * _OPEN_FOR_EACH) // _OPEN_FOR_EACH
     with ExitStack() as opened:
         admin = opened.enter_context(
-            closing(pulsar_admin(settings, answer_seconds=timeout, hosts=_HOSTS, at_once=own.max_concurrent))
+            closing(pulsar_admin(settings, answer_seconds=timeout, hosts=hosts, at_once=own.max_concurrent))
         )
         stored = opened.enter_context(closing(PulsarMetadata(metadata_access(own)))) if own.zookeeper else None
         if stored is None:

@@ -124,7 +124,7 @@ def _built(cls: type[Any], conf: Mapping[str, str]) -> Any:
         memory = strategy.initial_memory() if hasattr(strategy, "initial_memory") else None
     except SettingsError:
         raise
-    except Exception as error:  # a user's class may raise anything when it is built
+    except (Exception, SystemExit) as error:  # a user's class may raise anything when it is built
         raise _UnusableError(f"cannot be built: {type(error).__name__}: {error}") from error
     if memory is not None and not isinstance(memory, get_args(StrategyMemory)):
         kinds = ", ".join(kind.__name__ for kind in get_args(StrategyMemory))

@@ -8,6 +8,7 @@ process is killed.
 
 import atexit
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -24,13 +25,15 @@ from pyspark.java_gateway import launch_gateway
 from controller.adapters.disk.scratch import held_folder
 from controller.adapters.process import signals
 from controller.adapters.process.process_tree import kill_descendants
-from controller.model.errors import TrimtabError
+from controller.model.errors import SettingsError, TrimtabError
 from streaming.spark import class_archive, java_options, spark_home, spark_log
 
 #: Runs its arguments; they and what they start ignore these signals.
 _IGNORING_SIGNALS: Final = ("/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "spark")
 #: By these PySpark connects to a JVM that runs already.
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+#: Option of Java: the folder of temporary files.
+_TEMPORARY: Final = "-Djava.io.tmpdir"
 _POLL_SECONDS: Final = 0.05
 #: How long a JVM that does not answer any more may take to end.
 _LAST_SECONDS: Final = 10.0
@@ -50,12 +53,18 @@ _STARTED: Final[list[_Jvm]] = []
 
 
 def start_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
-    """Start the JVM of this process, unless there is one, and do not wait for it; see ``ensure_jvm``."""
+    """Start the JVM of this process, unless there is one, and do not wait for it; see ``ensure_jvm``.
+
+    SettingsError where Java cannot be found, the system has no name for the user, or nothing that lies in the folder of
+    temporary files may be executed.
+    """
     if SparkContext._gateway is not None or _STARTED:
         return
+    _refuse_a_nameless_user()
     scratch = held_folder("trimtab-spark-")
     signals.clean_up_at_end(lambda: shutil.rmtree(scratch, ignore_errors=True))
     try:
+        _refuse_no_execution(scratch, conf)
         log_file = spark_log.new_file(log_folder, scratch)
         process = _start(conf, scratch, log_file)
     except BaseException:  # there is no JVM to be ended, with which it would be deleted
@@ -115,6 +124,28 @@ def end_in_order() -> int:
     return exit_code
 
 
+def _refuse_a_nameless_user() -> None:
+    """As in a container that is started with a number of its own.  Hadoop's client, which Spark uses, asks for it."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError as error:
+        raise SettingsError(
+            f"this process runs as user {os.getuid()}, for whom the system has no name, and Spark does not start"
+            " without one: run it as a user in /etc/passwd (in trimtab's image: 10001), or add this one there"
+        ) from error
+
+
+def _refuse_no_execution(scratch: Path, conf: Mapping[str, str]) -> None:
+    """As where /tmp is mounted so: RocksDB, which keeps the state, unpacks its library there, and cannot load it."""
+    chosen = f"{conf.get('spark.driver.extraJavaOptions', '')} {os.environ.get(class_archive.OPTIONS, '')}"
+    elsewhere = _TEMPORARY in chosen or not conf.get("spark.master", "local").startswith("local")
+    if not elsewhere and os.statvfs(scratch).f_flag & getattr(os, "ST_NOEXEC", 0):
+        raise SettingsError(
+            f"{scratch.parent} is mounted with noexec, and Spark loads libraries that it unpacks there: set the"
+            " environment variable TMPDIR to a folder on another file system"
+        )
+
+
 def _end(jvm: "subprocess.Popen[bytes]", scratch: Path) -> None:
     """End the JVM when this process does: left to itself it ends later, and others wait for what it holds."""
     signals.be_silent()
@@ -133,7 +164,7 @@ def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subproces
     class_archive.make_in_background(archive)
     # The user's come last: they prevail.
     own = (
-        f"-Djava.io.tmpdir={scratch}",
+        f"{_TEMPORARY}={scratch}",
         spark_log.java_options(log_file),
         class_archive.option_to_read(archive),
         java_options.java_options(conf, os.environ, home),

@@ -24,6 +24,8 @@ _FATAL: Final = ("OutOfMemoryError", "# A fatal error", "insufficient memory")
 #: Of a line as much goes to trimtab's log.
 _SHOWN: Final = 500
 _LINES_KEPT: Final = 15
+#: How the lines of a trace of Java begin, below the error that it is of.
+_FRAMES: Final = ("\tat ", "\t... ")
 #: A line that repeats the one told last is told again after so many seconds, not earlier: the file has each.
 _AGAIN_SECONDS: Final = 10.0
 #: Log files of earlier processes that are kept: of this machine, and of all others.  Each pod of Kubernetes is another
@@ -85,14 +87,15 @@ class OutputReader:
         self._thread.start()
 
     def last_lines(self) -> str:
-        """The end of what was printed; waits for the rest of it, which a JVM that has ended leaves soon."""
+        """The end of what was printed, but for traces; waits for the rest, which a JVM that has ended leaves soon."""
         self._thread.join(1.0)
         return "\n".join(self._last)
 
     def _read(self) -> None:
         for raw in self._output:
             line = raw.decode(errors="replace").rstrip()
-            self._last.append(line)
+            if not line.startswith(_FRAMES):  # else a trace leaves no room for what it is about
+                self._last.append(line)
             if line.startswith(_TOLD):
                 self._tell(line)
             else:

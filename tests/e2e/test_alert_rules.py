@@ -20,14 +20,16 @@ _GONE: Final = {
 }
 
 
-def promtool(folder: Path, series: dict[str, str], expected: dict[str, dict[str, list[str]]]) -> None:
+def promtool(
+    folder: Path, series: dict[str, str], expected: dict[str, dict[str, list[str]]], severity: str = "critical"
+) -> None:
     """Try the rules on *series*, a value a minute: *expected* has time -> alert -> the jobs that it fires for."""
     tests = [
         {
             "eval_time": at,
             "alertname": alert,
             "exp_alerts": [
-                {"exp_labels": {"severity": "critical"} | ({"job": job} if job else {}), "exp_annotations": {}}
+                {"exp_labels": {"severity": severity} | ({"job": job} if job else {}), "exp_annotations": {}}
                 for job in jobs
             ],
         }
@@ -71,3 +73,41 @@ def test_who_comes_back_within_three_minutes_is_not_told_of(tmp_path: Path, aler
 def test_controllers_and_collectors_must_be_there_and_executors_need_not(tmp_path: Path) -> None:
     nobody = {alert: [""] if alert != "TrimtabExecutorsGone" else [] for alert in _GONE}
     promtool(tmp_path, {"up": "1x60"}, {"30m": nobody})
+
+
+@pytest.mark.parametrize(
+    ("alert", "metric"),
+    [
+        ("TrimtabNoTick", "trimtab_last_tick_timestamp_seconds"),
+        ("TrimtabNoDecision", "trimtab_last_interval_timestamp_seconds"),
+    ],
+)
+def test_who_takes_over_has_five_periods_until_it_is_told_of(tmp_path: Path, alert: str, metric: str) -> None:
+    series = {
+        f'{metric}{{job="trimtab-a",instance="old"}}': "0+60x60 stale",
+        f'{metric}{{job="trimtab-a",instance="new"}}': "0x69 4200+60x30 6000x60",
+        'trimtab_period_seconds{job="trimtab-a",instance="new"}': "300x160",
+    }
+    expected: dict[str, dict[str, list[str]]] = {f"{at}m": {alert: []} for at in (60, 65, 69, 80, 124)}
+    promtool(tmp_path, series, expected | {"132m": {alert: ["trimtab-a"]}})
+
+
+def test_rows_are_told_of_when_they_are_dropped_and_not_again_when_another_controller_leads(tmp_path: Path) -> None:
+    series = {
+        'trimtab_dropped_rows{job="trimtab-a",instance="old"}': "0x29 500x200 stale",
+        'trimtab_dropped_rows{job="trimtab-a",instance="new"}': "0x232 500x67 510x100",
+        'trimtab_dropped_rows{job="trimtab-b",instance="first"}': "0x4 7x120",
+    }
+    told = {
+        10: ["trimtab-b"],
+        29: ["trimtab-b"],
+        40: ["trimtab-a"],
+        120: [],
+        228: [],
+        231: [],
+        235: [],
+        260: [],
+        299: [],
+    }
+    expected = {f"{at}m": {"TrimtabRowsDropped": jobs} for at, jobs in told.items()}
+    promtool(tmp_path, series, expected | {"305m": {"TrimtabRowsDropped": ["trimtab-a"]}}, severity="warning")

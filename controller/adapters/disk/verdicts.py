@@ -4,6 +4,7 @@ The journal has the decisions, and keeps them for longer.  Verdicts answer the q
 """
 
 import logging
+import os
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -46,8 +47,12 @@ class VerdictStore:
         self._prune(decision.interval)
 
     def intervals(self) -> list[int]:
-        """The intervals that are kept, oldest first."""
-        return [int(path.stem) for path in self._paths()]
+        """The intervals that are kept, oldest first; none, and the log tells of it, where this user may not look."""
+        try:
+            return [int(path.stem) for path in self._paths()]
+        except PermissionError as error:
+            log.warning("%s cannot be read, so no verdicts are shown: %s", self._folder, error.strerror)
+            return []
 
     def read(self, interval: int) -> tuple[Verdict, ...]:
         """The verdicts of *interval*, in the order they were given; FileNotFoundError when they are gone.
@@ -78,4 +83,9 @@ class VerdictStore:
         return self._folder / f"{interval:015d}.parquet"
 
     def _paths(self) -> list[Path]:
-        return sorted(path for path in self._folder.glob("*.parquet") if path.stem.isdecimal())
+        try:
+            with os.scandir(self._folder) as found:
+                paths = [self._folder / each.name for each in found]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(path for path in paths if path.suffix == ".parquet" and path.stem.isdecimal())

@@ -5,7 +5,9 @@ Records of metrics and results may come from anywhere: there each ``*.jsonl`` co
 with ``.`` or ``_``, which hides a file from Spark, and that Spark can read.
 """
 
+import fnmatch
 import logging
+import os
 import re
 import stat
 import time
@@ -56,7 +58,7 @@ def dead_letter_files(log_folder: Path) -> list[Path]:
 
 def record_files(folder: Path) -> list[Path]:
     """The files of metrics or results in *folder*, by name; what is no plain file the query passes over, too."""
-    return sorted(path for path in folder.glob("*.jsonl") if holds_records(path.name) and _is_plain(path))
+    return sorted(path for path in _matching(folder, "*.jsonl") if holds_records(path.name) and _is_plain(path))
 
 
 def holds_records(name: str) -> bool:
@@ -82,7 +84,7 @@ def interval_and_number(path: Path) -> tuple[int, int] | None:
 
 def written_files(folder: Path) -> list[tuple[tuple[int, int], Path]]:
     """The files of metrics or results in *folder* that trimtab wrote, by interval and number; none ``is_ahead``."""
-    named = ((found, path) for path in folder.glob("*.jsonl") if (found := interval_and_number(path)))
+    named = ((found, path) for path in _matching(folder, "*.jsonl") if (found := interval_and_number(path)))
     return sorted(each for each in named if not is_ahead(each[1]))
 
 
@@ -103,8 +105,20 @@ def interval_in(path: Path) -> int | None:
     return None if match is None else int(match[0])
 
 
+def _matching(folder: Path, glob: str) -> list[Path]:
+    """The paths in *folder* that *glob* fits; none where there is no such folder.
+
+    OSError where it cannot be read: ``Path.glob`` would take it for an empty one.
+    """
+    try:
+        with os.scandir(folder) as found:
+            return [folder / name for name in fnmatch.filter([each.name for each in found], glob)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def _named(folder: Path, glob: str, wanted: re.Pattern[str]) -> list[Path]:
-    paths = sorted(path for path in folder.glob(glob) if not path.name.startswith("."))
+    paths = sorted(path for path in _matching(folder, glob) if not path.name.startswith("."))
     for path in paths:
         if not wanted.fullmatch(path.name):
             _tell(path)

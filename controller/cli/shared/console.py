@@ -75,5 +75,7 @@ def start_logging(*chatty: str, quiet: bool = False, form: LogFormat = LogFormat
     logging.basicConfig(level=level, handlers=[handler])
     for name in chatty:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # It warns of each connection that is closed since enough of them are kept open; callers tell what fails.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
     # py4j logs what a callback raised; the sink that raised it, or the end of the query, says what happened.
     logging.getLogger("py4j").setLevel(logging.WARNING if traces_are_shown() else logging.CRITICAL)

@@ -75,6 +75,12 @@ class PlanRun:
                 f"the newest load is {lasting(late / 1000)} old, so no move is issued: see whether"
                 f" `{self.around.command('collect')}` and `{self.around.command('run')}` work"
             )
+        if late < -_MINUTE_MS:
+            # Orders would have lapsed before the controllers see them, and strategies would go on beside the plan.
+            raise PlanHaltedError(
+                f"the newest load is of a time that is {lasting(-late / 1000)} ahead of this host's clock, so no move"
+                " is issued: set the clock (chrony, ntpd)"
+            )
         if found.changed:
             raise PlanHaltedError(
                 f"the cluster is not as the plan says, so no move is issued: {some(found.changed)}; make a new plan,"

@@ -11,7 +11,7 @@ _SHOWN: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """Within the block, what *part* of *strategy* raises is raised as a StrategyError.
+    """Within the block, what *part* of *strategy* raises is raised as a StrategyError; so is ``sys.exit``.
 
     Not so a lack of memory, which is no fault of the strategy; and a StrategyError names another one that it asked.
     """
@@ -25,16 +25,17 @@ class Blamed:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Tell the error."""
-        if isinstance(error, Exception) and not isinstance(error, StrategyError | MemoryError):
+        # Spark waits for ever for a batch that SystemExit ends.
+        if isinstance(error, Exception | SystemExit) and not isinstance(error, StrategyError | MemoryError):
             raise raised_by(self.strategy, self.part, error) from error
 
 
-def raised_by(strategy: object, part: str, error: Exception) -> StrategyError:
+def raised_by(strategy: object, part: str, error: Exception | SystemExit) -> StrategyError:
     """What tells that *part* of *strategy* raised *error*."""
     return StrategyError(type(strategy).__name__, f"its {part} raises {_told(error)}{_place(strategy, error)}")
 
 
-def _told(error: Exception) -> str:
+def _told(error: Exception | SystemExit) -> str:
     try:
         text = " ".join(str(error).split())
     except Exception:  # a user's class may raise anything
@@ -42,7 +43,7 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {text:.{_SHOWN}}" if text else type(error).__name__
 
 
-def _place(strategy: object, error: Exception) -> str:
+def _place(strategy: object, error: Exception | SystemExit) -> str:
     """The last line of the strategy's own module that *error* came through; "" where it came through none."""
     module, line, trace = type(strategy).__module__, 0, error.__traceback__
     while trace is not None:

@@ -73,6 +73,18 @@ def test_an_old_load_is_no_ground_for_moves(live: LiveCluster, monkeypatch: pyte
     assert "the newest load is 3 days old" in str(run(live, "--check").exception)
 
 
+def test_a_clock_that_is_behind_is_no_ground_for_moves_either(
+    live: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minute_ns = 60 * 10**9
+    monkeypatch.setattr("time.time_ns", lambda: live.interval * 1_000_000 - minute_ns)
+    assert run(live, "--check").exit_code == 0
+    monkeypatch.setattr("time.time_ns", lambda: live.interval * 1_000_000 - minute_ns - 1_000_000)
+    result = run(live, "--check")
+    assert isinstance(result.exception, PlanHaltedError)
+    assert "ahead of this host's clock, so no move is issued" in str(result.exception)
+
+
 def test_a_plan_for_intervals_of_another_length_is_refused(live: LiveCluster, tmp_path: Path) -> None:
     plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
     other = replace(plan, period_ms=plan.period_ms // 2)

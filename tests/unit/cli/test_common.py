@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from urllib3 import HTTPConnectionPool
 
 from controller.adapters import long_work
 from controller.cli.shared.console import console, start_logging
@@ -46,6 +47,15 @@ def test_a_quiet_log_has_warnings_and_a_chatty_library_has_no_more_than_those(
     assert root.isEnabledFor(logging.WARNING)
     assert root.isEnabledFor(logging.INFO) != quiet
     assert not logging.getLogger("kazoo").isEnabledFor(logging.INFO)
+
+
+def test_connections_that_are_closed_since_enough_are_kept_open_are_not_told_of(
+    root: logging.Logger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(root, "handlers", [])
+    start_logging()
+    logging.getLogger(HTTPConnectionPool.__module__).warning("Connection pool is full, discarding connection")
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import os
+import resource
 import ssl
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,19 @@ def test_a_broker_without_a_sweep_is_named_with_the_reason(tmp_path: Path) -> No
         assert list(said["brokers"]) == [pulsar.brokers[0].name]
         assert "503" in said["missing"][pulsar.brokers[1].name]
         assert "out of order" in said["missing"][pulsar.brokers[1].name]
+
+
+def test_a_collector_asks_for_as_many_open_files_as_it_has_brokers(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with fake_pulsar(12) as pulsar:
+        free = os.dup(0)  # the lowest number that no file has
+        os.close(free)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free + 20, before[1]))
+            said = dry_run(conf(tmp_path, pulsar))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert (len(said["brokers"]), said["missing"]) == (12, {})
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,7 @@ def test_the_answers_of_a_shedder_in_a_hurry_are_checked() -> None:
         assert told in refused(controls=controls, shedder=shedder)
 
 
-def failing(error: Exception) -> Callable[..., Any]:
+def failing(error: Exception | SystemExit) -> Callable[..., Any]:
     def fail(*_: Any) -> Any:
         raise error
 
@@ -379,6 +379,7 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         ({"membership": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"placement": fail}, f"its acceptable raises ValueError: no load{mine}"),
         ({"placement": Watching(observes=failing(IndexError()))}, f"its observed raises IndexError{mine}"),
+        ({"shedder": Strange(answer=failing(SystemExit(0)))}, f"its decide raises SystemExit: 0{mine}"),
         ({"split_policy": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"split_policy": splits, "split_algorithm": fail}, f"its cuts raises ValueError: no load{mine}"),
         ({"filters": (Closed(),)}, f"its keep raises KeyError: 'region'{mine}"),

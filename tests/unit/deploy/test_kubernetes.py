@@ -10,7 +10,8 @@ import yaml
 from typer.main import get_command
 
 from controller.cli.app import app
-from controller.settings.trimtab_toml import read_settings
+from controller.settings.trimtab_toml import Settings, read_settings
+from streaming.spark.session import spark_options
 from tests.supply_chain.materials import ROOT
 from tests.unit.deploy.test_container import LAST
 from tests.unit.deploy.test_systemd import ENDS_WITHIN
@@ -121,20 +122,31 @@ def test_only_the_controllers_have_the_state_and_share_it() -> None:
     assert _of("PersistentVolumeClaim")["trimtab-state"]["spec"]["accessModes"] == ["ReadWriteMany"]
 
 
-def test_the_settings_are_read_and_lie_where_the_pods_have_files(tmp_path: Path) -> None:
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """As the pods read them."""
     text = (FOLDER / "settings" / "trimtab.toml").read_text(encoding="utf-8")
     (tmp_path / "conf").mkdir()
     (tmp_path / "secrets").mkdir()
     for secret in re.findall(r'"\.\./secrets/([\w.-]+)"', text):
         (tmp_path / "secrets" / secret).write_text("secret")
     (tmp_path / "conf" / "trimtab.toml").write_text(text)
-    settings = read_settings(tmp_path / "conf" / "trimtab.toml")
+    return read_settings(tmp_path / "conf" / "trimtab.toml")
+
+
+def test_the_settings_are_read_and_lie_where_the_pods_have_files(settings: Settings) -> None:
     assert settings.checkpoint.path.startswith(
         next(each["mountPath"] for each in _container("trimtab-controller")["volumeMounts"] if each["name"] == "state")
     )
     assert settings.decisions.mode == "dry_run"
     cores = _container("trimtab-controller")["resources"]["requests"]["cpu"]
     assert settings.spark.master == f"local[{cores}]"
+
+
+def test_beside_the_heap_of_sparks_jvm_the_controllers_have_two_gigabytes(settings: Settings) -> None:
+    heap = spark_options(settings.spark.shuffle_partitions, settings.spark.conf, ())["spark.driver.memory"]
+    limit = _container("trimtab-controller")["resources"]["limits"]["memory"]
+    assert int(heap.removesuffix("g")) + 2 <= int(limit.removesuffix("Gi"))
 
 
 def test_nothing_reaches_the_pods_but_who_reads_the_metrics() -> None:

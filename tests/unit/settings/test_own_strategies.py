@@ -109,6 +109,10 @@ class RefusesItself(Lazy):
     def __post_init__(self):
         raise ValueError("percent must not be 5")
 
+class Leaves(Lazy):
+    def initial_memory(self):
+        raise SystemExit("no more")
+
 def a_function():
     pass
 '''
@@ -223,6 +227,7 @@ def test_an_unknown_java_class_is_refused() -> None:
         ("acme_balance.lazy.OddOption", "cannot be built: TypeError: option acmeNames is a <class 'list'>: expected"),
         ("acme_balance.lazy.NoDefault", "cannot be built: TypeError: "),
         ("acme_balance.lazy.RefusesItself", "cannot be built: ValueError: percent must not be 5"),
+        ("acme_balance.lazy.Leaves", "cannot be built: SystemExit: no more"),
     ],
 )
 def test_a_class_that_is_not_a_strategy_is_refused_with_the_reason(name: str, said: str) -> None:

@@ -1,5 +1,6 @@
 """Starting and ending Spark's JVM: what cannot be started leaves nothing behind, what has ended is not used again."""
 
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,6 +23,36 @@ def test_without_java_it_says_how_to_get_it_and_leaves_nothing(tmp_path: Path, m
     with pytest.raises(SettingsError, match=r"gone' holds no bin/java\. .*apt-get install"):
         gateway.start_jvm({})
     assert not list(scratch.iterdir())
+
+
+def test_as_a_user_without_a_name_it_is_not_started_and_the_number_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(number: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    with pytest.raises(SettingsError, match="runs as user 12345, for whom the system has no name"):
+        gateway.start_jvm({})
+
+
+@pytest.mark.skipif(not hasattr(os, "ST_NOEXEC"), reason="only Linux tells it")
+def test_where_nothing_in_the_folder_of_temporary_files_may_be_executed_it_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
+    with pytest.raises(SettingsError, match=r"mounted with noexec, .*: set the environment variable TMPDIR"):
+        gateway.start_jvm({"spark.master": "local[2]"})
+    assert not list(tmp_path.iterdir())
+    for conf in (
+        {"spark.master": "spark://elsewhere:7077"},
+        {"spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/var/tmp"},
+    ):
+        with pytest.raises(SettingsError, match="holds no bin/java"):
+            gateway.start_jvm(conf)
 
 
 def jvm_that_runs(monkeypatch: pytest.MonkeyPatch, *command: str, log: Path) -> None:

@@ -5,7 +5,7 @@ import traceback
 import pytest
 
 from controller.model.errors import NewerStateError, StateError, TrimtabError
-from streaming.own_errors import own_error
+from streaming.own_errors import own_error, with_cause
 
 _TRACE = """\
 [STREAM_FAILED] Query [id = a, runId = b] terminated with exception: Job aborted. SQLSTATE: XXKST
@@ -55,3 +55,10 @@ def test_of_two_traces_the_first_is_told() -> None:
     assert str(own_error(_TRACE.format(raised=first) + _TRACE.format(raised=second))) == "first"
     both = f"{first}\n\nDuring handling of the above exception, another exception occurred:\n\n{second}"
     assert str(own_error(_TRACE.format(raised=both))) == "second"
+
+
+def test_what_led_to_an_error_in_the_end_comes_before_sparks_own_words() -> None:
+    trace = "\n\tat org.x(X.scala:1)\nCaused by: "
+    told = f"o359.getResult.\n: SparkException: {trace}RuntimeException: no library{trace}IOException: full"
+    assert with_cause(told) == f"IOException: full; {told}"
+    assert with_cause("Job aborted.\n\tat org.x(X.scala:1)") == "Job aborted.\n\tat org.x(X.scala:1)"

@@ -45,6 +45,14 @@ def test_what_the_jvm_prints_by_itself_goes_to_the_file(tmp_path: Path, caplog: 
     assert not caplog.records
 
 
+def test_of_an_error_with_a_long_trace_the_error_is_told_last_and_the_trace_is_in_the_file(tmp_path: Path) -> None:
+    error, cause = "java.io.IOException: Invalid UID", "Caused by: java.lang.NullPointerException: name"
+    trace = [f"\tat org.apache.hadoop.UserGroupInformation.login{number}" for number in range(30)]
+    lines = [error, *trace, cause, *trace, "\t... 20 more"]
+    assert _read(lines, tmp_path / "spark.log") == f"{error}\n{cause}"
+    assert (tmp_path / "spark.log").read_text().splitlines() == lines
+
+
 def test_what_ends_a_jvm_goes_to_the_file_and_comes_through(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "spark.log"
     _read(["java.lang.OutOfMemoryError: Java heap space"], file)

@@ -1,5 +1,6 @@
 """Verdicts on disk."""
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,19 @@ def test_verdicts_come_back_as_they_were_and_in_their_order(tmp_path: Path) -> N
     store = VerdictStore(tmp_path / "verdicts")
     store.write(DECISION)
     assert store.read(T) == VERDICTS
+
+
+def test_where_somebody_may_not_look_there_are_none_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    store = VerdictStore(tmp_path / "verdicts")
+    store.write(DECISION)
+    monkeypatch.setattr("os.scandir", refuse)
+    assert store.intervals() == []
+    assert f"{tmp_path / 'verdicts'} cannot be read, so no verdicts are shown: Permission denied" in caplog.text
 
 
 def test_an_interval_without_verdicts_is_kept_too(tmp_path: Path) -> None:

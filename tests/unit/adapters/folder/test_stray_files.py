@@ -1,5 +1,6 @@
 """Files that are not trimtab's, in the folder of a log: they are passed over, and told of once."""
 
+import errno
 import json
 import logging
 import os
@@ -18,6 +19,13 @@ from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal, newest_decision, newest_epoch, read_journal
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog, files_of
+from controller.adapters.folder.names import (
+    command_files,
+    dead_letter_files,
+    decision_files,
+    leadership_files,
+    record_files,
+)
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
 from controller.cli.app import app
@@ -269,3 +277,24 @@ def test_a_run_of_the_demo_has_the_next_number_whatever_lies_beside_the_runs(tmp
     for name in ("0007", "2024-backup", "3rd", "0007 copy", "99999999999999999999"):
         (tmp_path / name).mkdir()
     assert new_run(tmp_path).name == "0008"
+
+
+def test_a_folder_of_the_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr("os.scandir", refuse)
+    for name, read in (
+        ("journal", decision_files),
+        ("journal", leadership_files),
+        ("commands", command_files),
+        ("dead_letters", dead_letter_files),
+    ):
+        with pytest.raises(PermissionError, match=name):
+            read(conf.parent / "log")
+    with pytest.raises(PermissionError):
+        record_files(conf.parent / "log" / "metrics")
+    result = CliRunner().invoke(app, ["journal", "--conf", str(conf)])
+    assert "Permission denied" in f"{result.stderr}{result.exception}"
