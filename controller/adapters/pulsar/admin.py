@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from controller.adapters.network.tls import Tls
+from controller.adapters.pulsar.answers import refuse_many
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
 from controller.adapters.pulsar.settling import settle
@@ -49,7 +50,7 @@ class PulsarAdmin(PulsarHttp):
         """*broker*'s topics: namespace -> bundle range -> persistent or non-persistent -> topic -> statistics."""
         path = "/admin/v2/broker-stats/topics"
         answer = self._call("GET", path, {}, at=broker)
-        self._refuse_many(answer, path)
+        refuse_many(answer, self.most_values, path)
         try:
             return read_object(answer)  # some MB: twice as fast as the json module
         except WireError as error:
