@@ -23,6 +23,7 @@ from controller.collector.states import (
     domains_by_broker,
     namespace_state,
 )
+from controller.collector.sweeper import USUAL_ANSWER
 from controller.model.errors import TrimtabError, WireError
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,8 @@ class ClusterState:
 
     def __post_init__(self) -> None:
         self._calls = Calls(self.most_at_once)
+        # Nothing here is long, and much is asked for at once.
+        self.admin = self.admin.reading_at_most(USUAL_ANSWER)
 
     def domains(self) -> dict[str, str]:
         """Broker -> its failure domain."""

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.answers import refuse_many
 from controller.adapters.pulsar.credentials import Credentials
-from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
+from controller.adapters.pulsar.http import LargeAnswerError, NotListedError, PulsarError, PulsarHttp
 from controller.adapters.pulsar.settling import settle
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
 from controller.wire.base import read_object
 
-__all__ = ["Credentials", "NotListedError", "PulsarAdmin", "PulsarError", "Tls", "probe_topic"]
+__all__ = ["Credentials", "LargeAnswerError", "NotListedError", "PulsarAdmin", "PulsarError", "Tls", "probe_topic"]
 
 #: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
 _PROBES: Final = 2_000_000

@@ -27,6 +27,7 @@ from controller.adapters.network.pool import (
     LARGEST_ANSWER,
     HttpAnswer,
     RenewedConnections,
+    TooLargeError,
     because,
     connection_pool,
     read_answer,
@@ -78,6 +79,8 @@ _ADDED, _TAKEN = "authoritative", "destinationBroker"
 _DOTS: Final = frozenset({".", ".."})
 #: An admin URL that did not answer is asked after the others for so long.
 _SILENT_SECONDS: Final = 30.0
+#: In an answer that is as long as allowed, on average at least: brokers' own statistics have about twenty.
+_BYTES_OF_A_VALUE: Final = 16
 
 
 class PulsarHttp:
@@ -89,10 +92,10 @@ class PulsarHttp:
     #: Of the settings, where *urls* are from.
     section: ClassVar[str] = "[pulsar]"
     #: Bytes of an answer that are read, unpacked; a longer one is an error.
-    largest_answer: ClassVar[int] = LARGEST_ANSWER
+    largest_answer: int = LARGEST_ANSWER
     #: Values of JSON in an answer at most.  They are made in one go, in which no other thread runs, and three bytes may
     #: become a hundred.  Brokers' own statistics have one in about twenty bytes.
-    most_values: ClassVar[int] = LARGEST_ANSWER // 16
+    most_values: int = LARGEST_ANSWER // _BYTES_OF_A_VALUE
 
     def __init__(
         self,
@@ -145,6 +148,13 @@ class PulsarHttp:
         limited = copy.copy(self)
         limited._deadline = self._deadline.within(seconds)
         limited._answering = answering or self._answering
+        return limited
+
+    def reading_at_most(self, largest_answer: int) -> Self:
+        """The same API on the same connections; LargeAnswerError where an answer is longer, or has too many values."""
+        limited = copy.copy(self)
+        limited.largest_answer = min(largest_answer, self.largest_answer)
+        limited.most_values = min(largest_answer // _BYTES_OF_A_VALUE, self.most_values)
         return limited
 
     def why_unreachable(self) -> str:
@@ -394,6 +404,8 @@ class PulsarHttp:
             raise PulsarError(f"{method} {url}: no connection: {because(error)}", sent=False, away=True) from error
         except urllib3.exceptions.SSLError as error:
             raise PulsarError(f"{method} {url}: {self._why_no_tls(error)}") from error
+        except TooLargeError as error:
+            raise LargeAnswerError(f"{method} {url}: {error}", away=True) from error
         except urllib3.exceptions.HTTPError as error:
             self._silent[origin(url)] = Deadline.after(_SILENT_SECONDS)
             raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}", away=True) from error
