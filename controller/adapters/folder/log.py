@@ -124,7 +124,8 @@ def _turn(folder: Path) -> Iterator[None]:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except PermissionError:  # another user's: a local file system locks it all the same
-        descriptor = os.open(lock, os.O_RDONLY)
+        # A named pipe is locked, too; but who opens one to read waits until somebody opens it to write.
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
     try:
         while _is_anothers(lock, descriptor) and not soon.passed:
             time.sleep(_TURN_SECONDS / 100)

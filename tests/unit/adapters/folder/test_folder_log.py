@@ -5,7 +5,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -204,16 +204,22 @@ def test_results_and_ticks_are_kept_apart_by_a_lock_that_nfs_has(
     assert locked == [fcntl.LOCK_EX | fcntl.LOCK_NB]
 
 
-def test_a_lock_that_another_user_has_made_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo])
+def test_a_lock_that_another_user_has_made_is_used_and_a_pipe_in_its_place_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
     def theirs(path: Path, flags: int, mode: int = 0o777) -> int:
         if Path(path).name == ".lock" and flags & os.O_RDWR:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return opened(path, flags, mode)
 
     collector, opened = FolderMetricsLog(tmp_path, cluster=CLUSTER), os.open
-    (tmp_path / "results" / ".lock").touch()
+    make(tmp_path / "results" / ".lock")
     monkeypatch.setattr(os, "open", theirs)
-    collector.tick(T, {})
+    ticks = threading.Thread(target=lambda: collector.tick(T, {}), daemon=True)
+    ticks.start()
+    ticks.join(10)
+    assert not ticks.is_alive()
     assert len([*(tmp_path / "results").glob("*.jsonl")]) == 1
 
 
