@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def swept(sweeper: Sweeper, names: tuple[str, ...], seconds: float = 30.0) -> di
     def sweep(broker: str) -> Any:
         return sweeper.sweep(SweepName(cluster="lab", broker=broker, interval=T, sweep_id="s"), T)
 
-    return side_by_side({name: lambda name=name: sweep(name) for name in names}, seconds, at_once=8)
+    return side_by_side({name: partial(sweep, name) for name in names}, seconds, at_once=8)
 
 
 def test_large_answers_are_read_one_after_the_other_and_those_of_others_beside_them(
