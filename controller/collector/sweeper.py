@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, Protocol
@@ -28,6 +28,8 @@ _NO_LOAD_REPORT = "UnsupportedOperationException"
 #: Bytes of the answers that brokers are asked for side by side: those of 15,000 topics.  A byte may become twenty: what
 #: is longer is read of one broker at a time.
 USUAL_ANSWER: Final = 16 << 20
+#: So many times the time of an answer a broker with a large one waits for its turn.
+_TURNS: Final = 2
 
 
 class LoadData(Protocol):
@@ -94,11 +96,25 @@ class Sweeper:
                 with suppress(LargeAnswerError):
                     return self._sweep(name, now_ms, answering, self._usual)
                 self._large.add(name.broker)
-            with self._one_large:
+            with self._turn():
                 return self._sweep(name, now_ms, answering, self._admin)
         except Exception:
             self._extensible.pop(name.broker, None)  # it may come back as something else
             raise
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The turn of a broker with a large answer; ReportError where it does not come for so long that it is late."""
+        seconds = _TURNS * self._timeout_seconds
+        if not self._one_large.acquire(timeout=seconds):
+            raise ReportError(
+                f"its answer is larger than {USUAL_ANSWER} bytes; such answers are read one after the other, and its"
+                f" turn did not come within {seconds:g} s: start more collectors, which share the brokers"
+            )
+        try:
+            yield
+        finally:
+            self._one_large.release()
 
     def _sweep(self, name: SweepName, now_ms: int, answering: Callable[[], object], admin: PulsarAdmin) -> Swept:
         began = time.monotonic()

@@ -1,6 +1,7 @@
 """Answers that take much memory are read of one broker at a time: a quarter of a gigabyte may become a whole one."""
 
 import threading
+import time
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from controller.adapters.network.calls import FinishedCall, side_by_side
 from controller.adapters.pulsar.admin import LargeAnswerError
-from controller.collector.reports import SweepName
+from controller.collector.reports import ReportError, SweepName
 from controller.collector.sweeper import USUAL_ANSWER, Sweeper
 from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import json_chunks
@@ -92,6 +93,23 @@ def test_large_answers_are_read_one_after_the_other_and_those_of_others_beside_t
     thread.join(30)
     assert [calls[name].error for name in LARGE] == [None, None, None]
     assert brokers.at_once == 1
+
+
+def test_one_whose_turn_does_not_come_fails_and_is_not_late_for_ever(brokers: Brokers) -> None:
+    admin: Any = brokers
+    nothing: Any = None
+    sweeper = Sweeper(admin, CapacityOverrides(), nothing, form=json_chunks, timeout_seconds=0.05)
+    brokers.flows.clear()
+    held = threading.Thread(target=swept, args=[sweeper, LARGE[:1]])
+    held.start()
+    while not brokers.reading:
+        time.sleep(0.001)
+    late = swept(sweeper, LARGE[1:2])[LARGE[1]].error
+    assert isinstance(late, ReportError)
+    assert "its turn did not come within 0.1 s: start more collectors" in str(late)
+    brokers.flows.set()
+    held.join(30)
+    assert swept(sweeper, LARGE[1:2])[LARGE[1]].error is None
 
 
 def test_who_gave_a_large_answer_is_asked_once_from_then_on_until_it_is_gone(
