@@ -40,6 +40,8 @@ class DecidedInterval:
     too_large: EntryTooLargeError | None
     #: Rows that the shards have dropped since the checkpoint began.
     dropped_rows: int
+    #: States of namespaces and brokers that they have dropped since then.
+    dropped_states: int
     #: Bundles with an owner.
     bundles: int
     #: Action and status of each command that is not in flight any more; "lost" where no result came back.
@@ -200,6 +202,7 @@ def _decided(
         journalled=journalled,
         too_large=too_large,
         dropped_rows=sum(snapshot.dropped for snapshot in snapshots),
+        dropped_states=sum(snapshot.dropped_states for snapshot in snapshots),
         bundles=sum(len(snapshot.names) for snapshot in snapshots),
         settled=_settled(snapshots, before, entry.memory),
     )

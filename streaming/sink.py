@@ -16,6 +16,7 @@ from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.process.failpoints import failpoint
+from controller.aggregate.kept.states import LARGEST
 from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, Engine
@@ -58,8 +59,8 @@ class DecisionSink:
         self._metrics, self._audits = metrics or ControllerMetrics(), audits
         #: The intervals that the batch decided.
         self._entries: dict[int, JournalEntry] = {}
-        #: Rows dropped by the shards, as far as that was logged.
-        self._dropped = 0
+        #: Rows and states dropped by the shards, as far as that was logged.
+        self._dropped = self._dropped_states = 0
         self._retention = retention
         self._verdicts_failed = self._prune_failed = self._retention_failed = False
         #: The last interval decided by the end of the last batch.
@@ -152,6 +153,20 @@ class DecisionSink:
                 extra={"interval": utc(decided.entry.interval), "epoch": self.epoch},
             )
         self._dropped = max(self._dropped, decided.dropped_rows)
+        if decided.dropped_states > self._dropped_states:
+            log.warning(
+                "interval %s: %d states of namespaces or brokers of cluster %s dropped since the checkpoint began:"
+                " together they are longer than %d characters, of which the last written are kept. Bundles of"
+                " namespaces without a state stay where they are, and what only their isolation policies say is not"
+                " known: give these regular expressions instead of long lists, and see who else writes to the metrics"
+                " topic",
+                utc(decided.entry.interval),
+                decided.dropped_states,
+                decided.entry.cluster,
+                LARGEST,
+                extra={"interval": utc(decided.entry.interval), "epoch": self.epoch},
+            )
+        self._dropped_states = max(self._dropped_states, decided.dropped_states)
 
     def _prune(self, committed: int | None) -> None:
         """Prune old entries from time to time, once Spark has committed them; a failure never stops decisions.

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from controller.adapters.disk import jars
-from controller.adapters.folder.log import files_of
+from controller.adapters.folder.log import files_of, tell_large_files
 from controller.adapters.folder.tick_watch import FolderTickWatch
 from controller.adapters.kafka.backlog import backlog, offsets_of
 from controller.adapters.kafka.java_options import java_options, refusal
@@ -184,6 +184,7 @@ class FolderSource:
 
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:  # noqa: ARG002
         """See LogSource.  It begins with the first file."""
+        tell_large_files(self._folder)
         enough = files_of(self._folder, self._close_at_most) or FILES_PER_TRIGGER
         return folder_records(spark, self._folder, files_per_trigger=min(FILES_PER_TRIGGER, max_offsets, enough))
 

@@ -76,7 +76,7 @@ class FakeBroker(ThreadingHTTPServer):
             case ["brokers", "version"]:
                 return 200, "4.0.8"
             case ["brokers", "lab"]:
-                return 200, [broker.name for broker in cluster.brokers]
+                return 200, [broker.name for broker in cluster.brokers if not cluster.lists_nobody]
             case ["brokers", "lab", name, "ownedNamespaces"]:
                 owner = next(broker for broker in cluster.brokers if broker.name == name)
                 if owner is not self:
@@ -111,6 +111,8 @@ class FakePulsar:
     ended: threading.Event = field(default_factory=threading.Event)
     #: Namespaces besides the brokers' own, without bundles that anybody serves.
     more: list[str] = field(default_factory=list)
+    #: No broker is listed as active, though they answer.
+    lists_nobody: bool = False
 
     @property
     def names(self) -> list[str]:

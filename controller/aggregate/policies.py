@@ -19,12 +19,14 @@ def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerSt
 
     Isolation policies are in the order in which the namespaces, sorted by name, list them.  O(namespaces + brokers).
     """
-    rows: dict[IsolationPolicy, int] = {}
+    rows, known = dict[IsolationPolicy, int](), dict[int, int]()
     listed, groups = {}, {}
-    for state in namespaces:
+    spaces = list(namespaces)  # while they live, no two of their policies have the same id
+    for state in spaces:
         if state.isolation_policies:
-            found = [_policy(policy, state.namespace) for policy in state.isolation_policies]
-            listed[state.namespace] = tuple(rows.setdefault(policy, len(rows)) for policy in found)
+            listed[state.namespace] = tuple(
+                _row(each, state.namespace, rows, known) for each in state.isolation_policies
+            )
         if state.anti_affinity_group:
             groups[state.namespace] = state.anti_affinity_group
     states = list(brokers)
@@ -39,12 +41,18 @@ def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerSt
     )
 
 
-def _policy(given: Mapping[str, Any], namespace: str) -> IsolationPolicy:
-    """The policy; if it is invalid (in states of older versions), one that lets *namespace* go to no broker."""
-    try:
-        return isolation_policy(given)
-    except ValueError:
-        return IsolationPolicy(namespaces=(f"\\Q{namespace}\\E",), primary=())
+def _row(given: Mapping[str, Any], namespace: str, rows: dict[IsolationPolicy, int], known: dict[int, int]) -> int:
+    """The row of the policy *given*, which many namespaces may share; *known*: its id -> its row.
+
+    If it is invalid (in states of older versions), that of one that lets *namespace* go to no broker.
+    """
+    if id(given) not in known:
+        try:
+            policy = isolation_policy(given)
+        except ValueError:
+            return rows.setdefault(IsolationPolicy(namespaces=(f"\\Q{namespace}\\E",), primary=()), len(rows))
+        known[id(given)] = rows.setdefault(policy, len(rows))
+    return known[id(given)]
 
 
 def why_unusable(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -54,6 +54,8 @@ class Snapshot:
     results: tuple[CommandResult, ...]
     #: (source, partition) where this shard dropped parts of sweeps: brokers swept there have no data.
     torn: tuple[tuple[int, int], ...] = ()
+    #: States of namespaces and brokers that this shard has dropped since the beginning: all of them were too long.
+    dropped_states: int = 0
     #: Rows of this shard since the beginning: after their tick, of intervals without a roster, dropped because too
     #: much waited for a tick.
     late: int

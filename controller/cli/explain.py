@@ -3,11 +3,12 @@
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from controller.adapters.long_work import long_work
+from controller.adapters.long_work import long_work, percent
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.outages import Part
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, json_option
@@ -20,7 +21,7 @@ from controller.offline.explanations.explanation import ExplainedDecision, expla
 from controller.offline.explanations.from_journal import journalled_decision
 from controller.offline.explanations.from_load import decision_on_load
 from controller.offline.explanations.from_recording import recorded_decision
-from controller.offline.flips import flips
+from controller.offline.flips import Redecision, flips
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.explain import FlipAnswer, SubjectKind
 from controller.wire.readable import utc
@@ -81,6 +82,14 @@ _BrokerConf: TypeAlias = Annotated[
 _Rounds: TypeAlias = Annotated[
     int, typer.Option(min=1, max=1000, help="With --load: decide up to this many times, as in `trimtab decide`.")
 ]
+_FlipSeconds: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=86_400,
+        help="--flip searches for so long at most: each try is a decision, half a second for 100,000 bundles.",
+    ),
+]
 _Period: TypeAlias = Annotated[int, typer.Option(min=1, max=LONGEST_PERIOD, help="With --load: length of an interval.")]
 
 
@@ -99,6 +108,7 @@ def explain_subject(
         bool,
         typer.Option("--flip", help="Also search for the smallest change of load or of an option that would flip it."),
     ] = False,
+    flip_seconds: _FlipSeconds = 60,
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.explain")] = False,
 ) -> None:
@@ -124,13 +134,21 @@ def explain_subject(
     _refuse_unknown(told, subject, kind)
     answer = explain(told, kind if kind == "interval" else subject, kind)
     if flip and told.examined is not None:
-        with long_work("looking for what would flip it"):
-            found = flips(told.examined.made_of, subject, kind)
-        answer = answer.model_copy(update={"flips": [FlipAnswer(**asdict(each)) for each in found]})
+        answer = answer.model_copy(update=_flips(told.examined.made_of, subject, kind, flip_seconds))
     if as_json:
         typer.echo(answer.as_line())
     else:
         print_explanation(answer, show_all=show_all)
+
+
+def _flips(made: Redecision, subject: str, kind: str, seconds: int) -> dict[str, list[Any]]:
+    with long_work("looking for what would flip it", 100.0, percent) as tell:
+        deadline = Deadline.after(seconds)
+        found = flips(made, subject, kind, tell=tell, is_over=lambda: deadline.passed)
+    return {
+        "flips": [FlipAnswer(**asdict(each)) for each in found.flips],
+        "flips_unfinished": list(found.unfinished),
+    }
 
 
 def _refuse_pairs(recording: Path | None, load: list[Path] | None, *, needs_load: bool) -> None:

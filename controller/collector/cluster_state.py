@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
@@ -18,10 +18,12 @@ from controller.collector.states import (
     ClusterPolicies,
     Namespace,
     State,
+    Unread,
     bundle_data,
     domains_by_broker,
     namespace_state,
 )
+from controller.collector.sweeper import USUAL_ANSWER
 from controller.model.errors import TrimtabError, WireError
 
 log = logging.getLogger(__name__)
@@ -80,8 +82,9 @@ class ClusterState:
     _stored_at: dict[str, int] = field(default_factory=dict)
     #: Namespaces whose groups are to be read anew: a reading may not come to all of them.
     _groups_due: set[str] = field(default_factory=set)
-    #: As last read; None: never.
+    #: As last read, and the interval in which they were found to be others than before; None: never.
     _policies: ClusterPolicies | None = None
+    _policies_since: int = 0
     _leader: str = ""
     #: What could not be read, and why: of this reading, and what of the one before.
     _problems: dict[str, str] = field(default_factory=dict)
@@ -89,6 +92,8 @@ class ClusterState:
 
     def __post_init__(self) -> None:
         self._calls = Calls(self.most_at_once)
+        # Nothing here is long, and much is asked for at once.
+        self.admin = self.admin.reading_at_most(USUAL_ANSWER)
 
     def domains(self) -> dict[str, str]:
         """Broker -> its failure domain."""
@@ -105,9 +110,10 @@ class ClusterState:
         self._problems = {}
         names = self._list(interval, deadline)
         if whole or not had_all_policies:
-            self._read_policies()
+            self._read_policies(interval)
         found = self._namespaces(interval, names, deadline, whole=whole)
-        states: list[State] = [state for each in found if (state := self._state(each, interval)) is not None]
+        unread = self._unread()
+        states: list[State] = [state for each in found if (state := self._state(each, interval, unread)) is not None]
         if whole:
             states += self._stored_load(interval, [each.name for each in found], known, deadline)
         self._read_leader()
@@ -128,7 +134,7 @@ class ClusterState:
         self._names = {each: listed.get(f"tenant {each}", self._names.get(each, ())) for each in tenants}
         return [name for each in tenants for name in self._names[each]]
 
-    def _read_policies(self) -> None:
+    def _read_policies(self, interval: int) -> None:
         try:
             policies = self.admin.isolation_policies()
         except PulsarError as error:
@@ -137,14 +143,25 @@ class ClusterState:
         else:
             unusable = why_unusable(policies)
         if not unusable:
-            self._policies = ClusterPolicies(policies)
+            self._know(policies, interval)
             return
         if self._policies is not None:
             # None that cannot be used frees a namespace, whatever became of the others: those of before stay, too.
             usable = {name: policy for name, policy in policies.items() if name not in unusable}
-            self._policies = ClusterPolicies({**self._policies.given, **usable})
+            self._know({**self._policies.given, **usable}, interval)
         without = "" if self._policies is not None else "; no namespace is published before they are"
         self._problems["isolation policies"] = f"{'; '.join(unusable.values())}{without}"
+
+    def _know(self, policies: Mapping[str, Mapping[str, Any]], interval: int) -> None:
+        # Their order counts as well: the first one that names a namespace holds for it.
+        if self._policies is None or list(policies.items()) != list(self._policies.given.items()):
+            self._policies, self._policies_since = ClusterPolicies(policies), interval
+
+    def _unread(self) -> Unread | None:
+        """What names namespaces that were not read since the policies are what they are."""
+        if self._policies is None:
+            return None
+        return self._policies.unread([name for name, at in self._read_at.items() if at < self._policies_since])
 
     def _namespaces(self, interval: int, names: Sequence[str], deadline: Deadline, *, whole: bool) -> list[Namespace]:
         """Those of *names* that could be read; those that were not read for the longest come first."""
@@ -174,11 +191,11 @@ class ClusterState:
                 return None
             raise
 
-    def _state(self, found: Namespace, interval: int) -> State | None:
+    def _state(self, found: Namespace, interval: int, unread: Unread | None) -> State | None:
         if self._policies is None:
             return None
         try:
-            return namespace_state(self.cluster, found, self._policies, version=interval)
+            return namespace_state(self.cluster, found, self._policies, version=interval, beside=unread)
         except ValueError as error:  # boundaries that are none
             self._problems[found.name] = str(error)
             return None

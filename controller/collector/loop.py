@@ -52,6 +52,7 @@ _LOOK_MS: Final = 1000.0
 
 _LISTING: Final = "active brokers"
 _OFFLINE: Final = "ticks"
+_NOBODY: Final = "no brokers"
 
 
 @dataclass(slots=True)
@@ -325,6 +326,7 @@ class Collector:
             log.warning("the active brokers are not known, so they are taken to be those of before: %s", error)
         else:
             self._ticks.active = brokers
+            self._tell_listed(len(brokers))
         if not self._ticks.leads or self._view is None:
             return
         shares = share_out(self._view.members, self._view.shares, self._ticks.active)
@@ -332,6 +334,19 @@ class Collector:
             log.info("shared out: %s", ", ".join(f"{name}: {len(held)}" for name, held in shares.items()))
             self._group.share(shares)
             self._looked_ms = 0.0
+
+    def _tell_listed(self, brokers: int) -> None:
+        """Say once that the cluster lists no brokers, and once that it does again."""
+        if not self._news.is_news(_NOBODY, "" if brokers else _NOBODY):
+            return
+        if brokers:
+            log.info("the cluster lists active brokers again: %d; intervals can be ended", brokers)
+        else:
+            log.warning(
+                "the cluster %s lists no active broker: no interval can be ended; nothing is decided and nothing moved."
+                " If it has brokers, admin_url in [pulsar] leads to another cluster",
+                self._cluster,
+            )
 
     def _lead(self) -> None:
         current, ticks = self._round, self._ticks

@@ -58,7 +58,8 @@ def _reader(read: Callable[P, R]) -> Callable[P, R]:
             raise
         except Exception as error:
             why = printable(f"{type(error).__name__}: {error}")
-            raise ReportError(f"its answer is not of the shape that Pulsar gives it: {why}") from error
+        # Without its cause, which may hold all of the answer.
+        raise ReportError(f"its answer is not of the shape that Pulsar gives it: {why}")
 
     return guarded
 

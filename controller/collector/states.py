@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
 from controller.model.errors import WireError
-from controller.model.java_regex import expressions, java_pattern
-from controller.model.policies import IsolationPolicy
+from controller.model.java_regex import Expressions, expressions
 from controller.wire.base import encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (
@@ -32,6 +31,8 @@ State: TypeAlias = NamespaceStateRecord | BrokerStateRecord | BundleData
 _BUNDLE: Final = "bundle_data"
 #: A policy that lists more namespaces is not published whole with each of them: all of it would grow as their square.
 _MOST_LISTED: Final = 100
+#: Characters of such a list that name others, in the record of one namespace.
+_MOST_BESIDE: Final = 100_000
 
 
 class ClusterPolicies:
@@ -40,27 +41,55 @@ class ClusterPolicies:
     def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
         """ValueError where one of those that are *given* cannot be used."""
         self.given = given
-        self._read = [(policy, isolation_policy(policy)) for policy in given.values()]
+        self._read = [(policy, expressions(isolation_policy(policy).namespaces)) for policy in given.values()]
 
-    def naming(self, namespace: str) -> Iterator[Mapping[str, Any]]:
+    def naming(self, namespace: str, beside: "Unread | None" = None) -> Iterator[Mapping[str, Any]]:
         """Those that name *namespace*, as they were given; of a long list of namespaces what names this one alone.
 
-        One that cannot be read might name it, too: nothing must slip through.
+        One that cannot be read might name it, too: nothing must slip through.  So *beside* it a long list has what
+        names namespaces that could not be read.
         """
-        for given, policy in self._read:
-            if policy.may_apply_to(namespace):
-                yield given if len(policy.namespaces) <= _MOST_LISTED else _only_about(namespace, given, policy)
+        for row, (given, found) in enumerate(self._read):
+            if found.match(namespace) or not found.understood:
+                if _is_short(found):
+                    yield given
+                else:
+                    others = beside.next_of(row) if beside is not None else []
+                    yield {**given, "namespaces": list(dict.fromkeys([*found.that_match(namespace), *others]))}
+
+    def unread(self, namespaces: Sequence[str]) -> "Unread":
+        """What names *namespaces*, whose own records are older than these policies."""
+        return Unread(
+            {
+                row: [*(name for name in namespaces if name in found.texts), *found.others]
+                for row, (_, found) in enumerate(self._read)
+                if namespaces and not _is_short(found)
+            }
+        )
 
 
-def _only_about(namespace: str, given: Mapping[str, Any], policy: IsolationPolicy) -> Mapping[str, Any]:
-    """*given* with those of its expressions for namespaces that name *namespace*, or might: they cannot be read."""
-    found = expressions(policy.namespaces)
-    kept = [namespace] if namespace in found.texts else []
-    for regex in policy.namespaces:
-        if regex not in found.texts:
-            pattern = java_pattern(regex)
-            kept += [regex] if pattern is None or pattern.fullmatch(namespace) is not None else []
-    return {**given, "namespaces": kept}
+def _is_short(found: Expressions) -> bool:
+    return len(found.texts) + len(found.others) <= _MOST_LISTED
+
+
+class Unread:
+    """Expressions of long policies that name namespaces that could not be read: others' records have them.
+
+    Without them such a namespace, whose record may be older than the policy, would count as one without a policy, and
+    its bundles might go to brokers that the policy forbids.
+    """
+
+    def __init__(self, left: dict[int, list[str]]) -> None:
+        """*left*: row of a policy -> its expressions that no record has yet."""
+        self._left = left
+
+    def next_of(self, row: int) -> list[str]:
+        """Those of the policy *row* that the next record has: as many as one can hold beside all else."""
+        left, size, count = self._left.get(row, []), 0, 0
+        while count < len(left) and (size := size + len(left[count])) <= _MOST_BESIDE:
+            count += 1
+        self._left[row] = left[count:]
+        return left[:count]
 
 
 class Namespace(NamedTuple):
@@ -71,12 +100,14 @@ class Namespace(NamedTuple):
     anti_affinity_group: str = ""
 
 
-def namespace_state(cluster: str, found: Namespace, policies: ClusterPolicies, *, version: int) -> NamespaceStateRecord:
+def namespace_state(
+    cluster: str, found: Namespace, policies: ClusterPolicies, *, version: int, beside: Unread | None = None
+) -> NamespaceStateRecord:
     """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order.
 
-    ValueError where its boundaries are none.
+    *beside*: see ``ClusterPolicies.naming``.  ValueError where its boundaries are none.
     """
-    own = tuple(dict(policy) for policy in policies.naming(found.name))
+    own = tuple(dict(policy) for policy in policies.naming(found.name, beside))
     return NamespaceStateRecord(
         cluster=cluster,
         namespace=found.name,

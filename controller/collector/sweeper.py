@@ -2,11 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from threading import Lock
+from typing import Any, Final, Protocol
 
-from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.admin import LargeAnswerError, PulsarAdmin, PulsarError
 from controller.collector.reports import (
     BrokerReport,
     ReportError,
@@ -23,6 +25,11 @@ log = logging.getLogger(__name__)
 
 #: How a broker with ExtensibleLoadManagerImpl refuses its load report.
 _NO_LOAD_REPORT = "UnsupportedOperationException"
+#: Bytes of the answers that brokers are asked for side by side: those of 15,000 topics.  A byte may become twenty: what
+#: is longer is read of one broker at a time.
+USUAL_ANSWER: Final = 16 << 20
+#: So many times the time of an answer a broker with a large one waits for its turn.
+_TURNS: Final = 2
 
 
 class LoadData(Protocol):
@@ -65,30 +72,57 @@ class Sweeper:
     ) -> None:
         self._form = form
         self._admin, self._overrides, self._load_data = admin, overrides, load_data
+        self._usual = admin.reading_at_most(USUAL_ANSWER)
         self._timeout_seconds = timeout_seconds
         #: Broker -> its version; those with ExtensibleLoadManagerImpl.
         self._extensible: dict[str, str] = {}
+        #: Brokers whose answers were larger than usual: they are asked one after the other.
+        self._large = set[str]()
+        self._one_large = Lock()
 
     def keep(self, brokers: Collection[str]) -> None:
         """Forget all but *brokers*: those that are there now."""
         for gone in [broker for broker in list(self._extensible) if broker not in brokers]:
             self._extensible.pop(gone, None)  # its own thread may do so, too
+        self._large = {broker for broker in self._large.copy() if broker in brokers}
 
     def sweep(self, name: SweepName, now_ms: int, answering: Callable[[], object] = lambda: None) -> Swept:
         """The sweep called *name*.  PulsarError, ReportError or another TrimtabError: the broker has none to give.
 
         *answering* is called when the broker has begun to answer.
         """
-        began = time.monotonic()
-        admin = self._admin.within(self._timeout_seconds, answering)
         try:
-            # Topics first: a bundle that the report does not list any more has been unloaded in between.
-            topics = admin.topic_stats(name.broker)
-            report = self._report(admin, name.broker, now_ms)
-            columns, flaws = swept(name, report, topics)
+            if name.broker not in self._large:
+                with suppress(LargeAnswerError):
+                    return self._sweep(name, now_ms, answering, self._usual)
+                self._large.add(name.broker)
+            with self._turn():
+                return self._sweep(name, now_ms, answering, self._admin)
         except Exception:
             self._extensible.pop(name.broker, None)  # it may come back as something else
             raise
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The turn of a broker with a large answer; ReportError where it does not come for so long that it is late."""
+        seconds = _TURNS * self._timeout_seconds
+        if not self._one_large.acquire(timeout=seconds):
+            raise ReportError(
+                f"its answer is larger than {USUAL_ANSWER} bytes; such answers are read one after the other, and its"
+                f" turn did not come within {seconds:g} s: start more collectors, which share the brokers"
+            )
+        try:
+            yield
+        finally:
+            self._one_large.release()
+
+    def _sweep(self, name: SweepName, now_ms: int, answering: Callable[[], object], admin: PulsarAdmin) -> Swept:
+        began = time.monotonic()
+        admin = admin.within(self._timeout_seconds, answering)
+        # Topics first: a bundle that the report does not list any more has been unloaded in between.
+        topics = admin.topic_stats(name.broker)
+        report = self._report(admin, name.broker, now_ms)
+        columns, flaws = swept(name, report, topics)
         records = tuple(self._form(columns))
         return Swept(name=name, report=report, records=records, flaws=flaws, seconds=time.monotonic() - began)
 

@@ -24,6 +24,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.model.weighed_cache import WeighedCache
+
 _POSIX: Final = {
     "Lower": "a-z", "Upper": "A-Z", "Alpha": "a-zA-Z", "Digit": "0-9", "Alnum": "a-zA-Z0-9", "XDigit": "0-9a-fA-F",
 }  # fmt: skip
@@ -48,6 +50,11 @@ _LONGEST: Final = 1_000
 _MOST_WAYS: Final = 1_000_000
 #: Ways counted for ``*``, ``+`` and ``{n,}``: about the length of a name.
 _UNBOUNDED: Final = 100
+#: Bytes of lists of expressions that are kept translated: several times those of 10,000 policies.
+_MOST_KEPT: Final = 64 << 20
+#: Bytes at least of what is kept of a list, of a text in it, and of an expression that is none; and at most of each of
+#: its characters.
+_OF_AN_ENTRY, _OF_A_TEXT, _OF_A_PATTERN, _OF_A_SIGN = 800, 80, 600, 40
 #: Largest count in ``{n}``.
 _MOST_TIMES: Final = 255
 
@@ -66,9 +73,21 @@ class Expressions(NamedTuple):
 
     #: Those without signs, each of which matches itself alone.
     texts: frozenset[str]
+    #: The others, as they are given, in order; and each as a pattern, None where it is not understood.
+    others: tuple[str, ...]
+    translated: tuple[re.Pattern[str] | None, ...]
+    #: Those of them that are understood.
     patterns: tuple[re.Pattern[str], ...]
-    #: Whether all are understood.
-    understood: bool
+
+    @property
+    def understood(self) -> bool:
+        """Whether all are understood."""
+        return len(self.patterns) == len(self.others)
+
+    @property
+    def not_understood(self) -> tuple[str, ...]:
+        """Those that are not."""
+        return tuple(regex for regex, pattern in zip(self.others, self.translated, strict=True) if pattern is None)
 
     def match(self, text: str) -> bool:
         """Whether one of them matches the whole *text*; one that is not understood matches nothing."""
@@ -79,14 +98,38 @@ class Expressions(NamedTuple):
                 return True
         return False
 
+    def that_match(self, text: str) -> list[str]:
+        """Those that match the whole *text*, and those that are not understood: they might."""
+        found = [text] if text in self.texts else []
+        for regex, pattern in zip(self.others, self.translated, strict=True):
+            if pattern is None or pattern.fullmatch(text) is not None:
+                found.append(regex)
+        return found
 
-@lru_cache(maxsize=1 << 14)
-def expressions(regexes: tuple[str, ...]) -> Expressions:
-    """*regexes*, ready to match."""
+
+def _translated(regexes: tuple[str, ...]) -> Expressions:
     texts = frozenset(regex for regex in regexes if len(regex) <= _LONGEST and _NO_SIGNS.fullmatch(regex))
-    found = [java_pattern(regex) for regex in regexes if regex not in texts]
-    patterns = tuple(pattern for pattern in found if pattern is not None)
-    return Expressions(texts=texts, patterns=patterns, understood=len(patterns) == len(found))
+    others = tuple(regex for regex in regexes if regex not in texts)
+    found = tuple(map(java_pattern, others))
+    return Expressions(texts, others, found, tuple(pattern for pattern in found if pattern is not None))
+
+
+def _bytes_of_texts(texts: tuple[str, ...]) -> int:
+    return sum(map(len, texts)) + _OF_A_TEXT * len(texts)
+
+
+def _bytes_of(regexes: tuple[str, ...], found: Expressions) -> int:
+    """About the memory that they take."""
+    patterns = _OF_A_PATTERN * len(found.others) + _OF_A_SIGN * sum(map(len, found.others))
+    return _OF_AN_ENTRY + _bytes_of_texts(regexes) + patterns
+
+
+def _bytes_of_mask(key: tuple[tuple[str, ...], tuple[str, ...]], mask: NDArray[np.bool_]) -> int:
+    return _OF_AN_ENTRY + _bytes_of_texts(key[0]) + mask.nbytes
+
+
+#: *regexes*, ready to match.
+expressions: Final = WeighedCache(_translated, weigh=_bytes_of, most=_MOST_KEPT)
 
 
 def matches(regexes: Iterable[str], text: str) -> bool:
@@ -94,12 +137,19 @@ def matches(regexes: Iterable[str], text: str) -> bool:
     return expressions(tuple(regexes)).match(text)
 
 
-@lru_cache(maxsize=4096)
 def matching(regexes: tuple[str, ...], texts: tuple[str, ...]) -> NDArray[np.bool_]:
     """(texts,) whether one of *regexes* matches each text.  Cached: the brokers seldom change."""
+    return _masks((regexes, texts))
+
+
+def _mask(key: tuple[tuple[str, ...], tuple[str, ...]]) -> NDArray[np.bool_]:
+    regexes, texts = key
     mask = np.array(list(map(expressions(regexes).match, texts)), np.bool_)
     mask.setflags(write=False)
     return mask
+
+
+_masks: Final = WeighedCache(_mask, weigh=_bytes_of_mask, most=_MOST_KEPT)
 
 
 class _Translation:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.java_regex import expressions, java_pattern, matching
+from controller.model.java_regex import expressions, matching
 
 T = TypeVar("T")
 
@@ -77,13 +77,7 @@ class IsolationPolicy:
     def not_understood(self) -> tuple[str, ...]:
         """The expressions that cannot be translated to Python; see controller.model.java_regex."""
         listed = (self.namespaces, self.primary, self.secondary)
-        return tuple(
-            regex
-            for regexes in listed
-            if not expressions(regexes).understood
-            for regex in regexes
-            if not java_pattern(regex)
-        )
+        return tuple(regex for regexes in listed for regex in expressions(regexes).not_understood)
 
 
 @dataclass(frozen=True, kw_only=True)

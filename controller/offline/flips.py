@@ -1,9 +1,10 @@
 """The smallest change of load, or of one option, that would flip a decision: found by search, proved by running it."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from controller.cycle import Policy, decide
 from controller.model.controls import Controls
@@ -20,6 +21,7 @@ _STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 2.0, 4.0, 9.0
 _AMOUNTS: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
 #: Halvings between the last value that changes nothing and the first one that does.
 _HALVINGS: Final = 10
+_ENDED: Final = -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,38 +59,80 @@ class Flip:
         return abs(self.after - self.before) / abs(self.before) if self.before else abs(self.after)
 
 
-def flips(made: Redecision, subject: str, kind: str) -> tuple[Flip, ...]:
+class FoundFlips(NamedTuple):
+    """What a search has found."""
+
+    #: The smallest first.
+    flips: tuple[Flip, ...]
+    #: Of what the search did not come to its end: a smaller change of it, or one at all, may flip the decision.
+    unfinished: tuple[str, ...]
+
+
+def flips(
+    made: Redecision,
+    subject: str,
+    kind: str,
+    *,
+    tell: Callable[[float], None] = lambda _: None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> FoundFlips:
     """What would flip whether anything is done about *subject*, of *kind* bundle, broker or interval; smallest first.
 
     One change each of: the usage of its broker (of an interval, of the busiest and the idlest one), its load, and each
-    number or switch among the options of the shedder and of balancing as a whole.
+    number or switch among the options of the shedder and of balancing as a whole.  Each value that is tried takes a
+    decision, so all changes have their turns, until *is_over*.  *tell* is told how much of the search is done, in
+    percent.
     """
+    tries = _Tries(made, subject, kind)
+    changes = [*_changes(made, subject, kind)]
+    total = sum(len(_values(each, sign)) for each in changes for sign in (-1, 1))
+    searches = deque((each, _nearest(each, partial(tries.flips, each))) for each in changes)
+    nearest = dict[int, float]()
+    while searches and not is_over():
+        each, search = searches.popleft()
+        after = next(search, _ENDED)
+        if after is not None and after is not _ENDED:
+            nearest[id(each)] = after
+        if after is not _ENDED:
+            searches.append((each, search))
+        tell(min(100 * tries.made / max(total, 1), 100.0))
+    found = [tries.flip(each, nearest[id(each)]) for each in changes if id(each) in nearest]
+    return FoundFlips(
+        flips=tuple(sorted(found, key=lambda flip: (flip.size, flip.kind, flip.of))),
+        unfinished=tuple(each.of for each in changes if any(each is left for left, _ in searches)),
+    )
 
-    def done(decision: Decision) -> list[Command]:
-        return [command for command in decision.commands if _is_about(command, subject, kind)]
 
-    before = bool(done(made.decision()))
+class _Tries:
+    """Decides with changed values, and knows what was done with each."""
 
-    def tried(change: Callable[[float], Redecision], value: float) -> list[Command] | None:
-        """What is done with *value*, if that flips the decision; None if it does not, or is not allowed."""
+    def __init__(self, made: Redecision, subject: str, kind: str) -> None:
+        self._subject, self._kind = subject, kind
+        self._before = bool(self._done(made))
+        #: How many were made.
+        self.made = 0
+        #: What was done with the values that flip it, by the change and the value.
+        self._commands: dict[tuple[int, float], list[Command]] = {}
+
+    def flips(self, each: "_Change", value: float) -> bool:
+        """Whether *value* flips the decision; one that is not allowed does not."""
+        self.made += 1
         try:
-            commands = done(change(value).decision())
+            commands = self._done(each.change(value))
         except TrimtabError:
-            return None
-        return commands if bool(commands) is not before else None
+            return False
+        if bool(commands) is self._before:
+            return False
+        self._commands[id(each), value] = commands
+        return True
 
-    def is_flip(change: Callable[[float], Redecision], value: float) -> bool:
-        return tried(change, value) is not None
+    def flip(self, each: "_Change", value: float) -> Flip:
+        """That *value*, which was tried, flips it."""
+        then = _told(self._commands[id(each), value])
+        return Flip(kind=each.kind, of=each.of, before=each.value, after=value, unit=each.unit, then=then)
 
-    found = []
-    for each in _changes(made, subject, kind):
-        after = _nearest(each, partial(is_flip, each.change))
-        if after is not None:
-            commands = tried(each.change, after) or []
-            found.append(
-                Flip(kind=each.kind, of=each.of, before=each.value, after=after, unit=each.unit, then=_told(commands))
-            )
-    return tuple(sorted(found, key=lambda flip: (flip.size, flip.kind, flip.of)))
+    def _done(self, made: Redecision) -> list[Command]:
+        return [command for command in made.decision().commands if _is_about(command, self._subject, self._kind)]
 
 
 def _is_about(command: Command, subject: str, kind: str) -> bool:
@@ -186,38 +230,53 @@ def _setting(part: Any, name: str, key: str, with_part: Callable[[Any], Redecisi
     return change
 
 
-def _nearest(each: _Change, flips_it: Callable[[float], bool]) -> float | None:
-    """The value nearest to the present one that flips the decision, as far as steps and halvings find it."""
+def _nearest(each: _Change, flips_it: Callable[[float], bool]) -> Iterator[float | None]:
+    """Look for the value nearest to the present one that flips the decision, as far as steps and halvings find it.
+
+    Yields after each try the nearest one so far; None: there is none.
+    """
     if each.switch:
         other = 0.0 if each.value else 1.0
-        return other if flips_it(other) else None
-    found = [value for sign in (-1, 1) if (value := _one_way(each, sign, flips_it)) is not None]
-    return min(found, key=lambda value: abs(value - each.value), default=None)
+        yield other if flips_it(other) else None
+        return
+    nearest: float | None = None
+    for sign in (-1, 1):
+        for value in _one_way(each, sign, flips_it):
+            if value is not None and (nearest is None or abs(value - each.value) < abs(nearest - each.value)):
+                nearest = value
+            yield nearest
 
 
-def _one_way(each: _Change, sign: int, flips_it: Callable[[float], bool]) -> float | None:
+def _values(each: _Change, sign: int) -> list[float]:
+    """What *each* is changed to, farther and farther; of a switch there is one other value, one way."""
+    if each.switch:
+        return [0.0 if each.value else 1.0] if sign > 0 else []
     steps = {step * abs(each.value) for step in _STEPS} | set(_AMOUNTS if each.kind == "option" else ())
+    far = [each.value + sign * (max(1.0, round(step)) if each.whole else step) for step in sorted(steps)]
+    return [value for value in dict.fromkeys(far) if value >= 0 and value != each.value]
+
+
+def _one_way(each: _Change, sign: int, flips_it: Callable[[float], bool]) -> Iterator[float | None]:
     near = each.value
-    for step in sorted(steps):
-        far = each.value + sign * (max(1.0, round(step)) if each.whole else step)
-        if far < 0 or far == near:
-            continue
+    for far in _values(each, sign):
         if flips_it(far):
-            return _halved(near, far, flips_it, whole=each.whole)
+            yield far
+            yield from _halved(near, far, flips_it, whole=each.whole)
+            return
+        yield None
         near = far
-    return None
 
 
-def _halved(near: float, far: float, flips_it: Callable[[float], bool], *, whole: bool) -> float:
+def _halved(near: float, far: float, flips_it: Callable[[float], bool], *, whole: bool) -> Iterator[float]:
     """*far*, moved towards *near*, which does not flip it, as long as it flips it."""
     for _ in range(_HALVINGS):
         middle = (near + far) / 2
         if whole:
             middle = float(round(middle))
             if middle in (near, far):
-                break
+                return
         if flips_it(middle):
             far = middle
         else:
             near = middle
-    return far
+        yield far

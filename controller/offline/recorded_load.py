@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from controller.adapters.long_work import long_work, pieces
 from controller.adapters.recordings.reading import Recording, is_recording
@@ -17,7 +17,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.ticks.prepass import PlacedTick, place_ticks
 from controller.aggregate.view import known_brokers
 from controller.model.errors import SettingsError, WireError
-from controller.offline.recording import cluster_of, header_of, lines_of, nothing_of, recorded_files
+from controller.offline.recording import RecordedFiles, cluster_of, header_of, nothing_of, recorded_files
 from controller.offline.replay import LogReplay
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from controller.wire.readable import counted, lasting
@@ -27,6 +27,8 @@ _ONE_EACH = Partitions(metrics=1, results=1)
 _DEFAULT_CLUSTER = "standalone"
 #: Nothing is forgotten on the way to the last interval.
 _NEVER_MS: Final = 1 << 60
+#: So many records that cannot be used are told one by one.
+_TOLD: Final = 100
 #: Keep every topic: one load fits in memory.
 _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
 
@@ -41,7 +43,7 @@ class RecordedLoad:
     last: Snapshot
     #: Broker -> time of its last report or sweep, epoch ms.
     heard: dict[str, int]
-    #: One line for each record that could not be used: where it lies, and why.
+    #: One line for each record that could not be used: where it lies, and why.  Of many, how many more there are.
     refused: tuple[str, ...]
 
 
@@ -54,17 +56,20 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     """
     if len(sources) == 1 and is_recording(sources[0]):
         return _read_recording(Recording(sources[0]), cluster)
-    recorded = [line for source in sources for path in recorded_files(source) for line in lines_of(path)]
+    recorded = RecordedFiles(path for source in sources for path in recorded_files(source))
     where = ", ".join(map(str, sources))
-    if not recorded:
+    if next(iter(recorded), None) is None:
         raise SettingsError(f"{where} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
     cluster = cluster or next(filter(None, map(cluster_of, recorded)), _DEFAULT_CLUSTER)
-    found, refused = [], []
+    found, refused, more = list[Any](), list[str](), 0
     for line in recorded:
         try:
             record = decode_metric(line.value, cluster=cluster, period_ms=period_ms)
         except WireError as error:
-            refused.append(f"{line.path}, line {line.line}: {error}")
+            if len(refused) < _TOLD:
+                refused.append(f"{line.path}, line {line.line}: {error}")
+            else:
+                more += 1
             continue
         if record is not None:
             found.append(record)
@@ -74,7 +79,7 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
         if header is not None:
             heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
     if not heard:
-        why = f"; the first of {len(refused)} that cannot be used is {refused[0]}" if refused else ""
+        why = f"; the first of {len(refused) + more} that cannot be used is {refused[0]}" if refused else ""
         raise SettingsError(f"{nothing_of(where, cluster, recorded)}{why}")
     has_ticks = any(isinstance(record, TickRecord) for record in found)
     ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
@@ -82,8 +87,12 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     options = FoldOptions(bundle_ttl_ms=_NEVER_MS, detail=_ALL)
     _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
     return RecordedLoad(
-        cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=heard, refused=tuple(refused)
+        cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=heard, refused=(*refused, *_others(more))
     )
+
+
+def _others(number: int) -> list[str]:
+    return [f"{counted(number, 'record')} more"] if number else []
 
 
 def _read_recording(recording: Recording, cluster: str | None) -> RecordedLoad:

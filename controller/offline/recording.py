@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -45,13 +46,14 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
         raise TrimtabError(f"{target} holds a log already; ticks go into a new one")
     # Listed once: the target may come to lie in the source.
     paths = recorded_files(source)
-    headers = [_header(record, cluster, period_ms) for record in _records(paths)]
+    records = RecordedFiles(paths)
+    headers = [_header(record, cluster, period_ms) for record in records]
     ticks = place_ticks(headers, period_ms=period_ms)
     if not ticks:
-        raise SettingsError(nothing_of(str(source), cluster, _records(paths)))
+        raise SettingsError(nothing_of(str(source), cluster, records))
 
     log = FolderMetricsLog(target, cluster=cluster)
-    values = (record.value for record in _records(paths))
+    values = (record.value for record in records)
     copied = 0
     for tick in ticks:
         log.publish(("", next(values)) for _ in range(copied, tick.after + 1))
@@ -82,16 +84,36 @@ def recorded_files(source: Path) -> list[Path]:
     return found
 
 
+class RecordedFiles:
+    """The records in files, one by one, as often as they are asked for: a list of tiny ones takes many times as much.
+
+    What comes through a pipe is kept, since it comes once.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = [*paths]
+        self._piped = {path: _content(path) for path in self._paths if path.is_fifo()}
+
+    def __iter__(self) -> Iterator[Recorded]:
+        for path in self._paths:
+            yield from _lines(path, self._piped.get(path))
+
+
 def lines_of(path: Path) -> Iterator[Recorded]:
     """The records in the file *path*: the whole of a document, or the lines of any other file."""
-    content = _content(path)
+    return _lines(path, None)
+
+
+def _lines(path: Path, content: bytes | None) -> Iterator[Recorded]:
+    content = _content(path) if content is None else content
     is_document = path.suffix == ".json"
     if is_document and len(content) > _LARGEST_DOCUMENT:
         raise SettingsError(f"{path}: has {len(content)} bytes, allowed for one load report: {_LARGEST_DOCUMENT}")
     if is_document or (path.is_fifo() and len(content) <= _LARGEST_DOCUMENT and _is_document(content)):
         yield Recorded(path, 1, _on_one_line(content))
         return
-    for number, line in enumerate(content.splitlines(), start=1):
+    lines = (line for piece in BytesIO(content) for line in piece.splitlines())
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             yield Recorded(path, number, line)
 
@@ -106,11 +128,6 @@ def _content(path: Path) -> bytes:
     if max(size, len(content)) > _LARGEST:
         raise SettingsError(f"{path}: has more than {_LARGEST} bytes: give it in several files")
     return content
-
-
-def _records(paths: Iterable[Path]) -> Iterator[Recorded]:
-    for path in paths:
-        yield from lines_of(path)
 
 
 def nothing_of(where: str, cluster: str, records: Iterable[Recorded]) -> str:

@@ -32,6 +32,8 @@ _WRITTEN_BEFORE_FORGOTTEN: Final = 3
 _SHORTEST_DEADLINE_SECONDS: Final = 0.1
 #: Spark makes a task of each, in every micro-batch.
 _MOST_TASKS: Final = 10_000
+#: A controller that starts reads so many entries of the journal at most: a day of minutes.
+_MOST_DELTAS: Final = 1440
 #: Each takes a thread and a connection.
 _MOST_AT_ONCE: Final = 1000
 
@@ -135,9 +137,10 @@ class JournalSettings(Section):
     retention_days: PositiveInt = 30
     """Days after which decisions leave the journal.  The last entry with the whole memory stays, however old it is, and
     so does everything that Spark has not committed."""
-    whole_every_intervals: PositiveInt = 60
+    whole_every_intervals: Annotated[int, Field(ge=1, le=_MOST_DELTAS)] = 60
     """Once in so many intervals an entry holds the whole memory, the others what changed.  More makes the journal
-    smaller, and a controller that starts reads more entries."""
+    smaller, and a controller that starts reads more entries, of which 1,000 brokers write up to 96 KB each: 1440, the
+    most that is allowed, come to 140 MB and some ten seconds in which nobody leads."""
     verdicts_intervals: PositiveInt = 60
     """Of so many last intervals the verdicts are kept: what was looked at, and why it was or was not acted on."""
     verdicts_megabytes: PositiveInt = 256

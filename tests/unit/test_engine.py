@@ -255,7 +255,9 @@ def test_rows_that_shards_dropped_are_added_up() -> None:
 def test_a_breaker_trips_in_one_interval(tripped_at: int | None, tripped: bool) -> None:
     [_, entry, *_] = decided_alone()
     entry = replace(entry, memory=replace(entry.memory, breaker=Breaker(tripped_at=tripped_at)))
-    decided = DecidedInterval(entry=entry, journalled=True, too_large=None, dropped_rows=0, bundles=0, settled=())
+    decided = DecidedInterval(
+        entry=entry, journalled=True, too_large=None, dropped_rows=0, dropped_states=0, bundles=0, settled=()
+    )
     assert decided.breaker_tripped is tripped
 
 

@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -85,9 +86,8 @@ class FolderInbox:
         for path in command_files(self._folder):
             if path.name < self._file:
                 continue
-            lines = lines_in(path)
             start = self._line if path.name == self._file else 0
-            part = lines[start : start + most - len(taken)]
+            part = [*islice(lines_in(path), start, start + most - len(taken))]
             if part:
                 taken += [Delivery(0, line) for line in part]
                 self._next = (path.name, start + len(part))

@@ -21,7 +21,14 @@ from typing import Final
 
 from controller.adapters.disk import files
 from controller.adapters.folder.disk_errors import lines_in
-from controller.adapters.folder.names import DIGITS, command_files, in_future, interval_and_number, written_files
+from controller.adapters.folder.names import (
+    DIGITS,
+    command_files,
+    in_future,
+    interval_and_number,
+    record_files,
+    written_files,
+)
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import TrimtabError
 from controller.ports.log import IssuedEvent
@@ -36,6 +43,9 @@ _ONE_EACH: Final = Partitions(metrics=1, results=1)
 _LOCK: Final = ".lock"
 #: So long one process waits for another that writes results: ticks do not depend on an executor that hangs.
 _TURN_SECONDS: Final = 0.5
+#: Bytes of a file at most: Spark reads a whole one at once, and with a driver of 1 GB one of 128 MiB ends it.
+_LARGEST: Final = 32 << 20
+_MUCH: Final = 64 << 20
 
 
 class FolderMetricsLog:
@@ -92,7 +102,7 @@ class _LineFiles:
             self._modified_ms = 0 if in_future(modified_ms) else modified_ms
 
     def append(self, lines: Sequence[bytes], interval: int = 0) -> None:
-        """Write *lines* to a new file, the last by name; *interval* is the one they tick, if any."""
+        """Write *lines* to new files, the last by name; *interval* is the one they tick, if any."""
         if not lines:
             return
         if any(b"\n" in line or b"\r" in line for line in lines):
@@ -103,10 +113,11 @@ class _LineFiles:
             self._go_on()
         if interval > self._interval:
             self._interval, self._number = interval, -1
-        self._number += 1
-        # Spark's file source reads by time of modification, in ms: let that be the order of names, too.
-        self._modified_ms = max(time.time_ns() // 1_000_000, self._modified_ms + 1)
-        files.create(self._path(self._interval, self._number), as_lines(lines), modified_ms=self._modified_ms)
+        for part in _parts(lines):
+            self._number += 1
+            # Spark's file source reads by time of modification, in ms: let that be the order of names, too.
+            self._modified_ms = max(time.time_ns() // 1_000_000, self._modified_ms + 1)
+            files.create(self._path(self._interval, self._number), as_lines(part), modified_ms=self._modified_ms)
 
     def begun_with(self, interval: int) -> Path:
         """The file that the tick of *interval* begins."""
@@ -114,6 +125,37 @@ class _LineFiles:
 
     def _path(self, interval: int, number: int) -> Path:
         return self._folder / f"{interval:0{DIGITS}d}-{number:06d}.jsonl"
+
+
+def _parts(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """*lines*, in files of _LARGEST bytes at most; a longer line has one of its own."""
+    begin = size = 0
+    for number, line in enumerate(lines):
+        size += len(line) + 1
+        if size > _LARGEST and number > begin:
+            yield lines[begin:number]
+            begin, size = number, len(line) + 1
+    yield lines[begin:]
+
+
+def tell_large_files(folder: Path) -> None:
+    """Tell of files among metrics and results that are so large that reading them may end the query."""
+    found = [path for part in ("metrics", "results") for path in record_files(folder / part) if _is_large(path)]
+    if found:
+        log.warning(
+            "%s has more than %d MiB, of which Spark needs several times as much at once (spark.driver.memory)%s: if"
+            " the controller ends without a reason, move it out of the log",
+            found[0],
+            _MUCH >> 20,
+            f", and so have {len(found) - 1} more" if len(found) > 1 else "",
+        )
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.stat().st_size > _MUCH
+    except OSError:  # it is gone again, or who reads it says what is wrong
+        return False
 
 
 @contextmanager
@@ -124,7 +166,8 @@ def _turn(folder: Path) -> Iterator[None]:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except PermissionError:  # another user's: a local file system locks it all the same
-        descriptor = os.open(lock, os.O_RDONLY)
+        # A named pipe is locked, too; but who opens one to read waits until somebody opens it to write.
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
     try:
         while _is_anothers(lock, descriptor) and not soon.passed:
             time.sleep(_TURN_SECONDS / 100)

@@ -3,7 +3,8 @@
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
+from io import BytesIO
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,7 +77,7 @@ class FolderRecords:
                 continue
             lines = _records_in(path, topic)
             written_ms = _written_ms(path, before)
-            for number, line in enumerate(lines[:records], start=first):
+            for number, line in enumerate(islice(lines, records), start=first):
                 if wanted.first <= number < wanted.end:
                     yield StoredRecord(partition=0, offset=number, timestamp_ms=written_ms, key=None, value=line)
 
@@ -89,7 +90,7 @@ class FolderRecords:
         offset = 0
         for path in self._paths(topic):
             try:
-                records = len(_records_in(path, topic))
+                records = sum(1 for _ in _records_in(path, topic))
             except _GoneError:
                 continue
             yield _Listed(path, offset, records)
@@ -142,8 +143,8 @@ def _modified_ms(path: Path) -> int:
         raise _GoneError(path) from error
 
 
-def _records_in(path: Path, topic: RecordedTopic) -> list[bytes]:
-    """The records in the file *path*: its lines, or all of it as an entry of the journal."""
+def _records_in(path: Path, topic: RecordedTopic) -> Iterator[bytes]:
+    """The records in the file *path*, one by one: its lines, or all of it as an entry of the journal."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
@@ -153,4 +154,9 @@ def _records_in(path: Path, topic: RecordedTopic) -> list[bytes]:
         raise _GoneError(path) from error
     except OSError as error:
         raise TrimtabError(f"{path}: cannot be read: {error.strerror}") from error
-    return [content] if topic == "journal" else [line for line in content.split(b"\n") if line]
+    if topic == "journal":
+        yield content
+        return
+    for line in BytesIO(content):
+        if record := line.removesuffix(b"\n"):
+            yield record

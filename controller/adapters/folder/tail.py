@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from controller.adapters.folder.disk_errors import content_of, lines_in
+from controller.adapters.folder.backwards import lines_backwards
+from controller.adapters.folder.disk_errors import content_of, file_in
 from controller.adapters.folder.journal import newest_decision, newest_epoch
 from controller.adapters.folder.names import decision_files, is_ahead, record_files
 from controller.model.decision import Decision
@@ -30,9 +31,7 @@ class FolderTail:
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail.  A folder without files has no records."""
         for path in reversed([path for path in record_files(self._folder / topic) if not is_ahead(path)]):
-            for line in reversed(lines_in(path)):
-                if any(text in line for text in wanted):
-                    yield line
+            yield from lines_backwards(file_in(path), wanted)
 
     def journal_backwards(self, cluster: str) -> Iterator[bytes]:  # noqa: ARG002 -- see FolderSystem
         """See LogTail.  An entry is a file."""

@@ -118,6 +118,10 @@ class ControllerMetrics(ProcessMetrics):
         self._dropped = self.gauge(
             "trimtab_dropped_rows", "Rows dropped since the checkpoint began, because too much waited for a tick."
         )
+        self._dropped_states = self.gauge(
+            "trimtab_dropped_states",
+            "States of namespaces and brokers dropped since the checkpoint began, because all of them were too long.",
+        )
 
     def tick_came(self, interval: int | None) -> None:
         """*interval* is the newest that was ticked, epoch ms; may be called again and again."""
@@ -133,6 +137,7 @@ class ControllerMetrics(ProcessMetrics):
         entry = decided.entry
         self._last_interval.set(entry.interval / _MS)
         self._dropped.set(decided.dropped_rows)
+        self._dropped_states.set(decided.dropped_states)
         self._bundles.set(decided.bundles)
         self._brokers.set(len(entry.memory.roster.brokers))
         ticked = self._ticks.pop(entry.interval, None)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
+from traceback import clear_frames
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from controller.adapters.network.deadline import Deadline
@@ -177,6 +178,13 @@ def side_by_side(
         calls.close()
 
 
+def _let_go(error: BaseException | None) -> None:
+    """Forget the variables of the functions that *error* ended: until somebody takes it, they would live with it."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 def _work(crew: _Crew, finished: _Finished) -> None:
     while (task := crew.waiting.get()) is not None:
         key, call = task
@@ -184,6 +192,7 @@ def _work(crew: _Crew, finished: _Finished) -> None:
         try:
             ended = FinishedCall(key, call(), None)
         except BaseException as error:
+            _let_go(error)
             ended = FinishedCall(key, None, error)
         is_relieved = key in crew.relieved
         crew.at_work.discard(key)

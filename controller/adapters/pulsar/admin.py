@@ -12,14 +12,15 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from controller.adapters.network.tls import Tls
+from controller.adapters.pulsar.answers import refuse_many
 from controller.adapters.pulsar.credentials import Credentials
-from controller.adapters.pulsar.http import NotListedError, PulsarError, PulsarHttp
+from controller.adapters.pulsar.http import LargeAnswerError, NotListedError, PulsarError, PulsarHttp
 from controller.adapters.pulsar.settling import settle
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
 from controller.wire.base import read_object
 
-__all__ = ["Credentials", "NotListedError", "PulsarAdmin", "PulsarError", "Tls", "probe_topic"]
+__all__ = ["Credentials", "LargeAnswerError", "NotListedError", "PulsarAdmin", "PulsarError", "Tls", "probe_topic"]
 
 #: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
 _PROBES: Final = 2_000_000
@@ -49,7 +50,7 @@ class PulsarAdmin(PulsarHttp):
         """*broker*'s topics: namespace -> bundle range -> persistent or non-persistent -> topic -> statistics."""
         path = "/admin/v2/broker-stats/topics"
         answer = self._call("GET", path, {}, at=broker)
-        self._refuse_many(answer, path)
+        refuse_many(answer, self.most_values, path)
         try:
             return read_object(answer)  # some MB: twice as fast as the json module
         except WireError as error:

@@ -11,37 +11,50 @@ nor an active broker (see trusted.py).
 """
 
 import copy
-import json
 import logging
 import math
-import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, Self
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import urllib3
-from pydantic_core import from_json
 
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.pool import (
     LARGEST_ANSWER,
     HttpAnswer,
     RenewedConnections,
+    TooLargeError,
     because,
     connection_pool,
     read_answer,
 )
 from controller.adapters.network.tls import Tls, is_refusal, refusal
 from controller.adapters.network.unreachable import LOOK_SECONDS, NO_ANSWER, why_no_connection
+from controller.adapters.pulsar.answers import (
+    TOO_MANY,
+    LargeAnswerError,
+    NotListedError,
+    PulsarError,
+    as_object,
+    location,
+    refuse_many,
+    refused,
+    retry_after,
+    shown,
+    value_of,
+)
 from controller.adapters.pulsar.credentials import Credentials
 from controller.adapters.pulsar.server_clocks import ServerClocks
 from controller.adapters.pulsar.trusted import Origin, TrustedAddresses, origin
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name
 from controller.wire.metrics import MAX_BROKERS
+
+__all__ = ["NO_QUERY", "LargeAnswerError", "NotListedError", "PulsarError", "PulsarHttp"]
 
 log = logging.getLogger(__name__)
 
@@ -50,17 +63,9 @@ _MOST_REDIRECTS: Final = 5
 _LIST_SECONDS: Final = 5.0
 #: A tick lists no more; a longer list is an error.
 _MOST_BROKERS: Final = MAX_BROKERS
-_SHOWN: Final = 300
-#: All bytes but those that stand beside the values of JSON.
-_NO_SIGNS: Final = bytes(set(range(256)) - set(b",[{"))
-#: Of a whole number in an answer, with its sign.
-_MOST_DIGITS: Final = 20
 NO_QUERY: Final[Mapping[str, str]] = {}
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
-#: Too many requests; and what proxies say where no broker answers them, or brokers that only start.
-_TOO_MANY: Final = 429
-_AWAY: Final = frozenset({_TOO_MANY, 502, 503, 504})
 #: A question is asked again for so long where there are too many; the pause doubles, and is never shorter than told.
 _TOO_MANY_SECONDS: Final = 30.0
 _TOO_MANY_PAUSE_SECONDS: Final = 0.5
@@ -74,29 +79,8 @@ _ADDED, _TAKEN = "authoritative", "destinationBroker"
 _DOTS: Final = frozenset({".", ".."})
 #: An admin URL that did not answer is asked after the others for so long.
 _SILENT_SECONDS: Final = 30.0
-
-
-class PulsarError(TrimtabError):
-    """A call of the admin API failed.  ``status`` is HTTP's, 0 where no answer came.
-
-    ``sent`` is False where no broker can have received the call: nothing has happened then.  ``away`` is True where
-    nobody took the call: no connection, no answer, or an answer that says no more than that.  ``wait_seconds``: the
-    broker asks for so much time before the next call; 0 where it does not say.
-    """
-
-    def __init__(
-        self, message: str, *, status: int = 0, sent: bool = True, away: bool = False, wait_seconds: float = 0.0
-    ) -> None:
-        super().__init__(message)
-        self.status, self.sent, self.away = status, sent, away or status in _AWAY
-        self.wait_seconds = wait_seconds
-
-
-class NotListedError(PulsarError):
-    """The call would have gone to an address that is no admin URL and no active broker; nothing was sent there."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, sent=False)
+#: In an answer that is as long as allowed, on average at least: brokers' own statistics have about twenty.
+_BYTES_OF_A_VALUE: Final = 16
 
 
 class PulsarHttp:
@@ -108,10 +92,10 @@ class PulsarHttp:
     #: Of the settings, where *urls* are from.
     section: ClassVar[str] = "[pulsar]"
     #: Bytes of an answer that are read, unpacked; a longer one is an error.
-    largest_answer: ClassVar[int] = LARGEST_ANSWER
+    largest_answer: int = LARGEST_ANSWER
     #: Values of JSON in an answer at most.  They are made in one go, in which no other thread runs, and three bytes may
     #: become a hundred.  Brokers' own statistics have one in about twenty bytes.
-    most_values: ClassVar[int] = LARGEST_ANSWER // 16
+    most_values: int = LARGEST_ANSWER // _BYTES_OF_A_VALUE
 
     def __init__(
         self,
@@ -164,6 +148,13 @@ class PulsarHttp:
         limited = copy.copy(self)
         limited._deadline = self._deadline.within(seconds)
         limited._answering = answering or self._answering
+        return limited
+
+    def reading_at_most(self, largest_answer: int) -> Self:
+        """The same API on the same connections; LargeAnswerError where an answer is longer, or has too many values."""
+        limited = copy.copy(self)
+        limited.largest_answer = min(largest_answer, self.largest_answer)
+        limited.most_values = min(largest_answer // _BYTES_OF_A_VALUE, self.most_values)
         return limited
 
     def why_unreachable(self) -> str:
@@ -229,7 +220,7 @@ class PulsarHttp:
         answer = self._follow("GET", url + quote(path), None) if url else self._call("GET", path, {})
         names = self._json(answer, path)
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise PulsarError(f"GET {path}: no list of names: {_shown(answer)}", status=200)
+            raise PulsarError(f"GET {path}: no list of names: {shown(answer)}", status=200)
         return tuple(sorted(names))
 
     def _learn(self, brokers: Sequence[str]) -> None:
@@ -270,19 +261,12 @@ class PulsarHttp:
     def _get(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> Any:
         return self._json(self._call("GET", path, query, at=at), path)
 
-    def _refuse_many(self, body: bytes, path: str) -> None:
-        """Raise PulsarError where *body*, which may be JSON, has more values than are read; O(bytes)."""
-        # Each has one of these beside it, or around it; names and texts may have more of them, and seldom do.
-        values = len(body.translate(None, _NO_SIGNS)) if len(body) > self.most_values else 0
-        if values > self.most_values:
-            raise PulsarError(f"GET {path}: {values} values, allowed: {self.most_values}", status=200)
-
     def _json(self, body: bytes, path: str) -> Any:
-        self._refuse_many(body, path)
-        return _value_of(body, path)
+        refuse_many(body, self.most_values, path)
+        return value_of(body, path)
 
     def _object(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> dict[str, Any]:
-        return _as_object(self._get(path, at, query), path)
+        return as_object(self._get(path, at, query), path)
 
     def _object_there(self, path: str, at: str, query: Mapping[str, str]) -> dict[str, Any]:
         """As ``_object``, from *at* itself: empty where that sends callers on."""
@@ -291,8 +275,8 @@ class PulsarHttp:
         if answer.status in _REDIRECTED:
             return {}
         if answer.status >= 300:
-            raise _refused("GET", url, answer)
-        return _as_object(self._json(answer.data, path), path)
+            raise refused("GET", url, answer)
+        return as_object(self._json(answer.data, path), path)
 
     def _call(
         self, method: str, path: str, query: Mapping[str, str], *, body: bytes | None = None, at: str = ""
@@ -345,9 +329,9 @@ class PulsarHttp:
                 continue
             there = url
             if answer.status in _REDIRECTED:
-                there = _location(url, answer)
+                there = location(url, answer)
             elif answer.status >= 300:
-                raise _refused("GET", url + asked, answer)
+                raise refused("GET", url + asked, answer)
             if not there.startswith("https:"):
                 raise PulsarError(f"{broker} does not speak https: it is at {there}")
             self._require("GET", there)
@@ -365,7 +349,7 @@ class PulsarHttp:
                 raise
             if answer.status not in _REDIRECTED:
                 break
-            url = _location(url, answer)
+            url = location(url, answer)
             if urlsplit(url).scheme != urlsplit(first).scheme:
                 # Credentials are not carried from https to http.
                 raise PulsarError(f"{method} {first}: redirected to {url}, which is not {urlsplit(first).scheme}")
@@ -378,7 +362,7 @@ class PulsarHttp:
         else:
             raise PulsarError(f"{method} {first}: redirected {_MOST_REDIRECTS + 1} times, last to {url}")
         if answer.status >= 300:
-            raise _refused(method, url, answer)
+            raise refused(method, url, answer)
         return answer.data
 
     def _send(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
@@ -389,8 +373,8 @@ class PulsarHttp:
         until, pause = self._deadline.within(_TOO_MANY_SECONDS), _TOO_MANY_PAUSE_SECONDS
         while True:
             answer = self._send_once(method, url, body)
-            wait = max(pause, _retry_after(answer))
-            if answer.status != _TOO_MANY or method != "GET" or wait >= until.left:
+            wait = max(pause, retry_after(answer))
+            if answer.status != TOO_MANY or method != "GET" or wait >= until.left:
                 return answer
             self._sleep(wait)
             pause *= 2
@@ -420,6 +404,8 @@ class PulsarHttp:
             raise PulsarError(f"{method} {url}: no connection: {because(error)}", sent=False, away=True) from error
         except urllib3.exceptions.SSLError as error:
             raise PulsarError(f"{method} {url}: {self._why_no_tls(error)}") from error
+        except TooLargeError as error:
+            raise LargeAnswerError(f"{method} {url}: {error}", away=True) from error
         except urllib3.exceptions.HTTPError as error:
             self._silent[origin(url)] = Deadline.after(_SILENT_SECONDS)
             raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}", away=True) from error
@@ -437,22 +423,6 @@ def _target(path: str, query: Mapping[str, str]) -> str:
         # The HTTP client would make another path of it.
         raise PulsarError(f"{path}: nothing is sent: . and .. are no names", sent=False)
     return quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
-
-
-def _refused(method: str, url: str, answer: HttpAnswer) -> PulsarError:
-    why = f"{method} {url}: {answer.status} {answer.reason}: {_reason(answer.data)}"
-    return PulsarError(why, status=answer.status, wait_seconds=_retry_after(answer))
-
-
-def _location(url: str, answer: HttpAnswer) -> str:
-    """The URL that *answer* redirects to."""
-    location = str(answer.headers.get("Location", ""))
-    try:
-        there = urljoin(url, location)
-        urlsplit(there)
-    except ValueError as error:
-        raise PulsarError(f"{url}: redirected to {location!r:.100}, which is not an address") from error
-    return there
 
 
 def _fresh(method: str) -> Deadline:
@@ -481,46 +451,5 @@ def _goes_on(method: str, error: PulsarError) -> bool:
     return not error.sent or (method == "GET" and (error.away or error.status >= 500))
 
 
-def _retry_after(answer: HttpAnswer) -> float:
-    """How long *answer* says to wait; 0 where it does not say it in seconds."""
-    told = str(answer.headers.get("Retry-After", "")).strip()
-    return float(told) if re.fullmatch("[0-9]{1,6}", told) else 0.0
-
-
 def _is_last(number: int) -> list[bool]:
     return [nth == number - 1 for nth in range(number)]
-
-
-def _value_of(body: bytes, path: str) -> Any:
-    try:
-        text = body.decode()
-        found = json.loads(text, parse_int=_number)
-        if "\\u" in text:
-            from_json(text)  # refuses halves of surrogate pairs: nothing can be written with them
-        return found
-    except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
-        raise PulsarError(f"GET {path}: no JSON: {_shown(body)}", status=200) from error
-
-
-def _as_object(found: Any, path: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
-    return found
-
-
-def _number(digits: str) -> int | float:
-    """What has more digits than any counter is no count: as a float it breaks nothing that reckons with it."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
-
-
-def _reason(body: bytes) -> str:
-    """The broker's reason, from its JSON; else the beginning of the body."""
-    try:
-        fields = json.loads(body)
-    except (ValueError, RecursionError):
-        return _shown(body)
-    return str(fields.get("reason", fields))[:_SHOWN] if isinstance(fields, dict) else _shown(body)
-
-
-def _shown(body: bytes) -> str:
-    return body[:_SHOWN].decode(errors="replace").strip()

@@ -26,11 +26,6 @@ def fact_from_text(text: str) -> Fact:
     return fact_from_json(json.loads(text))
 
 
-def facts_from_text(text: str) -> list[Fact]:
-    """The facts in a JSON list of texts of :func:`fact_to_text`."""
-    return [fact_from_json(item) for item in json.loads(text)]
-
-
 def fact_from_json(item: dict[str, Any]) -> Fact:
     """The fact of a value of :func:`fact_to_json`; StateError for another kind."""
     said = {name: value for name, value in item.items() if name != "is"}

@@ -10,14 +10,13 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 
-from controller.aggregate.kept.fact_text import fact_to_text, facts_from_text
+from controller.aggregate.kept.state_text import NO_STATES, StateTexts, states_from_text
 from controller.model.load import Ints
 from controller.model.records import BrokerState, Fact, NamespaceState
 
 S = TypeVar("S", NamespaceState, BrokerState)
 
-_NONE = "[]"
-#: Maximum number of characters of all states; the last written are kept.  10,000 namespaces have about 2 MB.
+#: Maximum number of characters of all states; the last written are kept.  100,000 namespaces have about 17 MB.
 LARGEST: Final = 64 << 20
 
 
@@ -25,9 +24,11 @@ LARGEST: Final = 64 << 20
 class States(Collection[S], Generic[S]):
     """One state for each name, sorted by name."""
 
-    text: str = _NONE
+    text: str = NO_STATES
     #: (n,) number of closed intervals when each was last written; empty in a snapshot.
     written: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    #: How many did not fit when these were put together.
+    dropped: int = 0
 
     @classmethod
     def of(cls, states: Iterable[S], closes: int = 0) -> Self:
@@ -35,7 +36,7 @@ class States(Collection[S], Generic[S]):
         return cls()._of({_name_of(state): (state, closes) for state in states})
 
     def __len__(self) -> int:
-        return 0 if self.text == _NONE else len(self._parsed())
+        return 0 if self.text == NO_STATES else len(self._parsed())
 
     def __iter__(self) -> Iterator[S]:
         return iter(self._parsed())
@@ -68,16 +69,11 @@ class States(Collection[S], Generic[S]):
         return found  # type: ignore[no-any-return]
 
     def _of(self, held: dict[str, tuple[S, int]]) -> Self:
-        text_of = {name: fact_to_text(state) for name, (state, _) in held.items()}
-        kept, size = [], 0
+        texts = StateTexts(LARGEST)
         for name in sorted(held, key=lambda name: (-held[name][1], name)):
-            size += len(text_of[name]) + 1
-            if size > LARGEST:
-                break
-            kept.append(name)
-        kept.sort()
-        written = np.array([held[name][1] for name in kept], np.int64)
-        return type(self)(text=f"[{','.join(text_of[name] for name in kept)}]", written=written)
+            texts.add(name, held[name][0])
+        written = np.array([held[name][1] for name in texts.names], np.int64)
+        return type(self)(text=texts.joined(), written=written, dropped=len(held) - len(written))
 
 
 def _name_of(state: NamespaceState | BrokerState) -> str:
@@ -87,4 +83,4 @@ def _name_of(state: NamespaceState | BrokerState) -> str:
 # The text is the same in nearly every interval.
 @lru_cache(maxsize=4)
 def _facts(text: str) -> tuple[Fact, ...]:
-    return tuple(facts_from_text(text))
+    return tuple(states_from_text(text))

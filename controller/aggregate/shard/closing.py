@@ -71,6 +71,7 @@ def _snapshot(
         late=state.late,
         unrostered=state.unrostered,
         dropped=state.dropped,
+        dropped_states=state.dropped_states,
         names=[bundles.names[i] for i in loads.bundle.tolist()],
         owner=loads.owner,
         load=loads.load,
@@ -91,11 +92,15 @@ def _with_known_facts(state: ShardState, interval: int) -> tuple[ShardState, lis
     facts = [fact_from_text(text) for text in state.facts.take(is_due).in_order()]
     namespaces = [fact for fact in facts if isinstance(fact, NamespaceState)]
     brokers = [fact for fact in facts if isinstance(fact, BrokerState)]
+    if namespaces:
+        later = state.namespaces.with_later(namespaces, state.closes)
+        state = replace(state, namespaces=later, dropped_states=state.dropped_states + later.dropped)
+    if brokers:
+        those = state.brokers.with_later(brokers, state.closes)
+        state = replace(state, brokers=those, dropped_states=state.dropped_states + those.dropped)
     state = replace(
         state,
         facts=state.facts.take(~is_due),
-        namespaces=state.namespaces.with_later(namespaces, state.closes) if namespaces else state.namespaces,
-        brokers=state.brokers.with_later(brokers, state.closes) if brokers else state.brokers,
         seeds=state.seeds.with_later({f.bundle: f for f in facts if isinstance(f, BundleSeed)}, state.closes),
     )
     return state, [fact for fact in facts if isinstance(fact, CommandResult)]

@@ -59,7 +59,7 @@ class ShardState:
     arrivals: ArrivedBytes = field(default_factory=ArrivedBytes)
     #: (T, source, partition) where parts of sweeps were dropped: brokers swept there have no data at T.
     torn: frozenset[tuple[int, int, int]] = frozenset()
-    #: Number of closed intervals.  This and the next four count since the beginning.
+    #: Number of closed intervals.  This and the next five count since the beginning.
     closes: int = 0
     #: Rows that came after the tick of their interval.
     late: int = 0
@@ -67,5 +67,7 @@ class ShardState:
     unrostered: int = 0
     #: Rows dropped because too much waited for a tick.
     dropped: int = 0
+    #: States of namespaces and brokers dropped because all of them are too long.
+    dropped_states: int = 0
     #: Files of a folder log, so that offsets keep rising.
     files: int = 0

@@ -37,7 +37,7 @@ _OLDEST = 1
 
 _CLAIM, _BUNDLE, _HEADER, _FACT, _SEED = "claims.", "bundles.", "headers.", "facts.", "seeds."
 _STATES = ("namespaces", "brokers")
-_COUNTS = ("closes", "late", "unrostered", "dropped", "files")
+_COUNTS = ("closes", "late", "unrostered", "dropped", "dropped_states", "files")
 
 
 def dump(state: ShardState) -> bytes:

@@ -33,17 +33,25 @@ def print_explanation(answer: ExplainAnswer, *, show_all: bool) -> None:
     if answer.kind == "broker" or show_all:
         _print_verdicts(out, answer, most)
     if answer.flips is not None:
-        _print_flips(out, answer.flips, most)
+        _print_flips(out, answer.flips, answer.flips_unfinished or (), most)
     for note in answer.notes:
         out.print()
         print_line(out, note, first="Note: ", rest="      ")
 
 
-def _print_flips(out: Console, found: Sequence[FlipAnswer], most: int | None) -> None:
+def _print_flips(out: Console, found: Sequence[FlipAnswer], unfinished: Sequence[str], most: int | None) -> None:
     out.print()
     if not found:
         print_line(out, "No single change of load or of an option was found that would flip it.")
-        return
+    else:
+        _print_found_flips(out, found, most)
+    if unfinished:
+        of = f"{', '.join(unfinished[:_FEW])}{f' and {len(unfinished) - _FEW} more' if len(unfinished) > _FEW else ''}"
+        told = "the search was over before its end: a change, or a smaller one, may flip it, too, of"
+        print_line(out, f"{told} {of}; --flip-seconds gives it more time", first="Note: ", rest="      ")
+
+
+def _print_found_flips(out: Console, found: Sequence[FlipAnswer], most: int | None) -> None:
     header = columns("change", "of", "from", "to", "then", numbers=("from", "to"), prose=("then",))
     rows = [
         (each.kind, each.of, f"{each.before:g} {each.unit}", f"{each.after:.6g} {each.unit}", each.then or "nothing")

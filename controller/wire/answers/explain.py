@@ -117,6 +117,9 @@ class ExplainAnswer(JsonAnswer):
     flips: list[FlipAnswer] | None = None
     """With --flip: single changes that would flip whether anything is done, the smallest first; null: not asked for, or
     the load of this interval is not known."""
+    flips_unfinished: list[str] | None = None
+    """With --flip: brokers, bundles and options that --flip-seconds did not suffice for: a change of them, or a smaller
+    one, may flip it, too; null: as ``flips``."""
 
 
 #: Name of the schema in docs/schemas -> answer.

@@ -88,7 +88,7 @@ def test_a_batch_without_states_does_not_parse_the_stored_ones(monkeypatch: pyte
     for name in "bcdefgh":
         # What was parsed last is remembered: no more of the states above is, behind these.
         list(States.of([NamespaceState(namespace=f"{name}/ns", version=1, boundaries=(0, 1))]))
-    monkeypatch.setattr(states, "facts_from_text", parse)
+    monkeypatch.setattr(states, "states_from_text", parse)
     stored = state_blob.dump(shard.state)
     state, _ = fold(state_blob.load(stored), rows_from_records([], NO_DETAIL), FORGETS)
     assert state_blob.dump(state) == stored
@@ -105,6 +105,20 @@ def test_namespaces_are_bounded_and_the_last_written_are_kept(monkeypatch: pytes
     assert 10 <= len(known) < 40
     assert known[-10:] == [f"a/{n:03d}-{i}" for n in (18, 19) for i in range(5)]
     assert known[0] > "a/010"
+
+
+def test_how_many_namespaces_were_dropped_is_counted_and_outlives_the_state_s_storage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(states, "LARGEST", 4_000)
+    shard, named = Shard(), list[str]()
+    for n in range(20):
+        written = [namespace_state(namespace=f"a/{n:03d}-{i}") for i in range(5)]
+        snapshot = closing(shard, n, *written)
+        named += [each["namespace"] for each in written]
+        shard.state = state_blob.load(state_blob.dump(shard.state))
+        assert len(namespaces(snapshot)) + Snapshot.from_blob(snapshot.to_blob()).dropped_states == len(named)
+    assert snapshot.dropped_states > 50
 
 
 def test_stored_averages_are_bounded_and_the_last_written_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from controller.adapters.network.deadline import Deadline
 from controller.cli.explain import explain_subject
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
@@ -268,6 +269,17 @@ def test_flip_tells_changes_that_would_flip_it_and_only_when_it_is_asked() -> No
     assert [(each["of"], each["kind"]) for each in found if each["of"] == "minUnloadMessage"]
     assert all(each["then"].startswith("unload") for each in found)
     assert "Each of these alone would flip it" in run(*words, "--flip").stdout
+
+
+def test_a_search_that_was_over_before_its_end_names_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("last", "--load", REPORTS, "--strategy", "UniformLoadShedder", "--flip", "--flip-seconds", "1")
+    assert told(*words[:-2])["flipsUnfinished"] == []
+    monkeypatch.setattr(Deadline, "passed", True)
+    unfinished = told(*words)["flipsUnfinished"]
+    assert "minUnloadMessage" in unfinished
+    note = " ".join(run(*words).stdout.partition("Note: the search was over before its end")[2].split())
+    assert f"too, of {unfinished[0]}, {unfinished[1]}" in note
+    assert note.endswith("; --flip-seconds gives it more time")
 
 
 def test_flip_explains_a_journalled_bundle(moving: tuple[Path, list[JournalEntry]]) -> None:

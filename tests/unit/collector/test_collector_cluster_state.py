@@ -4,18 +4,22 @@ import json
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import pytest
 
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.aggregate.policies import policies_of
 from controller.collector.cluster_state import ClusterState, Found
 from controller.model.errors import TrimtabError
+from controller.model.policies import Policies
+from controller.model.records import NamespaceState
 from controller.wire.metrics import BundleData, NamespaceStateRecord
 from tests.fake_pulsar import CLUSTER, SAMPLES, FakeBroker, FakePulsar, fake_pulsar
 
 T, PERIOD = 1_795_233_660_000, 60_000
 ALL = ["lab/ns-0", "lab/ns-1", "lab/ns-2"]
-POLICY = {
+POLICY: dict[str, Any] = {
     "namespaces": ["lab/ns-1"],
     "primary": ["127.0.0.1"],
     "secondary": [],
@@ -175,6 +179,34 @@ def test_without_policies_no_namespace_is_published_and_with_old_ones_they_stay(
     pulsar.policies = {}
     first(pulsar).broken = "nothing"
     assert namespaces(state.read(T + 3 * PERIOD, whole=False))["lab/ns-1"].isolation_policies is None
+
+
+def known_of(records: Mapping[str, NamespaceStateRecord]) -> Policies:
+    """What a controller makes of *records*."""
+    states = [
+        NamespaceState(namespace=name, version=1, boundaries=(), isolation_policies=record.isolation_policies or ())
+        for name, record in records.items()
+    ]
+    return policies_of(states, ())
+
+
+@pytest.mark.parametrize("others", [3, 200])
+def test_a_namespace_that_cannot_be_read_is_not_free_of_a_policy_that_is_new_however_long_its_list_is(
+    pulsar: FakePulsar, others: int
+) -> None:
+    """Its own record is older.  As a namespace without a policy its bundles went to brokers that the policy forbids."""
+    state = state_of(pulsar)
+    known = namespaces(state.read(T, whole=True))
+    new = POLICY | {"namespaces": [*(f"acme/orders-{number}" for number in range(others)), *ALL[:2], "lab/.*-2"]}
+    pulsar.policies = {"new": new}
+    for broken in ("ns-1/bundles", "ns-2/bundles"):
+        first(pulsar).broken = broken
+        known = known | namespaces(state.read(T + PERIOD, whole=True))
+        assert [known_of(known).isolation_of(name) is not None for name in ALL] == [True, True, True]
+    first(pulsar).broken = "nothing"
+    pulsar.policies = {"new": new | {"namespaces": new["namespaces"][:-1]}}
+    known = known | namespaces(state.read(T + 2 * PERIOD, whole=True))
+    assert [known_of(known).isolation_of(name) is not None for name in ALL] == [True, True, False]
 
 
 def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves_those_of_before(

@@ -688,6 +688,26 @@ def test_a_collector_that_begins_to_lead_while_a_partition_is_offline_says_so_an
     assert all(world.interval(T + PERIOD, one).values())
 
 
+def test_that_a_cluster_lists_no_broker_is_warned_of_once_and_so_is_that_it_lists_some_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    one = world.collector("one")
+    world.interval(T, one)
+    world.pulsar.lists_nobody = True
+    for i in (1, 2, 3):
+        world.now = T + i * PERIOD
+        world.settle(one)
+    told = [record for record in caplog.records if "lists no active broker" in record.message]
+    assert [record.levelname for record in told] == ["WARNING"]
+    assert f"the cluster {CLUSTER} lists no active broker: no interval can be ended" in told[0].message
+    assert "lists active brokers again" not in caplog.text
+    world.pulsar.lists_nobody = False
+    for i in (4, 5):
+        assert all(world.interval(T + i * PERIOD, one).values())
+    assert caplog.messages.count("the cluster lists active brokers again: 3; intervals can be ended") == 1
+
+
 def test_a_broker_that_is_not_active_is_in_no_roster_though_it_was_swept(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,6 +1,7 @@
 """From real answers of brokers to sweeps, read back with controller.wire alone."""
 
 import json
+import weakref
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -243,6 +244,9 @@ def test_an_answer_of_any_other_shape_is_the_brokers_failure_and_no_other_error(
     topics = {"topics": odd, "namespace": {"lab/ns": odd}}
 
     class Odd:
+        def reading_at_most(self, _: int) -> "Odd":
+            return self
+
         def within(self, *_: object) -> "Odd":
             return self
 
@@ -255,6 +259,21 @@ def test_an_answer_of_any_other_shape_is_the_brokers_failure_and_no_other_error(
     sweeper = Sweeper(Odd(), CapacityOverrides(), None, form=json_chunks, timeout_seconds=1)  # type: ignore[arg-type]
     with suppress(ReportError):
         sweeper.sweep(SweepName(cluster="lab", broker="a:8080", interval=T, sweep_id="s"), T)
+
+
+class Stats(list[Any]):
+    """A list that can be seen to be gone."""
+
+
+def test_the_error_about_an_answer_does_not_keep_the_answer() -> None:
+    """As its cause would, which says what has no such attribute: several waited in memory, of a gigabyte each."""
+    stats = Stats(["odd"])
+    seen = weakref.ref(stats)
+    with pytest.raises(ReportError, match="'Stats' object has no attribute 'items'") as raised:
+        swept(NAME, modular_report(sample("load_report_1.json")), {"lab/ns": stats})
+    kept = raised.value.with_traceback(None)
+    del raised, stats
+    assert (str(kept)[:10], seen()) == ("its answer", None)
 
 
 def topic(**changed: Any) -> dict[str, Any]:

@@ -132,6 +132,11 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
             "shuffle_partitions = 10001",
             "shuffle_partitions = 10001: Input should be less than",
         ),
+        (
+            "whole_every_intervals = 60",
+            "whole_every_intervals = 1441",
+            "journal.whole_every_intervals = 1441: Input should be less than or equal to 1440",
+        ),
         ("detail_share = 0.5", "detail_share = nan", "intervals.detail_share = nan: Input should be "),
         ("detail_share = 0.5", "detail_share = 1.5", "intervals.detail_share = 1.5: Input should be less than"),
         ("paused = false", "paused = 0", "decisions.paused = 0: Input should be a valid boolean"),

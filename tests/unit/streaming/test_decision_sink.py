@@ -211,3 +211,16 @@ def test_dropped_rows_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureF
         deciding(batch([replace(second, dropped=7)]), 1)
     [told] = [record.getMessage() for record in caplog.records]
     assert f"interval {utc(first.interval)}: 7 rows dropped" in told
+
+
+def test_dropped_states_are_logged_when_there_are_more_with_the_cluster_and_the_bound(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    deciding = sink(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        for number, closed in zip((0, 7, 7, 9), CLOSED, strict=False):
+            deciding(batch([replace(closed, dropped_states=number)]), 0)
+    told = [record.getMessage() for record in caplog.records]
+    assert [utc(CLOSED[turn].interval) in line for turn, line in zip((1, 3), told, strict=True)] == [True, True]
+    assert ": 7 states of namespaces or brokers of cluster demo dropped since" in told[0]
+    assert "longer than 67108864 characters" in told[0]

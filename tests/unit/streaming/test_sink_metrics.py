@@ -158,7 +158,7 @@ def test_a_log_that_ticks_for_ever_undecided_fills_no_memory(metrics: Controller
 def decided(memory: Memory, controls: Controls) -> SimpleNamespace:
     decision = SimpleNamespace(commands=())
     entry = SimpleNamespace(interval=60_000, memory=memory, controls=controls, decision=decision)
-    return SimpleNamespace(entry=entry, journalled=True, dropped_rows=3, bundles=5, settled=())
+    return SimpleNamespace(entry=entry, journalled=True, dropped_rows=3, dropped_states=4, bundles=5, settled=())
 
 
 def test_guardrails_are_those_of_the_last_decision(metrics: ControllerMetrics) -> None:
@@ -173,6 +173,7 @@ def test_guardrails_are_those_of_the_last_decision(metrics: ControllerMetrics) -
     assert shown["trimtab_paused"] == shown["trimtab_controls_unknown"] == shown["trimtab_maintenance"] == 1
     assert shown["trimtab_stale"] == 0
     assert shown["trimtab_dropped_rows"] == 3
+    assert shown["trimtab_dropped_states"] == 4
     assert (
         shown["trimtab_budget_left budget=window.unloads"] == shown["trimtab_budget_limit budget=window.unloads"] == 7
     )

@@ -5,12 +5,13 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from controller.adapters.folder import log as folder_log
 from controller.adapters.folder.collectors import FolderCollectorLog
 from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.folder.journal import FolderJournal
@@ -185,6 +186,35 @@ def test_a_process_that_hangs_while_it_writes_results_holds_up_no_tick(
     assert (tmp_path / "results" / f"{T:015d}-000000.jsonl").exists()
 
 
+def test_what_is_written_at_once_lies_in_several_files_where_it_is_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_log, "_LARGEST", 100)
+    collector = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    lines = [b"%02d" % number * size for number, size in enumerate((20, 20, 30, 200, 1, 1, 49, 1))]
+    collector.publish([("", line) for line in lines])
+    found = [path.read_bytes().splitlines() for path in sorted((tmp_path / "metrics").glob("*.jsonl"))]
+    assert found == [lines[:2], lines[2:3], lines[3:4], lines[4:6], lines[6:7], lines[7:]]
+    collector.tick(T, {})
+    assert collector.has_tick(T)
+
+
+def test_a_file_that_may_end_the_query_is_told_of_and_others_are_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    FolderMetricsLog(tmp_path, cluster=CLUSTER).tick(T, {})
+    for name, size in (("a", 64 << 20), ("b", (64 << 20) + 1), ("c", 2 << 30)):
+        with (tmp_path / "results" / f"{name}.jsonl").open("wb") as file:
+            file.truncate(size)
+        (tmp_path / "results" / f"link-{name}.jsonl").symlink_to("nowhere")
+        folder_log.tell_large_files(tmp_path)
+    assert len(caplog.messages) == 2
+    assert caplog.messages[0].startswith(
+        f"{tmp_path / 'results' / 'b.jsonl'} has more than 64 MiB, of which Spark needs"
+    )
+    assert "(spark.driver.memory), and so have 1 more: if" in caplog.messages[1]
+
+
 def no_locks(_: int, __: int) -> None:
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))  # as NFS without a lock service
 
@@ -204,16 +234,22 @@ def test_results_and_ticks_are_kept_apart_by_a_lock_that_nfs_has(
     assert locked == [fcntl.LOCK_EX | fcntl.LOCK_NB]
 
 
-def test_a_lock_that_another_user_has_made_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo])
+def test_a_lock_that_another_user_has_made_is_used_and_a_pipe_in_its_place_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
     def theirs(path: Path, flags: int, mode: int = 0o777) -> int:
         if Path(path).name == ".lock" and flags & os.O_RDWR:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return opened(path, flags, mode)
 
     collector, opened = FolderMetricsLog(tmp_path, cluster=CLUSTER), os.open
-    (tmp_path / "results" / ".lock").touch()
+    make(tmp_path / "results" / ".lock")
     monkeypatch.setattr(os, "open", theirs)
-    collector.tick(T, {})
+    ticks = threading.Thread(target=lambda: collector.tick(T, {}), daemon=True)
+    ticks.start()
+    ticks.join(10)
+    assert not ticks.is_alive()
     assert len([*(tmp_path / "results").glob("*.jsonl")]) == 1
 
 

@@ -14,7 +14,13 @@ def shown(memory: StrategyMemory) -> dict[str, float]:
     metrics = ControllerMetrics()
     metrics.decided(
         DecidedInterval(
-            entry=entry(shedder=memory), journalled=True, too_large=None, dropped_rows=0, bundles=0, settled=()
+            entry=entry(shedder=memory),
+            journalled=True,
+            too_large=None,
+            dropped_rows=0,
+            dropped_states=0,
+            bundles=0,
+            settled=(),
         ),
         now_ms=0,
     )

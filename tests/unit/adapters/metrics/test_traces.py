@@ -38,7 +38,9 @@ def told(metrics: ProcessMetrics, receiver: Receiver) -> None:
 def batch(metrics: ControllerMetrics, interval: int) -> None:
     """A micro-batch that decides *interval*."""
     one = entry(interval, UNLOAD)
-    decided = DecidedInterval(entry=one, journalled=True, too_large=None, dropped_rows=0, bundles=0, settled=())
+    decided = DecidedInterval(
+        entry=one, journalled=True, too_large=None, dropped_rows=0, dropped_states=0, bundles=0, settled=()
+    )
     for stage in STAGES:
         with metrics.stage(stage):
             if stage == "decide":

@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
 
@@ -34,6 +35,29 @@ def test_a_call_comes_back_with_its_value_or_its_error() -> None:
     found = {outcome.key: outcome for outcome in outcomes(calls, 2)}
     assert found["a"] == FinishedCall("a", 1, None)
     assert isinstance(found["b"].error, ValueError)
+
+
+class Answer(list[str]):
+    """One that can be seen to be gone."""
+
+
+def test_an_error_that_waits_to_be_taken_keeps_nothing_of_its_call() -> None:
+    seen: list[weakref.ref[Answer]] = []
+
+    def reads() -> None:
+        answer = Answer()
+        seen.append(weakref.ref(answer))
+        try:
+            raise ValueError("odd")
+        except ValueError as error:
+            raise TypeError("unusable") from error
+
+    calls = Calls(1)
+    calls.submit("a", reads)
+    [call] = outcomes(calls, 1)
+    assert isinstance(call.error, TypeError)
+    assert isinstance(call.error.__cause__, ValueError)
+    assert [each() for each in seen] == [None]
 
 
 def test_no_more_calls_are_made_at_once_than_allowed() -> None:

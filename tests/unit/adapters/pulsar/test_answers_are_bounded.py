@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from controller.adapters.network import pool
-from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.admin import LargeAnswerError, PulsarAdmin, PulsarError
 from tests.fake_pulsar import sample
 from tests.raw_answers import Serve, dripping, raw_server
 
@@ -65,6 +65,17 @@ def test_an_answer_larger_than_allowed_is_an_error_packed_or_not(packed: bool, m
         monkeypatch.setattr(PulsarAdmin, "largest_answer", 2**19)
         with pytest.raises(PulsarError, match="larger than 524288 bytes"):
             admin.tenants()
+
+
+@pytest.mark.parametrize("body", [b'["' + b"a" * 70_000 + b'"]', b"[" + b"1," * 5_000 + b"1]"])
+def test_who_wants_less_is_told_that_an_answer_is_larger_and_others_get_it(body: bytes) -> None:
+    with server(replying(answer(body))) as admin:
+        little = admin.reading_at_most(65_536)
+        for reading in (little, little.within(5.0), admin.reading_at_most(1 << 40).reading_at_most(65_536)):
+            with pytest.raises(LargeAnswerError, match=r"larger than 65536 bytes|values, allowed: 4096"):
+                reading.metrics("")
+        assert admin.reading_at_most(1 << 40).most_values == admin.most_values
+        assert admin.metrics("") == []
 
 
 def test_of_an_error_only_the_beginning_is_read() -> None:
