@@ -172,17 +172,15 @@ def situation_of(
     problem = found.problem
     load = loads(problem, problem.owner)
     share, means = load / problem.capacity, load.sum(axis=0) / problem.capacity.sum(axis=0)
-    fit = _fit_errors(found)
-    now = slice(0, found.now)
+    fit, now = _fit_errors(found), slice(0, found.now)
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes, np.bool_), seen.error, 0.0)) * means
     ordinary = _ordinary(found, unknown, options, memory, seen)
     urgent = _urgent(means[now], fit[now], options, varies=seen.varies)
-    above: Bools = np.any(share > ordinary.begin, axis=1)
-    uneven = bool(above.any())
-    relieved = above & _named(patience.relieved(memory, view.as_of_ms), view)
-    above &= ~relieved
+    too_full: Bools = np.any(share > ordinary.begin, axis=1)
+    relieved = too_full & _named(patience.relieved(memory, view.as_of_ms), view)
+    above = too_full & ~relieved
     # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
     pressing = np.minimum(share[:, now], reported(view, found)) if seen.varies else share[:, now]
     pressed: Bools = np.any(pressing > urgent.begin, axis=1)
@@ -205,7 +203,7 @@ def situation_of(
         above=above,
         pressed=pressed,
         relieved=relieved & ~pressed,
-        filling=_filling(found, share, means, fit, options) if may_idle and not uneven else np.inf,
+        filling=_filling(found, share, means, fit, options) if may_idle and not too_full.any() else np.inf,
         seen=seen,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max())),
     )
