@@ -87,6 +87,9 @@ class PeakHistory:
     apart_ms: int = 0
     #: Broker -> T of the last round in which it was to get bundles by an urgent move.
     helped: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
+    #: Broker -> T of the last round in which it was to give bundles by an urgent move after load jumped; empty once
+    #: brokers came or went.
+    relieved: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
     #: Rounds in which nothing is planned, as the last plans were not worth it; how many there were last time; and the
     #: highest utilisation then.
     rest: int = 0

@@ -13,9 +13,11 @@ from controller.strategies.shedding.peak_shedder.patience import (
     held,
     helpers,
     is_resting,
+    relieved,
     unproven_ms,
     unsettled_ms,
     with_help,
+    with_relief,
     with_roster,
     with_round,
     with_splits,
@@ -147,6 +149,18 @@ def test_helpers_are_remembered_for_a_day_while_they_are_there() -> None:
     assert with_help(memory, 24 * HOUR, ()).helped == {"a": HOUR, "b": HOUR}
     assert helpers(memory, HOUR - 1) == ["c"]
     assert seen(memory, 2 * HOUR, "b", "c").helped == {"b": HOUR, "c": 0}
+
+
+def test_brokers_that_were_relieved_are_remembered_for_a_day_or_until_brokers_come_or_go() -> None:
+    memory = with_relief(PeakHistory(brokers=("a", "b", "c"), relieved={"c": 0}), HOUR, ("b", "a"))
+    assert list(memory.relieved.items()) == [("a", HOUR), ("b", HOUR), ("c", 0)]
+    assert sorted(relieved(memory, 24 * HOUR - 1)) == ["a", "b", "c"]
+    assert sorted(relieved(memory, 24 * HOUR)) == ["a", "b"]
+    assert with_relief(memory, 24 * HOUR, ("b",)).relieved == {"a": HOUR, "b": 24 * HOUR}
+    assert relieved(memory, HOUR - 1) == ["c"]
+    assert memory.helped == {}
+    assert seen(memory, 2 * HOUR, "a", "b", "c").relieved == memory.relieved
+    assert seen(memory, 2 * HOUR, "a", "b", "c", "d").relieved == {}
 
 
 def test_brokers_came_or_went_within_an_hour() -> None:

@@ -108,6 +108,47 @@ def test_an_ordinary_plan_makes_no_helpers() -> None:
     assert memory.helped == {}
 
 
+def placed(where: Mapping[str, str], of_each: Mapping[str, float], at_ms: int) -> ClusterView:
+    """Bundles on the brokers *where* they are, each with a share *of_each* by the first letter of its name."""
+    bundles: dict[str, dict[str, Bundle]] = {broker: {} for broker in sorted(set(where.values()))}
+    for name, broker in where.items():
+        bundles[broker][f"acme/orders/{name}"] = Bundle(mbytes_in=100 * of_each[name[0]], producers=3)
+    usage = {broker: sum(of_each[name[0]] for name in where if where[name] == broker) for broker in bundles}
+    return cluster_view(*(Broker(each, cpu=usage[each], bundles=bundles[each]) for each in bundles), as_of_ms=at_ms)
+
+
+def test_a_load_that_jumped_is_relieved_and_the_broker_gives_nothing_more_until_brokers_come_or_go() -> None:
+    where = {f"{name}{number}": f"{name}:8080" for name in "abc" for number in range(20)}
+    even, jumped, memory = dict.fromkeys("abc", 0.0235), {"a": 0.044, "b": 0.0235, "c": 0.0235}, PeakHistory()
+    for at in range(4):
+        _, memory = SHEDDER.decide(placed(where, even if at < 3 else jumped, at * MINUTE), memory)
+    found, memory = SHEDDER.decide(placed(where, jumped, 4 * MINUTE), memory)
+    assert (givers(found), memory.jumped_ms, memory.relieved) == ({"a:8080"}, 4 * MINUTE, {"a:8080": 4 * MINUTE})
+    where |= {unload.bundle.rpartition("/")[2]: unload.destination for unload in found.unloads}
+    later = memory
+    for at in range(5, 20):
+        found, later = SHEDDER.decide(placed(where, jumped, at * MINUTE), later)
+        assert found.unloads == ()
+    told = {verdict.subject: (verdict.reason, verdict.detail) for verdict in found.verdicts}["a:8080"]
+    assert told[0] is Reason.BALANCED
+    assert told[1] == "it was relieved after load jumped, which may go back: for a day it gives only if that is urgent"
+    # The same where that is not remembered, and where another broker came.
+    for other in (replace(memory, relieved={}), replace(memory, brokers=("a:8080", "b:8080"))):
+        gave = set[str]()
+        for at in range(5, 20):
+            found, other = SHEDDER.decide(placed(where, jumped, at * MINUTE), other)
+            gave |= givers(found)
+        assert gave == {"a:8080"}
+
+
+def test_where_no_jump_of_load_counts_nobody_is_remembered_as_relieved() -> None:
+    _, memory = decided(HOT, PeakHistory(proven=Proven(error=0.2), jumped_ms=0), at_ms=MINUTE)
+    assert memory.relieved == {"a:8080": MINUTE}
+    calm = PeakShedder(load_settle_minutes=0.0)
+    _, memory = calm.decide(cluster(HOT), PeakHistory(proven=Proven(error=0.2), jumped_ms=0))
+    assert (memory.relieved, list(memory.helped)) == ({}, ["b:8080", "c:8080"])
+
+
 def test_in_a_cluster_that_is_full_as_a_whole_brokers_near_the_mean_give_nothing() -> None:
     memory = PeakHistory()
     for at in range(5):

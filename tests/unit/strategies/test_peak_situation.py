@@ -362,6 +362,17 @@ def test_what_helpers_have_is_the_goal_so_that_they_give_nothing_back() -> None:
     assert now.start(replace(HELD, helped={"b": AT - 24 * 60 * MINUTE, "d": AT})) is now.ordinary
 
 
+def test_a_broker_that_was_relieved_after_load_jumped_is_no_reason_for_an_ordinary_plan() -> None:
+    memory = replace(HELD, relieved={"a": AT - 23 * 60 * MINUTE})
+    now, hot, other = situation(ABOVE, memory=memory), situation(HOT, memory=memory), situation(ABOVE)
+    assert (now.above.tolist(), now.over_names, now.start(memory)) == ([False] * 3, (), None)
+    assert (now.relieved.tolist(), other.relieved.tolist()) == ([True, False, False], [False] * 3)
+    # In need it gives, and no more than that takes.
+    assert (hot.over_names, hot.relieved.tolist(), hot.start(memory)) == (("a",), [False] * 3, hot.urgent)
+    old = situation(ABOVE, memory=replace(HELD, relieved={"a": AT - 24 * 60 * MINUTE, "b": AT}))
+    assert old.above.tolist() == [True, False, False]
+
+
 def test_helpers_give_nothing_to_an_idle_broker() -> None:
     load = [(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)]
     start = situation(load, hold=1).start(PeakHistory(over={"": 1}, helped={"b": AT}))

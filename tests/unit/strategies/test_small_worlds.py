@@ -200,7 +200,7 @@ SHED: Final = {
     "UniformLoadShedder": 74_166_351,
 }
 PEAK: Final = {
-    "PeakShedder": 11_956_544,
+    "PeakShedder": 9_568_439,
 }
 MEMBERSHIP: Final = {
     "membership": 40_849_915,

@@ -1,6 +1,6 @@
 """When to act: not at the first sight of something, not while brokers come and go, not again where it was of no use."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -36,7 +36,7 @@ def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     recent = memory.changed_ms >= 0 and 0 <= apart <= _FORGOTTEN_MS
     apart_ms = max(memory.apart_ms, apart) if recent else 0
     helped = {name: since for name, since in memory.helped.items() if name in now}
-    memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=(), helped=helped)
+    memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=(), helped=helped, relieved={})
     return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms)
 
 
@@ -67,13 +67,31 @@ def with_splits(memory: PeakHistory, view: ClusterView) -> PeakHistory:
 
 def with_help(memory: PeakHistory, at_ms: int, brokers: Collection[str]) -> PeakHistory:
     """*memory* after a round in which *brokers* are to get bundles by urgent moves."""
-    kept = {name: memory.helped[name] for name in helpers(memory, at_ms)}
-    return replace(memory, helped=dict(sorted({**kept, **dict.fromkeys(brokers, at_ms)}.items())))
+    return replace(memory, helped=_with(memory.helped, at_ms, brokers))
 
 
 def helpers(memory: PeakHistory, at_ms: int) -> Collection[str]:
     """The brokers that were to get bundles by urgent moves within the last day."""
-    return [name for name, since in memory.helped.items() if 0 <= at_ms - since < _DAY_MS]
+    return _of_a_day(memory.helped, at_ms)
+
+
+def with_relief(memory: PeakHistory, at_ms: int, brokers: Collection[str]) -> PeakHistory:
+    """*memory* after a round in which *brokers* are to give bundles by urgent moves, shortly after load jumped."""
+    return replace(memory, relieved=_with(memory.relieved, at_ms, brokers))
+
+
+def relieved(memory: PeakHistory, at_ms: int) -> Collection[str]:
+    """The brokers that were to give bundles by urgent moves after load jumped, within the last day."""
+    return _of_a_day(memory.relieved, at_ms)
+
+
+def _with(since: Mapping[str, int], at_ms: int, brokers: Collection[str]) -> Mapping[str, int]:
+    kept = {name: since[name] for name in _of_a_day(since, at_ms)}
+    return dict(sorted({**kept, **dict.fromkeys(brokers, at_ms)}.items()))
+
+
+def _of_a_day(since: Mapping[str, int], at_ms: int) -> Collection[str]:
+    return [name for name, then in since.items() if 0 <= at_ms - then < _DAY_MS]
 
 
 def with_round(memory: PeakHistory, over: Collection[str], of: int) -> PeakHistory:

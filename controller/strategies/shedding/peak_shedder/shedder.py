@@ -45,8 +45,10 @@ from controller.strategies.shedding.peak_shedder.patience import (
     after_plan,
     after_rest,
     is_resting,
+    unproven_ms,
     unsettled_ms,
     with_help,
+    with_relief,
     with_roster,
     with_round,
     with_splits,
@@ -126,13 +128,20 @@ class PeakShedder(PeakOptions):
         memory = after_plan(memory, float(now.before.max()), moved=plan.refused is None)
         if plan.refused is None:
             if plan.start.urgent:
-                got = {now.view.brokers.names[move.destination] for move in plan.moves}
-                memory = with_help(memory, now.view.as_of_ms, got)
+                memory = self._after_urgent(now, plan.moves, memory)
             names, gap = now.view.bundles.names, plan.certified.certificate.gap
             made = [] if plan.undoes else [(names[int(now.found.rows[move.bundle])], move) for move in plan.moves]
             ends = plan.now.without_later().ends_of(plan.moves)
             memory = promised(memory, now.cluster, made, ends, memory.proven.gap if plan.undoes else gap)
         return self._decision(plan, memory), memory
+
+    def _after_urgent(self, now: Situation, moves: Sequence[PlannedMove], memory: PeakHistory) -> PeakHistory:
+        """*memory* with the brokers that *moves*, which are urgent, concern."""
+        at, names = now.view.as_of_ms, now.view.brokers.names
+        memory = with_help(memory, at, {names[move.destination] for move in moves})
+        if not unproven_ms(memory, at, self.load_settle_minutes):
+            return memory
+        return with_relief(memory, at, {names[move.source] for move in moves})
 
     def _plan(self, now: Situation, start: PlanStart, memory: PeakHistory, asked: Allowed | None) -> "_Plan":
         """What this round carries out of the plan that *start* asks for."""
@@ -215,6 +224,7 @@ class PeakShedder(PeakOptions):
             undoes=plan.undoes,
             urgent=urgent,
             varies=now.seen.varies,
+            relieved=now.relieved,
         )
 
         def tell() -> Iterator[Verdict]:

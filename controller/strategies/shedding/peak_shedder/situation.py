@@ -70,6 +70,8 @@ class Situation:
     over: Bools
     above: Bools
     pressed: Bools
+    #: (n,) whether each broker would be above, if an urgent move had not relieved it after load jumped.
+    relieved: Bools
     #: Where a broker is far below the mean although no broker is to give because of an ordinary plan: the others give
     #: until they are at this utilisation.  Infinity: no broker is.
     filling: float
@@ -145,8 +147,8 @@ class Situation:
     def _helpers(self, memory: PeakHistory) -> float:
         """The highest usage of the brokers that got bundles by urgent moves and are not above their limit."""
         names = patience.helpers(memory, self.view.as_of_ms)
-        helped = np.array([name in names for name in self.view.brokers.names], np.bool_)
-        return float(self.before[helped & ~self.above].max(initial=0.0))
+        helped = _named(names, self.view) & ~self.above
+        return float(self.before[helped].max(initial=0.0))
 
     def _idle_start(self, memory: PeakHistory) -> PlanStart:
         # In a large cluster an idle broker takes little from each of the others, so no usage has to fall by much.
@@ -170,20 +172,21 @@ def situation_of(
     problem = found.problem
     load = loads(problem, problem.owner)
     share, means = load / problem.capacity, load.sum(axis=0) / problem.capacity.sum(axis=0)
-    fit = _fit_errors(found)
-    now = slice(0, found.now)
+    fit, now = _fit_errors(found), slice(0, found.now)
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes, np.bool_), seen.error, 0.0)) * means
     ordinary = _ordinary(found, unknown, options, memory, seen)
     urgent = _urgent(means[now], fit[now], options, varies=seen.varies)
-    above: Bools = np.any(share > ordinary.begin, axis=1)
+    too_full: Bools = np.any(share > ordinary.begin, axis=1)
+    relieved = too_full & _named(patience.relieved(memory, view.as_of_ms), view)
+    above = too_full & ~relieved
     # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
     pressing = np.minimum(share[:, now], reported(view, found)) if seen.varies else share[:, now]
     pressed: Bools = np.any(pressing > urgent.begin, axis=1)
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
-        pressed &= np.array([name in stayed for name in view.brokers.names], np.bool_)
+        pressed &= _named(stayed, view)
     # Who is idle at this hour may be full at one that is not known yet.  A broker that came is idle at all of them.
     may_idle = seen.day_known or not seen.varies or patience.came_or_went(memory, view.as_of_ms)
     return Situation(
@@ -199,10 +202,16 @@ def situation_of(
         over=above | pressed,
         above=above,
         pressed=pressed,
-        filling=_filling(found, share, means, fit, options) if may_idle and not above.any() else np.inf,
+        relieved=relieved & ~pressed,
+        filling=_filling(found, share, means, fit, options) if may_idle and not too_full.any() else np.inf,
         seen=seen,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max())),
     )
+
+
+def _named(names: Collection[str], view: ClusterView) -> Bools:
+    """(n,) whether each broker of *view* is one of *names*."""
+    return np.array([name in names for name in view.brokers.names], np.bool_)
 
 
 def pressed_now(found: StatedProblem, options: PeakOptions) -> Bools:

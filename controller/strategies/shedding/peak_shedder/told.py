@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
-from controller.model.load import ClusterView, Floats
+from controller.model.load import Bools, ClusterView, Floats
 from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem
 from controller.planning.problem import Certificate, PlannedMove
@@ -36,6 +36,8 @@ class RoundTold:
     urgent: bool
     #: Whether load is elsewhere at other hours, so that the goal is wider.
     varies: bool
+    #: (n,) which brokers are above their limit and give nothing, as an urgent move relieved them after load jumped.
+    relieved: Bools
 
     def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
         """The certificate of this round, and what following rounds are to do *later*."""
@@ -70,6 +72,8 @@ class RoundTold:
     def broker(self, row: int, *, over: bool) -> Verdict:
         """How full a broker is, in its fullest resource, and how full it will be."""
         detail = self._way(row) if over or self.after[row] != self.before[row] else ""
+        if self.relieved[row] and not detail:
+            detail = "it was relieved after load jumped, which may go back: for a day it gives only if that is urgent"
         return self._usage(row, Reason.OVERLOADED if over else Reason.BALANCED, detail)
 
     def _usage(self, row: int, reason: Reason, detail: str) -> Verdict:
