@@ -96,6 +96,7 @@ def _of_the_full(problem: BalanceProblem, step: PlanStep) -> list[BalanceProblem
     return [replace(part, owner=(np.cumsum(kept) - 1)[problem.owner[bundles]])]
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _ceilings(problem: BalanceProblem, step: PlanStep) -> list[float]:
     """How full each broker may be during *step*: its capacity, or as it is before the step or after it.
 
