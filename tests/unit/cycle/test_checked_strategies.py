@@ -223,6 +223,7 @@ PLACES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda rows: (rows[::-1], NoMemory()), "its rows [2, 1, 0] do not ascend"),
     (lambda rows: (rows[[0, 0]], NoMemory()), "its rows [0, 0] do not ascend, or one is in them twice"),
     (lambda rows: (rows, None), "its memory is None"),
+    (lambda rows: (rows, UsageHistory()), "it returns a UsageHistory; the memory that it was given is a NoMemory"),
     (lambda rows: (rows, NoMemory(kind=ANY)), "memory.kind is None"),
 ]
 
@@ -255,6 +256,7 @@ def split(*boundaries: Any, name: Any = LEFT, on: Any = "hot") -> Any:
 
 SPLITS = [
     (("nothing", NoMemory()), "a SplitDecision is expected"),
+    ((SplitDecision(), UsageHistory()), "it returns a UsageHistory; the memory that it was given is a NoMemory"),
     (split(on="cold"), f"it splits {LEFT} on cold, and hot owns it"),
     (split(name="acme/test/0x00000000_0x00000001"), "which is no bundle of the cluster"),
     ((replace(split()[0], splits=split()[0].splits * 2), NoMemory()), f"it splits {LEFT} twice"),
