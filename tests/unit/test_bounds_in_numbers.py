@@ -12,7 +12,9 @@ from controller.cycle import budgets, ordered
 from controller.model import names
 from controller.planning import objective
 from controller.planning.checking import checker
+from controller.planning.foresight import followed
 from controller.planning.plans import plan_steps, rightsizing
+from controller.planning.solving import frontier, steps
 from controller.strategies.common import cutting
 from controller.wire import base, chunks, controls, dead_letter, journal_records, metrics, plan
 
@@ -51,7 +53,9 @@ BOUNDS: Final = (
     # Plans: moves, brokers, what a move disturbs, and how far two numbers may differ that are meant to be equal.
     ((plan_steps.MOST_MOVES, rightsizing.MOST_BROKERS), (10_000, 10_000)),
     ((objective.DISTURBANCE_OF_A_MOVE, objective.MESSAGES_OF_A_CONNECTION), (10.0, 1000.0)),
-    ((objective.ROUNDING, checker.ROUNDING), (1e-9, 1e-7)),
+    ((objective.ROUNDING, checker.ROUNDING, steps.EPSILON), (1e-9, 1e-7, 1e-9)),
+    # So many moves more than a plan has are told of; and what is kept of a bundle that was never seen.
+    ((frontier.FURTHER_MOVES, followed.NEVER), (2, -128)),
     # Unloads that are placed and then held back before no more are placed, and when collectors publish no more.
     ((budgets.PLACED_IN_VAIN, loop.PUBLISH_SHARE, patience.ASKED_BY), (200, 0.9, 0.5)),
     # Pieces that an algorithm may cut a bundle into.

@@ -91,11 +91,11 @@ def _of_the_full(problem: BalanceProblem, step: PlanStep) -> list[BalanceProblem
     )
     kept = load > bound * problem.capacity[:, column]
     kept[list(step.brokers)] = True
-    bundles = kept[problem.owner]
-    part = replace(problem, capacity=problem.capacity[kept], fixed=problem.fixed[kept], size=problem.size[bundles])
-    return [replace(part, owner=(np.cumsum(kept) - 1)[problem.owner[bundles]])]
+    size = problem.size[kept[problem.owner]]  # the mean does not ask who has them
+    return [replace(problem, capacity=problem.capacity[kept], fixed=problem.fixed[kept], size=size)]
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _ceilings(problem: BalanceProblem, step: PlanStep) -> list[float]:
     """How full each broker may be during *step*: its capacity, or as it is before the step or after it.
 

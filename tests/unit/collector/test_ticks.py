@@ -151,6 +151,16 @@ def test_who_takes_over_again_ends_no_interval_that_it_has_ended_but_those_befor
     assert writer.missing(T + PERIOD) == (B,)
 
 
+def test_who_takes_over_again_still_knows_the_ticks_that_it_read_before() -> None:
+    log = Log()
+    log.new = [tick(T - PERIOD)]
+    writer = leading(log)
+    writer.stop()
+    writer.take_over(T + PERIOD, ())  # the log holds the tick no more
+    assert writer.last == T - PERIOD
+    assert [writer.ended(T + n * PERIOD) for n in (-2, -1, 0)] == [True, True, False]
+
+
 def test_of_very_many_ticks_the_oldest_are_not_known_one_by_one_and_all_before_them_count_as_ended() -> None:
     log = Log()
     writer = leading(log)

@@ -87,6 +87,7 @@ class Hurried(Strange):
         return self.relief
 
 
+GIVEN = "; the memory that it was given is a NoMemory"
 POLICY = Policy(
     cluster="lab",
     period_ms=60_000,
@@ -160,7 +161,7 @@ SHEDS = [
     (shed(verdicts=(replace(WHY, detail="\ud800"),)), "text that UTF-8 can hold"),
     (shed(memory=None), "its memory is None"),
     (shed(memory={"a": 1}), "one of controller.model.memory is expected"),
-    (shed(memory=SplitHitCounts()), "it returns a SplitHitCounts; the memory that it was given is a NoMemory"),
+    (shed(memory=SplitHitCounts()), f"it returns a SplitHitCounts{GIVEN}"),
     (shed(memory=NoMemory(kind=ANY)), "memory.kind is None"),
 ]
 
@@ -223,6 +224,7 @@ PLACES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda rows: (rows[::-1], NoMemory()), "its rows [2, 1, 0] do not ascend"),
     (lambda rows: (rows[[0, 0]], NoMemory()), "its rows [0, 0] do not ascend, or one is in them twice"),
     (lambda rows: (rows, None), "its memory is None"),
+    (lambda rows: (rows, UsageHistory()), f"it returns a UsageHistory{GIVEN}"),
     (lambda rows: (rows, NoMemory(kind=ANY)), "memory.kind is None"),
 ]
 
@@ -255,6 +257,7 @@ def split(*boundaries: Any, name: Any = LEFT, on: Any = "hot") -> Any:
 
 SPLITS = [
     (("nothing", NoMemory()), "a SplitDecision is expected"),
+    ((SplitDecision(), UsageHistory()), f"it returns a UsageHistory{GIVEN}"),
     (split(on="cold"), f"it splits {LEFT} on cold, and hot owns it"),
     (split(name="acme/test/0x00000000_0x00000001"), "which is no bundle of the cluster"),
     ((replace(split()[0], splits=split()[0].splits * 2), NoMemory()), f"it splits {LEFT} twice"),
@@ -333,7 +336,7 @@ def test_the_answers_of_a_shedder_in_a_hurry_are_checked() -> None:
     for shedder, told in [
         (Hurried(hurry="yes"), "hurries() answers 'yes' (str), and True or False is expected"),
         (Hurried(relief=None), "relieving() answers None"),
-        (Hurried(relief=Strange(first=SplitHitCounts())), "it returns a SplitHitCounts"),
+        (Hurried(relief=Strange(first=SplitHitCounts())), f"it returns a SplitHitCounts{GIVEN}"),
         (Hurried(relief=Strange(answer=shed(GOOD, GOOD))), f"it unloads {LEFT} twice"),
     ]:
         assert told in refused(controls=controls, shedder=shedder)
@@ -357,7 +360,7 @@ class Watching(Strange):
 
 
 def test_a_memory_after_an_interval_that_was_only_observed_is_checked_as_well() -> None:
-    for memory, told in [(None, "its memory is None"), (SplitHitCounts(), "it returns a SplitHitCounts")]:
+    for memory, told in [(None, "its memory is None"), (SplitHitCounts(), f"it returns a SplitHitCounts{GIVEN}")]:
         assert told in refused(placement=Watching(observes=lambda _, memory=memory: memory))
 
 

@@ -7,13 +7,13 @@ apply` drains a broker, in waves.  They are the logs of tests/e2e/test_on_pulsar
 the time; scripts/session records such ones.
 """
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
 from controller.adapters.recordings.reading import Recording
-from controller.offline.counterfactual.answer import what_would_have_happened
+from controller.offline.counterfactual.answer import Counterfactual, what_would_have_happened
 from controller.offline.counterfactual.opened import opened_recording
 from controller.offline.counterfactual.start import known_before
 from controller.offline.counterfactual.survey import ReplaySpan
@@ -25,23 +25,24 @@ RECORDINGS = Path(__file__).parents[2] / "data" / "pulsar_recordings"
 MOVES = {"skewed": 17, "drained": 24, "changing": 41, "restarted": 132, "broker_restarted": 79}
 
 
+@cache
+def with_the_recorded_strategy(name: str) -> Counterfactual:
+    with opened_recording(RECORDINGS / name, None) as opened:
+        return what_would_have_happened(opened, (), ReplaySpan())
+
+
 @pytest.mark.parametrize("name", MOVES)
 def test_what_if_with_the_recorded_strategy_reproduces_the_recorded_moves(name: str) -> None:
-    with opened_recording(RECORDINGS / name, None) as opened:
-        found = what_would_have_happened(opened, (), ReplaySpan()).reproduction
+    found = with_the_recorded_strategy(name).reproduction
     assert found is not None
     assert found.recorded == MOVES[name]
     assert found.reproduced >= 0.95 * found.recorded, found.missing
 
 
 def test_where_cpu_is_at_its_limit_throughout_it_says_that_figures_of_usage_say_little() -> None:
-    def notes(name: str) -> list[str]:
-        with opened_recording(RECORDINGS / name, None) as opened:
-            return [*what_would_have_happened(opened, (), ReplaySpan()).notes]
-
     said = "how CPU follows load is not known here"
-    assert [note.startswith(said) for note in notes("broker_restarted")] == [True]
-    assert not any(note.startswith(said) for note in notes("changing"))
+    assert [note.startswith(said) for note in with_the_recorded_strategy("broker_restarted").notes] == [True]
+    assert not any(note.startswith(said) for note in with_the_recorded_strategy("changing").notes)
 
 
 @pytest.mark.parametrize("strategy", ["ThresholdShedder", "AvgShedder", "PeakShedder", "TransferShedder"])

@@ -77,6 +77,13 @@ def test_bundles_out_of_sight_are_forgotten_where_they_are_many() -> None:
     assert len(BundleHistory.read(memory, ("a",)).keys) == 1
 
 
+@pytest.mark.parametrize(("others", "kept"), [(1000, 1001), (1001, 1)])
+def test_as_many_as_1000_bundles_out_of_sight_are_remembered(others: int, kept: int) -> None:
+    many = tuple(f"{number:05}" for number in range(others + 1))
+    memory = after(steady(many, [1.0] * len(many), 1), many[:1], (5.0,), 2 * MINUTE)
+    assert len(BundleHistory.read(memory, many[:1]).keys) == kept
+
+
 def test_a_bundle_takes_9_bytes_with_its_name_17_and_2_for_each_hour() -> None:
     many = tuple(f"{number:05}" for number in range(3000))
     memory = PeakHistory()

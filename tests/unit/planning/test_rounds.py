@@ -14,6 +14,7 @@ from controller.planning.solving.bounds import lower_bounds
 from controller.planning.solving.certify import certified, planned
 from controller.planning.solving.limits import SearchLimits
 from controller.planning.solving.rounds import PartLimits, part_for_a_round
+from tests.balance_problems import problem
 
 
 def clusters(seed: int) -> BalanceProblem:
@@ -114,3 +115,17 @@ def test_a_round_without_moves_has_no_part(limits: PartLimits) -> None:
 
 def test_an_empty_plan_has_an_empty_part() -> None:
     assert part_for_a_round(clusters(0), (), PartLimits(max_moves=5, max_per_broker=5)) == ()
+
+
+def test_where_filters_would_not_let_the_rest_follow_a_round_carries_out_the_longest_beginning_of_the_plan() -> None:
+    cluster = problem([[10.0]] * 3, [(0, [3.0]), (1, [2.0]), (1, [2.0]), (1, [2.0]), (1, [3.0])])
+    plan = (PlannedMove(0, 0, 2), PlannedMove(1, 1, 2), PlannedMove(2, 1, 2))
+
+    def allowed(bundle: int, moves: Sequence[PlannedMove]) -> Bools:
+        """The first bundle goes first, or not at all."""
+        return np.full(3, bundle != 0 or not moves)
+
+    limits = PartLimits(max_moves=2, max_per_broker=2)
+    assert part_for_a_round(cluster, plan, limits) == plan[1:]
+    assert part_for_a_round(cluster, plan, limits, allowed) == plan[:2]
+    assert part_for_a_round(cluster, plan, PartLimits(max_moves=1, max_per_broker=2), allowed) == plan[:1]

@@ -98,7 +98,8 @@ class LoadStats:
         self._brokers = len(load)
         self.average = np.add.accumulate(load)[-1] / self._brokers
         #: NaN where rounding makes the number under the root negative; then the deviation is not above the target.
-        self.std = np.sqrt(self._square_sum / self._brokers - self.average * self.average)
+        with np.errstate(invalid="ignore"):
+            self.std = np.sqrt(self._square_sum / self._brokers - self.average * self.average)
         self._loads = loads
         self._order = order
         self._most, self._least = len(order) - 1, 0
