@@ -177,8 +177,8 @@ def test_a_state_of_version_1_split_by_a_line_break_is_refused() -> None:
 
 
 def test_a_state_of_a_later_version_is_refused() -> None:
-    with pytest.raises(StateError, match="version 3, this trimtab reads 1, 2"):
-        state_blob.load(pack(3, {}, {}))
+    with pytest.raises(StateError, match="version 4, this trimtab reads 1, 2, 3"):
+        state_blob.load(pack(4, {}, {}))
 
 
 def test_a_blob_whose_lengths_do_not_add_up_is_refused() -> None:

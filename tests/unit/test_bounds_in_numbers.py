@@ -49,7 +49,7 @@ BOUNDS: Final = (
     ((ordered.HOLD_INTERVALS, ordered.HOLD_MS), (4, 60_000)),
     (plan.MAX_BYTES, 134_217_728),
     # Versions of what is written.
-    ((base.VERSION, state_blob.VERSION), (1, 2)),
+    ((base.VERSION, state_blob.VERSION), (1, 3)),
     # Plans: moves, brokers, what a move disturbs, and how far two numbers may differ that are meant to be equal.
     ((plan_steps.MOST_MOVES, rightsizing.MOST_BROKERS), (10_000, 10_000)),
     ((objective.DISTURBANCE_OF_A_MOVE, objective.MESSAGES_OF_A_CONNECTION), (10.0, 1000.0)),

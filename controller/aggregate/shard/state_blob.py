@@ -31,9 +31,11 @@ from controller.model.errors import StateError
 from controller.model.records import Tick
 
 #: Increase it when the layout changes, and migrate in :func:`load`.
-VERSION = 2
-#: Version 1: one name in each line; everything but claims and averages as JSON.
-_OLDEST = 1
+VERSION = 3
+#: Version 2: the states of namespaces and brokers are a list, and each has its policies in full.
+#: Version 1: besides, one name in each line; everything but claims and averages as JSON.
+_READ = (1, 2, VERSION)
+_OLDEST = _READ[0]
 
 _CLAIM, _BUNDLE, _HEADER, _FACT, _SEED = "claims.", "bundles.", "headers.", "facts.", "seeds."
 _STATES = ("namespaces", "brokers")
@@ -70,11 +72,11 @@ def dump(state: ShardState) -> bytes:
 
 
 def load(blob: bytes) -> ShardState:
-    """The state that :func:`dump` wrote, in this version or version 1.
+    """The state that :func:`dump` wrote, in this version or an earlier one.
 
     Raises StateError for another version, or if the blob is damaged or cut off.
     """
-    version, header, arrays = unpack(blob, versions=(_OLDEST, VERSION))
+    version, header, arrays = unpack(blob, versions=_READ)
     names_of = names_from_lines if version == _OLDEST else names_from_bytes
     ticks = [fact_from_json(item) for item in header["rosters"]]
     clock = TickClock(
