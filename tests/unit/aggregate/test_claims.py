@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from controller.aggregate.columns.ordering import mixed
 from controller.aggregate.columns.rows import BUNDLE
 from controller.aggregate.waiting.claims import Claims, edge_of, settle
 from controller.model.load import Ints
@@ -30,6 +31,15 @@ def swept(bundles: Ints) -> Claims:
     wide = {"stats": stats, "topic": np.zeros((n, 2), np.int64)}
     detail = {"detail_position": whole(), "detail_load": np.empty((0, 4))}
     return Claims(**columns | wide | detail)
+
+
+def test_rows_with_other_keys_are_groups_of_their_own_also_where_their_mix_is_the_same() -> None:
+    alone = mixed([np.array([1])]).view(np.uint64)
+    keys = (np.array([0, 1]), np.append(0, (alone ^ (alone >> np.uint64(32))).view(np.int64)))
+    assert len(set(mixed(keys).tolist())) == 1
+    every, places = np.ones(2, np.bool_), np.zeros((2, 3), np.int64)
+    assert edge_of(every, keys, places, first=True).tolist() == [True, True]
+    assert edge_of(every, keys, places, first=False).tolist() == [True, True]
 
 
 def test_bundles_ascend_however_large_their_numbers_are() -> None:

@@ -343,6 +343,14 @@ def test_moves_that_a_shorter_sequence_would_not_need(owners: dict[int, str], sh
     assert [each.shorter for each in through_an_hour(owners, sent(*moves), 200)] == shorter
 
 
+@pytest.mark.parametrize(("minutes", "shorter"), [(62, None), (63, False)])
+def test_that_no_shorter_sequence_would_do_is_known_an_hour_and_two_intervals_after_a_move(
+    minutes: int, shorter: bool | None
+) -> None:
+    (only,) = through_an_hour({1: "b-3"}, sent((0, "b-1", "b-3")), minutes)
+    assert only.shorter is shorter
+
+
 def test_a_move_that_did_not_happen_is_part_of_no_sequence() -> None:
     decisions = sent((0, "b-1", "b-3"), (20, "b-3", "b-2"))
     assert [each.shorter for each in through_an_hour({1: "b-3"}, decisions)] == [False, False]

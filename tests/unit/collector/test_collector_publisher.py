@@ -7,9 +7,10 @@ import pytest
 
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.collector.publisher import Publisher
+from controller.collector.states import records
 from controller.model.errors import TrimtabError
 from controller.model.names import FULL_UPPER
-from controller.wire.chunks import KeyValue
+from controller.wire.chunks import MAX_CHUNK_BYTES, KeyValue
 from controller.wire.metrics import NamespaceStateRecord
 from tests.fake_pulsar import CLUSTER
 
@@ -55,6 +56,18 @@ def test_a_state_that_is_too_large_for_the_log_is_named_and_holds_up_no_other(
     publisher.states([state("a/small", 8)])
     publisher.publish()
     assert small.keys == ["a/small", "a/large", "a/small"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_state_as_large_as_a_chunk_is_published_once_and_a_larger_one_as_well(more: int) -> None:
+    small: Any = SmallLog()
+    publisher = Publisher(small, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    publisher.begin(T, T + 1000)
+    (_, bare), *_ = records([state("a/chunk", 0)])
+    publisher.states([state("a/chunk", MAX_CHUNK_BYTES - len(bare) + more), state("a/small", 4)])
+    publisher.publish()
+    assert sorted(small.keys) == ["a/chunk", "a/small"]
+    assert small.asked == 1 + more
 
 
 def test_it_is_told_once_that_the_log_takes_something_again(caplog: pytest.LogCaptureFixture) -> None:

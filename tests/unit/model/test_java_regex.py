@@ -17,6 +17,8 @@ from controller.model.java_regex import expressions, java_pattern, matches, matc
         (r"[a&|b]+", "a|&b"),
         (r"(?!broker-9)broker-\d(?<=8)", "broker-8"),
         (r"br(?>o)ker-\d++", "broker-12"),
+        (r"\Abroker\b-\B-(\d)\1", "broker--11"),
+        (r"[\d\t]+", "1\t"),
         ("[::1]|\\[::1\\]", "[::1]"),
         ("", ""),
     ],
@@ -43,8 +45,8 @@ def test_the_whole_text_must_match_and_classes_are_ascii(regex: str, text: str) 
 @pytest.mark.parametrize(
     "regex",
     [
-        "[a-z&&[^b]]", "[a[bc]]", "[a", r"\p{IsGreek}", r"[\P{Alpha}]", r"\h+", r"\R", r"\v", r"\07", "(?x)a b",
-        "a(?i)b", "a{,3}", "a{", "(?<=a*)b", "(?P<name>a)", "(?#no)a", "(", "a)", "*", "\\",
+        "[a-z&&[^b]]", "[a[bc]]", "[a", r"\p{IsGreek}", r"[\P{Alpha}]", r"[\b]", r"(a)[\1]", r"\h+", r"\R",
+        r"\v", r"\07", "(?x)a b", "a(?i)b", "a{,3}", "a{", "(?<=a*)b", "(?P<name>a)", "(?#no)a", "(", "a)", "*", "\\",
     ],
 )  # fmt: skip
 def test_syntax_that_python_reads_differently_is_not_understood(regex: str) -> None:

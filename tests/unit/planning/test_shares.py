@@ -31,6 +31,16 @@ def test_drivers_that_always_go_together_count_once() -> None:
     assert sum(factor > 0 for factor in fit.factors) == 1
 
 
+@pytest.mark.parametrize(("apart", "told"), [(4e-6, True), (4e-7, False)])
+def test_drivers_of_which_a_millionth_is_not_common_are_told_apart(apart: float, told: bool) -> None:
+    one, other = LOAD[:, 0], LOAD[:, 1]
+    aside = other - one * (other @ one) / (one @ one)
+    nearly = one + aside * np.sqrt(apart * (one @ one) / (aside @ aside))
+    both = np.stack([one, nearly, np.zeros(30)], axis=1)
+    fit = fitted(both @ [2.0, 3.0, 0.0], both)
+    assert (fit.factors == pytest.approx((2.0, 3.0, 0.0), rel=0.01)) is told
+
+
 def test_usage_that_does_not_follow_load_is_constant() -> None:
     fit = fitted(np.full(30, 40.0), LOAD)
     assert fit.factors == (0.0, 0.0, 0.0)

@@ -72,6 +72,8 @@ def test_a_bundle_too_large_goes_in_exchange_for_lighter_ones() -> None:
         "cold: Overloaded (0.1 vs 0.5 usage): in exchange with hot",
         "hot: Overloaded (0.9 vs 0.5 usage): the emptiest broker is cold",
     ]
+    told = [str(verdict) for verdict in decision.verdicts]
+    assert told.count("cold: Overloaded (0.1 vs 0.5 usage): in exchange with hot") == 1
     assert memory.recently_unloaded_brokers == {"cold": INTERVAL + 1, "hot": INTERVAL + 1}
 
 

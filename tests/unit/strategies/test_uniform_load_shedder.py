@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,15 @@ def messages(rate: float) -> Bundle:
 
 def by_throughput(**options: Any) -> UniformLoadShedder:
     return UniformLoadShedder(rate_difference_percent=0, share_to_unload=0.5, **options)
+
+
+@pytest.mark.parametrize(
+    ("percent", "told"),
+    [(1, "(1 vs 1 % above the lowest message rate)"), (0, "(0 vs 4 times the lowest throughput)")],
+)
+def test_a_rate_that_may_differ_by_1_percent_is_told_of_and_one_of_0_is_not(percent: int, told: str) -> None:
+    cluster = view(broker("a", x=messages(10_100)), broker("b", z=messages(10_000)))
+    assert verdicts(cluster, replace(SHEDDER, rate_difference_percent=percent))[0] == f"a: Balanced {told}"
 
 
 def test_half_the_difference_in_message_rate_goes_the_biggest_fitting_bundles_first() -> None:
