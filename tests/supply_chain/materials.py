@@ -88,11 +88,11 @@ def licence(name: str) -> str:
         told = metadata(name)
     except PackageNotFoundError:
         return ""
-    if told["License-Expression"]:
+    if "License-Expression" in told:
         return str(told["License-Expression"])
     if name in _BY_TEXT:
         return _BY_TEXT[name]
-    text = (told["License"] or "").strip().partition("\n")[0]
+    text = str(told["License"]).strip().partition("\n")[0] if "License" in told else ""
     classifiers = [each.rpartition(" :: ")[2] for each in told.get_all("Classifier") or [] if "License ::" in each]
     known = (_SPDX.get(each, each) for each in [text, *classifiers])
     return next((each for each in known if each in ALLOWED), text or ", ".join(classifiers))
