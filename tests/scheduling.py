@@ -111,6 +111,7 @@ SLOW: Final = frozenset(
         "offline/test_usage_model",
         "streaming/test_shipped_code",
         "test_supply_chain",
+        "test_workers",
     )
 )
 
