@@ -180,7 +180,9 @@ def side_by_side(
 
 def _let_go(error: BaseException | None) -> None:
     """Forget the variables of the functions that *error* ended: until somebody takes it, they would live with it."""
-    while error is not None:
+    seen = set[int]()  # an error may be its own cause
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
 

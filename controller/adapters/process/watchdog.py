@@ -20,7 +20,7 @@ def watched(is_alive: Callable[[], bool], environment: Mapping[str, str] = os.en
     """
     address, allowed = environment.get("NOTIFY_SOCKET", ""), environment.get("WATCHDOG_USEC", "")
     of = environment.get("WATCHDOG_PID", "") or str(os.getpid())
-    if not address or not allowed.isdecimal() or of != str(os.getpid()):
+    if not address or not allowed.isdecimal() or not int(allowed) or of != str(os.getpid()):
         yield
         return
     ended = threading.Event()

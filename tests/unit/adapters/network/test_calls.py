@@ -60,6 +60,17 @@ def test_an_error_that_waits_to_be_taken_keeps_nothing_of_its_call() -> None:
     assert [each() for each in seen] == [None]
 
 
+def test_an_error_that_is_its_own_cause_comes_back_as_well() -> None:
+    def raises() -> None:
+        error = ValueError("odd")
+        raise error from error
+
+    calls = Calls(1)
+    calls.submit("a", raises)
+    [call] = outcomes(calls, 1)
+    assert isinstance(call.error, ValueError)
+
+
 def test_no_more_calls_are_made_at_once_than_allowed() -> None:
     calls, at_once, most, lock, three = Calls(3), 0, 0, threading.Lock(), threading.Barrier(3)
 

@@ -68,6 +68,7 @@ def test_an_abstract_address_is_one_that_begins_with_an_at_sign() -> None:
         {"NOTIFY_SOCKET": ""},
         {"WATCHDOG_USEC": ""},
         {"WATCHDOG_USEC": "soon"},
+        {"WATCHDOG_USEC": "0"},
         {"WATCHDOG_PID": "1"},
     ],
 )
