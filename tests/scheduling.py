@@ -88,7 +88,8 @@ IN_SPARK: Final = frozenset(
     )
 )
 
-#: Files without servers of which most tests take more than 0.3 s of processor time: whole worlds are played in them.
+#: Files without servers in which whole worlds are played: most tests take more than 0.3 s of processor time, or, where
+#: they are about commands and what lies behind them (cli, offline), and all parts have tests of their own, 0.08 s.
 #: Plain ``pytest`` leaves them out; ``scripts/test`` runs them, and ``pytest`` where the file or its folder is named.
 SLOW: Final = frozenset(
     f"tests/unit/{name}.py"
@@ -97,6 +98,7 @@ SLOW: Final = frozenset(
         "bench/test_bench_decisions",
         "bench/test_frontier",
         "cli/test_apply_command",
+        "cli/test_explain_command",
         "cli/test_incident_command",
         "cli/test_plan_command",
         "cli/test_what_if_command",
@@ -106,8 +108,11 @@ SLOW: Final = frozenset(
         "offline/test_counterfactual_replay",
         "offline/test_flips",
         "offline/test_explanations_from_journal",
+        "offline/test_record_midway",
         "offline/test_recordings_of_pulsar",
+        "offline/test_replay",
         "offline/test_shipped_scenarios",
+        "offline/test_shortfall",
         "offline/test_usage_model",
         "streaming/test_shipped_code",
         "test_supply_chain",
