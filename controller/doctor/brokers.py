@@ -9,7 +9,7 @@ from controller.doctor.facts import BrokerFacts, Facts, PulsarFacts
 from controller.doctor.finding import Finding, fine, listed
 
 #: Versions of Pulsar whose answers trimtab was tried on.
-_KNOWN: Final = re.compile(r"4\.0\.\d+")
+_KNOWN: Final = re.compile(r"(?:3\.3|4\.0|4\.2)\.\d+")
 _BE_SUPER: Final = (
     "give trimtab the token or user of a role in superUserRoles of broker.conf ([pulsar] token_file, or user and"
     " password_file): only super users read broker-stats and unload bundles"
@@ -125,8 +125,8 @@ def versions(facts: Facts) -> Iterator[Finding]:
             severity="warning",
             objects=tuple(sorted(by_version[version])),
             seen=version,
-            wanted="4.0.x",
-            advice="run with mode = 'dry_run' first: trimtab was tried on Pulsar 4.0 only",
+            wanted="3.3.x, 4.0.x or 4.2.x",
+            advice="run with mode = 'dry_run' first: docs/strategies.md says what trimtab was tried on",
         )
     if len(by_version) == 1 and not untried:
         yield fine("broker-versions", [name for names in by_version.values() for name in names], *by_version)

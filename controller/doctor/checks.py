@@ -16,6 +16,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     balancing.balancing_off,
     limits.limits_plausible,
     names.excluded,
+    names.excluded_by_brokers,
     names.isolation_policies,
     names.capacity_overrides,
     topics.kafka_reachable,

@@ -131,6 +131,8 @@ class Facts:
     #: Why the controller cannot use broker.conf; and whether there is such a file.
     broker_conf_error: str = ""
     has_broker_conf: bool = True
+    #: Namespaces in loadBalancerSheddingExcludedNamespaces of trimtab's own broker.conf.
+    excluded_namespaces: frozenset[str] = frozenset()
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""

@@ -40,6 +40,7 @@ from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, L
 from controller.settings.policy import read_policy
 from controller.settings.section import is_uri
 from controller.settings.trimtab_toml import Settings
+from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 
 T = TypeVar("T")
 
@@ -97,6 +98,7 @@ def gather(
     found = _on_time(side_by_side(work, patience.all))
     tick, tick_error = found["tick"] or (None, late)
     capacity, capacity_error = _capacity(settings)
+    broker_conf_error, excluded_namespaces = _broker_conf(settings)
     return Facts(
         settings=settings,
         now_ms=_now_ms(),
@@ -107,7 +109,8 @@ def gather(
         folders=_folders(settings),
         capacity=capacity,
         capacity_error=capacity_error,
-        broker_conf_error=_broker_conf_error(settings),
+        broker_conf_error=broker_conf_error,
+        excluded_namespaces=excluded_namespaces,
         has_broker_conf=Path(settings.cluster.broker_conf).exists(),
         last_tick=tick,
         last_tick_error=tick_error,
@@ -308,12 +311,13 @@ def _last_tick(settings: Settings) -> tuple[int | None, str]:
         return None, str(error)
 
 
-def _broker_conf_error(settings: Settings) -> str:
+def _broker_conf(settings: Settings) -> tuple[str, frozenset[str]]:
+    """Why the controller cannot use broker.conf, and the namespaces that it excludes from shedding."""
     try:
-        read_policy(settings)
+        filters = read_policy(settings).filters
     except SettingsError as error:
-        return str(error)
-    return ""
+        return str(error), frozenset()
+    return "", frozenset().union(*(each.names for each in filters if isinstance(each, SheddingExcludedNamespaces)))
 
 
 def _capacity(settings: Settings) -> tuple[CapacityOverrides, str]:

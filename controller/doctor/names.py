@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Final
 
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed
 from controller.model.errors import TrimtabError
 from controller.model.names import is_untouchable, parse_bundle
+
+_EXCLUDED_KEY: Final = "loadBalancerSheddingExcludedNamespaces"
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:
@@ -42,6 +45,27 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         )
     if names and not unknown and not missing:
         yield fine("excluded", names, "all are in the cluster")
+
+
+def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
+    """excluded-by-brokers-alone: what brokers of Pulsar 4.2 and later would not unload, and trimtab may."""
+    if facts.pulsar is None:
+        return
+    ours = facts.excluded_namespaces | set(facts.settings.decisions.excluded)
+    said = [(facts.pulsar.dynamic or {}).get(_EXCLUDED_KEY, "")]
+    said += [(broker.settings or {}).get(_EXCLUDED_KEY, "") for broker in facts.pulsar.brokers]
+    # A dynamic setting is a text of names; a broker shows its settings as Java prints a set.
+    theirs = {name.strip() for text in said for name in text.strip().removeprefix("[").removesuffix("]").split(",")}
+    missing = sorted(theirs - ours - {""})
+    if missing:
+        yield Finding(
+            code="excluded-by-brokers-alone",
+            severity="warning",
+            objects=tuple(missing),
+            seen=f"the brokers exclude {listed(missing)} from shedding, and trimtab does not",
+            wanted="the same namespaces on both sides",
+            advice=f"name them in {_EXCLUDED_KEY} of the broker.conf that trimtab reads: it moves their bundles now",
+        )
 
 
 def isolation_policies(facts: Facts) -> Iterator[Finding]:

@@ -29,9 +29,10 @@ _BUNDLE = re.compile(
     rf"(?P<namespace>{_PART}/{_PART}(?:/{_PART})?)/0x(?P<lower>[0-9a-f]{{8}})_0x(?P<upper>[0-9a-f]{{8}})"
 )
 _SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
-#: SLA monitor: ``sla-monitor/cluster/host:port``; heartbeat: ``pulsar/host:port`` or ``pulsar/cluster/host:port``.
+#: SLA monitor: ``sla-monitor/cluster/host:port``, or ``sla-monitor/host:port`` since Pulsar 4.2; heartbeat:
+#: ``pulsar/host:port`` or ``pulsar/cluster/host:port``.
 #: As in Pulsar's patterns a host has no colon, it may have a slash, and a port is of ASCII digits.
-_BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor/[^/]+|pulsar(?:/[^/]+)?)/[^:]+:\d+", re.ASCII)
+_BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor|pulsar)/(?:[^/]+/)?[^:]+:\d+", re.ASCII)
 
 
 class BundleName(NamedTuple):

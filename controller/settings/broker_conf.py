@@ -144,10 +144,12 @@ def _value(field: "Field[Any]", kind: Any, conf: Mapping[str, str]) -> Any:
 def _convert(key: str, text: str, kind: Any) -> Any:
     if kind is str:
         return text
+    if kind == frozenset[str]:
+        return frozenset(name for part in text.split(",") if (name := part.strip()))
     if kind is bool:
         return _read(key, text, _BOOLEANS.get(text.lower()), "true or false")
     if kind is not int and kind is not float:
-        raise TypeError(f"option {key} is a {kind}: expected str, bool, int or float")
+        raise TypeError(f"option {key} is a {kind}: expected str, bool, int, float or frozenset[str]")
     least, most = _RANGES.get(key, (0, math.inf))
     number = _number(text, kind)
     fits = number is not None and least <= number <= most and number < _TOO_MUCH

@@ -77,6 +77,8 @@ def _text(value: object) -> str:
     """*value* as its file has it; "" for none."""
     if value is None:
         return ""
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value))
     if isinstance(value, bool):
         return str(value).lower()
     return json.dumps(value) if isinstance(value, tuple) else str(value)

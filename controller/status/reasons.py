@@ -74,7 +74,8 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.BACK_OFF: Meaning(_THROTTLED, "a command about the bundle failed; it rests before the next one"),
     Reason.SYSTEM_NAMESPACE: Meaning(_CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
     Reason.EXCLUDED: Meaning(
-        _CONFIGURATION, "decisions.excluded names the bundle or its namespace, or trimtab's own log lies there"
+        _CONFIGURATION,
+        "decisions.excluded or loadBalancerSheddingExcludedNamespaces names it, or it holds trimtab's log",
     ),
     Reason.NOT_THIS_INTERVAL: Meaning(_THROTTLED, "it is not its turn: the verdict says when, or what goes first"),
     Reason.DISABLED: Meaning(_CONFIGURATION, "a setting switches it off"),

@@ -16,6 +16,7 @@ from controller.strategies.filters.ext_max_topics import ExtMaxTopics
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.max_topics import MaxTopics
+from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
 from controller.strategies.placement.ext_least_resource_usage_with_weight import ExtLeastResourceUsageWithWeight
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
@@ -96,6 +97,7 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 #: Which brokers a bundle may go to, in the order of Pulsar's modular load manager; each says in its ``reason`` why it
 #: excludes one.  All of them always run, and those that are off by default exclude none.
 FILTERS: Final[Mapping[str, type[Filter]]] = {
+    "SheddingExcludedNamespaces": SheddingExcludedNamespaces,
     "IsolationPolicies": IsolationPolicies,
     "MaxTopics": MaxTopics,
     "AntiAffinity": AntiAffinity,
@@ -105,6 +107,7 @@ FILTERS: Final[Mapping[str, type[Filter]]] = {
 
 #: The same for the extensible load manager, in its order; it knows no even spreading.
 EXTENSIBLE_FILTERS: Final[Mapping[str, type[Filter]]] = {
+    "SheddingExcludedNamespaces": SheddingExcludedNamespaces,
     "BundlesWithPolicies": BundlesWithPolicies,
     "ExtMaxTopics": ExtMaxTopics,
     "BrokerVersion": BrokerVersion,

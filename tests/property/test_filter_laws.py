@@ -18,11 +18,13 @@ from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.max_topics import MaxTopics
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
+from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 from controller.strategies.protocols import Filter
 from tests.cluster import Broker, bundle, view
 
 #: With options that make each of them exclude someone now and then.
 EVERY: tuple[Filter, ...] = (
+    SheddingExcludedNamespaces(names=frozenset({"acme/c"})),
     IsolationPolicies(),
     MaxTopics(max_topics=20),
     AntiAffinity(failure_domains=True),

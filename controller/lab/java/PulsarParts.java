@@ -41,7 +41,17 @@ public class PulsarParts {
         void close() throws Exception;
     }
 
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
+        try {
+            run(arguments);
+        } catch (Throwable problem) {
+            // Threads of what has started would keep the process, and whoever waits for it would wait in vain.
+            problem.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        }
+    }
+
+    private static void run(String[] arguments) throws Exception {
         final List parts = new ArrayList();
         Runtime.getRuntime().addShutdownHook(new Thread() {
             public void run() {

@@ -38,19 +38,26 @@ class TopBundles:
         default=False,
         meaning="also move bundles of namespaces with isolation or anti-affinity policies",
     )
+    excluded_namespaces: frozenset[str] = option(
+        "loadBalancerSheddingExcludedNamespaces",
+        default=frozenset(),
+        meaning="bundles of these namespaces, separated by commas, are never unloaded; they are split all the same",
+    )
 
     def reportable(
         self, bundles: BundleTable, has_policies: Bools | None = None, rows: Ints | slice = slice(None)
     ) -> Bools:
-        """(rows,) which *bundles* a report may hold: with traffic, and neither Pulsar's own nor bound by policies.
+        """(rows,) which *bundles* a report may hold: with traffic, and neither Pulsar's own, nor excluded, nor bound by
+        policies.
 
         ``has_policies``: (rows,) whether a bundle's namespace has an isolation or anti-affinity policy.
         """
         spaces, place = np.unique(bundles.namespace[rows], return_inverse=True)
-        own = np.array([is_untouchable(bundles.namespaces[space]) for space in spaces.tolist()], np.bool_)
+        names = [bundles.namespaces[space] for space in spaces.tolist()]
+        stays = np.array([is_untouchable(name) or name in self.excluded_namespaces for name in names], np.bool_)
         load = bundles.load[rows]
         may: Bools = load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT] != 0
-        may &= ~own[place]
+        may &= ~stays[place]
         if has_policies is not None and not self.with_policies:
             may &= ~has_policies
         return may

@@ -3,6 +3,7 @@
 Resources of the hosts do not count, so it suits brokers that share machines.  One broker gives in each round: the one
 with the highest rate, when it is too many percent above the lowest; or else the one with the highest throughput, when
 it is too many times the lowest.  It gives a share of the difference, the biggest bundles that still fit into it first.
+A bundle may be larger than what is left of the share by a slack of 1,000, which Pulsar 4.2 no longer has.
 
 Pulsar computes this partly in int and starts its minimum at the largest int, so it is wrong above 2**31 - 1 bytes/s: a
 broker above that is never the idlest, and a difference near it unloads nothing.  trimtab does the same, unless
@@ -25,8 +26,6 @@ from controller.strategies.common.movable import broker_own, movable, too_few_bu
 _INT_MAX: Final = 2**31 - 1
 #: A minimum this close to zero counts as 1, to divide by it.
 _ZERO: Final = 1e-6
-#: A bundle may be larger than what is left to move by this much, msg/s or bytes/s.
-_SLACK: Final = 1000
 _NO_LIMIT: Final = -1
 _BY: Final = "UniformLoadShedder"
 
@@ -98,6 +97,12 @@ class UniformLoadShedder:
         "trimtabUniformLoadShedderFixedExtremes",
         default=False,
         meaning="compute in doubles throughout, so that clusters above 2**31 - 1 bytes/s are evened out as well",
+    )
+    slack: int = option(
+        "trimtabUniformLoadShedderSlack",
+        default=1000,
+        unit="msg/s or bytes/s",
+        meaning="by how much a bundle may be larger than what is left to unload; 0: as Pulsar 4.2 does",
     )
 
     def initial_memory(self) -> NoMemory:
@@ -192,7 +197,7 @@ class UniformLoadShedder:
 
     def _room(self, required: float) -> float:
         """The largest bundle that may go while *required* is left; in Pulsar's int this wraps below zero."""
-        room = required + _SLACK
+        room = required + self.slack
         return room - 2**32 if not self.fixed_extremes and room > _INT_MAX else room
 
 

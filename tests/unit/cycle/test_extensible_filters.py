@@ -59,7 +59,10 @@ def about(made: Decision, subject: str) -> list[tuple[str, str]]:
 
 def test_filters_apply_in_the_order_of_the_extensible_load_manager() -> None:
     names = [type(step).__name__ for step in cycle_of().filters]
-    assert names == ["BundlesWithPolicies", "ExtMaxTopics", "BrokerVersion", "ExtAntiAffinity", "IsolationPolicies"]
+    assert names == [
+        *("SheddingExcludedNamespaces", "BundlesWithPolicies", "ExtMaxTopics"),
+        *("BrokerVersion", "ExtAntiAffinity", "IsolationPolicies"),
+    ]
 
 
 def test_the_shedder_has_the_filters_of_the_policy() -> None:

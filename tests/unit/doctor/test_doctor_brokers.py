@@ -82,7 +82,12 @@ def test_brokers_of_two_versions_are_reported_with_the_smaller_group_named() -> 
     assert found.seen == f"4.0.7: {C}; 4.0.8: {A}, {B}"
 
 
-@pytest.mark.parametrize("version", ["3.0.7", "4.1.0", "2.10.4"])
+@pytest.mark.parametrize("version", ["3.3.6", "4.0.8", "4.2.4"])
+def test_a_version_that_trimtab_was_tried_on_is_fine(version: str) -> None:
+    assert problems(pulsar=pulsar(broker(A, version=version))) == []
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.1.0", "2.10.4", "13.3.6", "4.2"])
 def test_a_version_that_trimtab_was_not_tried_on_is_a_warning(version: str) -> None:
     found = only(pulsar=pulsar(broker(A, version=version)))
     assert (found.code, found.seen, found.severity) == ("broker-version-untried", version, "warning")

@@ -5,13 +5,15 @@ from pathlib import Path
 import pytest
 
 from controller.doctor.checks import judge
+from controller.doctor.facts import PulsarFacts
 from controller.doctor.finding import Finding
 from controller.doctor.gather import TimeLimits, gather
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import Settings
 from tests.admin_servers import admin_servers
-from tests.doctor import facts, only, problems, pulsar, settings
+from tests.doctor import OFF, A, B, broker, facts, only, problems, pulsar, settings
 
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 HALVES = (0, 0x80000000, 0xFFFFFFFF)
 BUNDLE = "acme/orders/0x80000000_0xffffffff"
 GONE = "acme/orders/0x00000000_0xffffffff"
@@ -86,3 +88,33 @@ def asked(folder: Path, path: str, answer: tuple[int, object]) -> list[Finding]:
             election={"kind": "file", "path": str(folder)},
         )
         return judge(gather(given, TimeLimits(answer=30, brokers=60, all=90)))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pulsar(broker(A, settings={**OFF, EXCLUDED: "[acme/b, acme/a]"})),
+        pulsar(broker(A), broker(B, settings={**OFF, EXCLUDED: "[acme/a]"}), dynamic={EXCLUDED: "acme/b,acme/a"}),
+    ],
+)
+def test_namespaces_that_brokers_alone_exclude_from_shedding_are_a_warning(found: PulsarFacts) -> None:
+    told = only(pulsar=found)
+    assert (told.code, told.severity, told.objects) == ("excluded-by-brokers-alone", "warning", ("acme/a", "acme/b"))
+    assert only(pulsar=found, excluded_namespaces=frozenset({"acme/a"})).objects == ("acme/b",)
+    assert problems(pulsar=found, excluded_namespaces=frozenset({"acme/a", "acme/b", "acme/c"})) == []
+
+
+@pytest.mark.parametrize("text", ["[]", "", " "])
+def test_brokers_that_exclude_nothing_are_fine(text: str) -> None:
+    assert problems(pulsar=pulsar(broker(A, settings={**OFF, EXCLUDED: text}))) == []
+
+
+def test_what_the_own_broker_conf_excludes_is_known(tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text(f"{EXCLUDED}=acme/a, acme/b\n")
+    given = settings(
+        cluster={"name": "demo", "broker_conf": str(tmp_path / "broker.conf")},
+        pulsar=None,
+        log={"kind": "folder", "folder": {"path": str(tmp_path)}},
+        election={"kind": "file", "path": str(tmp_path)},
+    )
+    assert gather(given).excluded_namespaces == {"acme/a", "acme/b"}

@@ -5,7 +5,11 @@ from controller.model.names import can_split, default_boundaries, is_broker_own,
 
 
 @pytest.mark.parametrize(
-    "namespace", ["pulsar/broker-1:8080", "pulsar/cluster/broker-1:8080", "sla-monitor/cluster/broker-1:8080"]
+    "namespace",
+    [
+        *("pulsar/broker-1:8080", "pulsar/cluster/broker-1:8080"),
+        *("sla-monitor/cluster/broker-1:8080", "sla-monitor/broker-1:8080"),
+    ],
 )
 def test_heartbeat_and_sla_namespaces_belong_to_one_broker(namespace: str) -> None:
     assert is_broker_own(namespace)
@@ -13,9 +17,11 @@ def test_heartbeat_and_sla_namespaces_belong_to_one_broker(namespace: str) -> No
 
 
 def test_a_brokers_own_namespace_is_what_pulsars_patterns_match_also_for_odd_names() -> None:
-    # As Java's HEARTBEAT_NAMESPACE_PATTERN, HEARTBEAT_NAMESPACE_PATTERN_V2 and SLA_NAMESPACE_PATTERN answered.
+    # As Java's HEARTBEAT_NAMESPACE_PATTERN, HEARTBEAT_NAMESPACE_PATTERN_V2 and SLA_NAMESPACE_PATTERN answered, in 4.0.8
+    # or in 4.2.4.
     own = ["pulsar/a:b/h:80", "pulsar/c/d/h:80", "pulsar/c//h:80", "sla-monitor/c/a/b:80", "sla-monitor/a:b/h:80"]
-    others = ["pulsar/::1:8080", "pulsar/c/a:b:80", "pulsar/h:\u0668", "sla-monitor/h:80", "sla-monitor/c/::1:80"]
+    own += ["sla-monitor/h:80"]
+    others = ["pulsar/::1:8080", "pulsar/c/a:b:80", "pulsar/h:\u0668", "sla-monitor/::1:80", "sla-monitor/c/::1:80"]
     others += ["pulsar/:80", "pulsar/h:"]
     assert [name for name in own + others if is_broker_own(name)] == own
 

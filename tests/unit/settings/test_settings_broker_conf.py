@@ -28,6 +28,7 @@ class Example:
     sessions: int = option("loadBalancerNamespaceBundleMaxSessions", default=1000, meaning="-1: no limit")
     fraction: float = option("loadBalancerHistoryResourcePercentage", default=0.9, meaning="0 to 1")
     minutes: int = option("loadBalancerSheddingIntervalMinutes", default=1, meaning="from 1")
+    names: frozenset[str] = option("exampleNames", default=frozenset(), meaning="names, separated by commas")
 
 
 def read(tmp_path: Path, text: str) -> dict[str, str]:
@@ -148,6 +149,7 @@ def test_unknown_keys_of_broker_conf_are_ignored() -> None:
         ("exampleText", "a b", "text", "a b"),
         ("loadBalancerNamespaceBundleMaxSessions", "-1", "sessions", -1),
         ("loadBalancerHistoryResourcePercentage", "1", "fraction", 1.0),
+        ("exampleNames", "acme/a, acme/b ,,", "names", frozenset({"acme/a", "acme/b"})),
     ],
 )
 def test_values_are_read_by_the_kind_of_their_option(key: str, text: str, name: str, expected: object) -> None:

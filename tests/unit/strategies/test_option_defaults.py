@@ -78,6 +78,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "TransferShedder": {
         "loadBalancerMaxNumberOfBundlesInBundleLoadReport": 10,
         "loadBalancerSheddingBundlesWithPoliciesEnabled": False,
+        "loadBalancerSheddingExcludedNamespaces": frozenset(),
         "loadBalancerCPUResourceWeight": 1.0,
         "loadBalancerDirectMemoryResourceWeight": 0.0,
         "loadBalancerBandwidthInResourceWeight": 1.0,
@@ -102,6 +103,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "minUnloadMessageThroughput": 1048576,
         "maxUnloadBundleNumPerShedding": -1,
         "trimtabUniformLoadShedderFixedExtremes": False,
+        "trimtabUniformLoadShedderSlack": 1000,
     },
     "ExtLeastResourceUsageWithWeight": {
         "loadBalancerCPUResourceWeight": 1.0,
@@ -155,6 +157,9 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "TopicCountEquallyDivide": {
         "trimtabTopicCountSplitFixedBoundary": False,
+    },
+    "SheddingExcludedNamespaces": {
+        "loadBalancerSheddingExcludedNamespaces": frozenset(),
     },
     "MaxTopics": {
         "loadBalancerBrokerMaxTopics": 50000,

@@ -222,13 +222,14 @@ KEEP: Final = {
     "AntiAffinity": 15_163_359,
     "FewestBundles": 79_481_342,
     "BrokerVersion": 48_657_111,
+    "SheddingExcludedNamespaces": 30_954_845,
     "BundlesWithPolicies": 39_832_996,
     "ExtMaxTopics": 47_848_696,
     "ExtAntiAffinity": 6_791_756,
 }
 SELECT: Final = {
     "ModularSelectBroker": 57_247_977,
-    "ExtensibleSelectBroker": 34_052_052,
+    "ExtensibleSelectBroker": 74_059_552,
 }
 CUTS: Final = {
     "flow_or_qps_equally_divide": 84_272_035,

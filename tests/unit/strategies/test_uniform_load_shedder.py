@@ -60,6 +60,12 @@ def test_a_bundle_a_little_larger_than_what_is_left_still_fits() -> None:
         assert unloaded(view(busy, broker("idle", z=messages(10_000))))[1] == chosen
 
 
+def test_without_slack_only_what_fits_goes_as_in_pulsar_4_2() -> None:
+    for rate, chosen in ((20_000, ["a"]), (20_001, ["b"])):
+        busy = broker("busy", a=messages(rate), b=messages(19_000), c=messages(31_000 - rate))
+        assert unloaded(view(busy, broker("idle", z=messages(10_000))), replace(SHEDDER, slack=0))[1] == chosen
+
+
 def test_brokers_apart_by_no_more_than_the_threshold_are_balanced() -> None:
     # 50 % above the lowest is not too far yet.
     cluster = view(broker("a", x=messages(7_000), y=messages(8_000)), broker("b", z=messages(10_000)))
