@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
 
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed
 from controller.model.errors import TrimtabError
 from controller.model.names import is_untouchable, parse_bundle
-
-_EXCLUDED_KEY: Final = "loadBalancerSheddingExcludedNamespaces"
+from controller.settings.broker_conf import names_in
+from controller.strategies.filters.shedding_excluded_namespaces import EXCLUDED_NAMESPACES
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:
@@ -52,11 +51,11 @@ def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
     if facts.pulsar is None:
         return
     ours = facts.excluded_namespaces | set(facts.settings.decisions.excluded)
-    said = [(facts.pulsar.dynamic or {}).get(_EXCLUDED_KEY, "")]
-    said += [(broker.settings or {}).get(_EXCLUDED_KEY, "") for broker in facts.pulsar.brokers]
+    said = [(facts.pulsar.dynamic or {}).get(EXCLUDED_NAMESPACES, "")]
+    said += [(broker.settings or {}).get(EXCLUDED_NAMESPACES, "") for broker in facts.pulsar.brokers]
     # A dynamic setting is a text of names; a broker shows its settings as Java prints a set.
-    theirs = {name.strip() for text in said for name in text.strip().removeprefix("[").removesuffix("]").split(",")}
-    missing = sorted(theirs - ours - {""})
+    theirs = frozenset[str]().union(*(names_in(text.strip().removeprefix("[").removesuffix("]")) for text in said))
+    missing = sorted(theirs - ours)
     if missing:
         yield Finding(
             code="excluded-by-brokers-alone",
@@ -64,7 +63,7 @@ def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
             objects=tuple(missing),
             seen=f"the brokers exclude {listed(missing)} from shedding, and trimtab does not",
             wanted="the same namespaces on both sides",
-            advice=f"name them in {_EXCLUDED_KEY} of the broker.conf that trimtab reads: it moves their bundles now",
+            advice=f"name them in {EXCLUDED_NAMESPACES} of the broker.conf that trimtab reads: it may move them",
         )
 
 

@@ -6,11 +6,13 @@ from typing import Final
 
 from controller.adapters.recordings.manifest import RecordedSettings
 from controller.offline.pseudonyms.names import Pseudonyms
+from controller.settings.broker_conf import names_in
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.pairs import LOAD_MANAGER, SUPPORTED_ALGORITHMS
 from controller.settings.policy import LOAD_MANAGERS, known_keys
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.strategies.catalogue import SPLIT_ALGORITHMS, is_python_name, short_name
+from controller.strategies.filters.shedding_excluded_namespaces import EXCLUDED_NAMESPACES
 from controller.strategies.rebalance.membership import PROTOCOLS
 
 #: In place of the class of a strategy that is no part of trimtab.
@@ -23,18 +25,23 @@ def anonymised_settings(settings: RecordedSettings, names: Pseudonyms) -> Record
     """*settings* with other *names*; of broker.conf only numbers, switches, and names of strategies of trimtab."""
     excluded = tuple(map(names.namespace_or_bundle, settings.decisions.excluded))
     decisions = settings.decisions.model_copy(update={"excluded": excluded})
-    return settings.model_copy(update={"decisions": decisions, "broker_conf": _options(settings.broker_conf)})
+    return settings.model_copy(update={"decisions": decisions, "broker_conf": _options(settings.broker_conf, names)})
 
 
-def _options(conf: Mapping[str, str]) -> dict[str, str]:
+def _options(conf: Mapping[str, str], names: Pseudonyms) -> dict[str, str]:
     # Without the options of a strategy that somebody wrote, and without those that only brokers read.
     known = known_keys({}) - {row.key for row in brokers_own_rows()}
-    told = {key: _told(key, value) for key, value in conf.items() if key in known}
+    told = {key: _told(key, value, names) for key, value in conf.items() if key in known}
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _told(key: str, value: str) -> str | None:
-    """The *value* of option *key* where it holds nothing but numbers and words of Pulsar and trimtab; else None."""
+def _told(key: str, value: str, names: Pseudonyms) -> str | None:
+    """The *value* of option *key* where it holds nothing but numbers and words of Pulsar and trimtab; else None.
+
+    Namespaces get other *names*.
+    """
+    if key == EXCLUDED_NAMESPACES:
+        return ",".join(sorted(map(names.namespace_or_bundle, names_in(value))))
     if key == SUPPORTED_ALGORITHMS:
         return ",".join(each for each in value.split(",") if each in SPLIT_ALGORITHMS)
     for kind in STRATEGY_KINDS:

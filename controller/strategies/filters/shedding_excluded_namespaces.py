@@ -7,11 +7,14 @@ Pulsar 4.2: ModularLoadManagerImpl.doLoadShedding, TransferShedder.findUnloads, 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.option import option
+
+#: The option's name in broker.conf.
+EXCLUDED_NAMESPACES: Final = "loadBalancerSheddingExcludedNamespaces"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class SheddingExcludedNamespaces:
     binding: ClassVar[bool] = False
 
     names: frozenset[str] = option(
-        "loadBalancerSheddingExcludedNamespaces",
+        EXCLUDED_NAMESPACES,
         default=frozenset(),
         meaning="bundles of these namespaces, separated by commas, are never unloaded; they are split all the same",
     )

@@ -19,6 +19,7 @@ from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, StrategyMemory
 from controller.model.peak_history import PeakHistory
 from controller.offline.pseudonyms.anonymise import Anonymiser, plain_version
+from controller.offline.pseudonyms.names import Pseudonyms
 from controller.offline.pseudonyms.settings import OWN_STRATEGY
 from controller.settings.policy import options_table
 from controller.wire import metrics, results
@@ -227,6 +228,16 @@ def test_of_broker_conf_numbers_switches_and_strategies_of_trimtab_are_left() ->
         "trimtabSplitHours": "22-5,7",
         "loadBalancerDistributeBundlesEvenlyEnabled": "true",
     }
+
+
+def test_namespaces_that_are_excluded_from_shedding_get_the_names_that_their_bundles_get() -> None:
+    key = "loadBalancerSheddingExcludedNamespaces"
+    settings = SETTINGS.model_copy(update={"broker_conf": {key: "acme/orders, acme/b,,odd"}})
+    made = Anonymiser(KeptLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16)
+    told, names = made.settings.broker_conf[key].split(","), Pseudonyms(b"k" * 16)
+    assert {names.namespace(each) for each in ("acme/orders", "acme/b")} < set(told)
+    assert len(told) == 3
+    assert not any(word in made.settings.broker_conf[key] for word in ("acme", "orders", "odd"))
 
 
 def test_the_default_of_every_option_is_left() -> None:
