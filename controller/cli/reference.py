@@ -43,7 +43,7 @@ trimtab commands tail --json --no-follow | head
   or a file, lines are as long as they are, unless `COLUMNS` gives a width. Times are UTC.
 - A file that is given may be `/dev/stdin`, or `<(command)` of a shell; but a process that runs until it is told to end
   reads its settings twice, so these are a regular file. A named pipe is refused: nobody may ever write to it.
-- Files have limits. One written by hand (settings, a scenario, a group): 8 MiB, 100,000 tables and arrays, and the first
+- Files have limits. One written by hand (settings, a scenario, a group): 8 MiB, 100,000 tables and arrays; its first
   100 errors are told. A load report: 64 MiB, and 8 MiB without blanks. Of recorded load in files (`--load`, `ticks`)
   1,000,000 records that cannot be used are passed over; with more it is refused.
 - No command overwrites a file: a plan, an incident, a report, a recording and settings go to a new one.
