@@ -43,13 +43,18 @@ trimtab commands tail --json --no-follow | head
   or a file, lines are as long as they are, unless `COLUMNS` gives a width. Times are UTC.
 - A file that is given may be `/dev/stdin`, or `<(command)` of a shell; but a process that runs until it is told to end
   reads its settings twice, so these are a regular file. A named pipe is refused: nobody may ever write to it.
+- Files have limits. One written by hand (settings, a scenario, a group): 8 MiB, 100,000 tables and arrays; its first
+  100 errors are told. A load report: 64 MiB, and 8 MiB without blanks. Of recorded load in files (`--load`, `ticks`)
+  1,000,000 records that cannot be used are passed over; with more it is refused.
 - No command overwrites a file: a plan, an incident, a report, a recording and settings go to a new one.
 - The environment variable `NO_COLOR` switches colours off.
 
 ## Logs
 
 `trimtab run`, `collect` and `execute` log to standard error. The first line says version, role, cluster, mode, settings
-and pid; the last line says that the process has ended, and why. Spark's own log, with the traces of errors, goes to
+and pid; the last line says that the process has ended, and why. SIGTERM or Ctrl-C lets it finish what it has begun for
+1.5 s; a second signal ends it at once, unless it is the same one within a second: `timeout`, some shells and container
+runtimes send one to the process and another to its group. Spark's own log, with the traces of errors, goes to
 files in the folder `spark.log_path`; by default that is `spark-logs` in the checkpoint's folder. Its errors, and those
 of its warnings that an operator must know, also come as one line in trimtab's log. To see more of Spark, name a log4j2
 configuration of your own: `SPARK_SUBMIT_OPTS=-Dlog4j2.configurationFile=...`.

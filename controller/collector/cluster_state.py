@@ -25,6 +25,7 @@ from controller.collector.states import (
 )
 from controller.collector.sweeper import USUAL_ANSWER
 from controller.model.errors import TrimtabError, WireError
+from controller.wire.metrics import NamespaceStateRecord
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +114,8 @@ class ClusterState:
             self._read_policies(interval)
         found = self._namespaces(interval, names, deadline, whole=whole)
         unread = self._unread()
-        states: list[State] = [state for each in found if (state := self._state(each, interval, unread)) is not None]
+        described = [state for each in found if (state := self._state(each, interval, unread)) is not None]
+        states: list[State] = [*(described if unread is None else unread.added_to(described))]
         if whole:
             states += self._stored_load(interval, [each.name for each in found], known, deadline)
         self._read_leader()
@@ -191,7 +193,7 @@ class ClusterState:
                 return None
             raise
 
-    def _state(self, found: Namespace, interval: int, unread: Unread | None) -> State | None:
+    def _state(self, found: Namespace, interval: int, unread: Unread | None) -> NamespaceStateRecord | None:
         if self._policies is None:
             return None
         try:

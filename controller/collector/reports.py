@@ -155,8 +155,48 @@ def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> 
     raise ReportError("neither load data nor load metrics yet")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ListedTopics:
+    """The topics that a broker lists, in columns: parsed, its answer takes several times as much."""
+
+    #: Bundle -> the rows of its topics.
+    rows: Mapping[str, range]
+    topics: list[str]
+    #: (n, 4) rates as the broker says them: some may be impossible.
+    said: Floats
+    #: (n, 4)
+    counts: Ints
+
+
 @_reader
-def swept(name: SweepName, report: BrokerReport, topics: Mapping[str, Any]) -> tuple[SweptBroker, int]:
+def listed_topics(stats: Mapping[str, Any]) -> ListedTopics:
+    """What *stats*, the answer about a broker's topics, lists."""
+    listed = {
+        f"{namespace}/{range_}": kinds
+        for namespace, ranges in stats.items()
+        for range_, kinds in (ranges or {}).items()
+    }
+    rows, topics, said, counts = dict[str, range](), list[str](), list[list[Any]](), list[list[Any]]()
+    for bundle in sorted(filter(_is_bundle, listed)):
+        of_bundle = {name: each for kind in listed[bundle].values() for name, each in kind.items()}
+        rows[bundle] = range(len(topics), len(topics) + len(of_bundle))
+        for name in sorted(of_bundle):
+            each = of_bundle[name]
+            said.append([each.get(rate, 0.0) for rate in RATES])
+            counts.append(
+                [each.get("producerCount", 0), _consumers(each), *map(each.get, ("storageSize", "backlogSize"))]
+            )
+            topics.append(_topic(name))
+    return ListedTopics(
+        rows=rows,
+        topics=topics,
+        said=np.array(said, np.float64).reshape(-1, 4),
+        counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 4)), 0, _MOST).astype(np.int64),
+    )
+
+
+@_reader
+def swept(name: SweepName, report: BrokerReport, topics: ListedTopics) -> tuple[SweptBroker, int]:
     """The sweep, and the number of impossible rates (negative, too large, not finite), which count as 0.
 
     *topics* must have been read before *report*: a bundle that only they list was unloaded since.
@@ -201,33 +241,18 @@ class _Columns:
     flaws: int
 
 
-def _columns(stats: Mapping[str, Any], current: Mapping[str, ReportedTotals | None]) -> _Columns:
-    listed = {
-        f"{namespace}/{range_}": kinds
-        for namespace, ranges in stats.items()
-        for range_, kinds in (ranges or {}).items()
-        if f"{namespace}/{range_}" in current
-    }
-    bundles, sizes, topics, rows, counts = [], [], [], [], []
-    with_totals = (name for name, totals in current.items() if totals is not None)
-    for bundle in sorted(filter(_is_bundle, {*listed, *with_totals})):
-        of_bundle = {name: each for kind in listed.get(bundle, {}).values() for name, each in kind.items()}
-        for name in sorted(of_bundle):
-            each = of_bundle[name]
-            rows.append([each.get(rate, 0.0) for rate in RATES])
-            counts.append(
-                [each.get("producerCount", 0), _consumers(each), *map(each.get, ("storageSize", "backlogSize"))]
-            )
-            topics.append(_topic(name))
-        bundles.append(bundle)
-        sizes.append(len(of_bundle))
-    load, flaws = _rates(rows)
+def _columns(listed: ListedTopics, current: Mapping[str, ReportedTotals | None]) -> _Columns:
+    with_totals = (name for name, totals in current.items() if totals is not None and _is_bundle(name))
+    bundles = sorted({*(listed.rows.keys() & current.keys()), *with_totals})
+    sizes = [len(listed.rows.get(bundle, ())) for bundle in bundles]
+    rows = np.fromiter((row for bundle in bundles for row in listed.rows.get(bundle, ())), np.int64, sum(sizes))
+    load, flaws = _rates(listed.said[rows])
     return _Columns(
         bundles=bundles,
         starts=np.cumsum([0, *sizes]),
-        topics=topics,
+        topics=[listed.topics[row] for row in rows.tolist()],
         load=load,
-        counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 4)), 0, _MOST).astype(np.int64),
+        counts=listed.counts[rows],
         flaws=flaws,
     )
 
@@ -250,7 +275,7 @@ def _consumers(topic: Mapping[str, Any]) -> int:
     return sum(len(each.get("consumers") or ()) for each in (topic.get("subscriptions") or {}).values())
 
 
-def _rates(rows: list[list[Any]]) -> tuple[Floats, int]:
+def _rates(rows: list[list[Any]] | Floats) -> tuple[Floats, int]:
     """(n, 4), and how many of them are impossible."""
     load = np.array(rows, np.float64).reshape(-1, 4)
     possible = (load >= 0) & (load <= MAX_RATE)  # a NaN is neither

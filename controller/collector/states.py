@@ -4,6 +4,8 @@ They are written when they change, and again every few intervals for readers tha
 the time, and only whoever does not know the bundle looks at them: they are written once, and again much later.
 """
 
+import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -51,6 +53,8 @@ class ClusterPolicies:
         """
         for row, (given, found) in enumerate(self._read):
             if found.match(namespace) or not found.understood:
+                if beside is not None:
+                    beside.is_named(row)
                 if _is_short(found):
                     yield given
                 else:
@@ -64,7 +68,8 @@ class ClusterPolicies:
                 row: [*(name for name in namespaces if name in found.texts), *found.others]
                 for row, (_, found) in enumerate(self._read)
                 if namespaces and not _is_short(found)
-            }
+            },
+            dict(enumerate(given for given, _ in self._read)) if namespaces else {},
         )
 
 
@@ -76,12 +81,32 @@ class Unread:
     """Expressions of long policies that name namespaces that could not be read: others' records have them.
 
     Without them such a namespace, whose record may be older than the policy, would count as one without a policy, and
-    its bundles might go to brokers that the policy forbids.
+    its bundles might go to brokers that the policy forbids.  So it is with a policy that names nothing else: any
+    record has it, and it holds for those that it names.
     """
 
-    def __init__(self, left: dict[int, list[str]]) -> None:
-        """*left*: row of a policy -> its expressions that no record has yet."""
-        self._left = left
+    def __init__(self, left: dict[int, list[str]], unnamed: dict[int, Mapping[str, Any]]) -> None:
+        """*left*: row of a long policy -> its expressions that no record has yet.  *unnamed*: policies without one."""
+        self._left, self._unnamed = left, unnamed
+
+    def is_named(self, row: int) -> None:
+        """A record has the policy *row*."""
+        self._unnamed.pop(row, None)
+
+    def added_to(self, states: Iterable[NamespaceStateRecord]) -> Iterator[NamespaceStateRecord]:
+        """*states*, with the policies that none of them has, as many as each can hold beside all else."""
+        waiting = deque(
+            {**given, "namespaces": names} if names is not None else dict(given)
+            for row, given in self._unnamed.items()
+            if (names := self.next_of(row) if row in self._left else None) != []
+        )
+        for state in states:
+            taken, size = list[dict[str, Any]](), 0
+            while waiting and (not taken or size + len(json.dumps(waiting[0])) <= _MOST_BESIDE):
+                size += len(json.dumps(waiting[0]))
+                taken.append(waiting.popleft())
+            own = state.isolation_policies or ()
+            yield state.model_copy(update={"isolation_policies": (*own, *taken)}) if taken else state
 
     def next_of(self, row: int) -> list[str]:
         """Those of the policy *row* that the next record has: as many as one can hold beside all else."""

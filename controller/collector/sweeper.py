@@ -14,6 +14,7 @@ from controller.collector.reports import (
     ReportError,
     SweepName,
     extensible_report,
+    listed_topics,
     modular_report,
     swept,
     usage_from_metrics,
@@ -79,6 +80,8 @@ class Sweeper:
         #: Brokers whose answers were larger than usual: they are asked one after the other.
         self._large = set[str]()
         self._one_large = Lock()
+        #: Parsed topics take up to twenty times as much as the answer: those of one broker are in memory at a time.
+        self._one_parsed = Lock()
 
     def keep(self, brokers: Collection[str]) -> None:
         """Forget all but *brokers*: those that are there now."""
@@ -120,7 +123,10 @@ class Sweeper:
         began = time.monotonic()
         admin = admin.within(self._timeout_seconds, answering)
         # Topics first: a bundle that the report does not list any more has been unloaded in between.
-        topics = admin.topic_stats(name.broker)
+        parsed = admin.asked_topic_stats(name.broker)
+        with self._one_parsed:
+            topics = listed_topics(parsed())
+        del parsed  # it has the answer
         report = self._report(admin, name.broker, now_ms)
         columns, flaws = swept(name, report, topics)
         records = tuple(self._form(columns))

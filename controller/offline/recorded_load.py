@@ -17,7 +17,14 @@ from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.ticks.prepass import PlacedTick, place_ticks
 from controller.aggregate.view import known_brokers
 from controller.model.errors import SettingsError, WireError
-from controller.offline.recording import RecordedFiles, cluster_of, header_of, nothing_of, recorded_files
+from controller.offline.recording import (
+    RecordedFiles,
+    RefusedRecords,
+    cluster_of,
+    header_of,
+    nothing_of,
+    recorded_files,
+)
 from controller.offline.replay import LogReplay
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from controller.wire.readable import counted, lasting
@@ -60,35 +67,33 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     where = ", ".join(map(str, sources))
     if next(iter(recorded), None) is None:
         raise SettingsError(f"{where} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
-    cluster = cluster or next(filter(None, map(cluster_of, recorded)), _DEFAULT_CLUSTER)
-    found, refused, more = list[Any](), list[str](), 0
+    found, refused = list[Any](), RefusedRecords(_TOLD)
     for line in recorded:
+        # Before the first record that names a cluster none can be another's.
+        cluster = cluster or cluster_of(line)
         try:
-            record = decode_metric(line.value, cluster=cluster, period_ms=period_ms)
+            record = decode_metric(line.value, cluster=cluster or _DEFAULT_CLUSTER, period_ms=period_ms)
         except WireError as error:
-            if len(refused) < _TOLD:
-                refused.append(f"{line.path}, line {line.line}: {error}")
-            else:
-                more += 1
+            refused.add(line, error)
             continue
         if record is not None:
             found.append(record)
+    cluster = cluster or _DEFAULT_CLUSTER
     headers = [header_of(record) for record in found]
     heard: dict[str, int] = {}
     for header in headers:
         if header is not None:
             heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
     if not heard:
-        why = f"; the first of {len(refused) + more} that cannot be used is {refused[0]}" if refused else ""
+        why = f"; the first of {refused.number} that cannot be used is {refused.lines[0]}" if refused.number else ""
         raise SettingsError(f"{nothing_of(where, cluster, recorded)}{why}")
     has_ticks = any(isinstance(record, TickRecord) for record in found)
     ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
     records = tuple(Located(source=log, partition=0, offset=i, record=record) for i, (log, record) in ticked)
     options = FoldOptions(bundle_ttl_ms=_NEVER_MS, detail=_ALL)
     _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
-    return RecordedLoad(
-        cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=heard, refused=(*refused, *_others(more))
-    )
+    told = (*refused.lines, *_others(refused.number - len(refused.lines)))
+    return RecordedLoad(cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=heard, refused=told)
 
 
 def _others(number: int) -> list[str]:

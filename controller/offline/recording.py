@@ -13,6 +13,7 @@ from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.ports.records import RecordLog
 from controller.settings.small_file import open_to_read
+from controller.wire.base import MAX_RECORD_BYTES
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric
 from controller.wire.readable import utc
 from controller.wire.sweep import SweepHeader
@@ -20,6 +21,8 @@ from controller.wire.sweep import SweepHeader
 #: Bytes of a file at most, and of one that is a single document: that of a broker has some MB.
 _LARGEST: Final = 1 << 30
 _LARGEST_DOCUMENT: Final = 64 << 20
+#: So many records that cannot be used are passed over: tiny ones take minutes, and are no log.
+MOST_REFUSED: Final = 1_000_000
 #: So many clusters are told by name.
 _TOLD: Final = 10
 
@@ -30,6 +33,26 @@ class Recorded(NamedTuple):
     path: Path
     line: int
     value: bytes
+
+
+class RefusedRecords:
+    """The records that cannot be used: the first *told* of them with why, and how many there are."""
+
+    def __init__(self, told: int, most: int | None = None) -> None:
+        self._told, self._most = told, MOST_REFUSED if most is None else most
+        self.lines: list[str] = []
+        self.number = 0
+
+    def add(self, record: Recorded, why: WireError) -> None:
+        """Count *record*.  SettingsError where there are too many."""
+        self.number += 1
+        if len(self.lines) < self._told:
+            self.lines.append(f"{record.path}, line {record.line}: {why}")
+        if self.number > self._most:
+            raise SettingsError(
+                f"more than {self._most:,} records cannot be used, the first is {self.lines[0]}: give load reports, or"
+                " a recording of sweeps, as JSON or JSON lines; leave out files that hold none"
+            )
 
 
 def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> int:
@@ -47,7 +70,8 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     # Listed once: the target may come to lie in the source.
     paths = recorded_files(source)
     records = RecordedFiles(paths)
-    headers = [_header(record, cluster, period_ms) for record in records]
+    refused = RefusedRecords(told=1)
+    headers = [_header(record, cluster, period_ms, refused) for record in records]
     ticks = place_ticks(headers, period_ms=period_ms)
     if not ticks:
         raise SettingsError(nothing_of(str(source), cluster, records))
@@ -162,7 +186,9 @@ def _listed(clusters: Iterable[str]) -> str:
 
 
 def cluster_of(record: Recorded) -> str | None:
-    """The cluster that a *record* names, if it does."""
+    """The cluster that a *record* names, if it does; one that is too large to be used names none."""
+    if len(record.value) > MAX_RECORD_BYTES:
+        return None
     try:
         fields = json.loads(record.value)
     except (ValueError, RecursionError):
@@ -171,7 +197,14 @@ def cluster_of(record: Recorded) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _is_large(document: bytes) -> bool:
+    """Whether *document* is no record even without blanks: of 64 MB of tiny values a parser makes 2 GB."""
+    return len(document) > MAX_RECORD_BYTES and len(document.translate(None, b" \t\r\n")) > MAX_RECORD_BYTES
+
+
 def _is_document(content: bytes) -> bool:
+    if _is_large(content):
+        return False
     try:
         json.loads(content)
     except (ValueError, RecursionError):
@@ -180,9 +213,12 @@ def _is_document(content: bytes) -> bool:
 
 
 def _on_one_line(document: bytes) -> bytes:
+    # Whoever reads the record says what is wrong with it.
+    if _is_large(document):
+        return document.translate(None, b"\r\n")
     try:
         return json.dumps(json.loads(document), separators=(",", ":")).encode()
-    except (ValueError, RecursionError):  # whoever reads the record says what is wrong with it
+    except (ValueError, RecursionError):
         return b" ".join(document.split())
 
 
@@ -201,10 +237,11 @@ def header_of(record: object) -> Header | None:
     return None
 
 
-def _header(record: Recorded, cluster: str, period_ms: int) -> Header | None:
+def _header(record: Recorded, cluster: str, period_ms: int, refused: RefusedRecords) -> Header | None:
     try:
         decoded = decode_metric(record.value, cluster=cluster, period_ms=period_ms)
-    except WireError:
+    except WireError as error:
+        refused.add(record, error)
         return None
     if isinstance(decoded, TickRecord):
         raise TrimtabError(

@@ -20,7 +20,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from controller.model.errors import SettingsError
-from controller.settings.small_file import read_small_file
+from controller.settings.small_file import read_tables
 
 
 def _compiles(text: str) -> str:
@@ -81,7 +81,7 @@ _RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
 def read_capacity_overrides(path: Path) -> CapacityOverrides:
     """The file *path*, or SettingsError naming file, key and what is wrong."""
     try:
-        return CapacityOverrides.model_validate(tomllib.loads(read_small_file(path).decode()))
+        return CapacityOverrides.model_validate(tomllib.loads(read_tables(path).decode()))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except ValidationError as error:

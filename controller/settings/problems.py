@@ -1,6 +1,7 @@
 """Messages about errors in a settings file: key, value and what is allowed, without secrets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -11,6 +12,16 @@ from controller.settings.shown import shown
 
 #: Error types of a missing section or table.  The value there is not shown, since it may hold secrets.
 _NO_TABLE: Final = {"model_type", "model_attributes_type", "dict_type"}
+
+
+#: So many errors of a file are told.
+_TOLD: Final = 100
+
+
+def lines_of(path: Path, problems: Sequence[str]) -> str:
+    """*problems* of the file *path*, a line each; of many, how many more there are."""
+    more = [f"{len(problems) - _TOLD:,} more"] if len(problems) > _TOLD else []
+    return "\n".join(f"{path}: {problem}" for problem in (*problems[:_TOLD], *more))
 
 
 class _Place(NamedTuple):

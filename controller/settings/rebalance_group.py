@@ -40,7 +40,8 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from controller.model.errors import SettingsError
-from controller.settings.small_file import read_small_file
+from controller.settings.problems import lines_of
+from controller.settings.small_file import read_tables
 from controller.strategies.common.worker_group import ConnectorsAndTasks, ConnectorTaskId
 
 ProtocolName: TypeAlias = Literal["eager", "cooperative", "cooperative-2.6.3", "cooperative-3.9", "cooperative-trimtab"]
@@ -112,7 +113,7 @@ class RebalanceGroup(_Part):
 def read_rebalance_group(path: Path) -> RebalanceGroup:
     """The group in the file *path*, or SettingsError naming file, key and value."""
     try:
-        text = read_small_file(path).decode()
+        text = read_tables(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise SettingsError(f"{path}: cannot be read: {why}") from error
@@ -130,7 +131,7 @@ def read_rebalance_group(path: Path) -> RebalanceGroup:
         group = RebalanceGroup.model_validate(values)
     except ValidationError as error:
         problems = [_problem(details) for details in error.errors(include_url=False)]
-        raise SettingsError("\n".join(f"{path}: {problem}" for problem in problems)) from error
+        raise SettingsError(lines_of(path, problems)) from error
     flaw = _impossible(group)
     if flaw is not None:
         raise SettingsError(f"{path}: {flaw}")

@@ -10,7 +10,7 @@ from controller.model.errors import SettingsError
 from controller.model.names import namespace_of
 from controller.settings.expectation import Expectation, parse_expectation
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.problems import problems
+from controller.settings.problems import lines_of, problems
 from controller.settings.scenario_parts import (
     MOST_BROKERS,
     MOST_BUNDLES,
@@ -33,7 +33,7 @@ from controller.settings.scenario_parts import (
     Restart,
 )
 from controller.settings.section import Section, Text
-from controller.settings.small_file import read_small_file
+from controller.settings.small_file import read_tables
 from controller.settings.trimtab_toml import DecisionSettings
 
 
@@ -190,7 +190,7 @@ class Scenario(Section):
 def read_scenario(path: Path) -> Scenario:
     """The scenario in the file *path*, or SettingsError naming file, key, value and what is allowed."""
     try:
-        values: Any = tomllib.loads(read_small_file(path).decode())
+        values: Any = tomllib.loads(read_tables(path).decode())
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # also for text that is not UTF-8
@@ -198,5 +198,5 @@ def read_scenario(path: Path) -> Scenario:
     try:
         return Scenario.model_validate(values)
     except ValidationError as error:
-        found = problems(error, Scenario)
-        raise SettingsError("\n".join(f"{path}: {problem}" for problem in found)) from None
+        found = [*problems(error, Scenario)]
+        raise SettingsError(lines_of(path, found)) from None

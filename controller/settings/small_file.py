@@ -11,6 +11,8 @@ from typing import BinaryIO, Final
 
 #: Longest file that is read, bytes.
 LARGEST_FILE: Final = 8 << 20
+#: Tables and arrays in a file of settings: each may have several errors, and of millions a message takes 8 GB.
+MOST_TABLES: Final = 100_000
 
 
 def why_not_read_again(path: Path) -> str:
@@ -45,4 +47,16 @@ def read_small_file(path: Path) -> bytes:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise OSError(errno.EFBIG, f"it is longer than {LARGEST_FILE >> 20} MiB", str(path))
+    return content
+
+
+def read_tables(path: Path) -> bytes:
+    """The content of the file *path*, which is TOML or JSON.
+
+    Raises OSError as ``read_small_file`` does, and also where it has more than MOST_TABLES tables and arrays.
+    """
+    content = read_small_file(path)
+    tables = content.count(b"[") + content.count(b"{")
+    if tables > MOST_TABLES:
+        raise OSError(errno.EFBIG, f"it has {tables:,} tables and arrays, allowed: {MOST_TABLES:,}", str(path))
     return content

@@ -20,10 +20,10 @@ from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
 from controller.settings.log import LogSettings
 from controller.settings.metrics import MetricsSettings
-from controller.settings.problems import problems
+from controller.settings.problems import lines_of, problems
 from controller.settings.pulsar_names import namespace_or_bundle
 from controller.settings.section import PathText, Section, Text, is_uri
-from controller.settings.small_file import read_small_file
+from controller.settings.small_file import read_tables
 from controller.settings.tracing import TracingSettings
 
 #: So many times at least collectors write a state again before it is forgotten.
@@ -397,7 +397,7 @@ class Settings(Section):
 def read_settings(path: Path) -> Settings:
     """The settings in the file *path*, or SettingsError naming file, key, value and what is allowed."""
     try:
-        values = tomllib.loads(read_small_file(path).decode())
+        values = tomllib.loads(read_tables(path).decode())
     except FileNotFoundError as error:
         told = f"{path}: {error.strerror}; --conf names the file of the settings, `trimtab init` writes one"
         raise SettingsError(told) from error
@@ -408,6 +408,6 @@ def read_settings(path: Path) -> Settings:
     try:
         return Settings.model_validate(values, context=path.parent)
     except ValidationError as error:
-        told = "\n".join(f"{path}: {problem}" for problem in problems(error, Settings))
+        told = lines_of(path, [*problems(error, Settings)])
     # Not "from error": that error holds the values, secrets too.
     raise SettingsError(told)

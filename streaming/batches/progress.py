@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from controller.model.errors import StalledError, TrimtabError
+from streaming.batches.asked import asked_strategy
 
 log = logging.getLogger(__name__)
 
@@ -55,14 +56,12 @@ class ProgressWatch:
         now = time.monotonic()
         if not self._answered.is_set():
             if now - self._began >= self._after:
-                raise StalledError(f"neither Spark nor the log has answered for {self._after:g} s: start it again")
+                raise _stalled(f"neither Spark nor the log has answered for {self._after:g} s")
             return
         if now - self._began < self._after / _LOOKS:
             return
         if self._looks and stalled(self._looks, self._after):
-            raise StalledError(
-                f"the query has finished no batch for {self._after:g} s while ticks arrived: start it again"
-            )
+            raise _stalled(f"the query has finished no batch for {self._after:g} s while ticks arrived")
         self._began = now
         self._answered.clear()
         threading.Thread(target=self._look, args=(last_batch,), name="progress", daemon=True).start()
@@ -76,3 +75,13 @@ class ProgressWatch:
             self._looks.append(Look(at_seconds=time.monotonic(), batch=batch, ticked=ticked or 0))
         finally:
             self._answered.set()
+
+
+def _stalled(why: str) -> StalledError:
+    """Names the strategy that was asked and has not answered: a new start alone does not help then."""
+    asked = asked_strategy()
+    if not asked:
+        return StalledError(f"{why}: start it again")
+    return StalledError(
+        f"{why}; {asked} was asked and has not answered: mend it, or set another strategy, and start again"
+    )

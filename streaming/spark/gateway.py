@@ -7,11 +7,13 @@ process is killed.
 """
 
 import atexit
+import locale
 import os
 import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -179,6 +181,7 @@ def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subproces
         "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP") or conf.get("spark.driver.bindAddress", "127.0.0.1"),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / "address"),
         **spark_home.for_yarn(conf.get("spark.master", "")),
+        **_names_of_files(),
     }
     # The pipe is never written to: its end tells the JVM to end.
     return subprocess.Popen(
@@ -188,6 +191,16 @@ def _start(conf: Mapping[str, str], scratch: Path, log_file: Path) -> "subproces
         stderr=subprocess.STDOUT,
         env=env,
     )
+
+
+def _names_of_files() -> dict[str, str]:
+    """Environment in which Java writes names of files as this process does.
+
+    With LC_ALL=C, or a locale that the system does not have, Python takes UTF-8 and Java ASCII: of a checkpoint whose
+    path has other characters the one would lie here and the other there.
+    """
+    as_java = locale.nl_langinfo(locale.CODESET).replace("-", "").lower()
+    return {"LC_ALL": "C.UTF-8"} if sys.getfilesystemencoding() == "utf-8" and as_java != "utf8" else {}
 
 
 def _ended(jvm: "subprocess.Popen[bytes]", output: spark_log.OutputReader) -> str:

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
+from controller.collector.reports import (
+    SweepName,
+    extensible_report,
+    listed_topics,
+    modular_report,
+    swept,
+    usage_from_metrics,
+)
 from controller.collector.states import bundle_data
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError, WireError
 from controller.model.memory import UsageHistory
@@ -105,7 +112,7 @@ def _event(value: bytes, _folder: Path) -> object:
 def _report(value: bytes, _folder: Path) -> object:
     said = _Answer(value)
     name = SweepName(cluster="c", broker="b:1", interval=T, sweep_id="s")
-    sweep, _ = swept(name, modular_report(said["report"]), said["topics"])
+    sweep, _ = swept(name, modular_report(said["report"]), listed_topics(said["topics"]))
     return [*json_chunks(sweep), *arrow_chunks(sweep)]
 
 
@@ -113,7 +120,9 @@ def _extensible(value: bytes, _folder: Path) -> object:
     said = _Answer(value)
     usage_from_metrics(said["metrics"], now_ms=T)
     report = extensible_report(said["load"], owned=said["owned"])
-    sweep, _ = swept(SweepName(cluster="c", broker="b:1", interval=T, sweep_id="s"), report, said["topics"])
+    sweep, _ = swept(
+        SweepName(cluster="c", broker="b:1", interval=T, sweep_id="s"), report, listed_topics(said["topics"])
+    )
     return [*json_chunks(sweep)]
 
 

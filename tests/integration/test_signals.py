@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,10 +22,9 @@ _READY = "print('ready', flush=True); "
 class Played:
     """A process that runs a few lines of Python, which print ``ready`` first."""
 
-    def __init__(self, lines: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", "-c", _HEAD + lines], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+    def __init__(self, lines: str, started_by: Sequence[str]) -> None:
+        command = [*started_by, sys.executable, "-u", "-c", _HEAD + lines]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n"
 
@@ -40,8 +39,8 @@ class Played:
 
 
 @contextmanager
-def played(lines: str) -> Iterator[Played]:
-    process = Played(lines)
+def played(lines: str, started_by: Sequence[str] = ()) -> Iterator[Played]:
+    process = Played(lines, started_by)
     try:
         yield process
     finally:
@@ -76,6 +75,38 @@ def test_a_second_signal_ends_the_process_at_once() -> None:
     assert "SIGINT, SIGTERM again" in output
 
 
+_FINISHES = f"def work(until):\n    {_READY}until.wait(); time.sleep(0.5); print('done')\nsignals.run_until_told(work)"
+
+
+@pytest.mark.parametrize(
+    ("started_by", "numbers"), [((), (signal.SIGTERM, signal.SIGTERM)), (("timeout", "600"), (signal.SIGTERM,))]
+)
+def test_a_signal_that_is_sent_twice_at_once_as_timeout_does_lets_the_work_finish(
+    started_by: Sequence[str], numbers: Sequence[signal.Signals]
+) -> None:
+    with played(_FINISHES, started_by) as process:
+        code, output = process.told(*numbers)
+    assert code == 0
+    assert output.splitlines()[0] == "done"
+    assert "ended: SIGTERM, in order" in output
+
+
+def test_the_same_signal_later_ends_the_process_at_once() -> None:
+    work = f"def work(until):\n    {_READY}time.sleep(600)\nsignals.run_until_told(work)"
+    with played(f"signals._PATIENCE_SECONDS = 600; signals._TWICE_SECONDS = 0.01\n{work}") as process:
+        code, output = process.told(signal.SIGTERM, signal.SIGTERM)
+    assert code == 0
+    assert "SIGTERM, SIGTERM again" in output
+
+
+def test_a_block_that_is_interrupted_twice_at_once_stops_what_it_started() -> None:
+    stop = "time.sleep(0.5); print('stopped')"
+    with played(f"with signals.interrupts():\n  try:\n    {_READY}time.sleep(60)\n  finally: {stop}") as process:
+        code, output = process.told(signal.SIGINT, signal.SIGINT)
+    assert code == 0
+    assert output == "trimtab: SIGINT: stopping\nstopped\ntrimtab: ended: SIGINT, in order\n"
+
+
 def test_work_that_fails_while_it_stops_is_no_failure_and_leaves_one_line() -> None:
     work = f"def work(until):\n    {_READY}until.wait(); raise ValueError('gone')\n"
     with played(f"{work}signals.run_until_told(work)") as process:
@@ -108,7 +139,7 @@ def test_what_the_process_has_started_ends_with_it() -> None:
     with played(work) as process:
         below = descendants(process.process.pid)
         assert len(below) == 3
-        assert process.told(signal.SIGTERM, signal.SIGTERM)[0] == 0
+        assert process.told(signal.SIGTERM, signal.SIGINT)[0] == 0
     assert not [pid for pid in below if Path(f"/proc/{pid}").exists() and pid in descendants(1)]
 
 

@@ -1,9 +1,10 @@
 """How all commands handle SIGTERM and Ctrl-C (SIGINT): they say "stopping", and end within three seconds.
 
 A command that runs until it is told to end is asked to finish what it has begun, for a moment; then the process ends at
-once, with every process that it has started.  A second signal ends it at once, too.  Nothing is lost where the process
-ends at once; it is like a crash, which every command survives.  The exit code says whether the end was wanted: 0 for
-commands that run until they are told to end, 130 for the others.
+once, with every process that it has started.  A second signal ends it at once, too, unless it is the same one within a
+second: GNU timeout, terminals and container runtimes send one to the process and one to its group.  Nothing is lost
+where the process ends at once; it is like a crash, which every command survives.  The exit code says whether the end
+was wanted: 0 for commands that run until they are told to end, 130 for the others.
 
 Only the standard library is imported here: signals are handled before the rest is loaded.
 """
@@ -32,6 +33,8 @@ _NOT_WRITTEN: Final = 120
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 #: How long a command may take to finish what it has begun.
 _PATIENCE_SECONDS: Final = 1.5
+#: The same signal that comes again so soon was sent twice at once, and is no sign of impatience.
+_TWICE_SECONDS: Final = 1.0
 #: After this long the process ends, whatever it does.
 _LIMIT_SECONDS: Final = 2.3
 #: A main thread that has not run its handler by then is in a call that blocks: nobody waits for that.
@@ -68,14 +71,14 @@ def run_until_told(work: Callable[[Ending], None]) -> None:
     Returns when the work has returned, raises what it raises.  Does not return where a signal ended it: the process
     ends with exit code 0.  The work is not waited for longer than a moment, whatever call it waits in.
     """
-    ending, told = Ending(), list[int]()
+    ending, told = Ending(), _Told()
     worker = _Worker(work, ending)
-    with _handled_by(_handler(told.append)):
+    with _handled_by(_handler(told.counts)):
         worker.start()
-        while worker.is_alive() and not told:
+        while worker.is_alive() and not told.numbers:
             worker.join(_POLL_SECONDS)
-        if told:
-            _finish(worker, ending, told)
+        if told.numbers:
+            _finish(worker, ending, told.numbers)
     if worker.failure is not None:
         raise worker.failure
 
@@ -87,10 +90,12 @@ def interrupts(exit_code: int = 0) -> Iterator[None]:
     When the block ends after a signal, however it ends, the process ends with *exit_code*.  A second signal ends it at
     once.
     """
-    told: list[int] = []
+    signals = _Told()
+    told = signals.numbers
 
     def handle(number: int) -> None:
-        told.append(number)
+        if not signals.counts(number):
+            return
         if len(told) > 1:
             _end(f"{_name(told[0])}, {_name(number)} again", exit_code)
         _say(f"{_name(number)}: stopping")
@@ -148,6 +153,24 @@ def be_silent() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
+
+
+class _Told:
+    """The signals that came.  One that was sent twice at once, to the process and to its group, is one."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._since = 0.0
+
+    def counts(self, number: int) -> bool:
+        """Take signal *number*; False where it is the first one once more."""
+        now = time.monotonic()
+        if self.numbers == [number] and now - self._since < _TWICE_SECONDS:
+            return False
+        if not self.numbers:
+            self._since = now
+        self.numbers.append(number)
+        return True
 
 
 class _Worker(threading.Thread):

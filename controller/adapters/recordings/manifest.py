@@ -22,7 +22,7 @@ from controller.settings.policy import known_keys, options_table, policy_of
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, Settings
 from controller.strategies.catalogue import is_python_name
-from controller.wire.base import Count, Millis, Name, Record, bad_value, encode, read_object, validate
+from controller.wire.base import Count, Items, Millis, Name, Record, bad_value, encode, read_object, validate
 
 MANIFEST: Final = "manifest.json"
 #: What was known when a recording begins: a record of metrics on each line.
@@ -67,7 +67,7 @@ class RecordedExtent(Record):
         return self
 
 
-_Extents: TypeAlias = Annotated[tuple[RecordedExtent, ...], Field(max_length=_MOST_PARTITIONS)]
+_Extents: TypeAlias = Annotated[Items[RecordedExtent], Field(max_length=_MOST_PARTITIONS)]
 
 
 class RecordingFile(Record):
@@ -175,7 +175,7 @@ class Manifest(Record):
     """What was known when it begins; none: it begins with the log, or nobody asked."""
     topics: dict[RecordedTopic, _Extents]
     """What was copied of each topic, by partition."""
-    files: Annotated[tuple[RecordingFile, ...], Field(max_length=MOST_FILES)]
+    files: Annotated[Items[RecordingFile], Field(max_length=MOST_FILES)]
     """In the order in which they were written."""
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from controller.cli.shared.common_options import own_version
 from controller.cli.shared.console import DEFAULT_CONF, start_logging
 from controller.cli.shared.log_format import format_in
-from controller.settings.small_file import read_small_file
+from controller.settings.small_file import read_tables
 
 log = logging.getLogger("trimtab")
 
@@ -63,7 +63,7 @@ def _conf(words: Sequence[str]) -> Path:
 
 def _values(conf: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(read_small_file(conf).decode())
+        return tomllib.loads(read_tables(conf).decode())
     except (OSError, ValueError, RecursionError):
         return {}
 

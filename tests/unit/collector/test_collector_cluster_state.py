@@ -209,6 +209,27 @@ def test_a_namespace_that_cannot_be_read_is_not_free_of_a_policy_that_is_new_how
     assert [known_of(known).isolation_of(name) is not None for name in ALL] == [True, True, False]
 
 
+@pytest.mark.parametrize("others", [0, 200])
+def test_a_policy_for_a_namespace_alone_that_cannot_be_read_holds_for_it_and_for_no_other(
+    pulsar: FakePulsar, others: int
+) -> None:
+    state = state_of(pulsar)
+    known = namespaces(state.read(T, whole=True))
+    alone = POLICY | {"namespaces": [*(f"acme/orders-{number}" for number in range(others)), "lab/ns-1"]}
+    pulsar.policies = {"alone": alone, "of another": POLICY | {"namespaces": ["lab/ns-2"]}}
+    first(pulsar).broken = "ns-1/bundles"
+    known = known | namespaces(state.read(T + PERIOD, whole=True))
+    policies = known_of(known)
+    assert [policies.isolation_of(name) is not None for name in ALL] == [False, True, True]
+    own = policies.isolation_of("lab/ns-1")
+    assert own is not None
+    assert own.primary == tuple(POLICY["primary"])
+    assert [len(record.isolation_policies or ()) for record in known.values()] == [1, 0, 1]
+    first(pulsar).broken = "nothing"
+    read = namespaces(state.read(T + 2 * PERIOD, whole=True))
+    assert [len(record.isolation_policies or ()) for record in read.values()] == [0, 1, 1], "its own record has it"
+
+
 def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves_those_of_before(
     pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,6 +14,7 @@ from controller.collector.reports import (
     ReportError,
     SweepName,
     extensible_report,
+    listed_topics,
     modular_report,
     swept,
     usage_from_metrics,
@@ -33,7 +34,7 @@ BUNDLE = "lab/ns/0x20000000_0x40000000"
 
 
 def read_back(report: BrokerReport, topics: Any, **limits: int) -> list[BrokerSweep]:
-    columns, _ = swept(NAME, report, topics)
+    columns, _ = swept(NAME, report, listed_topics(topics))
     chunks = []
     for key, value in json_chunks(columns, **limits):
         assert key == NAME.broker
@@ -73,7 +74,7 @@ def test_a_topic_keeps_its_rates_sizes_and_sessions() -> None:
 
 
 def test_json_and_arrow_hold_the_same_topics() -> None:
-    columns, _ = swept(NAME, modular_report(sample("load_report_2.json")), sample("topics_2.json"))
+    columns, _ = swept(NAME, modular_report(sample("load_report_2.json")), listed_topics(sample("topics_2.json")))
     [(_, as_json)], [(_, as_arrow)] = json_chunks(columns), arrow_chunks(columns)
     json_sweep, arrow_sweep = (decode_metric(value, cluster="lab", period_ms=60_000) for value in (as_json, as_arrow))
     assert isinstance(json_sweep, BrokerSweep)
@@ -94,7 +95,7 @@ def test_a_sweep_too_large_for_a_record_comes_in_chunks_that_keep_every_topic() 
 
 @pytest.mark.parametrize(("max_bytes", "chunks"), [(900_000, 1), (22_000, 5), (12_000, 21)])
 def test_arrow_chunks_have_room_for_the_names_of_their_bundles(max_bytes: int, chunks: int) -> None:
-    columns, _ = swept(NAME, modular_report(sample("load_report_1.json")), sample("topics_1.json"))
+    columns, _ = swept(NAME, modular_report(sample("load_report_1.json")), listed_topics(sample("topics_1.json")))
     n = 200
     large = replace(
         columns,
@@ -118,7 +119,7 @@ def test_no_name_that_a_client_gives_its_topic_makes_a_chunk_that_the_log_refuse
     one = next(iter(stats[namespace][range_][kind].values()))
     odd = ["\ud800", *("漢" * 300 + str(i) for i in range(1_500)), "x" * 2_000_000]
     stats[namespace][range_][kind] = dict.fromkeys(odd, one)
-    columns, _ = swept(NAME, report, stats)
+    columns, _ = swept(NAME, report, listed_topics(stats))
     for form in (json_chunks, arrow_chunks):
         assert max(len(value) for _, value in form(columns)) <= MAX_CHUNK_BYTES
     [bundle] = [i for i, name in enumerate(columns.bundles) if name == BUNDLE]
@@ -149,7 +150,7 @@ def test_an_invalid_rate_is_taken_as_0_and_counted_and_the_rest_is_kept(rate: ob
     topics = sample("topics_1.json")
     topics["lab/ns"]["0x20000000_0x40000000"]["persistent"]["persistent://lab/ns/t22"]["msgRateIn"] = rate
     report = modular_report(sample("load_report_1.json"))
-    columns, flaws = swept(NAME, report, topics)
+    columns, flaws = swept(NAME, report, listed_topics(topics))
     assert flaws == 1
     [sweep] = read_back(report, topics)
     stats = next(stats for stats in sweep.bundle_stats if stats.bundle == BUNDLE)
@@ -213,7 +214,7 @@ def test_metrics_stand_in_for_load_data_as_percent() -> None:
 
 
 def test_a_quick_look_recognises_chunks_of_both_forms_and_ticks_only() -> None:
-    columns, _ = swept(NAME, modular_report(sample("load_report_1.json")), sample("topics_1.json"))
+    columns, _ = swept(NAME, modular_report(sample("load_report_1.json")), listed_topics(sample("topics_1.json")))
     for form in (json_chunks, arrow_chunks):
         [(_, value)] = form(columns)
         head = glance(value)
@@ -229,7 +230,7 @@ def test_a_quick_look_recognises_chunks_of_both_forms_and_ticks_only() -> None:
 
 
 def test_sums_have_no_more_digits_than_the_rates_that_they_are_of() -> None:
-    columns, _ = swept(NAME, modular_report(sample("load_report_2.json")), sample("topics_2.json"))
+    columns, _ = swept(NAME, modular_report(sample("load_report_2.json")), listed_topics(sample("topics_2.json")))
     assert np.array_equal(columns.total_load, np.round(columns.total_load, 3))
 
 
@@ -250,8 +251,8 @@ def test_an_answer_of_any_other_shape_is_the_brokers_failure_and_no_other_error(
         def within(self, *_: object) -> "Odd":
             return self
 
-        def topic_stats(self, _: str) -> Any:
-            return topics.get(where, sample("topics_1.json"))
+        def asked_topic_stats(self, _: str) -> Any:
+            return lambda: topics.get(where, sample("topics_1.json"))
 
         def load_report(self, _: str) -> Any:
             return reports.get(where, good)
@@ -270,7 +271,7 @@ def test_the_error_about_an_answer_does_not_keep_the_answer() -> None:
     stats = Stats(["odd"])
     seen = weakref.ref(stats)
     with pytest.raises(ReportError, match="'Stats' object has no attribute 'items'") as raised:
-        swept(NAME, modular_report(sample("load_report_1.json")), {"lab/ns": stats})
+        swept(NAME, modular_report(sample("load_report_1.json")), listed_topics({"lab/ns": stats}))
     kept = raised.value.with_traceback(None)
     del raised, stats
     assert (str(kept)[:10], seen()) == ("its answer", None)
@@ -308,7 +309,7 @@ def test_numbers_of_a_topic_are_bounded(field: str, said: Any, taken: float) -> 
     name = first + "".join(map(str.title, rest))
     report = sample("load_report_1.json")
     alone = modular_report(report | {"lastStats": {BUNDLE: report["lastStats"][BUNDLE]}})
-    columns, flaws = swept(NAME, alone, topic(**{name: said}))
+    columns, flaws = swept(NAME, alone, listed_topics(topic(**{name: said})))
     [chunk] = read_back(alone, topic(**{name: said}))
     stats = next(stats for stats in chunk.bundle_stats if stats.bundle == BUNDLE)
     assert getattr(stats, field) == (taken,)
@@ -401,5 +402,5 @@ def test_what_a_broker_does_not_say_of_a_topic_is_0() -> None:
     report = sample("load_report_1.json")
     alone = modular_report(report | {"lastStats": {BUNDLE: report["lastStats"][BUNDLE]}})
     said: dict[str, Any] = {"lab/ns": {"0x20000000_0x40000000": {"persistent": {"persistent://lab/ns/t": {}}}}}
-    columns, flaws = swept(NAME, alone, said)
+    columns, flaws = swept(NAME, alone, listed_topics(said))
     assert (columns.load.tolist(), columns.counts.tolist(), flaws) == ([[0, 0, 0, 0]], [[0, 0, 0, 0]], 0)

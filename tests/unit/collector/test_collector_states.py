@@ -88,6 +88,21 @@ def test_beside_it_a_long_list_has_namespaces_that_could_not_be_read_in_as_many_
     assert list(policies.naming("lab/ns-1", policies.unread([]))) == [P1 | {"namespaces": ["lab/ns.*"]}, P1]
 
 
+def test_policies_that_no_record_has_are_in_as_many_records_as_that_takes() -> None:
+    brokers = [f"broker-{number}.{'example' * 10}" for number in range(500)]
+    given = {f"p{number}": P1 | {"namespaces": [f"acme/{number}"], "primary": brokers} for number in range(5)}
+    policies = ClusterPolicies(given)
+    beside = policies.unread([f"acme/{number}" for number in range(5)])
+    states = [
+        namespace_state("lab", Namespace(f"lab/ns-{number}", FOUND.boundaries), policies, version=T, beside=beside)
+        for number in range(7)
+    ]
+    held = [record.isolation_policies or () for record in beside.added_to(states)]
+    assert [len(each) for each in held] == [2, 2, 1, 0, 0, 0, 0]
+    assert [policy for each in held for policy in each] == [*given.values()]
+    assert [*policies.unread([]).added_to(states)] == states, "all were read"
+
+
 def test_expressions_of_a_long_list_are_translated_once_and_not_for_each_namespace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -42,7 +43,7 @@ class Brokers:
     def within(self, *_: object) -> "Brokers":
         return self
 
-    def topic_stats(self, broker: str) -> Any:
+    def asked_topic_stats(self, broker: str) -> Any:
         self.asked[broker, self.allowed] += 1
         if broker in LARGE:
             whole = self.__dict__.get("whole", self)
@@ -56,7 +57,7 @@ class Brokers:
                 whole.reading -= 1
         if broker in self.refused:
             raise LargeAnswerError("too large for anybody")
-        return sample("topics_1.json")
+        return partial(sample, "topics_1.json")
 
     def load_report(self, _: str) -> Any:
         return sample("load_report_1.json")
@@ -131,3 +132,43 @@ def test_one_that_is_too_large_for_anybody_fails_and_lets_the_next_one_pass(brok
     calls = swept(sweeper, LARGE)
     assert isinstance(calls["x:8080"].error, LargeAnswerError)
     assert [calls[name].error for name in LARGE[1:]] == [None, None]
+
+
+class ParsedBrokers(Brokers):
+    """Counts whose topics are parsed, and how many parsed ones there are at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parsed, self.most, self.reported = set[str](), 0, 0
+
+    def reading_at_most(self, _: int) -> Any:
+        return self
+
+    def asked_topic_stats(self, broker: str) -> Any:
+        return partial(self._parse, broker)
+
+    def _parse(self, broker: str) -> Any:
+        class Parsed(dict[str, Any]):
+            pass
+
+        found = Parsed(sample("topics_1.json"))
+        with self.lock:
+            self.parsed.add(broker)
+            self.most = max(self.most, len(self.parsed))
+        weakref.finalize(found, self.parsed.remove, broker)
+        time.sleep(0.005)
+        return found
+
+    def load_report(self, broker: str) -> Any:
+        assert broker not in self.parsed, "its parsed topics wait for the report"
+        self.reported += 1
+        return super().load_report(broker)
+
+
+def test_parsed_topics_of_one_broker_are_in_memory_at_a_time_and_not_while_it_is_asked_for_its_report() -> None:
+    brokers: Any = ParsedBrokers()
+    nothing: Any = None
+    sweeper = Sweeper(brokers, CapacityOverrides(), nothing, form=json_chunks, timeout_seconds=1)
+    calls = swept(sweeper, tuple(f"{number}:8080" for number in range(6)))
+    assert [call.error for call in calls.values()] == [None] * 6
+    assert (brokers.reported, brokers.most, brokers.parsed) == (6, 1, set())

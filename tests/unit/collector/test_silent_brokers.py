@@ -40,13 +40,13 @@ class Cluster:
 
     def within(self, _seconds: float, answering: Callable[[], object]) -> Any:
         return SimpleNamespace(
-            topic_stats=lambda broker: self._topics(broker, answering), load_report=lambda _: self.report
+            asked_topic_stats=lambda broker: self._topics(broker, answering), load_report=lambda _: self.report
         )
 
     def _topics(self, broker: str, answering: Callable[[], object]) -> Any:
         if broker in HEALTHY:
             answering()
-            return self.topics
+            return lambda: self.topics
         with self.moved:
             self.waits.add(broker)
             until = self.now + TIMEOUT

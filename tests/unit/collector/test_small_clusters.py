@@ -12,7 +12,7 @@ from controller.adapters.network.calls import FinishedCall
 from controller.adapters.pulsar.admin import PulsarError
 from controller.collector.cluster_state import Found
 from controller.collector.loop import Collector
-from controller.collector.reports import BrokerReport, SweepName, swept
+from controller.collector.reports import BrokerReport, SweepName, listed_topics, swept
 from controller.collector.states import ClusterPolicies, Namespace, namespace_state
 from controller.collector.sweeper import Swept
 from controller.settings.capacity import CapacityOverrides
@@ -92,7 +92,7 @@ class Asked:
         odd, version = chance.choice(((), (), ("lastUpdate",))), chance.choice(("4.0.8", "4.0.9"))
         usage = ((25.0, 100.0),) * 5
         report = BrokerReport(last_update=now_ms, usage=usage, bundles={}, broker_version=version, odd=odd)
-        columns, _ = swept(name, report, {})
+        columns, _ = swept(name, report, listed_topics({}))
         flaws = chance.choice((0, 0, 3))
         return Swept(name=name, report=report, records=tuple(json_chunks(columns)), flaws=flaws, seconds=0.5)
 

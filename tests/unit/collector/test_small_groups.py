@@ -13,7 +13,14 @@ from controller.adapters.pulsar.admin import PulsarError
 from controller.collector.cluster_state import ClusterState
 from controller.collector.health import Health
 from controller.collector.patience import patience
-from controller.collector.reports import SweepName, extensible_report, modular_report, swept, usage_from_metrics
+from controller.collector.reports import (
+    SweepName,
+    extensible_report,
+    listed_topics,
+    modular_report,
+    swept,
+    usage_from_metrics,
+)
 from controller.collector.roster import Arrivals
 from controller.collector.sharing import share_out
 from controller.collector.states import (
@@ -117,7 +124,7 @@ def reported() -> int:
 
     def sweep(report: Any, topics: Any) -> Any:
         read = modular_report(report)
-        columns, flaws = swept(name, read, topics)
+        columns, flaws = swept(name, read, listed_topics(topics))
         return [read.odd, flaws, [json.loads(value) for _, value in json_chunks(columns)]]
 
     told = [outcome(partial(sweep, each, topics)) for each in (report, *spoilt(report, 1, FEW[:3]))]

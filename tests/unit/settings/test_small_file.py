@@ -1,6 +1,7 @@
 """Files that are given in place of settings: one without end, one that is too long, a folder."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
@@ -19,7 +20,7 @@ from controller.settings.capacity import read_capacity_overrides
 from controller.settings.rebalance_group import read_rebalance_group
 from controller.settings.scenario import read_scenario
 from controller.settings.secret_files import read_secret
-from controller.settings.small_file import LARGEST_FILE, read_small_file
+from controller.settings.small_file import LARGEST_FILE, MOST_TABLES, read_small_file
 from controller.settings.trimtab_toml import read_settings
 
 
@@ -99,3 +100,32 @@ def test_a_file_is_read_up_to_the_longest(tmp_path: Path) -> None:
         sparse.write(b"x")
     with pytest.raises(OSError, match="longer than"):
         read_small_file(file)
+
+
+_OF_TABLES: list[Callable[[Path], object]] = [
+    read_capacity_overrides, read_rebalance_group, read_scenario, read_settings,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", _OF_TABLES)
+def test_a_file_of_very_many_tables_is_refused_before_it_is_parsed(
+    reader: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "many.toml"
+    path.write_bytes(b"members=[" + b"{}," * MOST_TABLES + b"]\n")
+    with pytest.raises(SettingsError, match=r"it has 100,001 tables and arrays, allowed: 100,000"):
+        reader(path)
+
+
+@pytest.mark.parametrize(("reader", "table"), [(read_scenario, "namespaces"), (read_rebalance_group, "members")])
+def test_of_very_many_errors_of_a_file_a_hundred_are_told_and_how_many_more_there_are(
+    reader: Callable[[Path], object], table: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "many.toml"
+    path.write_text(f"{table}=[{'{},' * 150}]\n", encoding="utf-8")
+    with pytest.raises(SettingsError) as refused:
+        reader(path)
+    *told, more = str(refused.value).splitlines()
+    assert len(told) == 100
+    assert f"{path}: {table}.30.name is missing" in told
+    assert re.fullmatch(r".*/many\.toml: \d+ more", more)

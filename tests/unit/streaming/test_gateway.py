@@ -55,6 +55,34 @@ def test_where_nothing_in_the_folder_of_temporary_files_may_be_executed_it_is_no
             gateway.start_jvm(conf)
 
 
+@pytest.mark.parametrize(
+    ("codeset", "python", "told"),
+    [
+        ("ANSI_X3.4-1968", "utf-8", "C.UTF-8"),
+        ("UTF-8", "utf-8", "de_DE.UTF-8"),
+        ("ISO-8859-1", "iso8859-1", "de_DE.UTF-8"),
+    ],
+)
+def test_java_writes_names_of_files_as_python_does_whatever_the_locale(
+    codeset: str, python: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With LC_ALL=C Python took UTF-8 and Java ASCII: a checkpoint with an ä in its path lay in two places."""
+
+    class Started(Exception):  # noqa: N818  # no error
+        pass
+
+    def start(*_: object, env: dict[str, str], **__: object) -> None:
+        raise Started(env["LC_ALL"])
+
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setattr("locale.nl_langinfo", lambda _: codeset)
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: python)
+    monkeypatch.setattr("subprocess.Popen", start)
+    with pytest.raises(Started, match=f"^{told}$"):
+        gateway.start_jvm({})
+
+
 def jvm_that_runs(monkeypatch: pytest.MonkeyPatch, *command: str, log: Path) -> None:
     """This process has a JVM; *command* runs in its place."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

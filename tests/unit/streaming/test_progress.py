@@ -1,11 +1,19 @@
 """When a query has stalled, and when it only has nothing to read."""
 
+import re
 import threading
 import time
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
-from controller.model.errors import JournalError, StalledError
+from controller.cycle.checked import unloads_by
+from controller.model.errors import JournalError, StalledError, StrategyError
+from controller.model.load import ClusterView
+from controller.model.memory import StrategyMemory
+from controller.strategies.protocols import Shedder
+from streaming.batches.asked import asked_strategy
 from streaming.batches.progress import Look, ProgressWatch, stalled
 
 AFTER = 100.0
@@ -94,3 +102,60 @@ def test_a_check_that_never_returns_counts_as_stalled(monkeypatch: pytest.Monkey
     with pytest.raises(StalledError, match="neither Spark nor the log has answered for 100 s"):
         watch.check(int)
     never.set()
+
+
+class Endless:
+    """A strategy of a user's that never answers."""
+
+    def __init__(self) -> None:
+        self.asked, self.answer = threading.Event(), threading.Event()
+
+    def decide(self, view: object, memory: object) -> tuple[object, object]:
+        self.asked.set()
+        self.answer.wait()
+        return view, memory
+
+
+def _without_a_batch(_: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched([*range(30)], [3] * 30, monkeypatch)
+
+
+def _without_an_answer(answered: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 10.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    watch = ProgressWatch(lambda: 1, after_seconds=AFTER)
+    clock = 20.0
+    watch.check(lambda: int(answered.wait()))
+    clock = 20.0 + AFTER
+    watch.check(lambda: 0)
+
+
+@pytest.mark.parametrize(
+    ("stall", "told"),
+    [
+        (_without_a_batch, "the query has finished no batch for 100 s"),
+        (_without_an_answer, "neither Spark nor the log has answered"),
+    ],
+)
+def test_a_strategy_that_never_answers_is_named_with_its_line(
+    stall: Callable[[threading.Event, pytest.MonkeyPatch], None], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless, answered = Endless(), threading.Event()
+
+    def ask() -> None:
+        with pytest.raises(StrategyError):  # what it answers in the end is no decision
+            unloads_by(cast("Shedder[Any]", endless), cast("ClusterView", None), cast("StrategyMemory", None))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    endless.asked.wait()
+    line = Endless.decide.__code__.co_firstlineno
+    name = rf"Endless \({re.escape(__name__)}, line ({line + 1}|{line + 2})\) was asked and has not answered: mend it"
+    try:
+        with pytest.raises(StalledError, match=f"{told}.*; {name}"):
+            stall(answered, monkeypatch)
+    finally:
+        answered.set()
+        endless.answer.set()
+        thread.join()
+    assert asked_strategy() == ""
