@@ -90,6 +90,10 @@ class PeakHistory:
     #: Broker -> T of the last round in which it was to give bundles by an urgent move after load jumped; empty once
     #: brokers came or went.
     relieved: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
+    #: Broker -> T of the round since which it is gone, for an hour; and, of one that came back within that time, T of
+    #: the round in which it was back, for a day.
+    gone: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
+    returned: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
     #: Rounds in which nothing is planned, as the last plans were not worth it; how many there were last time; and the
     #: highest utilisation then.
     rest: int = 0

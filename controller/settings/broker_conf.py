@@ -42,6 +42,7 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "trimtabPeakShedderSettleMinutes": (0, 1440),
     "trimtabPeakShedderLoadSettleMinutes": (0, 1440),
     "trimtabPeakShedderIdlePercentage": (0, 100),
+    "trimtabPeakShedderReturnedPercentage": (0, 100),
 }
 #: Prefix of the environment variables that override lines of the file.
 _PREFIX: Final = "PULSAR_PREFIX_"

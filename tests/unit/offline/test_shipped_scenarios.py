@@ -62,7 +62,8 @@ _PEAK: Final = {"loadBalancerLoadSheddingStrategy": "PeakShedder"}
         ("idle-broker", _PEAK, True),
         ("restarted-broker", _UNIFORM, True),
         ("restarted-broker", _AVG, True),
-        ("restarted-broker", _PEAK, True),
+        ("restarted-broker", {**_PEAK, "trimtabPeakShedderReturnedPercentage": "25"}, True),
+        ("restarted-broker", _PEAK, False),
         ("single-partition", _AVG, True),
         ("single-partition", _PEAK, True),
         ("unequal-layers", {**_AVG, "loadBalancerAvgShedderLowThreshold": "8"}, True),
@@ -77,6 +78,20 @@ def test_what_the_tuning_page_names_cures_the_scenario_of_its_row(
     run = simulate(scenario, variant_of(scenario, strategy=settings), 1)
     held = [each.holds(value_of(each, scenario, run)) for each in scenario.expectations(cured=True)]
     assert all(held) is cures, held
+
+
+@pytest.mark.integration
+def test_peak_shedder_brings_a_broker_that_restarted_to_half_of_the_mean_and_disturbs_less_for_it() -> None:
+    scenario = SCENARIOS["restarted-broker"]
+    filled = {**_PEAK, "trimtabPeakShedderReturnedPercentage": "25"}
+    half, whole = (simulate(scenario, variant_of(scenario, strategy=conf), 1) for conf in (_PEAK, filled))
+    for run, share in ((half, 0.5), (whole, 0.75)):
+        after = run.usage[45:]
+        # Load drifts by a percent, and bundles are no liquid.
+        assert share - 0.02 <= after.min() / after.mean() <= share + 0.1
+        assert after.max() / after.mean() <= 1.15
+    disturbed = [sum(move.connections for move in run.moves) for run in (half, whole)]
+    assert disturbed[0] <= 0.75 * disturbed[1]
 
 
 def test_every_scenario_says_what_happens_and_who_has_seen_it() -> None:

@@ -14,6 +14,7 @@ from controller.strategies.shedding.peak_shedder.patience import (
     helpers,
     is_resting,
     relieved,
+    returned,
     unproven_ms,
     unsettled_ms,
     with_help,
@@ -49,8 +50,9 @@ def test_the_first_roster_is_no_change_and_brokers_without_data_belong_to_it() -
 
 
 def test_with_other_brokers_promises_undoings_rests_and_plans_end() -> None:
-    found = seen(BUSY, HOUR + 10 * MINUTE, "a", "c")
-    assert found == PeakHistory(brokers=("a", "c"), changed_ms=HOUR + 10 * MINUTE, apart_ms=10 * MINUTE)
+    at = HOUR + 10 * MINUTE
+    found = seen(BUSY, at, "a", "c")
+    assert found == PeakHistory(brokers=("a", "c"), changed_ms=at, apart_ms=10 * MINUTE, gone={"b": at})
 
 
 @pytest.mark.parametrize(
@@ -161,6 +163,40 @@ def test_brokers_that_were_relieved_are_remembered_for_a_day_or_until_brokers_co
     assert memory.helped == {}
     assert seen(memory, 2 * HOUR, "a", "b", "c").relieved == memory.relieved
     assert seen(memory, 2 * HOUR, "a", "b", "c", "d").relieved == {}
+
+
+@pytest.mark.parametrize(("away_ms", "back"), [(MINUTE, ["b"]), (HOUR, ["b"]), (HOUR + 1, [])])
+def test_a_broker_that_was_away_for_an_hour_at_most_has_come_back_and_any_other_one_is_new(
+    away_ms: int, back: list[str]
+) -> None:
+    went = seen(PeakHistory(brokers=("a", "b")), HOUR, "a")
+    assert (went.gone, went.returned) == ({"b": HOUR}, {})
+    at = HOUR + away_ms
+    found = seen(went, at, "a", "b", "c")
+    assert (found.gone, found.returned) == ({}, dict.fromkeys(back, at))
+    assert [*returned(found, at)] == back
+
+
+def test_that_a_broker_came_back_is_remembered_for_a_day_while_it_is_there() -> None:
+    memory = PeakHistory(brokers=("a", "b", "c"), returned={"b": HOUR, "c": 0})
+    assert [*returned(memory, 24 * HOUR - 1)] == ["b", "c"]
+    assert [*returned(memory, 24 * HOUR)] == ["b"]
+    assert seen(memory, 2 * HOUR, "a", "b", "c", "d").returned == {"b": HOUR, "c": 0}
+    assert seen(memory, 24 * HOUR, "a", "b", "c", "d").returned == {"b": HOUR}
+    # Of one that goes again it counts when it comes back the next time.
+    again = seen(memory, 2 * HOUR, "a", "c")
+    assert (again.gone, again.returned) == ({"b": 2 * HOUR}, {"c": 0})
+    assert seen(again, 2 * HOUR + MINUTE, "a", "b", "c").returned == {"b": 2 * HOUR + MINUTE, "c": 0}
+
+
+def test_who_is_gone_is_remembered_for_an_hour_by_name() -> None:
+    memory = seen(PeakHistory(brokers=("a", "b", "c", "d")), HOUR, "d")
+    assert [*memory.gone.items()] == [("a", HOUR), ("b", HOUR), ("c", HOUR)]
+    later = seen(memory, 2 * HOUR, "c", "d", "e")
+    assert (later.gone, later.returned) == ({"a": HOUR, "b": HOUR}, {"c": 2 * HOUR})
+    assert seen(later, 2 * HOUR + 1, "c", "d").gone == {"e": 2 * HOUR + 1}
+    # A clock that was set back forgets rather than believes.
+    assert seen(later, HOUR - 1, "a", "c", "d", "e").returned == {}
 
 
 def test_brokers_came_or_went_within_an_hour() -> None:

@@ -371,6 +371,7 @@ def whys(brokers: dict[str, dict[str, float]], plan: list[PlannedMove], *, of: i
     of_round = RoundTold(
         view=view, found=found, goal=0.4, load=load, before=before, after=after, memory=PeakHistory(), error=0.0,
         plan=plan, undoes=False, urgent=False, varies=False, relieved=np.zeros(len(before), np.bool_),
+        spared=np.zeros(len(before), np.bool_),
     )  # fmt: skip
     return [str(of_round.unload(move).why) for move in plan if move.source == of]
 

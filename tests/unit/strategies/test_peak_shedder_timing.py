@@ -183,6 +183,60 @@ def test_in_a_large_cluster_an_idle_broker_gets_bundles_until_it_is_idle_no_more
     assert len({unload.source for unload in found.unloads}) == 19
 
 
+def carried_out(view: ClusterView, decision: UnloadDecision) -> dict[str, list[str]]:
+    """The bundles of each broker after the unloads of *decision*."""
+    names = view.brokers.names
+    where = {view.bundles.names[row]: names[code] for row, code in enumerate(view.bundles.broker.tolist())}
+    where |= {unload.bundle: unload.destination for unload in decision.unloads}
+    return {name: sorted(bundle for bundle, owner in where.items() if owner == name) for name in names}
+
+
+@pytest.mark.parametrize(("returned", "given"), [("k", 5), ("", 10)])
+def test_a_broker_that_came_back_gets_no_more_bundles_than_it_takes_for_it_to_be_idle_no_more(
+    returned: str, given: int
+) -> None:
+    # The mean is 42.4 %.  Half of it are 21.2: five bundles more.  Nine of the others are above 44.5 %, the level that
+    # they would have if bundles were a liquid.
+    views = [cluster([*((4.0,) * 11 + (4.0 - 0.4 * k,) for k in range(10)), (4.0,)], at) for at in range(2)]
+    memory = PeakHistory(brokers=views[0].brokers.names, returned={f"{name}:8080": 0 for name in returned})
+    _, memory = PeakShedder().decide(views[0], memory)
+    found = carried_out(views[1], PeakShedder().decide(views[1], memory)[0])
+    less = [11] * given + [12] * (10 - given)
+    assert [len(found[f"{name}:8080"]) for name in "abcdefghijk"] == [*less, 1 + given]
+
+
+def after_a_restart(name: str, minutes: int) -> tuple[UnloadDecision, ClusterView]:
+    """The first unloads after 5 brokers had the load of 6, and then a broker *name* was there; "f" was there before."""
+    six, five, back = [(1.0,) * 40] * 6, [(1.0,) * 48] * 5, [(1.0,) * 48] * 5 + [()]
+    shedder = PeakShedder(max_moves_per_broker=50, max_moves=100)
+    views = [cluster(six, at) for at in range(3)] + [cluster(five, at) for at in range(3, 3 + minutes)]
+    views += [cluster(back, at, f"abcde{name}") for at in range(3 + minutes, 15 + minutes)]
+    found = decided(views, shedder)
+    first = rounds_with_moves(found)[0]
+    assert {unload.destination for unload in found[first].unloads} == {f"{name}:8080"}
+    return found[first], views[first]
+
+
+@pytest.mark.parametrize(("name", "minutes", "bundles"), [("f", 3, 20), ("g", 3, 30), ("f", 61, 30)])
+def test_a_broker_that_came_back_gets_half_of_the_mean_and_a_new_one_three_quarters(
+    name: str, minutes: int, bundles: int
+) -> None:
+    found, view = after_a_restart(name, minutes)
+    assert len(found.unloads) == bundles
+    others = [len(of) for broker, of in carried_out(view, found).items() if broker != f"{name}:8080"]
+    assert max(others) - min(others) <= 1
+
+
+def test_why_a_broker_that_came_back_is_not_filled_is_told() -> None:
+    shedder, memory = PeakShedder(), PeakHistory(brokers=("a:8080", "b:8080", "c:8080"), returned={"c:8080": 0})
+    decision, _ = shedder.decide(cluster([(1.0,) * 45] * 2 + [(1.0,) * 30]), memory)
+    assert {one.subject: one.detail for one in decision.verdicts if "came back" in one.detail} == {}
+    decision, _ = shedder.decide(cluster([(1.0,) * 45] * 2 + [(1.0,) * 25]), memory)
+    assert {one.subject: one.detail for one in decision.verdicts if "came back" in one.detail} == {
+        "c:8080": "it came back within the last day, so it is not filled: its clients were disturbed when it went"
+    }
+
+
 def test_an_idle_broker_is_left_alone_where_the_option_says_so() -> None:
     assert rounds_with_moves(decided([idle(at) for at in range(9)], PeakShedder(idle_percent=100.0))) == []
 

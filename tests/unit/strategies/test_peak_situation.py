@@ -378,3 +378,79 @@ def test_helpers_give_nothing_to_an_idle_broker() -> None:
     start = situation(load, hold=1).start(PeakHistory(over={"": 1}, helped={"b": AT}))
     assert isinstance(start, PlanStart)
     assert start.goal == pytest.approx(0.44)
+
+
+# ---- brokers that came back ----
+
+
+def back(*names: str, hours: float = 1.0) -> PeakHistory:
+    """Before so many hours they came back."""
+    return PeakHistory(over={"": 0b11, "a": 0b11}, returned=dict.fromkeys(names, AT - int(hours * 60 * MINUTE)))
+
+
+#: The mean is 0.4; three quarters of it are 0.3, and half is 0.2.
+LOW: Final = [(4.4, 1.0, 4.4)] * 7 + [(1.2, 1.0, 1.2)]
+HALF: Final = [(4.25, 1.0, 4.25)] * 7 + [(2.25, 1.0, 2.25)]
+
+
+def test_a_broker_that_came_back_within_a_day_is_idle_below_half_of_the_mean_alone() -> None:
+    for memory, idle, spared in ((PeakHistory(), True, False), (back("h"), False, True), (back("a"), True, False)):
+        now = situation(HALF, memory=memory)
+        assert now.idle is idle
+        assert now.spared.tolist() == [False] * 7 + [spared]
+    assert not situation(HALF, memory=back("h", hours=23.9)).idle
+    assert situation(HALF, memory=back("h", hours=24)).idle
+    low = situation(LOW, memory=back("h"))
+    assert not low.spared.any()
+    assert to_the_idle(low).goal == pytest.approx(0.44 - 0.08 / 7)
+
+
+def test_the_option_says_how_far_below_the_mean_and_never_makes_a_broker_idle_earlier_than_another_one() -> None:
+    assert situation(HALF, memory=back("h"), returned_percent=40.0).idle
+    for percent in (0.0, 25.0):
+        now = situation(HALF, memory=back("h"), returned_percent=percent)
+        assert now.idle
+        assert not now.spared.any()
+    assert not situation(LOW, memory=back("h"), idle_percent=100.0).idle
+    assert not situation(LOW, memory=back("h"), returned_percent=100.0).idle
+
+
+#: The mean is 0.4, and a broker gives above 0.47: "a" is.
+ONE_ABOVE: Final = [(4.8, 1.0, 4.8), *[(26.0 / 6, 1.0, 26.0 / 6)] * 6, (1.2, 1.0, 1.2)]
+
+
+def test_a_broker_that_came_back_gets_what_it_lacks_before_another_one_is_brought_to_the_goal() -> None:
+    now = situation(ONE_ABOVE, memory=back("h"))
+    assert (now.above.tolist(), now.over_names) == ([True] + [False] * 7, ("a", patience.IDLE_BROKER))
+    start = now.start(back("h"))
+    assert isinstance(start, PlanStart)
+    # It lacks 0.8, which all seven have above this.
+    assert start.goal == pytest.approx((30.8 - 0.8) / 70)
+    assert start.min_gain == 0.0
+    assert start.most == pytest.approx(0.47)
+    assert rounded(start)[0] == [pytest.approx(start.goal, abs=1e-6)] * 3
+    # One that did not come back waits until no other broker is above its limit, as does one that may not be half empty.
+    for other in (situation(ONE_ABOVE), situation(ONE_ABOVE, memory=back("h"), returned_percent=25.0)):
+        assert (other.idle, other.start(HELD)) == (False, other.ordinary)
+
+
+def test_where_others_would_be_above_their_limit_even_so_the_ordinary_plan_is_made() -> None:
+    # The mean is 0.4.  Half of it is 0.2, and then the others are at 0.5.
+    few = [(5.5, 1.0, 5.5)] * 2 + [(1.0, 1.0, 1.0)]
+    now = situation(few, memory=back("c"))
+    assert (now.above.tolist(), now.idle, now.start(back("c"))) == ([True, True, False], False, now.ordinary)
+
+
+def test_while_a_relieved_broker_is_above_its_limit_a_broker_that_came_back_is_not_idle() -> None:
+    memory = replace(back("h"), relieved={"a": AT})
+    now = situation(ONE_ABOVE, memory=memory)
+    assert (now.relieved.tolist()[0], now.idle, now.start(memory)) == (True, False, None)
+
+
+def test_what_is_given_to_an_idle_broker_leaves_nobody_above_the_urgent_goal() -> None:
+    assert to_the_idle(situation(LOW)).most == pytest.approx(0.44)
+    # The mean is 0.7, and a broker gives above 0.764.
+    load = [(7.6, 1.0, 7.6), *[(4.34 / 0.6, 1.0, 4.34 / 0.6)] * 6, (5.0, 1.0, 5.0)]
+    calm, urgent = (situation(load, goal_percent=2.0, urgent_percent=usage) for usage in (90.0, 73.0))
+    assert to_the_idle(calm).most == pytest.approx(0.76)
+    assert to_the_idle(urgent).most == urgent.urgent.goal == pytest.approx(0.714)

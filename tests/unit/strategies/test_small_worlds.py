@@ -200,7 +200,7 @@ SHED: Final = {
     "UniformLoadShedder": 13_605_906,
 }
 PEAK: Final = {
-    "PeakShedder": 9_568_439,
+    "PeakShedder": 19_355_942,
 }
 MEMBERSHIP: Final = {
     "membership": 55_163_728,

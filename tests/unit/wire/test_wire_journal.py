@@ -38,8 +38,8 @@ def test_equal_entries_have_equal_bytes_in_whatever_order_their_mappings_were_fi
 
 
 def test_a_memory_that_has_nothing_to_say_in_a_newer_field_is_written_as_before_there_was_one() -> None:
-    newer = {"jumped_ms", "helped", "relieved"}
-    said = PeakHistory(jumped_ms=T, helped={"a": T}, relieved={"b": T})
+    newer = {"jumped_ms", "helped", "relieved", "gone", "returned"}
+    said = PeakHistory(jumped_ms=T, helped={"a": T}, relieved={"b": T}, gone={"c": T}, returned={"d": T})
     for memory, names in ((PeakHistory(), set()), (said, newer)):
         told = encode_entry(entry(shedder=memory))
         assert newer & json.loads(told)["memory"]["shedder"].keys() == names

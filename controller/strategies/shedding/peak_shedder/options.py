@@ -98,6 +98,13 @@ class PeakOptions(ResourceWeights):
         meaning="while a broker's usage is this far below the mean usage, as a share of the mean, the fullest brokers"
         " give it what it lacks; 100: never",
     )
+    returned_percent: float = option(
+        "trimtabPeakShedderReturnedPercentage",
+        default=50.0,
+        unit="%",
+        meaning="the same of a broker that was away for an hour at most, for a day after it came back; no more than"
+        " the above: as of any other broker",
+    )
     forecast_minutes: float = option(
         "trimtabPeakShedderForecastMinutes",
         default=60.0,

@@ -37,7 +37,26 @@ def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     apart_ms = max(memory.apart_ms, apart) if recent else 0
     helped = {name: since for name, since in memory.helped.items() if name in now}
     memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=(), helped=helped, relieved={})
+    memory = _with_returns(memory, now, at)
     return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms)
+
+
+def _with_returns(memory: PeakHistory, now: Collection[str], at_ms: int) -> PeakHistory:
+    """*memory*, which still has the brokers of the round before, with those of *now* that are back, and those gone."""
+    away = {name: since for name, since in memory.gone.items() if 0 <= at_ms - since <= _FORGOTTEN_MS}
+    came = {name for name in away if name in now}
+    gone = {**away, **{name: at_ms for name in memory.brokers if name not in now}}
+    back = {name: since for name, since in _kept(memory.returned, at_ms).items() if name in now}
+    return replace(
+        memory,
+        gone={name: since for name, since in sorted(gone.items()) if name not in now},
+        returned=dict(sorted({**back, **dict.fromkeys(came, at_ms)}.items())),
+    )
+
+
+def returned(memory: PeakHistory, at_ms: int) -> Collection[str]:
+    """The brokers that came back within the last day, an hour after they had gone at most."""
+    return _of_a_day(memory.returned, at_ms)
 
 
 def unsettled_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
@@ -86,8 +105,11 @@ def relieved(memory: PeakHistory, at_ms: int) -> Collection[str]:
 
 
 def _with(since: Mapping[str, int], at_ms: int, brokers: Collection[str]) -> Mapping[str, int]:
-    kept = {name: since[name] for name in _of_a_day(since, at_ms)}
-    return dict(sorted({**kept, **dict.fromkeys(brokers, at_ms)}.items()))
+    return dict(sorted({**_kept(since, at_ms), **dict.fromkeys(brokers, at_ms)}.items()))
+
+
+def _kept(since: Mapping[str, int], at_ms: int) -> Mapping[str, int]:
+    return {name: since[name] for name in _of_a_day(since, at_ms)}
 
 
 def _of_a_day(since: Mapping[str, int], at_ms: int) -> Collection[str]:

@@ -18,6 +18,7 @@ Pulsar has no such strategy.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
@@ -65,6 +66,9 @@ from controller.strategies.shedding.peak_shedder.situation import (
 from controller.strategies.shedding.peak_shedder.told import BY, RoundTold
 from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, share_disturbed
+
+#: So many levels are tried, each half way between the highest one that is enough and the lowest one that is not.
+_TRIED_LEVELS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +155,31 @@ class PeakShedder(PeakOptions):
         whole = () if start.urgent else continued(now, memory, asked)
         if not leads_as_far(now, memory, whole):
             # The moves to the goal, as if there were no rounds.
-            limits = SearchLimits(max_moves=self.max_moves, begin=start.begin, goal=start.goal, effort=self.effort)
-            whole = min(searched(problem, limits, bound.level, asked), whole, key=lambda moves: end_of(now, moves))
+            found = self._searched(now, start, bound, asked)
+            whole = min(found, whole, key=lambda moves: end_of(now, moves))
         return self._part(now, start, whole, bound, asked)
+
+    def _searched(
+        self, now: Situation, start: PlanStart, bound: LowerBound, asked: Allowed | None
+    ) -> tuple[PlannedMove, ...]:
+        """The moves that *start* asks for; where idle brokers came back, no more than it takes.
+
+        Bundles are no liquid: the brokers that give end below the level, each by a part of a bundle.
+        """
+        limits = SearchLimits(max_moves=self.max_moves, begin=start.begin, goal=start.goal, effort=self.effort)
+        moves = searched(now.found.problem, limits, bound.level, asked)
+        low, high, lacking = start.goal, start.most, start.lacking
+        if lacking is None or low >= high or not lacking.suffices(now.shares_after(moves)):
+            return moves
+        for _ in range(_TRIED_LEVELS):
+            level = (low + high) / 2
+            limits = replace(limits, begin=np.full_like(start.begin, level), goal=level)
+            fewer = searched(now.found.problem, limits, bound.level, asked)
+            if lacking.suffices(now.shares_after(fewer)):
+                low, moves = level, fewer
+            else:
+                high = level
+        return moves
 
     def _undone(self, plan: "_Plan", memory: PeakHistory, asked: Allowed | None) -> "_Plan":
         """The move back that is carried out in place of *plan*, which was refused; *plan* where there is none."""
@@ -225,6 +251,7 @@ class PeakShedder(PeakOptions):
             urgent=urgent,
             varies=now.seen.varies,
             relieved=now.relieved,
+            spared=now.spared,
         )
 
         def tell() -> Iterator[Verdict]:

@@ -14,6 +14,7 @@ from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.bounds import mean_level
 from controller.strategies.shedding.peak_shedder import patience
+from controller.strategies.shedding.peak_shedder.filling import CrowdedBrokers, FarBelow, Filling, filling_of
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow
 from controller.strategies.shedding.peak_shedder.told import BY
@@ -37,6 +38,10 @@ class PlanStart(NamedTuple):
     min_gain: float
     #: Whether only the load of now counts, and no plan of earlier rounds goes on.
     urgent: bool = False
+    #: What idle brokers lack that came back within a day.  The others get no further down than that takes, and end at
+    #: this utilisation at most.
+    lacking: Filling | None = None
+    most: float = 0.0
 
 
 class SeenOfLoad(NamedTuple):
@@ -72,9 +77,10 @@ class Situation:
     pressed: Bools
     #: (n,) whether each broker would be above, if an urgent move had not relieved it after load jumped.
     relieved: Bools
-    #: Where a broker is far below the mean although no broker is to give because of an ordinary plan: the others give
-    #: until they are at this utilisation.  Infinity: no broker is.
-    filling: float
+    #: (n,) whether each broker would be idle, if it had not come back within the last day.
+    spared: Bools
+    #: Where brokers are far below the mean, and get what they lack before an ordinary plan is made; None: no broker is.
+    filling: Filling | None
     #: So far a destination may be above what was promised.
     tolerated: float
     seen: SeenOfLoad
@@ -91,6 +97,11 @@ class Situation:
         now = slice(0, self.found.now)
         return replace(self, found=self.found.without_later(), load=self.load[:, now], before=self.cluster.full)
 
+    def shares_after(self, moves: Sequence[PlannedMove]) -> Floats:
+        """(n, R) the utilisation of each broker's resources after *moves*."""
+        problem = self.found.problem
+        return load_after(problem, moves) / problem.capacity
+
     def ends_of(self, moves: Sequence[PlannedMove]) -> Floats:
         """(n,) the utilisation of each broker's fullest resource after *moves*."""
         problem = self.found.problem
@@ -98,8 +109,8 @@ class Situation:
 
     @property
     def idle(self) -> bool:
-        """Whether a broker is far below the mean although no broker is to give because of an ordinary plan."""
-        return bool(np.isfinite(self.filling))
+        """Whether a broker is far below the mean, and gets what it lacks before an ordinary plan is made."""
+        return self.filling is not None
 
     @property
     def over_names(self) -> tuple[str, ...]:
@@ -118,8 +129,8 @@ class Situation:
         waits = wait > 0 or memory.splits > 0
         held = any(patience.held(memory, name, hold, of) for name in self.over_names)
         if not waits and (held or self.pressed.any()):
-            if self.idle:
-                return self._idle_start(memory)
+            if self.filling is not None:
+                return self._idle_start(self.filling, memory)
             above = self.above if held else self.above & self.pressed
             return self._ordinary_start(memory) if above.any() else self.urgent
         if self.pressed.any():
@@ -150,11 +161,14 @@ class Situation:
         helped = _named(names, self.view) & ~self.above
         return float(self.before[helped].max(initial=0.0))
 
-    def _idle_start(self, memory: PeakHistory) -> PlanStart:
+    def _idle_start(self, filling: Filling, memory: PeakHistory) -> PlanStart:
         # In a large cluster an idle broker takes little from each of the others, so no usage has to fall by much.
-        least = min(self.filling, self.urgent.goal) if self.pressed.any() else self.filling
+        least, most = filling.level, min(float(self.before.max()), float(self.ordinary.begin.min()))
+        if self.pressed.any():
+            least, most = min(least, self.urgent.goal), min(most, self.urgent.goal)
         goal = max(least, self._helpers(memory))
-        return PlanStart(np.full_like(self.ordinary.begin, goal), goal, 0.0)
+        begin = np.full_like(self.ordinary.begin, goal)
+        return PlanStart(begin, goal, 0.0, lacking=filling if filling.sparing else None, most=most)
 
 
 def situation_of(
@@ -181,14 +195,13 @@ def situation_of(
     too_full: Bools = np.any(share > ordinary.begin, axis=1)
     relieved = too_full & _named(patience.relieved(memory, view.as_of_ms), view)
     above = too_full & ~relieved
-    # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
-    pressing = np.minimum(share[:, now], reported(view, found)) if seen.varies else share[:, now]
-    pressed: Bools = np.any(pressing > urgent.begin, axis=1)
+    pressed = _pressed(view, found, share[:, now], urgent.begin, varies=seen.varies)
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
         pressed &= _named(stayed, view)
-    # Who is idle at this hour may be full at one that is not known yet.  A broker that came is idle at all of them.
-    may_idle = seen.day_known or not seen.varies or patience.came_or_went(memory, view.as_of_ms)
+    far_below = FarBelow.of(found, share, means, fit, options)
+    returned = _named(patience.returned(memory, view.as_of_ms), view)
+    crowded = CrowdedBrokers(too_full, relieved, float(ordinary.begin.min()))
     return Situation(
         view=view,
         found=found,
@@ -203,10 +216,24 @@ def situation_of(
         above=above,
         pressed=pressed,
         relieved=relieved & ~pressed,
-        filling=_filling(found, share, means, fit, options) if may_idle and not too_full.any() else np.inf,
+        spared=far_below.spared(returned),
+        filling=filling_of(far_below, returned, crowded) if _may_idle(view, memory, seen) else None,
         seen=seen,
         tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max())),
     )
+
+
+def _pressed(view: ClusterView, found: StatedProblem, share: Floats, begin: Floats, *, varies: bool) -> Bools:
+    """(n,) which brokers are above the urgent usage *begin*; *share*: (n, R) utilisations of now."""
+    # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
+    pressing = np.minimum(share, reported(view, found)) if varies else share
+    pressed: Bools = np.any(pressing > begin, axis=1)
+    return pressed
+
+
+def _may_idle(view: ClusterView, memory: PeakHistory, seen: SeenOfLoad) -> bool:
+    # Who is idle at this hour may be full at one that is not known yet.  A broker that came is idle at all of them.
+    return seen.day_known or not seen.varies or patience.came_or_went(memory, view.as_of_ms)
 
 
 def _named(names: Collection[str], view: ClusterView) -> Bools:
@@ -226,37 +253,6 @@ def pressed_now(found: StatedProblem, options: PeakOptions) -> Bools:
 def _fit_errors(found: StatedProblem) -> Floats:
     """(R,) the error of the estimate of each resource's usage by load."""
     return np.array([found.fits[name].error if name in found.fits else 0.0 for name in found.problem.resources])
-
-
-def _filling(found: StatedProblem, share: Floats, means: Floats, fit: Floats, options: PeakOptions) -> float:
-    """The utilisation down to which all brokers give, so that none is far below the mean any more; infinity: none is.
-
-    Far below is by the share of the mean that the options say, and by the least gain; of the scarcest resource, now and
-    at all times to come.  How much is given goes by the fullest of these times.
-
-    *share*: (n, R) utilisation; *means*, *fit*: (R,) its mean, and the error of its estimate: usage that load does not
-    explain makes no broker idle.
-    """
-    times = [int(means[: found.now].argmax()), *range(found.now, len(means))]
-    few = (1 - options.idle_percent / 100 - _ERRORS * fit[times]) * means[times]
-    few = np.minimum(few, means[times] - options.min_gain)
-    idle: Bools = np.all(share[:, times] < few, axis=1)
-    if not idle.any():
-        return np.inf
-    fullest = int(means[times].argmax())
-    full, capacity = share[:, times[fullest]], found.problem.capacity[:, times[fullest]]
-    lacks = float(((few[fullest] - full) * capacity)[idle].sum())
-    return _level_giving(lacks, full, capacity)
-
-
-def _level_giving(amount: float, share: Floats, capacity: Floats) -> float:
-    """The utilisation above which brokers have *amount* in all; *share*, *capacity*: (n,)."""
-    order = np.argsort(-share, kind="stable")
-    load, room = np.cumsum((share * capacity)[order]), np.cumsum(capacity[order])
-    # What they give where the level is that of each broker, from the fullest one on.
-    given = load - share[order] * room
-    brokers = int(np.searchsorted(given, amount))
-    return float((load[brokers - 1] - amount) / room[brokers - 1])
 
 
 def _ordinary(

@@ -38,6 +38,8 @@ class RoundTold:
     varies: bool
     #: (n,) which brokers are above their limit and give nothing, as an urgent move relieved them after load jumped.
     relieved: Bools
+    #: (n,) which brokers are not idle only because they came back within the last day.
+    spared: Bools
 
     def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
         """The certificate of this round, and what following rounds are to do *later*."""
@@ -74,6 +76,8 @@ class RoundTold:
         detail = self._way(row) if over or self.after[row] != self.before[row] else ""
         if self.relieved[row] and not detail:
             detail = "it was relieved after load jumped, which may go back: for a day it gives only if that is urgent"
+        if self.spared[row] and not detail:
+            detail = "it came back within the last day, so it is not filled: its clients were disturbed when it went"
         return self._usage(row, Reason.OVERLOADED if over else Reason.BALANCED, detail)
 
     def _usage(self, row: int, reason: Reason, detail: str) -> Verdict:
