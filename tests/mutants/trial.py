@@ -6,19 +6,16 @@ or that cannot be tried so, is written into a copy of the tree, where pytest run
 """
 
 import ast
-import contextlib
 import gc
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from multiprocessing import get_context
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -27,10 +24,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 
+from tests.mutants.alone import SURVIVED, Limits, alone
 from tests.mutants.forks import in_forks
 from tests.mutants.operators import Mutant, constants
 
-CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
 #: The worker that had it ended.
 NOT_TRIED = "not tried"
 OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
@@ -38,7 +35,10 @@ OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider"
 _FIRST_FILES = 6
 #: Tests that keep a processor busy for longer do not run in a fork.
 _QUICK_SECONDS = 2.0
-_CONTEXT = get_context("fork")
+#: A try may be busy for so many seconds, and for so many times as long as without the mutant; see _limits.
+_BUSY_SECONDS, _BUSY_TIMES = 20.0, 5.0
+#: On a machine that is busy with other things it may take so many seconds, and so many times its limit of being busy.
+_PATIENT_SECONDS, _PATIENT_TIMES = 300.0, 4.0
 
 
 class Trial:
@@ -70,7 +70,7 @@ class Trial:
         new = [item for item in self._items if item.nodeid not in recorded]
         if new:
             print(f"{len(new)} tests run once without a mutant ...", flush=True)  # noqa: T201
-            _forked(lambda: self._write_record(new), None, log="record.log")
+            alone(lambda: self._write_record(new), log="record.log")
         self._read_record()
         # Each fork would do it anew: hypothesis looks for constants in all modules.  Frozen memory stays shared.
         settings(database=None, max_examples=1)(given(integers())(lambda _: None))()
@@ -158,7 +158,7 @@ class Trial:
         in_place = bool(tests and (mutant.function or mutant.is_constant()) and self._can_be_swapped(mutated))
         if in_place:
             quick = [i for i in tests if self._busy[i] < _QUICK_SECONDS]
-            verdict = _forked(lambda: self._run_with(mutant, mutated, quick), None)
+            verdict = alone(lambda: self._run_with(mutant, mutated, quick))
         # A constant is not replaced in what was made of it when its module was imported, as defaults.
         if verdict == SURVIVED and not (self._quick and in_place and mutant.function):
             verdict = self._in_copies(mutant, tests)
@@ -205,7 +205,7 @@ class Trial:
         if not mutant.function:
             change_constants(mutant)
         for i, after in zip(tests, [*tests[1:], None], strict=True):
-            signal.alarm(int(30 + 10 * self._seconds[i]))  # ends a fork in which a test does not come to its end
+            self._limits([i]).apply()  # ends a fork in which a test does not come to its end
             self._run(self._items[i], None if after is None else self._items[after])
             if self._failed:
                 os._exit(1)
@@ -222,8 +222,14 @@ class Trial:
             mutant.undone()
             left_out = [option for name in self._left_out for option in ("--deselect", name)]
             command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *files]
-            limit = 120 + 4 * sum(self._seconds)
-            return _forked(lambda: os.execve(sys.executable, command, _environment(copy)), limit, copy)
+            limits = self._limits([i for i, item in enumerate(self._items) if _is_in(self._file(item), files)])
+            return alone(lambda: os.execve(sys.executable, command, _environment(copy)), limits, folder=copy)
+
+    def _limits(self, tests: Sequence[int]) -> Limits:
+        """What *tests* may take before it is said that they do not end."""
+        busy = _BUSY_SECONDS + _BUSY_TIMES * sum(self._busy[i] for i in tests)
+        slept = _BUSY_TIMES * sum(self._seconds[i] for i in tests)
+        return Limits(busy=busy, waits=_PATIENT_SECONDS + _PATIENT_TIMES * busy + slept)
 
 
 def change_constants(mutant: Mutant) -> None:
@@ -246,29 +252,8 @@ def _environment(copy: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(copy)}
 
 
-def _forked(run: Callable[[], object], limit: float | None, folder: Path | None = None, log: str = os.devnull) -> str:
-    """Run it in a fork with a temporary folder of its own, for *limit* seconds."""
-    # What a killed process was writing may appear while the folder is removed.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
-
-        def alone() -> None:
-            os.setsid()
-            os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = tempfile.tempdir = temporary
-            os.chdir(folder or Path.cwd())
-            for stream in (1, 2):
-                os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
-            run()
-            os._exit(0)
-
-        process = _CONTEXT.Process(target=alone)
-        process.start()
-        process.join(limit)
-        hung = process.exitcode in (None, -signal.SIGALRM)
-        verdict = HUNG if hung else SURVIVED if process.exitcode == 0 else CAUGHT
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # type: ignore[arg-type]
-        process.join()
-        return verdict
+def _is_in(file: str, places: Sequence[str]) -> bool:
+    return any(file == place or file.startswith(f"{place}/") for place in places)
 
 
 def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:

@@ -1,17 +1,22 @@
-"""scripts/mutate: workers that end are told and stop no others, and constants change wherever they are known."""
+"""scripts/mutate: workers that end are told and stop no others, constants change wherever they are known, and what does
+not end is told from what is slow.
+"""
 
 import ast
 import importlib
 import os
+import signal
 import sys
 import time
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
+from select import select
 from types import ModuleType
 
 import pytest
 
+from tests.mutants.alone import BUSY_FOR_EVER, CAUGHT, SURVIVED, WAITS_FOR_EVER, Limits, alone
 from tests.mutants.forks import in_forks
 from tests.mutants.operators import mutants
 from tests.mutants.trial import change_constants, imported
@@ -66,6 +71,48 @@ def test_workers_end_where_the_run_is_broken_off() -> None:
     for worker in active_children():
         worker.join(10)
         assert not worker.is_alive()
+
+
+def busy(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def test_what_waits_while_the_machine_does_other_things_has_not_hung() -> None:
+    assert alone(partial(time.sleep, 0.2), Limits(busy=0.1, waits=60)) == SURVIVED
+    assert alone(partial(busy, 60), Limits(busy=0.1, waits=60)) == BUSY_FOR_EVER
+    assert alone(partial(time.sleep, 60), Limits(busy=60, waits=0.1)) == WAITS_FOR_EVER
+
+
+def test_each_step_of_a_try_has_limits_of_its_own() -> None:
+    def steps() -> None:
+        for _ in range(3):
+            Limits(busy=0.1, waits=60).apply()
+            busy(0.05)
+
+    assert alone(steps) == SURVIVED
+
+
+def test_a_program_in_the_place_of_a_try_keeps_its_limits() -> None:
+    program = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    assert alone(lambda: os.execv(sys.executable, program), Limits(busy=0.1, waits=60)) == BUSY_FOR_EVER
+
+
+def test_a_try_that_fails_or_is_killed_is_caught_and_what_it_started_is_ended() -> None:
+    ours, its = os.pipe()
+
+    def starts_another() -> None:
+        if os.fork() == 0:
+            time.sleep(60)  # it holds the pipe open
+        os._exit(3)
+
+    assert alone(starts_another, Limits(busy=60, waits=60)) == CAUGHT
+    os.close(its)
+    assert select([ours], [], [], 20)[0]
+    assert os.read(ours, 1) == b""
+    os.close(ours)
+    assert alone(lambda: os.kill(os.getpid(), signal.SIGKILL)) == CAUGHT
 
 
 SOURCE = '''
