@@ -12,12 +12,10 @@ import os
 import shutil
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -27,6 +25,7 @@ from hypothesis.strategies import integers
 from tests.mutants.alone import SURVIVED, Limits, alone
 from tests.mutants.forks import in_forks
 from tests.mutants.operators import Mutant, constants
+from tests.mutants.recording import Recorder, caches, function_of
 
 #: The worker that had it ended.
 NOT_TRIED = "not tried"
@@ -65,12 +64,12 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all tests once, then the mutants."""
         self._items = session.items
-        self._functions = _live_functions()
+        self._functions, self._caches = _live_functions(), caches(Path.cwd())
         recorded = json.loads(self._record.read_text())["tests"] if self._record.exists() else {}
         new = [item for item in self._items if item.nodeid not in recorded]
         if new:
             print(f"{len(new)} tests run once without a mutant ...", flush=True)  # noqa: T201
-            alone(lambda: self._write_record(new), log="record.log")
+            alone(lambda: self._write_record(session, new), log="record.log")
         self._read_record()
         # Each fork would do it anew: hypothesis looks for constants in all modules.  Frozen memory stays shared.
         settings(database=None, max_examples=1)(given(integers())(lambda _: None))()
@@ -87,30 +86,13 @@ class Trial:
 
     # ---- which tests run which functions ----
 
-    def _write_record(self, items: Sequence[pytest.Item]) -> None:
-        """Of each test: how long it takes, how long it is busy, and which functions of the core it runs."""
-        seen: set[CodeType] = set()
-
-        def called(frame: FrameType, _event: str, _arg: object) -> None:
-            seen.add(frame.f_code)
-
+    def _write_record(self, session: pytest.Session, items: Sequence[pytest.Item]) -> None:
+        """Run *items*, and add to the record what each of them runs."""
         known = json.loads(self._record.read_text()) if self._record.exists() else {"tests": {}, "failed": []}
-        recorded = known["tests"]
-        core = f"{Path.cwd()}/"
-        threading.settrace(called)
-        for item, after in zip(items, [*items[1:], None], strict=True):
-            print(item.nodeid, flush=True)  # noqa: T201
-            seen.clear()
-            sys.settrace(called)
-            began, busy = time.perf_counter(), time.process_time()
-            self._run(item, after)
-            seconds, busy = time.perf_counter() - began, time.process_time() - busy
-            sys.settrace(None)
-            # A copy at once: threads of the test may still run, and add to it.
-            inside = [code for code in tuple(seen) if code.co_filename.startswith(f"{core}controller/")]
-            runs = sorted({_function(code.co_filename.removeprefix(core), code.co_qualname) for code in inside})
-            recorded[item.nodeid] = {"seconds": seconds, "busy": busy, "runs": runs}
-        self._record.write_text(json.dumps({"tests": recorded, "failed": [*known["failed"], *self._failed]}))
+        recorder = Recorder()
+        session.config.pluginmanager.register(recorder)
+        tests = known["tests"] | recorder.record(items, self._run)
+        self._record.write_text(json.dumps({"tests": tests, "failed": [*known["failed"], *self._failed]}))
 
     def _read_record(self) -> None:
         """Set the seconds that each test takes and is busy, and the tests that run each function."""
@@ -136,7 +118,7 @@ class Trial:
 
     def _tests_of(self, mutant: Mutant) -> list[int]:
         """The tests that run the mutant's function, or any of its file: those of its folder first, quick ones first."""
-        wanted = _function(str(mutant.path), mutant.function)
+        wanted = function_of(str(mutant.path), mutant.function)
         tests = {
             i
             for name, those in self._runs.items()
@@ -204,6 +186,8 @@ class Trial:
             function.__code__ = code
         if not mutant.function:
             change_constants(mutant)
+        for each in self._caches:
+            each.cache_clear()  # what was answered without the mutant
         for i, after in zip(tests, [*tests[1:], None], strict=True):
             self._limits([i]).apply()  # ends a fork in which a test does not come to its end
             self._run(self._items[i], None if after is None else self._items[after])
@@ -265,11 +249,6 @@ def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
             code = function.__code__
             found.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(function)
     return found
-
-
-def _function(file: str, name: str) -> str:
-    """The function as a record names it; one inside a function is part of that."""
-    return f"{file}:{name.partition('.<locals>')[0]}"
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
