@@ -293,6 +293,11 @@ def test_thresholds_that_are_no_numbers_are_refused() -> None:
     assert wrong == []
 
 
+def test_a_text_of_4096_characters_is_not_too_long_for_a_command() -> None:
+    decision, _ = cycle(shedder=Strange(answer=shed(replace(GOOD, why=replace(WHY, detail="x" * 4096)))))
+    assert [len(command.why.detail) for command in decision.commands] == [4096]
+
+
 def test_thresholds_that_cannot_be_had_are_told_with_the_strategy_and_what_was_asked() -> None:
     class Broken(Strange):
         def __getattribute__(self, name: str) -> Any:

@@ -96,6 +96,7 @@ def test_a_cluster_may_be_empty() -> None:
             {"on_their_way": {LEFT: "b9:80"}},
             f"on_their_way: bundle {LEFT}: b9:80 is not among the brokers: cold:80, hot:80",
         ),
+        ([COLD], {"on_their_way": {LEFT: "cold:80"}}, f"on_their_way: {LEFT} is not among the bundles: {USERS}"),
         ([COLD], {"recently_unloaded": [LEFT]}, f"recently_unloaded: {LEFT} is not among the bundles: {USERS}"),
         ([COLD], {"splitting": [LEFT]}, f"splitting: {LEFT} is not among the bundles: {USERS}"),
         ([Broker("b:80")], {"splitting": [LEFT]}, f"splitting: {LEFT} is not among the bundles: there are none"),
