@@ -62,6 +62,8 @@ def test_of_several_values_the_first_faulty_one_is_told() -> None:
     assert misfit_of_all([1, 2, MOST + 1, -MOST - 2], int, "it") == misfit(MOST + 1, int, "it")
     assert misfit_of_all([1, -MOST - 2, 5], int, "it") == misfit(-MOST - 2, int, "it")
     assert misfit_of_all([-MOST - 1, MOST], int, "it") is None
+    assert misfit_of_all([-MOST - 1, MOST + 1], int, "it") == misfit(MOST + 1, int, "it")
+    assert misfit_of_all([MOST, -MOST - 2], int, "it") == misfit(-MOST - 2, int, "it")
     assert misfit_of_all(["a", "b\udc00", "c\udc01"], str, "it") == misfit("\udc00", str, "it")
     assert misfit_of_all([], int, "it") is None
 
