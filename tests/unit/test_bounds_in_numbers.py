@@ -7,7 +7,7 @@ from controller.aggregate.kept import averages, seeds, states
 from controller.aggregate.shard import state_blob
 from controller.aggregate.ticks import prepass
 from controller.audit import auditor
-from controller.collector import loop, patience
+from controller.collector import loop, patience, sweeper
 from controller.cycle import budgets, ordered
 from controller.model import load, names
 from controller.planning import objective
@@ -58,6 +58,8 @@ BOUNDS: Final = (
     ((frontier.FURTHER_MOVES, followed.NEVER), (2, -128)),
     # What a bundle is taken to carry of which nothing is known: messages and bytes per second, in and out.
     (load.DEFAULT_LOAD.tolist(), [50.0, 50.0, 50_000.0, 50_000.0]),
+    # Bytes of an answer of Pulsar that several may have at once.
+    (sweeper.USUAL_ANSWER, 16_777_216),
     # Unloads that are placed and then held back before no more are placed, and when collectors publish no more.
     ((budgets.PLACED_IN_VAIN, loop.PUBLISH_SHARE, patience.ASKED_BY), (200, 0.9, 0.5)),
     # Pieces that an algorithm may cut a bundle into.

@@ -212,6 +212,8 @@ def test_metrics_stand_in_for_load_data_as_percent() -> None:
     assert sweep.last_update == T
     with pytest.raises(ReportError, match="neither load data nor load metrics"):
         usage_from_metrics([{"metrics": {"brk_ml_count": 1}}], now_ms=T)
+    alone = usage_from_metrics([{"metrics": {"brk_lb_cpu_usage": 5.0}}], now_ms=T)
+    assert [alone[name]["usage"] for name in RESOURCES] == [5.0, 0.0, 0.0, 0.0, 0.0], "what is not told is 0"
 
 
 def test_a_quick_look_recognises_chunks_of_both_forms_and_ticks_only() -> None:
