@@ -62,6 +62,8 @@ class Shape:
     silent: frozenset[int] = frozenset()
     #: Every sweep comes whole and in time.
     calm: bool = False
+    #: A period before its first interval.
+    start: int = START
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class LogBuilder:
     def publish(self) -> list[Entry]:
         self._policies(version=1)
         for i in range(self.shape.intervals):
-            interval = START + (i + 1) * PERIOD
+            interval = self.shape.start + (i + 1) * PERIOD
             if i in self.shape.silent:
                 for chunk in self._sweep(BROKERS[1], interval, [*BUNDLES[:3]]):
                     self.put(chunk, noise=True)
@@ -164,7 +166,7 @@ class LogBuilder:
             parts[rng.randrange(count)].setdefault(name, self._bundle(name))
         said = {
             "cpu": {"usage": rng.uniform(70, 95) if broker == BROKERS[0] else rng.uniform(5, 40), "limit": 100.0},
-            "lastUpdate": interval - rng.choice((0, 0, 500)),
+            "lastUpdate": max(0, interval - rng.choice((0, 0, 500))),
             "numBundles": len(owned),
         }
         return [
@@ -195,7 +197,7 @@ class LogBuilder:
 
     def _unswept(self, interval: int, owned: list[str]) -> None:
         for _ in range(self.rng.randint(0, 2)):
-            report = load_report(lastUpdate=interval - self.rng.randrange(1000))
+            report = load_report(lastUpdate=max(0, interval - self.rng.randrange(1000)))
             totals = next(iter(report["lastStats"].values()))
             report["lastStats"] = {name: totals | {"msgRateIn": self.rng.uniform(0, 1e3)} for name in owned}
             self.put(validate(BrokerLoadRecord, as_bytes(broker_load(broker=UNSWEPT, report=report))))

@@ -195,7 +195,7 @@ def arrow_sweep(stream: ArrowStream) -> ArrowSweep:
     """The sweep that *stream* holds, or WireError.  Checks whole columns, no value alone."""
     fields, batch = dict(validate(SweepHeader, stream.header)), stream.batch()
     for name, most in _MOST.items():
-        values = batch.column(name).to_numpy(zero_copy_only=False)
+        values = batch.column(name).to_numpy()
         if not ((values >= 0) & (values <= most)).all():  # a NaN is neither
             raise WireError("bad_value", f"column {name} must lie in 0 .. {most:g}")
     sweep = ArrowSweep(**fields, batch=batch)

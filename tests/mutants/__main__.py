@@ -22,8 +22,9 @@ from typing import Annotated
 import pytest
 import typer
 
+from tests.mutants.alone import CAUGHT, SURVIVED
 from tests.mutants.operators import Mutant, mutants
-from tests.mutants.trial import CAUGHT, NOT_TRIED, OPTIONS, SURVIVED, Trial
+from tests.mutants.trial import NOT_TRIED, OPTIONS, Trial
 
 CORE = [
     f"controller/{name}"

@@ -6,31 +6,27 @@ or that cannot be tried so, is written into a copy of the tree, where pytest run
 """
 
 import ast
-import contextlib
 import gc
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from multiprocessing import get_context
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 
+from tests.mutants.alone import SURVIVED, Limits, alone
 from tests.mutants.forks import in_forks
 from tests.mutants.operators import Mutant, constants
+from tests.mutants.recording import Recorder, caches, function_of
 
-CAUGHT, SURVIVED, HUNG = "caught", "survived", "caught, by the time limit"
 #: The worker that had it ended.
 NOT_TRIED = "not tried"
 OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider", "--hypothesis-profile=repeatable")
@@ -38,7 +34,10 @@ OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider"
 _FIRST_FILES = 6
 #: Tests that keep a processor busy for longer do not run in a fork.
 _QUICK_SECONDS = 2.0
-_CONTEXT = get_context("fork")
+#: A try may be busy for so many seconds, and for so many times as long as without the mutant; see _limits.
+_BUSY_SECONDS, _BUSY_TIMES = 20.0, 5.0
+#: On a machine that is busy with other things it may take so many seconds, and so many times its limit of being busy.
+_PATIENT_SECONDS, _PATIENT_TIMES = 300.0, 4.0
 
 
 class Trial:
@@ -65,12 +64,12 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all tests once, then the mutants."""
         self._items = session.items
-        self._functions = _live_functions()
+        self._functions, self._caches = _live_functions(), caches(Path.cwd())
         recorded = json.loads(self._record.read_text())["tests"] if self._record.exists() else {}
         new = [item for item in self._items if item.nodeid not in recorded]
         if new:
             print(f"{len(new)} tests run once without a mutant ...", flush=True)  # noqa: T201
-            _forked(lambda: self._write_record(new), None, log="record.log")
+            alone(lambda: self._write_record(session, new), log="record.log")
         self._read_record()
         # Each fork would do it anew: hypothesis looks for constants in all modules.  Frozen memory stays shared.
         settings(database=None, max_examples=1)(given(integers())(lambda _: None))()
@@ -87,30 +86,13 @@ class Trial:
 
     # ---- which tests run which functions ----
 
-    def _write_record(self, items: Sequence[pytest.Item]) -> None:
-        """Of each test: how long it takes, how long it is busy, and which functions of the core it runs."""
-        seen: set[CodeType] = set()
-
-        def called(frame: FrameType, _event: str, _arg: object) -> None:
-            seen.add(frame.f_code)
-
+    def _write_record(self, session: pytest.Session, items: Sequence[pytest.Item]) -> None:
+        """Run *items*, and add to the record what each of them runs."""
         known = json.loads(self._record.read_text()) if self._record.exists() else {"tests": {}, "failed": []}
-        recorded = known["tests"]
-        core = f"{Path.cwd()}/"
-        threading.settrace(called)
-        for item, after in zip(items, [*items[1:], None], strict=True):
-            print(item.nodeid, flush=True)  # noqa: T201
-            seen.clear()
-            sys.settrace(called)
-            began, busy = time.perf_counter(), time.process_time()
-            self._run(item, after)
-            seconds, busy = time.perf_counter() - began, time.process_time() - busy
-            sys.settrace(None)
-            # A copy at once: threads of the test may still run, and add to it.
-            inside = [code for code in tuple(seen) if code.co_filename.startswith(f"{core}controller/")]
-            runs = sorted({_function(code.co_filename.removeprefix(core), code.co_qualname) for code in inside})
-            recorded[item.nodeid] = {"seconds": seconds, "busy": busy, "runs": runs}
-        self._record.write_text(json.dumps({"tests": recorded, "failed": [*known["failed"], *self._failed]}))
+        recorder = Recorder()
+        session.config.pluginmanager.register(recorder)
+        tests = known["tests"] | recorder.record(items, self._run)
+        self._record.write_text(json.dumps({"tests": tests, "failed": [*known["failed"], *self._failed]}))
 
     def _read_record(self) -> None:
         """Set the seconds that each test takes and is busy, and the tests that run each function."""
@@ -136,7 +118,7 @@ class Trial:
 
     def _tests_of(self, mutant: Mutant) -> list[int]:
         """The tests that run the mutant's function, or any of its file: those of its folder first, quick ones first."""
-        wanted = _function(str(mutant.path), mutant.function)
+        wanted = function_of(str(mutant.path), mutant.function)
         tests = {
             i
             for name, those in self._runs.items()
@@ -158,7 +140,7 @@ class Trial:
         in_place = bool(tests and (mutant.function or mutant.is_constant()) and self._can_be_swapped(mutated))
         if in_place:
             quick = [i for i in tests if self._busy[i] < _QUICK_SECONDS]
-            verdict = _forked(lambda: self._run_with(mutant, mutated, quick), None)
+            verdict = alone(lambda: self._run_with(mutant, mutated, quick))
         # A constant is not replaced in what was made of it when its module was imported, as defaults.
         if verdict == SURVIVED and not (self._quick and in_place and mutant.function):
             verdict = self._in_copies(mutant, tests)
@@ -204,8 +186,10 @@ class Trial:
             function.__code__ = code
         if not mutant.function:
             change_constants(mutant)
+        for each in self._caches:
+            each.cache_clear()  # what was answered without the mutant
         for i, after in zip(tests, [*tests[1:], None], strict=True):
-            signal.alarm(int(30 + 10 * self._seconds[i]))  # ends a fork in which a test does not come to its end
+            self._limits([i]).apply()  # ends a fork in which a test does not come to its end
             self._run(self._items[i], None if after is None else self._items[after])
             if self._failed:
                 os._exit(1)
@@ -222,8 +206,14 @@ class Trial:
             mutant.undone()
             left_out = [option for name in self._left_out for option in ("--deselect", name)]
             command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *files]
-            limit = 120 + 4 * sum(self._seconds)
-            return _forked(lambda: os.execve(sys.executable, command, _environment(copy)), limit, copy)
+            limits = self._limits([i for i, item in enumerate(self._items) if _is_in(self._file(item), files)])
+            return alone(lambda: os.execve(sys.executable, command, _environment(copy)), limits, folder=copy)
+
+    def _limits(self, tests: Sequence[int]) -> Limits:
+        """What *tests* may take before it is said that they do not end."""
+        busy = _BUSY_SECONDS + _BUSY_TIMES * sum(self._busy[i] for i in tests)
+        slept = _BUSY_TIMES * sum(self._seconds[i] for i in tests)
+        return Limits(busy=busy, waits=_PATIENT_SECONDS + _PATIENT_TIMES * busy + slept)
 
 
 def change_constants(mutant: Mutant) -> None:
@@ -246,29 +236,8 @@ def _environment(copy: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(copy)}
 
 
-def _forked(run: Callable[[], object], limit: float | None, folder: Path | None = None, log: str = os.devnull) -> str:
-    """Run it in a fork with a temporary folder of its own, for *limit* seconds."""
-    # What a killed process was writing may appear while the folder is removed.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
-
-        def alone() -> None:
-            os.setsid()
-            os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = tempfile.tempdir = temporary
-            os.chdir(folder or Path.cwd())
-            for stream in (1, 2):
-                os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
-            run()
-            os._exit(0)
-
-        process = _CONTEXT.Process(target=alone)
-        process.start()
-        process.join(limit)
-        hung = process.exitcode in (None, -signal.SIGALRM)
-        verdict = HUNG if hung else SURVIVED if process.exitcode == 0 else CAUGHT
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # type: ignore[arg-type]
-        process.join()
-        return verdict
+def _is_in(file: str, places: Sequence[str]) -> bool:
+    return any(file == place or file.startswith(f"{place}/") for place in places)
 
 
 def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
@@ -280,11 +249,6 @@ def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
             code = function.__code__
             found.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(function)
     return found
-
-
-def _function(file: str, name: str) -> str:
-    """The function as a record names it; one inside a function is part of that."""
-    return f"{file}:{name.partition('.<locals>')[0]}"
 
 
 def imported(tree: ast.Module) -> Iterator[str]:

@@ -7,9 +7,9 @@ from controller.aggregate.kept import averages, seeds, states
 from controller.aggregate.shard import state_blob
 from controller.aggregate.ticks import prepass
 from controller.audit import auditor
-from controller.collector import loop, patience
+from controller.collector import loop, patience, sweeper
 from controller.cycle import budgets, ordered
-from controller.model import names
+from controller.model import load, names
 from controller.planning import objective
 from controller.planning.checking import checker
 from controller.planning.foresight import followed
@@ -56,6 +56,10 @@ BOUNDS: Final = (
     ((objective.ROUNDING, checker.ROUNDING, steps.EPSILON), (1e-9, 1e-7, 1e-9)),
     # So many moves more than a plan has are told of; and what is kept of a bundle that was never seen.
     ((frontier.FURTHER_MOVES, followed.NEVER), (2, -128)),
+    # What a bundle is taken to carry of which nothing is known: messages and bytes per second, in and out.
+    (load.DEFAULT_LOAD.tolist(), [50.0, 50.0, 50_000.0, 50_000.0]),
+    # Bytes of an answer of Pulsar that several may have at once.
+    (sweeper.USUAL_ANSWER, 16_777_216),
     # Unloads that are placed and then held back before no more are placed, and when collectors publish no more.
     ((budgets.PLACED_IN_VAIN, loop.PUBLISH_SHARE, patience.ASKED_BY), (200, 0.9, 0.5)),
     # Pieces that an algorithm may cut a bundle into.

@@ -1,20 +1,26 @@
-"""scripts/mutate: workers that end are told and stop no others, and constants change wherever they are known."""
+"""scripts/mutate: workers that end are told and stop no others, constants change wherever they are known, and what does
+not end is told from what is slow.
+"""
 
 import ast
 import importlib
+import json
 import os
+import signal
 import sys
 import time
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
+from select import select
 from types import ModuleType
 
 import pytest
 
+from tests.mutants.alone import BUSY_FOR_EVER, CAUGHT, SURVIVED, WAITS_FOR_EVER, Limits, alone
 from tests.mutants.forks import in_forks
 from tests.mutants.operators import mutants
-from tests.mutants.trial import change_constants, imported
+from tests.mutants.trial import Trial, change_constants, imported
 
 
 def tried(stays: Path, number: int) -> int:
@@ -68,6 +74,48 @@ def test_workers_end_where_the_run_is_broken_off() -> None:
         assert not worker.is_alive()
 
 
+def busy(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def test_what_waits_while_the_machine_does_other_things_has_not_hung() -> None:
+    assert alone(partial(time.sleep, 0.2), Limits(busy=0.1, waits=60)) == SURVIVED
+    assert alone(partial(busy, 60), Limits(busy=0.1, waits=60)) == BUSY_FOR_EVER
+    assert alone(partial(time.sleep, 60), Limits(busy=60, waits=0.1)) == WAITS_FOR_EVER
+
+
+def test_each_step_of_a_try_has_limits_of_its_own() -> None:
+    def steps() -> None:
+        for _ in range(3):
+            Limits(busy=0.1, waits=60).apply()
+            busy(0.05)
+
+    assert alone(steps) == SURVIVED
+
+
+def test_a_program_in_the_place_of_a_try_keeps_its_limits() -> None:
+    program = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    assert alone(lambda: os.execv(sys.executable, program), Limits(busy=0.1, waits=60)) == BUSY_FOR_EVER
+
+
+def test_a_try_that_fails_or_is_killed_is_caught_and_what_it_started_is_ended() -> None:
+    ours, its = os.pipe()
+
+    def starts_another() -> None:
+        if os.fork() == 0:
+            time.sleep(60)  # it holds the pipe open
+        os._exit(3)
+
+    assert alone(starts_another, Limits(busy=60, waits=60)) == CAUGHT
+    os.close(its)
+    assert select([ours], [], [], 20)[0]
+    assert os.read(ours, 1) == b""
+    os.close(ours)
+    assert alone(lambda: os.kill(os.getpid(), signal.SIGKILL)) == CAUGHT
+
+
 SOURCE = '''
 """A module."""
 from functools import partial
@@ -110,3 +158,56 @@ def test_a_default_of_an_argument_is_no_constant_and_belongs_to_no_function(tmp_
 def test_tests_that_import_a_module_are_known_by_any_form_of_import() -> None:
     found = imported(ast.parse("import a.b\nfrom c import d\ndef f():\n    from e.f import g as h"))
     assert {*found} == {"a.b", "c", "c.d", "e.f", "e.f.g"}
+
+
+RECORDED = """
+import sys
+import pytest
+
+sys.path.insert(0, {folder!r})
+from recorded import begun, made, kept
+
+
+@pytest.fixture(scope="module")
+def shared():
+    return made()
+
+
+@pytest.fixture(autouse=True)
+def own():
+    begun()
+
+
+def test_first(shared):
+    assert kept() == 1
+
+
+def test_second(shared):
+    assert kept() == 1
+
+
+def test_other():
+    pass
+"""
+
+
+def test_what_a_fixture_of_the_module_runs_and_what_others_have_run_before_is_run_by_each_test(tmp_path: Path) -> None:
+    (tmp_path / "controller").mkdir()
+    functions = "def begun(): pass\n\ndef made(): pass\n\n@cache\ndef kept(): return 1\n"
+    (tmp_path / "controller/recorded.py").write_text(f"from functools import cache\n\n{functions}")
+    (tmp_path / "test_recorded.py").write_text(RECORDED.format(folder=str(tmp_path / "controller")))
+    record = tmp_path / "record.json"
+
+    def recording() -> None:
+        trial = Trial((), jobs=1, quick=True, record=record, told=lambda *_: None)
+        os._exit(pytest.main(["-q", "-p", "no:cacheprovider", str(tmp_path)], plugins=[trial]))
+
+    assert alone(recording, folder=tmp_path) == SURVIVED
+    recorded = json.loads(record.read_text())
+    runs = {
+        name.partition("::")[2]: {each.partition(":")[2] for each in test["runs"]}
+        for name, test in recorded["tests"].items()
+    }
+    assert recorded["failed"] == []
+    all_three = {"begun", "made", "kept"}
+    assert runs == {"test_first": all_three, "test_second": all_three, "test_other": {"begun"}}

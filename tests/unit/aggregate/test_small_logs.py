@@ -13,7 +13,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.wire.rows import rows_from_records
-from tests.logs import BROKERS, BUNDLES, PERIOD, Shape, located, log
+from tests.logs import BROKERS, BUNDLES, PERIOD, START, Shape, located, log
 from tests.pure_controller import checksum, cut, interleaved
 from tests.sharding import rows_of_shards
 
@@ -31,7 +31,7 @@ def options_of(chance: Random) -> FoldOptions:
     )
 
 
-def folded(seed: int) -> int:
+def folded(seed: int, start: int = START) -> int:
     chance = Random(seed)
     silent = frozenset(chance.choice(((), (), (2,), (1, 2))))
     shape = Shape(
@@ -40,6 +40,7 @@ def folded(seed: int) -> int:
         metrics_partitions=chance.choice((1, 2, 3)),
         results_partitions=chance.choice((0, 1, 2)),
         silent=silent,
+        start=start,
     )
     records, options = interleaved([*located(log(shape))], chance), options_of(chance)
     shards = chance.choice((1, 1, 2))
@@ -69,3 +70,11 @@ FOLDED: Final = [
 
 def test_a_log_leads_to_the_same_snapshots_views_and_states() -> None:
     assert [folded(seed) for seed in range(7)] == FOLDED
+
+
+#: Logs whose first interval is 0, the earliest that a record may have.
+EARLIEST: Final = [133_401_180, 173_591_288, 4_101_498_540]
+
+
+def test_a_log_from_the_beginning_of_time_leads_to_the_same_snapshots_views_and_states() -> None:
+    assert [folded(seed, -PERIOD) for seed in range(7, 10)] == EARLIEST

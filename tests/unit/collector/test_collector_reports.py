@@ -117,7 +117,7 @@ def test_no_name_that_a_client_gives_its_topic_makes_a_chunk_that_the_log_refuse
     namespace, _, range_ = BUNDLE.rpartition("/")
     [kind] = stats[namespace][range_]
     one = next(iter(stats[namespace][range_][kind].values()))
-    odd = ["\ud800", *("漢" * 300 + str(i) for i in range(1_500)), "x" * 2_000_000]
+    odd = ["x" * 9_999, "y" * 10_000, "\ud800", *("漢" * 300 + str(i) for i in range(1_500)), "x" * 2_000_000]
     stats[namespace][range_][kind] = dict.fromkeys(odd, one)
     columns, _ = swept(NAME, report, listed_topics(stats))
     for form in (json_chunks, arrow_chunks):
@@ -126,6 +126,8 @@ def test_no_name_that_a_client_gives_its_topic_makes_a_chunk_that_the_log_refuse
     listed = columns.topics[columns.starts[bundle] : columns.starts[bundle + 1]]
     assert len(listed) == len(odd), "each counts with its load"
     assert "?" in listed, "as Java writes what UTF-8 does not have"
+    assert {len(name) for name in listed} >= {9_999, 10_000}
+    assert max(map(len, listed)) == 10_000
 
 
 def test_a_bundle_that_only_the_older_topic_statistics_list_has_been_unloaded_and_is_left_out() -> None:
@@ -211,6 +213,8 @@ def test_metrics_stand_in_for_load_data_as_percent() -> None:
     assert sweep.last_update == T
     with pytest.raises(ReportError, match="neither load data nor load metrics"):
         usage_from_metrics([{"metrics": {"brk_ml_count": 1}}], now_ms=T)
+    alone = usage_from_metrics([{"metrics": {"brk_lb_cpu_usage": 5.0}}], now_ms=T)
+    assert [alone[name]["usage"] for name in RESOURCES] == [5.0, 0.0, 0.0, 0.0, 0.0], "what is not told is 0"
 
 
 def test_a_quick_look_recognises_chunks_of_both_forms_and_ticks_only() -> None:

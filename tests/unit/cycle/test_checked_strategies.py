@@ -293,6 +293,22 @@ def test_thresholds_that_are_no_numbers_are_refused() -> None:
     assert wrong == []
 
 
+def test_a_text_of_4096_characters_is_not_too_long_for_a_command() -> None:
+    decision, _ = cycle(shedder=Strange(answer=shed(replace(GOOD, why=replace(WHY, detail="x" * 4096)))))
+    assert [len(command.why.detail) for command in decision.commands] == [4096]
+
+
+def test_thresholds_that_cannot_be_had_are_told_with_the_strategy_and_what_was_asked() -> None:
+    class Broken(Strange):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "thresholds":
+                raise ValueError("no file")
+            return super().__getattribute__(name)
+
+    with pytest.raises(StrategyError, match=r"Broken.*thresholds.*no file"):
+        replace(POLICY, split_policy=Broken()).detail_limits(0.5)
+
+
 def test_topics_are_kept_from_a_share_of_the_thresholds_on() -> None:
     thresholds = SplitThresholds(topics=100, sessions=0, msg_rate=300, throughput=400)
     limits = replace(POLICY, split_policy=Strange(thresholds=thresholds)).detail_limits(0.5)

@@ -197,6 +197,13 @@ def test_nobody_is_told_to_take_a_bundle_without_a_leader_a_destination_or_a_goo
     assert acts_on(Admin(), split())[1:] == []
 
 
+def test_an_unload_that_is_refused_is_told() -> None:
+    refusing = Admin()
+    refusing.refuses = True
+    with pytest.raises(PulsarError, match="404"):
+        target(refusing).act(unload())
+
+
 def test_a_bundle_that_could_not_be_looked_up_afterwards_is_not_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulsar_admin, "_PROBES", 0)
     probe_topic.cache_clear()

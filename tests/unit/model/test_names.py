@@ -59,3 +59,5 @@ def test_a_name_has_at_most_1024_characters() -> None:
     assert parse_bundle(longest).upper == 0x80000000
     with pytest.raises((TrimtabError, ValueError), match="a text of 1025 characters"):
         parse_bundle("n" + longest)
+    with pytest.raises(TrimtabError, match=f"^'{'x' * 1024}' is not a bundle name"):
+        parse_bundle("x" * 1024)

@@ -277,6 +277,13 @@ def test_what_stays_on_a_broker_has_to_have_room_as_well() -> None:
     assert brokers_needed(one, 0.2).enough == 2
 
 
+def test_of_more_than_1e15_brokers_the_number_is_not_counted() -> None:
+    for load, at_least in ((1e12 - 1, 10**11), (1e300, 10**15)):
+        one = problem([[10.0]] * 2, [(0, [1.0])], fixed=[[0.0], [load]])
+        found = brokers_needed(one, 0.0)
+        assert (found.at_least, found.enough) == (at_least, None)
+
+
 def _has_room(sizes: list[list[float]], left: list[list[float]]) -> bool:
     """Whether there is any placement of *sizes* on brokers that have so much *left*."""
     if not sizes:

@@ -163,6 +163,9 @@ def test_brokers_that_are_filled_end_no_lower_than_they_are_even_where_all_other
     assert (round(found.level, 9), found.kind) == (0.6, MEAN)
     assert round(filling_bound(one, [1], 4).level, 9) == 0.35
     assert filling_bound(one, [], 4).level == lower_bounds(one, 4)[0].level
+    # Of the others the fullest counts, not the largest.
+    uneven = problem([[10.0], [10.0], [100.0]], [*[(1, [2.0])] * 4, *[(2, [2.5])] * 4])
+    assert round(filling_bound(uneven, [0], 8).level, 9) == 0.4
 
 
 def test_a_restart_moves_on_from_where_the_steps_before_left_the_bundles() -> None:
@@ -311,6 +314,11 @@ def test_a_wave_begins_where_the_one_before_ended() -> None:
     assert wave_flaws(two, [(first,), (second,)], [1.0, 1.0]) == [
         "wave 2: broker 1 is at 1.1 of its capacity, 1 is allowed"
     ]
+    assert wave_flaws(two, [], [0.0, 0.0]) == [], "no broker receives anything"
+    together = [(first, second)]
+    for connections, most, wrong in (([0.25] * 3, 0.5, False), ([0.25] * 3, 0.4999, True), ([2.0] * 3, 4.0, False)):
+        of = problem([[10.0], [20.0]], [(0, [4.0]), (0, [3.0]), (1, [4.0])], connections=connections)
+        assert bool(wave_flaws(of, together, [1.0, 1.0], most_connections=most)) is wrong
     back = PlannedMove(2, 1, 0)
     assert wave_flaws(two, [(first,), (back,), (second,)], [1.0, 1.0]) == []
 

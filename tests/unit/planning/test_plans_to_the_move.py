@@ -273,6 +273,20 @@ def test_a_level_is_reached_to_within_a_billionth() -> None:
         assert standing.moves == ()
 
 
+def test_nothing_leaves_a_broker_that_is_above_the_level_by_rounding_alone() -> None:
+    # Of broker 0 nothing can go anywhere; broker 1 is above the level by less than a billionth.
+    one = problem([[10.0]] * 3, [(0, [6.0]), (1, [3.0]), (1, [2.0 + 1e-9]), (2, [3.0])])
+    asked = list[int]()
+
+    def may(bundle: int) -> Bools:
+        asked.append(bundle)
+        return np.full(3, bundle != 0)
+
+    standing = Standing(one)
+    assert not reach(standing, target(0.5), may, Effort(100_000))
+    assert (set(asked), standing.moves) == ({0}, ())
+
+
 def test_a_search_costs_2000_pairs_each_step_2000_and_its_pairs_and_each_question_1000() -> None:
     def cost(level: float, resources: int = 1, questions: bool = False, brokers: int = 2) -> int:
         size = [(0, [3.0] * resources), (0, [2.0] * resources), (1, [1.0] * resources)]

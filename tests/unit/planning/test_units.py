@@ -46,6 +46,15 @@ def test_a_limit_of_1_is_known_and_one_of_0_is_not() -> None:
     assert of_one_unit(np.ones((3, 5)), limit)[1][0].tolist() == [1.0, 4096.0, 8192.0, 0.0, 0.5]
 
 
+def test_a_broker_reports_in_amounts_where_one_of_its_limits_besides_cpu_is_above_1000() -> None:
+    def of_percent(cpu: float, memory: float) -> list[float]:
+        limit = np.array([[100.0] * 5, [cpu, memory, memory, memory, memory]])
+        return [float(each) for each in of_one_unit(np.full((2, 5), 50.0), limit)[1][0]]
+
+    assert of_percent(5000.0, 1000.0) == [100.0] * 5
+    assert of_percent(50.0, 1001.0) == [50.0, *[1001.0] * 4]
+
+
 def test_where_all_report_in_percent_or_none_does_nothing_changes() -> None:
     for each in ([], [0, 1, 2, 3]):
         brokers = cluster(each).brokers

@@ -163,6 +163,8 @@ def test_each_broker_splits_so_many_bundles_in_a_round_and_the_others_are_not_ev
         (f"{NAMESPACE}/0x00000010_0x00000020", False, False),
         (f"{NAMESPACE}-other/0x00000000_0x00000020", True, False),
         (f"{NAMESPACE}/0x00000000_0x00000008", True, False),
+        (f"{NAMESPACE}/0x00000000_0x00000010", True, True),
+        (f"{NAMESPACE}/0x00000000_0x0000000f", True, False),
         ("other/ns/0x00000000_0x00000020", False, False),
     ],
 )

@@ -61,6 +61,14 @@ def test_without_load_or_detail_no_topic_is_hot() -> None:
 def test_detail_is_waited_for_as_a_cut_without_it_might_only_move_the_hot_topic() -> None:
     assert ISOLATION.needs_topic_detail
     assert ISOLATION.name == "range_equally_divide"
+    for percent, waits in ((0, False), (1, True)):
+        assert HotTopicIsolation(hot=HotTopic(percent=percent), otherwise=HALVES).needs_topic_detail is waits
+
+
+def test_a_topic_can_be_hot_with_less_than_a_message_or_a_byte_a_second() -> None:
+    assert ISOLATION.cuts(0, 1000, at(100, 700), loads([0, 0], msg_rates=[0.09, 0.01])) == (100, 101)
+    assert ISOLATION.cuts(0, 1000, at(100, 700), loads([9e-8, 1e-8], msg_rates=[0, 0])) == (100, 101)
+    assert ISOLATION.cuts(0, 1000, at(100, 700), loads([0, 0], msg_rates=[0, 0])) == MIDDLE
 
 
 @pytest.mark.parametrize("percent", [0, 60])

@@ -20,7 +20,7 @@ from controller.strategies.rebalance.incremental_cooperative import (
     LeaderMemory,
     Release,
 )
-from controller.strategies.rebalance.incremental_cooperative.dealing import to_least_loaded
+from controller.strategies.rebalance.incremental_cooperative.dealing import deal, to_least_loaded
 from tests.connect_groups import task, work
 
 DELAY = 300_000
@@ -377,3 +377,14 @@ def test_what_is_to_stop_for_two_reasons_is_told_twice_by_releases_2_6_but_a_con
     alone = {"a": work(["p", "p"], ["p:0", "p:0", "p:1"]), "b": NOTHING}
     stopped = Leading(release=release, connectors={"p": 2}, members=alone).rebalance().assignments["a"].stop
     assert (sorted(stopped.connectors), sorted(stopped.tasks)) == (list(of_other.connectors), list(of_other.tasks))
+
+
+def test_new_work_goes_to_who_holds_least_with_what_it_keeps_and_what_it_is_to_start() -> None:
+    def some(connectors: int, tasks: int, of: str) -> ConnectorsAndTasks:
+        names = tuple(f"{of}{i}" for i in range(connectors))
+        return ConnectorsAndTasks(connectors=names, tasks=tuple(task(f"{of}:{i}") for i in range(tasks)))
+
+    kept = {"one": some(1, 1, "a"), "other": some(1, 1, "b")}
+    start = {"one": some(2, 2, "c"), "other": NOTHING}
+    found = deal(kept, start, some(2, 2, "new"))
+    assert found == {"one": start["one"], "other": some(2, 2, "new")}

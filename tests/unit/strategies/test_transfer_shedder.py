@@ -196,6 +196,9 @@ def test_brokers_that_gave_have_to_settle_before_anybody_gives_again() -> None:
         decision, memory = run(at(HOT_AND_COLD, minute), memory=memory)
         assert (decision.reason, decision.unloads) == (Reason.COOL_DOWN, ())
         assert f"hot: CoolDown ({minute * 60} vs 180 s): bundles were taken off it" in map(str, decision.verdicts)
+    patient = replace(SHEDDER, shedding_delay_seconds=7200)
+    decision, _ = run(at(HOT_AND_COLD, 100), patient, memory)
+    assert ("hot", 6000, 7200) in [(each.subject, each.observed, each.limit) for each in decision.verdicts]
     decision, memory = run(at(HOT_AND_COLD, 4), memory=memory)
     assert decision.reason is Reason.OVERLOADED
     decision, memory = run(at(HOT_AND_COLD, 7), memory=memory)

@@ -96,6 +96,7 @@ def test_a_cluster_may_be_empty() -> None:
             {"on_their_way": {LEFT: "b9:80"}},
             f"on_their_way: bundle {LEFT}: b9:80 is not among the brokers: cold:80, hot:80",
         ),
+        ([COLD], {"on_their_way": {LEFT: "cold:80"}}, f"on_their_way: {LEFT} is not among the bundles: {USERS}"),
         ([COLD], {"recently_unloaded": [LEFT]}, f"recently_unloaded: {LEFT} is not among the bundles: {USERS}"),
         ([COLD], {"splitting": [LEFT]}, f"splitting: {LEFT} is not among the bundles: {USERS}"),
         ([Broker("b:80")], {"splitting": [LEFT]}, f"splitting: {LEFT} is not among the bundles: there are none"),
@@ -136,3 +137,15 @@ def test_an_inconsistent_cluster_is_refused_with_the_reason(
     with pytest.raises(ViewError) as refused:
         cluster_view(*brokers, **more)
     assert str(refused.value) == error
+
+
+def test_of_a_view_that_is_built_no_topics_are_known_one_by_one() -> None:
+    detail = cluster_view(HOT, COLD).bundles.detail
+    assert detail.starts.tolist() == [0, 0, 0, 0], "one more than there are bundles"
+    assert (detail.position.shape, detail.load.shape) == ((0,), (0, 4))
+
+
+def test_a_usage_is_at_most_ten_times_the_limit() -> None:
+    assert cluster_view(Broker("b:80", cpu=10.0)).brokers.names == ("b:80",)
+    with pytest.raises(ViewError, match="a number from 0 to 10 is expected"):
+        cluster_view(Broker("b:80", cpu=10.01))

@@ -102,6 +102,8 @@ def test_what_was_seen_is_compared_with_the_limit_in_its_unit(
         (0.8504, 0.85, "usage 85.04 % against 85 %"),
         (0.85, 0.85, "usage 85 % against 85 %"),
         (0.1 + 0.2, 0.3, "usage 30 % against 30 %"),
+        (0.8500000001, 0.85, "usage 85.00000001 % against 85 %"),
+        (0.85000000001, 0.85, "usage 85 % against 85 %"),
     ],
 )
 def test_numbers_look_alike_only_where_they_differ_by_rounding_alone(observed: float, limit: float, said: str) -> None:

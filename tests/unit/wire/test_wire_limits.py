@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from controller.model.errors import WireError
-from controller.wire.base import Millis, printable
+from controller.wire.base import Millis, printable, reader
 from controller.wire.metrics import BrokerLoadRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep
@@ -174,3 +174,18 @@ def test_a_result_is_read_like_a_metric() -> None:
     assert said(result(status="dead")).startswith("bad_value: status: ")
     assert decode_result(as_bytes(result(cluster="other")), cluster=CLUSTER, period_ms=PERIOD) is None
     assert said(result() | {"unknown": float("nan")}).startswith("not_json: ")
+
+
+def test_whatever_a_reader_raises_is_told_in_one_line_as_a_bad_value() -> None:
+    @reader
+    def read(value: Any) -> Any:
+        """Read it."""
+        return {"a": 1}[value]
+
+    assert read("a") == 1
+    assert read.__doc__ == "Read it."
+    for value, detail in (("b\nc", "cannot be read: KeyError: 'b\\nc'"), ([], "cannot be read: TypeError: unhashable")):
+        with pytest.raises(WireError) as raised:
+            read(value)
+        assert raised.value.reason == "bad_value"
+        assert raised.value.detail.startswith(detail)
