@@ -95,16 +95,18 @@ class Unread:
 
     def added_to(self, states: Iterable[NamespaceStateRecord]) -> Iterator[NamespaceStateRecord]:
         """*states*, with the policies that none of them has, as many as each can hold beside all else."""
-        waiting = deque(
+        missing = (
             {**given, "namespaces": names} if names is not None else dict(given)
             for row, given in self._unnamed.items()
             if (names := self.next_of(row) if row in self._left else None) != []
         )
+        waiting = deque((len(json.dumps(policy)), policy) for policy in missing)
         for state in states:
             taken, size = list[dict[str, Any]](), 0
-            while waiting and (not taken or size + len(json.dumps(waiting[0])) <= _MOST_BESIDE):
-                size += len(json.dumps(waiting[0]))
-                taken.append(waiting.popleft())
+            while waiting and (not taken or size + waiting[0][0] <= _MOST_BESIDE):
+                more, policy = waiting.popleft()
+                size += more
+                taken.append(policy)
             own = state.isolation_policies or ()
             yield state.model_copy(update={"isolation_policies": (*own, *taken)}) if taken else state
 

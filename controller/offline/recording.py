@@ -38,20 +38,20 @@ class Recorded(NamedTuple):
 class RefusedRecords:
     """The records that cannot be used: the first *told* of them with why, and how many there are."""
 
-    def __init__(self, told: int, most: int | None = None) -> None:
-        self._told, self._most = told, MOST_REFUSED if most is None else most
+    def __init__(self, told: int) -> None:
+        self._told = told
         self.lines: list[str] = []
         self.number = 0
 
     def add(self, record: Recorded, why: WireError) -> None:
-        """Count *record*.  SettingsError where there are too many."""
+        """Count *record*.  SettingsError where there are more than MOST_REFUSED."""
         self.number += 1
         if len(self.lines) < self._told:
             self.lines.append(f"{record.path}, line {record.line}: {why}")
-        if self.number > self._most:
+        if self.number > MOST_REFUSED:
             raise SettingsError(
-                f"more than {self._most:,} records cannot be used, the first is {self.lines[0]}: give load reports, or"
-                " a recording of sweeps, as JSON or JSON lines; leave out files that hold none"
+                f"more than {MOST_REFUSED:,} records cannot be used, the first is {self.lines[0]}: give load reports,"
+                " or a recording of sweeps, as JSON or JSON lines; leave out files that hold none"
             )
 
 

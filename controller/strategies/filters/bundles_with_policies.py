@@ -11,29 +11,20 @@ from typing import ClassVar
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.option import option
+from controller.strategies.common.staying import Staying
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BundlesWithPolicies:
+class BundlesWithPolicies(Staying):
     """See the module docstring."""
 
     reason: ClassVar[Reason] = Reason.BUNDLE_WITH_POLICIES
-    binding: ClassVar[bool] = False
 
     shed: bool = option(
         "loadBalancerSheddingBundlesWithPoliciesEnabled",
         default=False,
         meaning="shed bundles of namespaces with an isolation policy or an anti-affinity group, too",
     )
-
-    def keep(
-        self,
-        view: ClusterView,  # noqa: ARG002
-        bundle: int,  # noqa: ARG002  it decides whether a bundle leaves, not where to
-        candidates: Ints,
-    ) -> Ints:
-        """All *candidates*."""
-        return candidates
 
     def may_leave(
         self,

@@ -12,32 +12,23 @@ from typing import ClassVar, Final
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.option import option
+from controller.strategies.common.staying import Staying
 
 #: The option's name in broker.conf.
 EXCLUDED_NAMESPACES: Final = "loadBalancerSheddingExcludedNamespaces"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SheddingExcludedNamespaces:
+class SheddingExcludedNamespaces(Staying):
     """See the module docstring."""
 
     reason: ClassVar[Reason] = Reason.EXCLUDED
-    binding: ClassVar[bool] = False
 
     names: frozenset[str] = option(
         EXCLUDED_NAMESPACES,
         default=frozenset(),
         meaning="bundles of these namespaces, separated by commas, are never unloaded; they are split all the same",
     )
-
-    def keep(
-        self,
-        view: ClusterView,  # noqa: ARG002
-        bundle: int,  # noqa: ARG002  it decides whether a bundle leaves, not where to
-        candidates: Ints,
-    ) -> Ints:
-        """All *candidates*."""
-        return candidates
 
     def may_leave(
         self,

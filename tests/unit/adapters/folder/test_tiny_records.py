@@ -66,9 +66,10 @@ def test_of_many_records_that_cannot_be_used_some_are_told_one_by_one(tmp_path: 
 
 
 def test_records_that_cannot_be_used_are_passed_over_up_to_a_limit_and_then_refused_with_the_first(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = RefusedRecords(told=1, most=2)
+    monkeypatch.setattr("controller.offline.recording.MOST_REFUSED", 2)
+    records = RefusedRecords(told=1)
     why = WireError("not_json", "a reason")
     for number in (1, 2):
         records.add(Recorded(tmp_path / "a", number, b"{}"), why)

@@ -1,0 +1,22 @@
+"""What filters have in common that decide whether a bundle leaves its broker, and not where to."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from controller.model.load import ClusterView, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staying:
+    """Base of such a filter: it excludes no broker, and says by ``may_leave`` which bundles stay."""
+
+    binding: ClassVar[bool] = False
+
+    def keep(
+        self,
+        view: ClusterView,  # noqa: ARG002
+        bundle: int,  # noqa: ARG002
+        candidates: Ints,
+    ) -> Ints:
+        """All *candidates*."""
+        return candidates
