@@ -1,6 +1,8 @@
 """Collectors on one machine: the group and the log are folders, and a lock lets one collector work at a time."""
 
 import logging
+import os
+import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +25,7 @@ class FileGroup:
 
     def __init__(self, folder: Path) -> None:
         self._lock = FileLeadership(folder)
+        self._me = f"{socket.gethostname()}-{os.getpid()}"
         self._shares: Mapping[str, Sequence[str]] = {}
         #: Why the lock could not be seen, or taken, at the last look.
         self._problem = ""
@@ -43,8 +46,8 @@ class FileGroup:
             self._problem = str(error)
             if self._problem != problem:
                 log.warning("the collector that leads is not known: %s", error)
-        members = () if self._lock.lost() else ("this",)
-        return GroupView(me="this", members=members, shares=self._shares if members else {})
+        members = () if self._lock.lost() else (self._me,)
+        return GroupView(me=self._me, members=members, shares=self._shares if members else {})
 
     def share(self, shares: Mapping[str, Sequence[str]]) -> None:
         """See CollectorGroup."""

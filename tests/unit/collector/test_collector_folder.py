@@ -123,8 +123,9 @@ class TestFileGroup(CollectorGroupContract):
 
 def test_on_one_machine_one_collector_works_and_the_next_one_when_it_has_left(tmp_path: Path) -> None:
     first, second = FileGroup(tmp_path), FileGroup(tmp_path)
-    assert first.look().leads
-    first.share({"this": ["a:8080"]})
+    found = first.look()
+    assert found.leads
+    first.share({found.me: ["a:8080"]})
     assert first.look().share == ("a:8080",)
     assert not second.look().leads
     assert second.look().share == ()
