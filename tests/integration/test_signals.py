@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.process.process_tree import descendants
 
 pytestmark = pytest.mark.integration
@@ -141,6 +142,21 @@ def test_what_the_process_has_started_ends_with_it() -> None:
         assert len(below) == 3
         assert process.told(signal.SIGTERM, signal.SIGINT)[0] == 0
     assert not [pid for pid in below if Path(f"/proc/{pid}").exists() and pid in descendants(1)]
+
+
+def test_a_process_whose_end_is_forced_leaves_nothing_stopped_behind() -> None:
+    # As on a busy machine: what it has started is stopped, and not killed yet, when the time is over.
+    slow = (
+        "from controller.adapters.process import process_tree\n"
+        "look = process_tree.descendants\n"
+        "process_tree.descendants = lambda pid: (time.sleep(0.3), look(pid))[1]\n"
+    )
+    start = "subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+    mask = "import ctypes; mask = ctypes.create_string_buffer(128)\n"
+    with played(f"{slow}signals.end_at_once()\n{start}{mask}{_READY}ctypes.CDLL(None).sigwait(mask, mask)") as process:
+        [below] = descendants(process.process.pid)
+        assert process.told(signal.SIGTERM)[0] == 0
+    wait_for(lambda: below not in descendants(1), 10.0, every=0.05)
 
 
 def test_a_signal_ends_a_process_that_is_being_loaded_with_exit_code_0() -> None:

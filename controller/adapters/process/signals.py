@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, NoReturn
 
-from controller.adapters.process.process_tree import kill_descendants
+from controller.adapters.process.process_tree import kill_descendants, kill_stopped
 
 log = logging.getLogger(__name__)
 
@@ -224,6 +224,7 @@ def _force(reader: int, exit_code: int) -> None:
     last = threading.Thread(target=_end_now, args=[number, exit_code], daemon=True)
     last.start()
     last.join(_LAST_SECONDS)
+    kill_stopped()
     os._exit(exit_code)
 
 
