@@ -49,13 +49,28 @@ def played(lines: str, started_by: Sequence[str] = ()) -> Iterator[Played]:
         process.process.wait()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_work_that_returns_when_it_is_told_ends_in_order(number: signal.Signals) -> None:
     with played(f"def work(until):\n    {_READY}until.wait(); print('done')\nsignals.run_until_told(work)") as process:
         code, output = process.told(number)
     assert code == 0
     assert output.splitlines()[0] == "done"
     assert f"ended: {number.name}, in order" in output
+
+
+def test_a_command_that_was_started_by_nohup_goes_on_when_its_terminal_ends() -> None:
+    work = f"def work(until):\n    {_READY}until.wait(1.0); print(until.is_set())\nsignals.run_until_told(work)"
+    with played(work, ["nohup"]) as process:
+        code, output = process.told(signal.SIGHUP)
+    assert (code, output) == (0, "False\n")
+
+
+def test_a_command_whose_terminal_ends_while_it_is_loaded_ends_too() -> None:
+    loading = f"def load(exit_code):\n    {_READY}time.sleep(60)\nsignals.end_at_once = load\n"
+    with played(
+        f"{loading}import sys; from controller.cli.main import main\nsys.argv = ['', 'plan']; main()"
+    ) as process:
+        assert process.told(signal.SIGHUP) == (130, "trimtab: SIGHUP: stopping\ntrimtab: ended: SIGHUP\n")
 
 
 def test_work_that_does_not_return_is_broken_off_when_its_patience_ends() -> None:
