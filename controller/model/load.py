@@ -223,6 +223,7 @@ class ClusterView(_ReadOnlyColumns):
     #: Active brokers with complete data.
     brokers: BrokerTable
     #: Names of active brokers without complete data (OutDatedData); ``bundles`` has none of their bundles.
+    #: For shedders also drained ones (see ``without_data``).
     missing: tuple[str, ...] = ()
     bundles: BundleTable
     #: (bundles,) unloaded within the grace period, so it is not moved again.  Pulsar: recentlyUnloadedBundles.
