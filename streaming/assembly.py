@@ -38,7 +38,7 @@ from streaming.batches.gate import BatchGate
 from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_another_cluster, refuse_newer_state
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
-from streaming.own_errors import own_error, with_cause
+from streaming.own_errors import damaged_checkpoint, own_error, with_cause
 from streaming.query import BatchSink, QueryOptions, decision_checkpoint, decision_query, folded
 from streaming.rehearsal import rehearse
 from streaming.sink import DecisionSink
@@ -230,7 +230,12 @@ class Assembly:
     def why_it_ended(self, error: Exception) -> TrimtabError:
         """Why the query ended with Spark's *error*, when it was not the sink's doing."""
         told = str(error)
-        return self._source.refusal(told) or own_error(told) or TrimtabError(f"the query ended: {with_cause(told)}")
+        return (
+            self._source.refusal(told)
+            or own_error(told)
+            or damaged_checkpoint(told, self._settings.checkpoint.path)
+            or TrimtabError(f"the query ended: {with_cause(told)}")
+        )
 
 
 def now_ms() -> int:

@@ -16,6 +16,11 @@ _FOR_A_PERSON: Final[dict[str, type[TrimtabError]]] = {
 
 #: In a trace of Java: what led to the error above it, and how much of that is told.
 _CAUSE: Final = re.compile(r"^Caused by: (.{1,300})", re.MULTILINE)
+#: What Spark says where files of its checkpoint are cut off, gone, or no JSON.
+_DAMAGED: Final = re.compile(
+    r"Incomplete log file|CHECKPOINT_MISSING_METADATA_FILE|MISSING_STATE_DIRECTORY|batch \d+ doesn't exist"
+    r"|StreamReadFeature|EOFException: Stream ended prematurely"
+)
 
 
 def own_error(told: str) -> TrimtabError | None:
@@ -32,6 +37,19 @@ def own_error(told: str) -> TrimtabError | None:
         return None
     kind, text = found.groups()
     return _FOR_A_PERSON.get(kind, TrimtabError)(text)
+
+
+def damaged_checkpoint(told: str, path: str) -> TrimtabError | None:
+    """The error where *told*, the text of an error of Spark's, says that the checkpoint at *path* is damaged.
+
+    As after a power cut, or by somebody's hand.  Started again, the query would end again.
+    """
+    if not _DAMAGED.search(told):
+        return None
+    return StateError(
+        f"checkpoint.path = {path!r}: it is damaged: restore it, or move all of it away and start again; averages begin"
+        f" anew then, and no interval is decided twice.  Spark says: {with_cause(told)}"
+    )
 
 
 def with_cause(told: str) -> str:

@@ -22,8 +22,9 @@ def main() -> None:
         os.write(2, f"trimtab: {name}: stopping\ntrimtab: ended: {name}\n".encode())
         os._exit(exit_code)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, stop)
     from controller.adapters.process import signals
 
     signals.end_at_once(exit_code)

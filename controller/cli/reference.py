@@ -54,7 +54,10 @@ trimtab commands tail --json --no-follow | head
 `trimtab run`, `collect` and `execute` log to standard error. The first line says version, role, cluster, mode, settings
 and pid; the last line says that the process has ended, and why. SIGTERM or Ctrl-C lets it finish what it has begun for
 1.5 s; a second signal ends it at once, unless it is the same one within a second: `timeout`, some shells and container
-runtimes send one to the process and another to its group. Spark's own log, with the traces of errors, goes to
+runtimes send one to the process and another to its group. The end of the terminal (SIGHUP) counts like SIGTERM, unless
+`nohup` started the command; settings are read at the start alone, so restart a process after a change.
+
+Spark's own log, with the traces of errors, goes to
 files in the folder `spark.log_path`; by default that is `spark-logs` in the checkpoint's folder. Its errors, and those
 of its warnings that an operator must know, also come as one line in trimtab's log. To see more of Spark, name a log4j2
 configuration of your own: `SPARK_SUBMIT_OPTS=-Dlog4j2.configurationFile=...`.

@@ -13,7 +13,7 @@ from controller.cycle.policy import Policy
 from controller.cycle.roster import changed_since
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
-from controller.model.load import ClusterView, Ints
+from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, ClusterView, Ints
 from controller.model.memory import Memory
 
 #: Who gives these verdicts, and the ``by`` of a command's reason that a plan asked for.
@@ -22,6 +22,8 @@ BY_PLAN: Final = "plan"
 #: of their moves.
 HOLD_INTERVALS: Final = 4
 HOLD_MS: Final = 60_000
+#: What brokers run out of; much of their heap is garbage.
+_SCARCE: Final = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 #: So much of a plan's hash is told.
 _SHOWN: Final = 12
 
@@ -50,6 +52,22 @@ def with_drained(policy: Policy, controls: Controls) -> Policy:
         asking: Any = shedder
         shedder = replace(asking, filters=(step, *asking.filters))
     return replace(policy, filters=(step, *policy.filters), shedder=shedder)
+
+
+def without_drained(view: ClusterView, controls: Controls) -> ClusterView:
+    """*view* as shedders see it: drained brokers that use no more than the others do on average sent no data.
+
+    What they have room for is for nobody, and shedders know of no drain: an empty broker would be why the others are to
+    give bundles, each time anew, and the one that a plan is made for.
+    """
+    names, drained = view.brokers.names, {*controls.drained}
+    is_drained = np.array([name in drained for name in names], np.bool_)
+    if not is_drained.any() or is_drained.all():
+        return view
+    usage, limit = (column[:, _SCARCE] for column in (view.brokers.usage, view.brokers.limit))
+    full = np.divide(usage, limit, out=np.zeros_like(usage), where=limit > 0).max(axis=1)
+    unseen = is_drained & (full <= full[~is_drained].mean())
+    return view.without_data({names[row] for row in np.flatnonzero(unseen).tolist()}) if unseen.any() else view
 
 
 def _asks_filters(shedder: object) -> bool:

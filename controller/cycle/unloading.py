@@ -10,7 +10,7 @@ from controller.cycle.budgets import Held
 from controller.cycle.checked import CheckedPlacement, relieving_of, unloads_by
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
 from controller.cycle.guardrails import in_grace, switched_off, too_few_brokers
-from controller.cycle.ordered import ordered_unloads, why_void
+from controller.cycle.ordered import ordered_unloads, why_void, without_drained
 from controller.cycle.placing import place, place_as_planned
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
@@ -87,6 +87,7 @@ def _of_strategies(
     if policy.balancer.waits_for_results:
         told = untouchable.and_bundles_of({c.source for c in memory.in_flight.values() if c.action == "unload"})
         staying = replace(staying, recently_unloaded=staying.recently_unloaded | told.mask)
+    staying = without_drained(staying, issuing.controls)
     found, shedding, staying = _whole_exchanges(view, staying, moves, memory, issuing)
     verdicts = told.explain(found.verdicts)
     if not found.unloads:

@@ -5,8 +5,8 @@ sorted by name.  A row number that refers to a broker or a namespace is called i
 columns are read-only, so that no strategy changes what others see.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import blake2b
 from types import MappingProxyType
@@ -223,6 +223,7 @@ class ClusterView(_ReadOnlyColumns):
     #: Active brokers with complete data.
     brokers: BrokerTable
     #: Names of active brokers without complete data (OutDatedData); ``bundles`` has none of their bundles.
+    #: For shedders also drained ones (see ``without_data``).
     missing: tuple[str, ...] = ()
     bundles: BundleTable
     #: (bundles,) unloaded within the grace period, so it is not moved again.  Pulsar: recentlyUnloadedBundles.
@@ -248,6 +249,23 @@ class ClusterView(_ReadOnlyColumns):
             owned = "\n".join([bundles.names[row] for row in rows[shared[bundles.namespace[rows]]].tolist()])
             found[name] = blake2b(owned.encode(), digest_size=_DIGEST_BYTES).hexdigest()
         return MappingProxyType(found)
+
+    def without_data(self, names: Set[str]) -> "ClusterView":
+        """A copy in which the brokers *names* sent no data; the rows of their bundles stay, and nobody owns them."""
+        brokers, bundles, sent = self.brokers, self.bundles, self.preallocated
+        kept = np.array([name not in names for name in brokers.names], np.bool_)
+        # The last one is that of UNOWNED.
+        row_of = np.append(np.where(kept, np.cumsum(kept) - 1, UNOWNED), UNOWNED)
+        there = row_of[sent.broker] != UNOWNED
+        columns = {each.name: getattr(brokers, each.name)[kept] for each in fields(brokers) if each.name != "names"}
+        left = tuple(name for name, keeps in zip(brokers.names, kept.tolist(), strict=True) if keeps)
+        return replace(
+            self,
+            brokers=replace(brokers, names=left, **columns),
+            missing=tuple(sorted({*self.missing, *brokers.names} - {*left})),
+            bundles=replace(bundles, broker=row_of[bundles.broker]),
+            preallocated=Preallocated(bundle=sent.bundle[there], broker=row_of[sent.broker[there]]),
+        )
 
     def with_preallocated(self, bundle: int, broker: int) -> "ClusterView":
         """A copy in which *bundle* (a row) is sent to *broker* (a row) and its load counts there.

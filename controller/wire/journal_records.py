@@ -66,8 +66,11 @@ def unreadable(where: str, error: OSError | WireError) -> JournalError:
             f"{where}: {error}: a later release of trimtab wrote it.  Start that release again, or a later one; this"
             " one would decide without what it remembers"
         )
-    kind = JournalError if isinstance(error, OSError) else DamagedJournalError
-    return kind(f"{where}: {error}")
+    if isinstance(error, OSError):
+        return JournalError(f"{where}: {error}")
+    return DamagedJournalError(
+        f"{where}: {error}: it is damaged: restore the journal, or start with an empty one and a new checkpoint"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

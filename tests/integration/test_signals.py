@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.process.process_tree import descendants
 
 pytestmark = pytest.mark.integration
@@ -48,13 +49,28 @@ def played(lines: str, started_by: Sequence[str] = ()) -> Iterator[Played]:
         process.process.wait()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_work_that_returns_when_it_is_told_ends_in_order(number: signal.Signals) -> None:
     with played(f"def work(until):\n    {_READY}until.wait(); print('done')\nsignals.run_until_told(work)") as process:
         code, output = process.told(number)
     assert code == 0
     assert output.splitlines()[0] == "done"
     assert f"ended: {number.name}, in order" in output
+
+
+def test_a_command_that_was_started_by_nohup_goes_on_when_its_terminal_ends() -> None:
+    work = f"def work(until):\n    {_READY}until.wait(1.0); print(until.is_set())\nsignals.run_until_told(work)"
+    with played(work, ["nohup"]) as process:
+        code, output = process.told(signal.SIGHUP)
+    assert (code, output) == (0, "False\n")
+
+
+def test_a_command_whose_terminal_ends_while_it_is_loaded_ends_too() -> None:
+    loading = f"def load(exit_code):\n    {_READY}time.sleep(60)\nsignals.end_at_once = load\n"
+    with played(
+        f"{loading}import sys; from controller.cli.main import main\nsys.argv = ['', 'plan']; main()"
+    ) as process:
+        assert process.told(signal.SIGHUP) == (130, "trimtab: SIGHUP: stopping\ntrimtab: ended: SIGHUP\n")
 
 
 def test_work_that_does_not_return_is_broken_off_when_its_patience_ends() -> None:
@@ -141,6 +157,21 @@ def test_what_the_process_has_started_ends_with_it() -> None:
         assert len(below) == 3
         assert process.told(signal.SIGTERM, signal.SIGINT)[0] == 0
     assert not [pid for pid in below if Path(f"/proc/{pid}").exists() and pid in descendants(1)]
+
+
+def test_a_process_whose_end_is_forced_leaves_nothing_stopped_behind() -> None:
+    # As on a busy machine: what it has started is stopped, and not killed yet, when the time is over.
+    slow = (
+        "from controller.adapters.process import process_tree\n"
+        "look = process_tree.descendants\n"
+        "process_tree.descendants = lambda pid: (time.sleep(0.3), look(pid))[1]\n"
+    )
+    start = "subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+    mask = "import ctypes; mask = ctypes.create_string_buffer(128)\n"
+    with played(f"{slow}signals.end_at_once()\n{start}{mask}{_READY}ctypes.CDLL(None).sigwait(mask, mask)") as process:
+        [below] = descendants(process.process.pid)
+        assert process.told(signal.SIGTERM)[0] == 0
+    wait_for(lambda: below not in descendants(1), 10.0, every=0.05)
 
 
 def test_a_signal_ends_a_process_that_is_being_loaded_with_exit_code_0() -> None:

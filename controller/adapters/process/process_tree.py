@@ -18,6 +18,8 @@ _KILL_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.01
 #: States of a process that has ended and whose exit code nobody has read.
 _ENDED: Final = "ZX"
+#: Processes that are stopped, and about to be killed.
+_STOPPED: Final[set[int]] = set()
 
 
 class _Process(NamedTuple):
@@ -59,20 +61,32 @@ def usage(pid: int) -> Usage:
     return Usage(ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE"))
 
 
-def kill_descendants(pid: int) -> None:
+def kill_descendants(pid: int, seconds: float = _KILL_SECONDS) -> None:
     """SIGKILL every process that *pid* has started, and those that they have; returns when they have ended.
 
     All of them are stopped first: none sees another one end, and none prints an error about it.  And none starts one
-    more that has no parent then, and is not found.
+    more that has no parent then, and is not found.  Whoever was stopped is killed, also where that took all of the
+    *seconds* on a busy machine: a process that stays stopped holds its memory for ever.
     """
-    deadline = Deadline.after(_KILL_SECONDS)
-    stopped: set[int] = set()
-    while (new := set(descendants(pid)) - stopped) and not deadline.passed:
+    deadline = Deadline.after(seconds)
+    while new := set(descendants(pid)) - _STOPPED:
+        _STOPPED.update(new)
         _send([*new], signal.SIGSTOP)
-        stopped |= new
-    while (pids := descendants(pid)) and not deadline.passed:
+        if deadline.passed:
+            break
+    kill_stopped()
+    while pids := descendants(pid):
         _send(pids, signal.SIGKILL)
+        if deadline.passed:
+            break
         time.sleep(_POLL_SECONDS)
+
+
+def kill_stopped() -> None:
+    """SIGKILL what ``kill_descendants`` has stopped and not killed yet, in whichever thread it is called."""
+    while _STOPPED:
+        with suppress(KeyError):  # another thread was faster
+            _send([_STOPPED.pop()], signal.SIGKILL)
 
 
 def _send(pids: Sequence[int], number: signal.Signals) -> None:

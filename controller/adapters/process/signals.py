@@ -1,4 +1,7 @@
-"""How all commands handle SIGTERM and Ctrl-C (SIGINT): they say "stopping", and end within three seconds.
+"""How all commands handle SIGTERM, Ctrl-C (SIGINT) and the end of their terminal (SIGHUP).
+
+They say "stopping", and end within three seconds.  SIGHUP alone may be ignored: whoever starts a command by ``nohup``
+wants it to go on.
 
 A command that runs until it is told to end is asked to finish what it has begun, for a moment; then the process ends at
 once, with every process that it has started.  A second signal ends it at once, too, unless it is the same one within a
@@ -20,7 +23,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, NoReturn
 
-from controller.adapters.process.process_tree import kill_descendants
+from controller.adapters.process.process_tree import kill_descendants, kill_stopped
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +33,11 @@ INTERRUPTED: Final = 130
 #: As Python ends where it cannot write the last of what was printed.
 _NOT_WRITTEN: Final = 120
 
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS: Final = (
+    signal.SIGTERM,
+    signal.SIGINT,
+    *([] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]),
+)
 #: How long a command may take to finish what it has begun.
 _PATIENCE_SECONDS: Final = 1.5
 #: The same signal that comes again so soon was sent twice at once, and is no sign of impatience.
@@ -224,6 +231,7 @@ def _force(reader: int, exit_code: int) -> None:
     last = threading.Thread(target=_end_now, args=[number, exit_code], daemon=True)
     last.start()
     last.join(_LAST_SECONDS)
+    kill_stopped()
     os._exit(exit_code)
 
 

@@ -145,7 +145,7 @@ class ZooKeeperLeadership:
             stored, _ = self._ask(self._client.get_async(node), node)
         except _UNANSWERED as error:
             raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
-        return str(stored.decode())
+        return str(stored.decode(errors="replace"))
 
     def _on_state(self, state: str) -> None:
         if state != KazooState.CONNECTED:

@@ -11,12 +11,13 @@ from controller.cycle.limits import Budget, Limits
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
+from controller.model.load import ClusterView
 from controller.model.memory import BrokerMembership, Failed, InFlight, Memory, Roster
 from controller.strategies.catalogue import SHEDDERS
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.wire.journal import encode_entry
-from tests.cluster import INTERVAL, broker, view
+from tests.cluster import INTERVAL, Broker, broker, view
 from tests.journal_entries import parse_entry
 from tests.unit.cycle.test_cycle import POLICY, WARM
 
@@ -151,6 +152,39 @@ def test_a_drained_broker_gets_nothing_whichever_strategy_chooses(name: str) -> 
     for _ in range(3):
         found, memory = decide(UNEVEN, [], memory, controls, policy)
         assert "b:80" not in moved(found).values()
+
+
+def _commands(name: str, cluster: ClusterView, *drained: str) -> list[dict[str, str]]:
+    """What is moved in each of five intervals, by the shedder *name*; the load stays as it is."""
+    policy = replace(POLICY, shedder=SHEDDERS[name]())
+    memory = replace(policy.initial_memory(1), last_interval=INTERVAL - 60_000, samples=10)
+    found = []
+    for number in range(5):
+        now = replace(cluster, as_of_ms=INTERVAL + number * 60_000)
+        decision, memory = decide(now, [], memory, Controls(mode="active", drained=drained), policy)
+        found.append(moved(decision))
+    return found
+
+
+def _some(usage: float, letter: str) -> Broker:
+    bundles = {f"acme/{letter}/0x{n}0000000_0x{n + 1}0000000": 40.0 * usage + n for n in range(8)}
+    return broker(f"{letter}:80", usage=usage, **bundles)
+
+
+@pytest.mark.parametrize("name", ["AvgShedder", "PeakShedder", "ThresholdShedder", "TransferShedder"])
+def test_an_empty_drained_broker_is_no_reason_to_move_anything_nor_to_leave_anything(name: str) -> None:
+    # Its room is for nobody: shedders that counted with it moved bundles among the others all the time, or none.
+    rest = [_some(usage, letter) for usage, letter in zip((0.95, 0.2, 0.2), "abc", strict=True)]
+    found = _commands(name, view(*rest, broker("d:80", usage=0.05)), "d:80")
+    assert any(found)
+    assert found == _commands(name, view(*rest))
+
+
+def test_a_drained_broker_that_has_more_than_the_others_may_give() -> None:
+    cluster = view(_some(0.95, "a"), _some(0.3, "b"), _some(0.2, "c"))
+    found = _commands("OverloadShedder", cluster, "a:80")
+    assert found[0]
+    assert found == _commands("OverloadShedder", cluster)
 
 
 @pytest.mark.parametrize("name", ["OverloadShedder", "PeakShedder", "TransferShedder"])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.model.load import BundleTable
+from controller.model.load import UNOWNED, BundleTable
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 
@@ -50,3 +50,20 @@ def test_a_lone_broker_and_forty_thousand_are_told_apart_from_the_others() -> No
         [5],
         [0, 3],
     ]
+
+
+def test_of_brokers_that_sent_no_data_nothing_is_left_but_the_rows_of_their_bundles() -> None:
+    given = cluster_view(
+        Broker("a:80", cpu=0.1, bundles={"t/n/0x00000000_0x40000000": Bundle(topics=1)}),
+        Broker("b:80", cpu=0.2, bundles={"t/n/0x40000000_0x80000000": Bundle(topics=2)}),
+        Broker("c:80", cpu=0.3, bundles={"t/n/0x80000000_0xffffffff": Bundle(topics=3)}),
+        missing=["bb:80"],
+        on_their_way={"t/n/0x00000000_0x40000000": "b:80", "t/n/0x80000000_0xffffffff": "a:80"},
+    )
+    found = given.without_data({"b:80", "d:80"})
+    assert (found.brokers.names, found.missing) == (("a:80", "c:80"), ("b:80", "bb:80"))
+    assert found.brokers.usage[:, 0].tolist() == [10.0, 30.0]
+    assert found.brokers.topic_count.tolist() == [1, 3]
+    assert found.bundles.names == given.bundles.names
+    assert found.bundles.broker.tolist() == [0, UNOWNED, 1]
+    assert (found.preallocated.bundle.tolist(), found.preallocated.broker.tolist()) == ([2], [0])

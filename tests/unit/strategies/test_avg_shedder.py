@@ -13,6 +13,7 @@ from controller.strategies.filters.modular_select_broker import ModularSelectBro
 from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.avg_shedder import AvgShedder
+from controller.strategies.shedding.avg_shedder.pairs import MOST_AWAY
 from controller.strategies.view_builder import cluster_view as cluster_view_of
 from tests.cluster import MB, Broker, broker, broker_table, bundle, bundle_table, cluster_view, view
 
@@ -100,6 +101,17 @@ def test_a_pair_that_is_even_again_is_forgotten_but_brokers_that_are_away_are_no
     before = BrokerHitCounts(high={"b3": 5}, low={"b3": 5, "b4": 5, "gone": 2})
     _, memory = strategy.decide(cluster, before)
     assert memory == BrokerHitCounts(high={"b1": 1, "b2": 1}, low={"b1": 1, "b2": 1, "gone": 2})
+
+
+@pytest.mark.parametrize(("away", "kept"), [(MOST_AWAY, MOST_AWAY), (MOST_AWAY + 1, 0)])
+def test_brokers_that_are_away_are_forgotten_once_there_are_more_than_a_cluster_can_have(away: int, kept: int) -> None:
+    gone = {f"gone-{number}": 1 for number in range(away)}
+    before, strategy = (
+        BrokerHitCounts(high={"cold": 1}, low={"cold": 3, **gone}),
+        shedder(hit_count_low=9, hit_count_high=9),
+    )
+    _, memory = strategy.decide(two(0.9, 0.1, a=1), before)
+    assert (len(memory.low), memory.low["cold"], memory.high) == (2 + kept, 4, {"hot": 1, "cold": 2})
 
 
 def test_a_round_without_any_hit_forgets_all_counts() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo
 from controller.strategies.shedding.peak_shedder.patience import (
+    MOST_GONE,
     after_plan,
     after_rest,
     came_or_went,
@@ -197,6 +198,19 @@ def test_who_is_gone_is_remembered_for_an_hour_by_name() -> None:
     assert seen(later, 2 * HOUR + 1, "c", "d").gone == {"e": 2 * HOUR + 1}
     # A clock that was set back forgets rather than believes.
     assert seen(later, HOUR - 1, "a", "c", "d", "e").returned == {}
+
+
+def test_of_brokers_that_are_gone_no_more_are_remembered_than_a_cluster_can_have_the_last_ones() -> None:
+    # As where names are made up, or new ones come with each start: without a bound an hour's were kept.
+    first, second = ({f"{letter}-{number:05}" for number in range(MOST_GONE - 1)} for letter in "xa")
+    memory = seen(PeakHistory(brokers=(*sorted(first), "z")), HOUR, "z", missing=(*second,))
+    assert [*memory.gone] == sorted(first)
+    memory = seen(memory, HOUR + MINUTE, "z")
+    assert [*memory.gone] == [*sorted(second), "x-00000"]
+    assert [*memory.gone] == sorted(memory.gone)
+    assert seen(memory, HOUR + 2 * MINUTE, "z", "a-00007", "x-00000").returned == dict.fromkeys(
+        ("a-00007", "x-00000"), HOUR + 2 * MINUTE
+    )
 
 
 def test_brokers_came_or_went_within_an_hour() -> None:

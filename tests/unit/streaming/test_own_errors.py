@@ -5,7 +5,7 @@ import traceback
 import pytest
 
 from controller.model.errors import NewerStateError, StateError, TrimtabError
-from streaming.own_errors import own_error, with_cause
+from streaming.own_errors import damaged_checkpoint, own_error, with_cause
 
 _TRACE = """\
 [STREAM_FAILED] Query [id = a, runId = b] terminated with exception: Job aborted. SQLSTATE: XXKST
@@ -62,3 +62,28 @@ def test_what_led_to_an_error_in_the_end_comes_before_sparks_own_words() -> None
     told = f"o359.getResult.\n: SparkException: {trace}RuntimeException: no library{trace}IOException: full"
     assert with_cause(told) == f"IOException: full; {told}"
     assert with_cause("Job aborted.\n\tat org.x(X.scala:1)") == "Job aborted.\n\tat org.x(X.scala:1)"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Failed to read log file file:/x/decisions-s8/offsets/23. Incomplete log file SQLSTATE: XXKST",
+        "Unexpected end-of-input in field name at [Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION`"
+        " disabled); line: 1, column: 512] SQLSTATE: XXKST",
+        "[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] Checkpoint location file:/x is in an inconsistent state",
+        "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] Cannot restart streaming query with stateful operators",
+        "batch 23 doesn't exist SQLSTATE: XXKST",
+        "Job aborted\nCaused by: java.io.EOFException: Stream ended prematurely",
+    ],
+)
+def test_a_damaged_checkpoint_is_for_a_person_and_the_error_says_what_to_do(said: str) -> None:
+    error = damaged_checkpoint(f"[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: {said}", "/x/y")
+    assert isinstance(error, StateError)
+    assert error.exit_code == 2
+    assert str(error).startswith("checkpoint.path = '/x/y': it is damaged: restore it, or move all of it away")
+    assert said.rpartition("\nCaused by: ")[2] in str(error)
+
+
+@pytest.mark.parametrize("said", ["java.io.IOException: No space left on device", "Connection refused", "Job aborted"])
+def test_what_may_pass_by_itself_is_no_damage_of_the_checkpoint(said: str) -> None:
+    assert damaged_checkpoint(_TRACE.format(raised=said), "/x/y") is None

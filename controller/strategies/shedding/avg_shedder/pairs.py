@@ -1,12 +1,17 @@
 """AvgShedder's pairs of brokers, the fullest with the emptiest and so on, and how often each broker was hit."""
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from controller.model.decision import Reason, Verdict
 from controller.model.load import RATE_IN, RATE_OUT, BrokerTable, Floats
 from controller.model.memory import BrokerHitCounts
+
+#: Pulsar keeps the counts of brokers that are gone for as long as pairs are hit; here they are so many at most, as many
+#: as a cluster can have.
+MOST_AWAY: Final = 10_000
 
 
 class Pair(NamedTuple):
@@ -82,3 +87,13 @@ class Hits:
             for counts, limit in ((self.high, high), (self.low, low))
             for broker in (pair.low, pair.high)
         )
+
+    def kept(self, here: Collection[str]) -> BrokerHitCounts:
+        """What is remembered; where too many counts are of brokers that are not *here*, none of those."""
+        return BrokerHitCounts(high=_bounded(self.high, here), low=_bounded(self.low, here))
+
+
+def _bounded(counts: dict[str, int], here: Collection[str]) -> dict[str, int]:
+    if sum(name not in here for name in counts) <= MOST_AWAY:
+        return counts
+    return {name: count for name, count in counts.items() if name in here}

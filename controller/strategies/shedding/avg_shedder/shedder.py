@@ -138,7 +138,7 @@ class AvgShedder(ResourceWeights):
 
         decision = UnloadDecision(unloads=self._unloads(view, found.moves), verdicts=LazyVerdicts(tell), reason=reason)
         # Without any hit all counts are dropped, also those of brokers that are not in the view.
-        return decision, BrokerHitCounts(high=hits.high, low=hits.low) if found.any_hit else BrokerHitCounts()
+        return decision, hits.kept(view.brokers.code_of) if found.any_hit else BrokerHitCounts()
 
     def _even_out(self, view: ClusterView, pair: Pair, hits: Hits, found: _Found) -> None:
         """Count a hit of *pair*; where it was hit often enough, choose the bundles that move within it."""

@@ -1,6 +1,6 @@
 """When to act: not at the first sight of something, not while brokers come and go, not again where it was of no use."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from typing import Final
 
@@ -13,6 +13,8 @@ _MINUTE_MS: Final = 60_000
 _DAY_MS: Final = 86_400_000
 #: Brokers that came or went longer ago have nothing to do with those that do now.
 _FORGOTTEN_MS: Final = 3_600_000
+#: Of so many brokers it is known that they are gone, as many as a cluster can have; of those that went last.
+MOST_GONE: Final = 10_000
 #: The next one goes within so many times the longest time between two.
 _APART: Final = 2
 #: After plans that were not worth it, so many rounds go by without one at most.
@@ -27,7 +29,8 @@ def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     With other brokers, what moves promised no longer holds, and a plan that was of no use may be of use.  What was to
     be undone is forgotten.
     """
-    now, at = tuple(sorted({*view.brokers.names, *view.missing})), view.as_of_ms
+    active, at = {*view.brokers.names, *view.missing}, view.as_of_ms
+    now = tuple(sorted(active))
     if now == memory.brokers:
         return memory
     if not memory.brokers:
@@ -35,21 +38,24 @@ def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     apart = at - memory.changed_ms
     recent = memory.changed_ms >= 0 and 0 <= apart <= _FORGOTTEN_MS
     apart_ms = max(memory.apart_ms, apart) if recent else 0
-    helped = {name: since for name, since in memory.helped.items() if name in now}
+    helped = {name: since for name, since in memory.helped.items() if name in active}
     memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=(), helped=helped, relieved={})
-    memory = _with_returns(memory, now, at)
+    memory = _with_returns(memory, active, at)
     return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms)
 
 
-def _with_returns(memory: PeakHistory, now: Collection[str], at_ms: int) -> PeakHistory:
+def _with_returns(memory: PeakHistory, now: Set[str], at_ms: int) -> PeakHistory:
     """*memory*, which still has the brokers of the round before, with those of *now* that are back, and those gone."""
     away = {name: since for name, since in memory.gone.items() if 0 <= at_ms - since <= _FORGOTTEN_MS}
     came = {name for name in away if name in now}
     gone = {**away, **{name: at_ms for name in memory.brokers if name not in now}}
+    still = [(name, since) for name, since in sorted(gone.items()) if name not in now]
+    if len(still) > MOST_GONE:
+        still = sorted(sorted(still, key=lambda each: -each[1])[:MOST_GONE])
     back = {name: since for name, since in _kept(memory.returned, at_ms).items() if name in now}
     return replace(
         memory,
-        gone={name: since for name, since in sorted(gone.items()) if name not in now},
+        gone=dict(still),
         returned=dict(sorted({**back, **dict.fromkeys(came, at_ms)}.items())),
     )
 

@@ -115,7 +115,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             now_ms=view.as_of_ms,
             loads=loads,
             order=np.argsort(loads.load[: len(view.brokers)], kind="stable"),
-            available=(*view.brokers.names, *view.missing),
+            available=(*view.brokers.names, *_without_data(view, memory)),
             bundles_of=bundles.of,
             gate=Gate(stays=bundles.stays, barred=bundles.barred),
         )
@@ -186,10 +186,15 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         return limits.plan(store, hit_count, recently_unloaded)
 
 
+def _without_data(view: ClusterView, memory: TransferHistory) -> list[str]:
+    """The active brokers without data; not those that this shedder alone is not to see, as they are drained."""
+    return [name for name in view.missing if memory.updated_at_ms.get(name) != view.as_of_ms]
+
+
 def _loads(view: ClusterView, memory: TransferHistory) -> BrokerLoads:
     """The load of the view's brokers after this interval, then the last known of those that are missing."""
-    brokers = view.brokers
-    missing = [name for name in view.missing if name in memory.weighted_max_ema]
+    brokers, at = view.brokers, memory.updated_at_ms
+    missing = [name for name in _without_data(view, memory) if name in at]
     names = (*brokers.names, *missing)
     return BrokerLoads(
         names=names,
@@ -197,5 +202,5 @@ def _loads(view: ClusterView, memory: TransferHistory) -> BrokerLoads:
         throughput_ema=np.array([memory.msg_throughput_ema[name] for name in names]),
         # Not used: missing brokers neither give nor take.
         throughput=np.append(brokers.throughput, np.zeros(len(missing))),
-        updated_at_ms=np.array([memory.updated_at_ms[name] for name in names], np.int64),
+        updated_at_ms=np.array([at[name] for name in names], np.int64),
     )

@@ -208,7 +208,9 @@ def test_a_broken_journal_is_named(tmp_path: Path) -> None:
     journal = opened(tmp_path)
     append(journal, entry(T))
     (tmp_path / "journal" / f"{NEXT:015d}.json").write_text("{}")
-    with pytest.raises(DamagedJournalError, match=f"{NEXT:015d}.json: missing_field") as caught:
+    with pytest.raises(
+        DamagedJournalError, match=f"{NEXT:015d}.json: missing_field.*it is damaged: restore the journal"
+    ) as caught:
         journal.open()
     assert caught.value.exit_code == 2
 
