@@ -61,6 +61,12 @@ def test_where_the_goal_is_not_reached_without_them_it_is_the_usual_plan() -> No
     assert moves == searched(of, LIMITS) != ()
 
 
+def test_with_too_few_moves_for_the_goal_it_is_the_usual_plan() -> None:
+    of = problem([[100.0]] * 3, BETWEEN)
+    few = SearchLimits(max_moves=1, begin=0.37, goal=0.31)
+    assert sparing(of, few) == searched(of, few) != ()
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_no_broker_that_gives_nothing_gets_fuller_than_it_was_or_the_goal(seed: int) -> None:
     of = seeded(5, 60, 2, seed, uneven=seed % 2 > 0)

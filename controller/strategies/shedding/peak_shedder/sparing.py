@@ -9,6 +9,7 @@ from controller.model.load import Bools, Floats
 from controller.planning.objective import ceilings, highest, load_after, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed, MoveSequence
+from controller.planning.solving.bounds import fewest_moves
 from controller.planning.solving.levels import NEAR
 from controller.planning.solving.limits import SearchLimits
 from controller.planning.solving.search import searched
@@ -24,7 +25,10 @@ def searched_sparing(
     share = loads(problem, problem.owner) / problem.capacity
     spared: Bools = ~np.any(share > limits.begin, axis=1) & np.any(share > limits.goal, axis=1)
     if limits.goal > 0 and spared.any():
-        found = searched(_as_at_goal(problem, share, spared, limits.goal), limits, bound, allowed)
+        apart = _as_at_goal(problem, share, spared, limits.goal)
+        if fewest_moves(apart, limits.goal * NEAR) > limits.max_moves:
+            return searched(problem, limits, bound, allowed)
+        found = searched(apart, limits, bound, allowed)
         moves = MoveSequence(problem, found, allowed).take_all(ceilings(problem, found))
         most = np.where(spared, share.max(axis=1), limits.goal)
         if len(moves) == len(found) and bool(np.all(_full(problem, moves) <= most * NEAR)):
