@@ -35,8 +35,8 @@ _LAST: Final = _Way(reach, 3)
 _LAST_SHARE: Final = 0.5
 #: Packing has this share of the effort to itself as well.
 _PACK_SHARE: Final = 0.3
-#: So many times the bound is close enough to it.
-_NEAR: Final = 1.005
+#: So many times the bound, or the goal, is close enough to it.
+NEAR: Final = 1.005
 
 
 def reach_lower(draft: Draft, bound: float) -> None:
@@ -68,7 +68,7 @@ def _bisect(draft: Draft, low: float, ways: Sequence[_Way]) -> None:
 
 
 def _is_near(low: float, peak: float) -> bool:
-    return peak <= low * _NEAR
+    return peak <= low * NEAR
 
 
 def use_fewer(draft: Draft) -> None:

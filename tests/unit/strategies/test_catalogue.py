@@ -97,7 +97,7 @@ def test_the_defaults_are_those_of_pulsar_4_0_8() -> None:
         "trimtabPeakShedderLoadSettleMinutes": 5.0,
         "trimtabPeakShedderUrgentPercentage": 80.0,
         "trimtabPeakShedderIdlePercentage": 25.0,
-        "trimtabPeakShedderReturnedPercentage": 50.0,
+        "trimtabPeakShedderReturnedPercentage": 60.0,
         "trimtabPeakShedderForecastMinutes": 60.0,
         "trimtabPeakShedderDayProfile": True,
         "trimtabPeakShedderMoveCost": 10.0,

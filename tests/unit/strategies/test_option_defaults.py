@@ -54,7 +54,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "trimtabPeakShedderLoadSettleMinutes": 5.0,
         "trimtabPeakShedderUrgentPercentage": 80.0,
         "trimtabPeakShedderIdlePercentage": 25.0,
-        "trimtabPeakShedderReturnedPercentage": 50.0,
+        "trimtabPeakShedderReturnedPercentage": 60.0,
         "trimtabPeakShedderForecastMinutes": 60.0,
         "trimtabPeakShedderDayProfile": True,
         "trimtabPeakShedderMoveCost": 10.0,

@@ -51,10 +51,16 @@ class FarBelow:
         few = (1 - percent / 100 - _ERRORS * self.error) * self.means
         return np.minimum(few, self.means - options.min_gain)
 
+    def apart(self, returned: Bools) -> Bools:
+        """(n,) which of the *returned* brokers would be idle, if they were like any other."""
+        if self.options.returned_percent <= self.options.idle_percent:
+            return returned & False
+        apart: Bools = returned & np.all(self.share < self.few(returned & False), axis=1)
+        return apart
+
     def spared(self, returned: Bools) -> Bools:
-        """(n,) which brokers would be idle, if they were not among the *returned* ones."""
-        idle, idle_otherwise = (np.all(self.share < self.few(each), axis=1) for each in (returned, returned & False))
-        spared: Bools = idle_otherwise & ~idle
+        """(n,) which brokers are *apart*, and not idle."""
+        spared: Bools = self.apart(returned) & ~np.all(self.share < self.few(returned), axis=1)
         return spared
 
 

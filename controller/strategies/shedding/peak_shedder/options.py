@@ -100,7 +100,7 @@ class PeakOptions(ResourceWeights):
     )
     returned_percent: float = option(
         "trimtabPeakShedderReturnedPercentage",
-        default=50.0,
+        default=60.0,
         unit="%",
         meaning="the same of a broker that was away for an hour at most, for a day after it came back; no more than"
         " the above: as of any other broker",

@@ -63,6 +63,7 @@ from controller.strategies.shedding.peak_shedder.situation import (
     pressed_now,
     situation_of,
 )
+from controller.strategies.shedding.peak_shedder.sparing import searched_sparing
 from controller.strategies.shedding.peak_shedder.told import BY, RoundTold
 from controller.strategies.shedding.peak_shedder.undoing import still_to_undo, undoing, without
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, share_disturbed
@@ -167,7 +168,7 @@ class PeakShedder(PeakOptions):
         Bundles are no liquid: the brokers that give end below the level, each by a part of a bundle.
         """
         limits = SearchLimits(max_moves=self.max_moves, begin=start.begin, goal=start.goal, effort=self.effort)
-        moves = searched(now.found.problem, limits, bound.level, asked)
+        moves = searched_sparing(now.found.problem, limits, bound.level, asked)
         low, high, lacking = start.goal, start.most, start.lacking
         if lacking is None or low >= high or not lacking.suffices(now.shares_after(moves)):
             return moves

@@ -11,7 +11,7 @@ from controller.model.load import Bools, ClusterView, Floats
 from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem, reported
 from controller.planning.objective import highest, load_after, loads
-from controller.planning.problem import PlannedMove
+from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.bounds import mean_level
 from controller.strategies.shedding.peak_shedder import patience
 from controller.strategies.shedding.peak_shedder.filling import CrowdedBrokers, FarBelow, Filling, filling_of
@@ -25,6 +25,9 @@ _ERRORS: Final = 2.0
 #: made where the broker is so many points above that.  Where load is elsewhere at other hours, the least gain counts.
 _BELOW_URGENT: Final = 0.025
 _URGENT_FALL: Final = 0.02
+#: Of so many brokers one may have been back for less than a day and be far below the mean, and the others are compared
+#: with their own mean.
+_ONE_APART_OF: Final = 3
 _MINUTE_MS: Final = 60_000
 
 
@@ -190,7 +193,9 @@ def situation_of(
     # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
     # usage is noise, one is above the mean by two of them.
     unknown = (_ERRORS * fit + np.where(np.array(found.minutes, np.bool_), seen.error, 0.0)) * means
-    ordinary = _ordinary(found, unknown, options, memory, seen)
+    far_below = FarBelow.of(found, share, means, fit, options)
+    returned = _named(patience.returned(memory, view.as_of_ms), view)
+    ordinary = _ordinary(found, _mean_for(problem, load, far_below.apart(returned)), unknown, options, memory, seen)
     urgent = _urgent(means[now], fit[now], options, varies=seen.varies)
     too_full: Bools = np.any(share > ordinary.begin, axis=1)
     relieved = too_full & _named(patience.relieved(memory, view.as_of_ms), view)
@@ -199,8 +204,6 @@ def situation_of(
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
         pressed &= _named(stayed, view)
-    far_below = FarBelow.of(found, share, means, fit, options)
-    returned = _named(patience.returned(memory, view.as_of_ms), view)
     crowded = CrowdedBrokers(too_full, relieved, float(ordinary.begin.min()))
     return Situation(
         view=view,
@@ -255,12 +258,27 @@ def _fit_errors(found: StatedProblem) -> Floats:
     return np.array([found.fits[name].error if name in found.fits else 0.0 for name in found.problem.resources])
 
 
+def _mean_for(problem: BalanceProblem, load: Floats, apart: Bools) -> float:
+    """The mean utilisation that the goal is near: without the brokers *apart* (n,), if that is more.
+
+    What a broker that is back does not get is no reason for the others to give.  Where more than a third of the brokers
+    are so, the others could be too far above the mean.  *load*: (n, R).
+    """
+    mean = mean_level(problem)
+    if not apart.any() or _ONE_APART_OF * apart.sum() > len(apart):
+        return mean
+    return max(mean, float((load[~apart].sum(axis=0) / problem.capacity[~apart].sum(axis=0)).max()))
+
+
 def _ordinary(
-    found: StatedProblem, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
+    found: StatedProblem, mean: float, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
 ) -> PlanStart:
-    """The plan for brokers above the goal; *unknown*: (R,) so much of each resource's usage is no reason to move."""
+    """The plan for brokers above the goal, which is near the *mean* usage.
+
+    *unknown*: (R,) so much of each resource's usage is no reason to move.
+    """
     # Another hour is less certain than now: where it counts, twice as much has to be gained.
-    goal = mean_level(found.problem) * (1 + options.goal_percent / 100) + (2 * options.min_gain if seen.varies else 0.0)
+    goal = mean * (1 + options.goal_percent / 100) + (2 * options.min_gain if seen.varies else 0.0)
     least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
     begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
     if seen.varies and not seen.day_known and options.urgent_percent > 0:
