@@ -119,6 +119,11 @@ def test_how_many_namespaces_were_dropped_is_counted_and_outlives_the_state_s_st
         shard.state = state_blob.load(state_blob.dump(shard.state))
         assert len(namespaces(snapshot)) + Snapshot.from_blob(snapshot.to_blob()).dropped_states == len(named)
     assert snapshot.dropped_states > 50
+    dropped = snapshot.dropped_states
+    for n in range(20, 30):
+        snapshot = closing(shard, n, *(broker_state(broker=f"b-{n}-{i}:8080") for i in range(5)))
+    assert len(snapshot.broker_states) + snapshot.dropped_states == dropped + 50, "and of brokers likewise"
+    assert snapshot.dropped_states > dropped + 10
 
 
 def test_stored_averages_are_bounded_and_the_last_written_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from controller.model.java_regex import expressions, java_pattern, matches, matching
+from controller.model.java_regex import bytes_of, bytes_of_mask, expressions, java_pattern, matches, matching
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,11 @@ def test_the_slowest_expression_that_is_understood_is_fast_enough() -> None:
 )
 def test_usual_repetitions_are_understood(regex: str, text: str) -> None:
     assert matches([regex], text)
+
+
+def test_what_is_kept_of_a_list_counts_as_much_as_it_takes() -> None:
+    names, mixed = ("acme/orders", "acme/bills"), ("acme/orders", "acme/.*")
+    assert bytes_of(names, expressions(names)) == 800 + 2 * 80 + 11 + 10
+    assert bytes_of(mixed, expressions(mixed)) == 800 + 2 * 80 + 11 + 7 + 600 + 40 * 7
+    hosts = tuple(map(str, range(1000)))
+    assert bytes_of_mask((mixed, hosts), matching(mixed, hosts)) == 800 + 2 * 80 + 11 + 7 + 1000
