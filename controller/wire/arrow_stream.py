@@ -127,7 +127,6 @@ class ArrowStream:
             raise _spoilt(f"no message begins at byte {at}")
         length = int.from_bytes(value[at + 4 : at + 8], "little", signed=True)
         if length == 0 and left == 8:
-            self._at += 8
             return None
         if not 0 < length <= left - 8:
             raise _spoilt(f"a message of {length} bytes, but {left - 8} are left")

@@ -746,7 +746,11 @@ def test_a_broker_with_odd_fields_and_one_in_a_domain_without_a_name_keep_no_int
     odd.load_report = odd.load_report | {"brokerVersionString": 5, "lastUpdate": -1, "persistentTopicsEnabled": "yes"}
 
     def reply(path: str, told: Callable[[str], tuple[int, Any]]) -> tuple[int, Any]:
-        return (200, {"rack\n1": {"brokers": [broker.name for broker in nowhere]}}) if "failureDomains" in path else told(path)
+        return (
+            (200, {"rack\n1": {"brokers": [broker.name for broker in nowhere]}})
+            if "failureDomains" in path
+            else told(path)
+        )
 
     for broker in world.pulsar.brokers:
         broker.reply = partial(reply, told=broker.reply)  # type: ignore[method-assign]
