@@ -193,6 +193,21 @@ def test_so_many_brokers_are_needed_whatever_the_unit(unit: float) -> None:
     assert brokers_needed(second, 0.0) == BrokersNeeded(at_least=3, enough=3, resource=1)
 
 
+def test_no_number_of_brokers_is_enough_where_one_has_nothing_left_or_too_little_for_a_bundle() -> None:
+    without_any = problem([[10.0, 10.0]], [(0, [1.0, 0.0])], fixed=[[0.0, 10.0]])
+    assert brokers_needed(without_any, 0.0) == BrokersNeeded(at_least=None, enough=None, resource=1)
+    too_large = problem([[100.0, 0.1]], [(0, [90.0, 0.0])])
+    assert brokers_needed(too_large, 0.7) == BrokersNeeded(at_least=None, enough=None, resource=0)
+    by_far = problem([[100.0, 0.1]], [(0, [40.0, 0.09])])
+    assert [brokers_needed(by_far, headroom).resource for headroom in (0.7, 1.0)] == [1, 0]
+
+
+def test_one_broker_is_needed_for_bundles_without_load() -> None:
+    assert brokers_needed(problem([[10.0]] * 2, [(0, [0.0])] * 3), 0.0) == BrokersNeeded(
+        at_least=1, enough=1, resource=0
+    )
+
+
 def test_a_load_that_fits_to_the_last_bit_needs_no_more_brokers_and_none_needs_one() -> None:
     assert brokers_needed(problem([[0.3]] * 2, [(0, [0.1])] * 9), 0.0).enough == 3
     assert brokers_needed(problem([[10.0]] * 2, []), 0.0).enough == 1
