@@ -16,6 +16,14 @@ def test_any_text_comes_back_also_halves_of_a_character() -> None:
     assert found.arrays["numbers"].tolist() == [0, 1, 2]
 
 
+def test_what_trimtab_did_not_write_is_told_from_what_is_damaged() -> None:
+    whole = pack(3, {}, {})
+    with pytest.raises(StateError, match="trimtab did not write it"):
+        unpack(b"x" + whole[1:], versions={3})
+    with pytest.raises(StateError, match="is cut off: its header ends at byte"):
+        unpack(whole[:-1], versions={3})
+
+
 def test_names_that_are_cut_off_anywhere_are_refused() -> None:
     stored = names_to_bytes(["broker-1", "b", ""])
     assert names_from_bytes(stored) == ["broker-1", "b", ""]

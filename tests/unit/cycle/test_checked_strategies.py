@@ -22,6 +22,7 @@ from controller.model.errors import StrategyError, TrimtabError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, NoMemory, RoundRobinTurn, SplitHitCounts, UsageHistory
 from controller.model.peak_history import PeakHistory
+from controller.strategies.common.blamed import raised_by
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.protocols import SplitThresholds
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
@@ -409,6 +410,10 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         found = refused(**strategies)
         wrong += [] if re.fullmatch(told, found) else [(told, found)]
     assert wrong == []
+
+
+def test_an_error_that_came_through_no_line_of_the_strategy_is_told_without_one() -> None:
+    assert raised_by(object(), "decide", ValueError("odd")).flaw == "its decide raises ValueError: odd"
 
 
 def test_of_a_long_error_of_a_strategy_300_characters_are_told() -> None:

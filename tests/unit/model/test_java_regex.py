@@ -99,6 +99,8 @@ def test_an_expression_may_match_in_a_million_ways_and_in_no_more() -> None:
     assert java_pattern("a{1,10}" * 6 + "a?") is None
     assert (java_pattern("a{255}") is None, java_pattern("a{256}") is None) == (False, True)
     assert java_pattern("a?" * 19) is not None
+    assert java_pattern("a{2}" * 20) is not None, "there is one way for each"
+    assert java_pattern("x|" + "a{1,10}" * 6) is not None, "each alternative counts by itself"
     assert java_pattern("a?" * 20) is None
 
 
