@@ -403,14 +403,14 @@ def test_after_a_clock_was_set_back_intervals_go_on_by_it_and_none_is_ended_twic
     one = world.collector("one")
     for at in (T, T + PERIOD):
         world.interval(at, one)
-    for at in (T - 2 * PERIOD, T - PERIOD, T, T + PERIOD):
+    for at in (T - 60 * PERIOD, T - PERIOD, T, T + PERIOD):
         world.now = at + 1
         world.settle(one)
     assert list(world.log.ticks()) == [T, T + PERIOD], "these have their ticks"
     assert all(world.interval(T + 2 * PERIOD, one).values())
     said = [record.message for record in caplog.records if "set back" in record.message]
     assert said == [
-        "this host's clock was set back by 179 s or more: no interval ends twice; those that have ended, the last one"
+        "this host's clock was set back by 3659 s or more: no interval ends twice; those that have ended, the last one"
         f" is {utc((T + PERIOD) * 1000)}, are passed over"
     ]
 
@@ -468,6 +468,18 @@ def test_states_that_were_read_before_the_clock_was_set_back_are_not_written(wor
     world.interval(T + PERIOD, one)
     assert {state.version for state in world.log.states()} <= {T * 1000, (T + PERIOD) * 1000}
     assert sum(isinstance(state, NamespaceStateRecord) for state in world.log.states()) == 3
+
+
+@pytest.mark.usefixtures("described")
+def test_states_that_wait_to_be_written_when_the_clock_is_set_back_are_read_anew(world: World) -> None:
+    one = world.collector("one")
+    world.now, world.log.refuses = T + 1000 * PERIOD, b"namespace_state"
+    world.settle(one)
+    assert world.log.refused
+    world.now, world.log.refuses = T, b"\n"
+    world.settle(one)
+    told = [each.version for each in world.log.states() if isinstance(each, NamespaceStateRecord)]
+    assert told == [T * 1000] * 3
 
 
 def test_a_clock_that_is_set_back_by_a_moment_begins_no_interval_again(world: World) -> None:

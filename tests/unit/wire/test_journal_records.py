@@ -197,6 +197,19 @@ def test_parts_whose_beginning_was_not_read_are_left_out() -> None:
     assert found == read(records[behind:])
 
 
+@pytest.mark.usefixtures("small_records")
+def test_of_parts_that_are_cut_off_on_either_side_nothing_comes_and_the_next_entry_is_whole() -> None:
+    parts = [part for part in map(parse_record, written(entries(1))) if isinstance(part, PartEntry)]
+    assert len(parts) > 2
+    for left in range(1, len(parts)):
+        joiner = PartJoiner()
+        assert [joiner.joined(part) for part in (*parts[left:], *parts[:left])] == [None] * len(parts)
+        assert [joiner.joined(part) for part in parts][-1] is not None
+        joiner = PartJoiner()
+        assert [joiner.joined_backwards(part) for part in reversed(parts[:left])] == [None] * left
+        assert [joiner.joined_backwards(part) for part in reversed(parts)][-1] is not None
+
+
 def _begins(record: object) -> bool:
     return isinstance(record, PartEntry) and record.part == 0
 
