@@ -255,7 +255,7 @@ def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """The modules that it imports, from which it imports a name, or whose name is a text in it: also what could be one."""
+    """The modules that it imports, from which it imports a name, or that a text in it names: also what could be one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module

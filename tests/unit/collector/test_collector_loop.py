@@ -18,7 +18,7 @@ from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.loop import Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
-from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
+from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
 from controller.ports.collectors import GroupView
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
@@ -559,6 +559,17 @@ def test_when_the_one_that_leads_is_gone_another_one_ends_the_interval_it_had_no
     world.settle(two)
     assert all(world.interval(T + PERIOD, two).values())
     assert list(world.log.ticks()) == [T, T + PERIOD]
+
+
+def test_that_the_log_allows_no_ticks_ends_the_collector(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AccessDeniedError("not allowed")
+
+    one = world.collector("one")
+    monkeypatch.setattr(LogEnd, "tick", refused)
+    world.now = T
+    with pytest.raises(AccessDeniedError):
+        world.settle(one)
 
 
 def test_a_leader_that_wakes_up_after_a_takeover_is_fenced_and_writes_no_tick(world: World) -> None:
