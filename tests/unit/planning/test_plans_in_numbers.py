@@ -52,6 +52,11 @@ def test_a_plan_knows_where_its_bundles_are_before_each_step() -> None:
     assert plan.moves == (*step.moves, *plan.steps[1].moves)
 
 
+def test_the_largest_bundles_leave_first_by_the_share_that_they_take_of_the_widest_broker() -> None:
+    one = problem([[0.5, 10.0]] * 2, [(0, [0.1, 3.0]), (0, [0.2, 1.0])])
+    assert [move.bundle for move in emptied(one, [0], 1.0).moves] == [1, 0]
+
+
 def test_what_a_plan_does_to_each_broker_is_told_by_its_fullest_resource() -> None:
     one = problem([[10.0, 100.0]] * 2, [(0, [3.0, 60.0]), (0, [2.0, 5.0]), (1, [5.0, 10.0])])
     first, second = broker_changes(plan_of(one, [empty_step(one, [0], replace(LIMITS, ceiling=1.0))]))
