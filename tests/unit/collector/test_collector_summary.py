@@ -3,7 +3,7 @@
 import json
 
 from controller.collector.reports import BrokerReport, SweepName, listed_topics, swept
-from controller.collector.states import ClusterPolicies, Namespace, bundle_data, namespace_state
+from controller.collector.states import ClusterPolicies, Namespace, State, bundle_data, namespace_state
 from controller.collector.summary import summary
 from controller.collector.sweeper import Swept
 from controller.wire.chunks import json_chunks
@@ -22,7 +22,7 @@ def sweep_of(broker: str) -> Swept:
 
 def test_all_records_are_counted_and_each_broker_has_what_is_known_of_it() -> None:
     found = [sweep_of("b-0:8080"), sweep_of("b-1:8080")]
-    states = [
+    states: list[State] = [
         BrokerStateRecord(cluster="lab", broker="b-0:8080", version=T, failure_domain="left"),
         BrokerStateRecord(cluster="lab", broker="b-9:8080", version=T, failure_domain="right"),
         namespace_state("lab", Namespace("lab/ns", (0, 1 << 31, 0xFFFFFFFF), "apart"), ClusterPolicies({}), version=T),

@@ -135,7 +135,8 @@ def test_after_three_exchanges_that_budgets_cut_in_two_nobody_gives_of_whom_they
     given = []
     for pairs in range(1, 5):
         names = [*map(str, range(2 * pairs)), "x"]
-        brokers = [broker(f"{name}:80", **{f"{name}-1": bundle(1.0), f"{name}-2": bundle(1.0)}) for name in names]
+        held: list[dict[str, Any]] = [{f"{name}-{number}": 1.0 for number in (1, 2)} for name in names]
+        brokers = [broker(f"{name}:80", **each) for name, each in zip(names, held, strict=True)]
         seen = view(*brokers, broker("y:80"))
         once = replace(policy(interval=Budget(unloads_per_source=1)), shedder=OnePairAtATime())
         given.append([command.source for command in decided(once, seen).commands])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -117,7 +117,8 @@ def test_a_bundle_may_be_cut_at_as_many_positions_as_a_command_holds() -> None:
         def cuts(self, lower: int, *_: object) -> tuple[int, ...]:
             return tuple(range(lower + 1, lower + MOST_CUTS + 1))
 
-    whole = view(broker("a", **{"acme/test/0x00000000_0xffffffff": bundle()}))
+    held: dict[str, Any] = {"acme/test/0x00000000_0xffffffff": bundle()}
+    whole = view(broker("a", **held))
     assert cut(whole, 0, Crumbs()) == tuple(range(1, 10_001))
 
 

@@ -67,6 +67,14 @@ def test_a_bundle_does_not_go_back_to_a_broker_that_is_full_in_another_resource(
     assert DEAR.decide(cluster_view(*made, as_of_ms=MINUTE), NOTED)[0].unloads == ()
 
 
+def test_a_bundle_goes_back_for_the_least_gain_and_to_no_broker_that_it_would_overfill() -> None:
+    little = {"a": {"a0": 10.0}, "b": {"x": 3.0, "b0": 50.0}, "c": {"c0": 20.0}}
+    assert DEAR.decide(cluster(little, 1), NOTED)[0].unloads == ()
+    assert moves(replace(DEAR, min_gain_percent=2.0).decide(cluster(little, 1), NOTED)[0]) == [("x", "a:8080")]
+    full = {"a": {"a0": 85.0}, "b": {"x": 20.0, "b0": 100.0}, "c": {"c0": 20.0}}
+    assert ("x", "a:8080") not in moves(DEAR.decide(cluster(full, 1), NOTED)[0])
+
+
 @pytest.mark.parametrize(("at", "undone"), [(61, True), (62, False), (0, False)])
 def test_after_an_hour_nothing_is_undone(at: int, undone: bool) -> None:
     decision, memory = DEAR.decide(cluster(WORSE, at), NOTED)

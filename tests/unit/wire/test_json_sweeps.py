@@ -228,7 +228,7 @@ def test_topics_are_kept_one_by_one_from_each_of_the_limits_on() -> None:
     one = text(compact(broker_sweep(bundleStats=[bundle_stats(totals=totals)])).encode())
     for name, limit in reached.items():
         for at, kept in ((limit, 2), (limit + 1, 0)):
-            limits = DetailLimits(**{**dict.fromkeys(reached, 1e9), name: at})  # type: ignore[arg-type]
+            limits = DetailLimits(**{**dict.fromkeys(reached, 1e9), name: at})
             reader = JsonSweeps(cluster=CLUSTER, period_ms=PERIOD, max_bytes=1 << 20, detail=limits)
             assert reader.rows([one])[0].detail_size.sum() == kept, (name, at)
 

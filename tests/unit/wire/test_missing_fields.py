@@ -38,5 +38,6 @@ def test_what_an_object_lacks_is_named_with_its_place() -> None:
 def test_what_is_there_or_need_not_be_there_or_may_be_several_things_is_left_to_others() -> None:
     whole = {"size": 1}
     refuse_missing(Outer, {"one": whole, "manyOfThem": [whole], "named": {"a": whole}, "either": {}, "plain": [1]})
-    for odd in ({}, {"one": None, "manyOfThem": 5, "named": [1]}, [], 5):
+    strange: tuple[object, ...] = ({}, {"one": None, "manyOfThem": 5, "named": [1]}, [], 5)
+    for odd in strange:
         refuse_missing(Outer, odd)
