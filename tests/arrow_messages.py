@@ -51,6 +51,11 @@ class Message:
         """Where its body begins."""
         return self.at + 8 + int(struct.unpack_from("<i", self.value, self.at + 4)[0])
 
+    @property
+    def end(self) -> int:
+        """Where its body ends."""
+        return self.body + int(struct.unpack_from("<q", self.value, self.root.field(3))[0])
+
     def buffer(self, nth: int) -> int:
         """Where a record batch lists its buffer *nth*: its place in the body, then its length, 8 bytes each."""
         return self.root.table(2).table(2).at + 4 + 16 * nth
@@ -68,8 +73,7 @@ def dictionary(value: bytes) -> Message:
 
 def batch(value: bytes) -> Message:
     """The third one, which has the topics."""
-    names = dictionary(value)
-    return Message(value, names.body + int(struct.unpack_from("<q", value, names.root.field(3))[0]))
+    return Message(value, dictionary(value).end)
 
 
 def put(value: bytes, place: int, form: str, *numbers: int) -> bytes:

@@ -222,10 +222,8 @@ class SeenLoad:
         amounts, driven, unknown = self._amounts.copy(), drivers(now.load), False
         for resource in _COUNTED:
             limit, reported = self._limits[:, resource], self._amounts[:, resource]
-            if not reported.any():
-                continue
             known = np.where(np.isfinite(limit) & (limit > 0), limit, np.inf)
-            fit, asked, accounts = fitted_below_the_limit(np.nan_to_num(reported, nan=0.0), known, driven)
+            fit, asked, accounts = fitted_below_the_limit(reported, known, driven)
             unknown |= not accounts and self.weights.weight_of(resource) > 0
             amounts[:, resource] = np.where(touched, np.maximum(asked + fit.taken(change), 0.0), reported)
         load = np.where(touched[:, None], np.maximum(now.load + comes - goes, 0.0), now.load)

@@ -118,18 +118,19 @@ def _bytes_of_texts(texts: tuple[str, ...]) -> int:
     return sum(map(len, texts)) + _OF_A_TEXT * len(texts)
 
 
-def _bytes_of(regexes: tuple[str, ...], found: Expressions) -> int:
-    """About the memory that they take."""
+def bytes_of(regexes: tuple[str, ...], found: Expressions) -> int:
+    """About the memory that they take, and what was *found* in them."""
     patterns = _OF_A_PATTERN * len(found.others) + _OF_A_SIGN * sum(map(len, found.others))
     return _OF_AN_ENTRY + _bytes_of_texts(regexes) + patterns
 
 
-def _bytes_of_mask(key: tuple[tuple[str, ...], tuple[str, ...]], mask: NDArray[np.bool_]) -> int:
+def bytes_of_mask(key: tuple[tuple[str, ...], tuple[str, ...]], mask: NDArray[np.bool_]) -> int:
+    """About the memory that a mask takes, and its list of expressions; the texts are those of all masks."""
     return _OF_AN_ENTRY + _bytes_of_texts(key[0]) + mask.nbytes
 
 
 #: *regexes*, ready to match.
-expressions: Final = WeighedCache(_translated, weigh=_bytes_of, most=_MOST_KEPT)
+expressions: Final = WeighedCache(_translated, weigh=bytes_of, most=_MOST_KEPT)
 
 
 def matches(regexes: Iterable[str], text: str) -> bool:
@@ -149,7 +150,7 @@ def _mask(key: tuple[tuple[str, ...], tuple[str, ...]]) -> NDArray[np.bool_]:
     return mask
 
 
-_masks: Final = WeighedCache(_mask, weigh=_bytes_of_mask, most=_MOST_KEPT)
+_masks: Final = WeighedCache(_mask, weigh=bytes_of_mask, most=_MOST_KEPT)
 
 
 class _Translation:

@@ -127,7 +127,6 @@ class ArrowStream:
             raise _spoilt(f"no message begins at byte {at}")
         length = int.from_bytes(value[at + 4 : at + 8], "little", signed=True)
         if length == 0 and left == 8:
-            self._at += 8
             return None
         if not 0 < length <= left - 8:
             raise _spoilt(f"a message of {length} bytes, but {left - 8} are left")
@@ -142,7 +141,7 @@ class ArrowStream:
     def _add_column(self, field: FlatTable) -> None:
         name = _name(field)
         buffers = 2 if field.table_or_none(4) is not None else _BUFFERS.get(field.number(2, 1))
-        if buffers is None or field.vector(5, 4):
+        if buffers is None or field.length(5):
             raise WireError("bad_value", f"column {name} is nested or of an unknown type")
         if name in COLUMNS and name in self._columns:
             raise WireError("bad_value", f"the column {name} appears twice")

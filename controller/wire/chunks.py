@@ -117,7 +117,7 @@ def arrow_chunks(sweep: SweptBroker, *, max_bytes: int = MAX_CHUNK_BYTES) -> Ite
     names = np.cumsum([0, *(_utf8_size(name) + 4 for name in sweep.bundles)])
     sizes += np.diff(names[bundle + 1], prepend=0)
     # A broker without topics still says so, in one empty chunk.
-    starts = np.flatnonzero(np.diff(np.cumsum(sizes) // room, prepend=-1)).tolist() or [0]
+    starts = [0, *(np.flatnonzero(np.diff(np.cumsum(sizes) // room)) + 1).tolist()]
     for i, (lo, hi) in enumerate(pairwise([*starts, len(bundle)])):
         first = bundle[lo] if i else 0
         last = bundle[hi - 1] if hi < len(bundle) else len(sweep.bundles) - 1

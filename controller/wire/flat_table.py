@@ -56,7 +56,7 @@ class FlatTable:
         return self._value[start : start + length]
 
     def length(self, nth: int) -> int:
-        """How many bytes a text has."""
+        """How many bytes a text has, or elements another list; that they are all there is not looked at."""
         return self._extent(nth, 1)[1]
 
     def tables(self, nth: int, most: int) -> list["FlatTable"]:

@@ -196,7 +196,7 @@ class _Batch:
         for holes, of in zip(self._int_holes, (np.arange(len(ok)), of_bundle, of_topic), strict=True):
             ok[of[~self._whole[holes].all(axis=1)]] = False
         ok &= (self.header <= _HEADER_MOST).all(axis=1) & self._is_version_1
-        ok &= (self._header_floats[:, :10] <= MAX_QUANTITY).all(axis=1)
+        ok &= (self._header_floats <= MAX_QUANTITY).all(axis=1)
         ok &= (self._header_floats[:, 10:] <= MAX_RATE).all(axis=1)
         ok[of_bundle[(self._totals > MAX_RATE).any(axis=1) | (self._totals_ints > MAX_COUNT).any(axis=1)]] = False
         ok[of_topic[(self._load > MAX_RATE).any(axis=1) | (self._topic_ints > _TOPIC_MOST).any(axis=1)]] = False

@@ -109,14 +109,14 @@ def _in_a_copy() -> int:
 def _sampled(given: Given) -> list[Mutant]:
     files = sorted({file for path in given.paths for file in ([path] if path.is_file() else path.rglob("*.py"))})
     found = [m for file in files for m in mutants(file) if given.line in (None, m.line)]
-    equivalent = {tuple(line.split(" | ")[:3]) for line in _EQUIVALENT.read_text().splitlines()}
+    equivalent = {line.rpartition(" | ")[0] for line in _EQUIVALENT.read_text().splitlines()}
     random.Random(given.seed).shuffle(found)
     print(f"{len(found)} mutants of {len(files)} files", flush=True)  # noqa: T201
     chosen: list[Mutant] = []
     for mutant in found:
         if len(chosen) == given.sample > 0:
             break
-        if (str(mutant.path), *mutant.change()) in equivalent:
+        if " | ".join((str(mutant.path), *mutant.change())) in equivalent:
             print(f"equivalent: {_said(mutant)}")  # noqa: T201
         else:
             chosen.append(mutant)

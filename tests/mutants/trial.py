@@ -9,6 +9,7 @@ import ast
 import gc
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -34,6 +35,8 @@ OPTIONS = ("-q", "-x", "-n", "0", "--disable-warnings", "-p", "no:cacheprovider"
 _FIRST_FILES = 6
 #: Tests that keep a processor busy for longer do not run in a fork.
 _QUICK_SECONDS = 2.0
+#: What a test names to replace it, or to look at it.
+_NAMED = re.compile(r"\w+(?:\.\w+)+(?::\w+)?")
 #: A try may be busy for so many seconds, and for so many times as long as without the mutant; see _limits.
 _BUSY_SECONDS, _BUSY_TIMES = 20.0, 5.0
 #: On a machine that is busy with other things it may take so many seconds, and so many times its limit of being busy.
@@ -252,13 +255,16 @@ def _live_functions() -> dict[tuple[str, str, int], list[FunctionType]]:
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """The modules that it imports, or from which it imports a name: also what could be one."""
+    """The modules that it imports, from which it imports a name, or that a text in it names: also what could be one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{each.name}" for each in node.names)
         elif isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAMED.fullmatch(node.value):
+            words = node.value.partition(":")[0].split(".")
+            yield from (".".join(words[:end]) for end in range(2, len(words) + 1))
 
 
 def _codes(code: CodeType) -> Iterable[CodeType]:

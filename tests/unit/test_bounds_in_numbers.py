@@ -66,10 +66,14 @@ BOUNDS: Final = (
     (cutting.MOST_CUTS, 10_000),
 )
 
-#: What tests replace, to try it out with little or in no time: nothing else sees what it is.
+#: What tests replace, to try it out with little or in no time, or what takes too long to come to it: nothing else sees
+#: what it is.
 REPLACED: Final = {
+    "controller.aggregate.ticks.batch_times:_AHEAD": 5.0,
     "controller.collector.cluster_state:_MOST_BUNDLES": 20_000,
     "controller.collector.cluster_state:_MOST_NAMESPACES": 20_000,
+    "controller.collector.ticks:_KNOWN": 1440,
+    "controller.executor.attempt:_LEADER_SECONDS": 2.0,
     "controller.executor.attempt:_LOOK_AGAIN_SECONDS": 0.2,
     "controller.executor.pace:_BEAT_SECONDS": 0.2,
     "controller.wire.journal_records:_LARGEST_RECORD": 900_000,

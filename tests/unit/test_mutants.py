@@ -156,8 +156,8 @@ def test_a_default_of_an_argument_is_no_constant_and_belongs_to_no_function(tmp_
 
 
 def test_tests_that_import_a_module_are_known_by_any_form_of_import() -> None:
-    found = imported(ast.parse("import a.b\nfrom c import d\ndef f():\n    from e.f import g as h"))
-    assert {*found} == {"a.b", "c", "c.d", "e.f", "e.f.g"}
+    found = imported(ast.parse("import a.b\nfrom c import d\ndef f():\n    from e.f import g as h\n'x.y:Z', 'no. one'"))
+    assert {*found} == {"a.b", "c", "c.d", "e.f", "e.f.g", "x.y"}
 
 
 RECORDED = """

@@ -17,8 +17,6 @@ MOST_BROKERS: Final = 10_000
 _COUNTLESS: Final = 1e15
 #: So many brokers are tried as the next one to go, those whose bundles disturb least.
 _TRIED: Final = 16
-#: Where all bundles wait to be placed: as large as so many brokers.
-_WAITING: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +49,19 @@ def brokers_needed(problem: BalanceProblem, headroom: float) -> BrokersNeeded:
     load = problem.size.sum(axis=0) + staying.sum(axis=0)
     with np.errstate(over="ignore"):
         liquid = np.minimum(np.ceil(load / left - ROUNDING), _COUNTLESS)
-    needed = [max(int(liquid[at]), _counted(problem.size[:, at], float(left[at])), 1) for at in range(len(left))]
+    needed = [max(int(liquid[at]), _counted(problem.size[:, at], float(left[at]))) for at in range(len(left))]
     resource = int(np.argmax(needed))
     sizes = np.vstack([problem.size, staying[staying.any(axis=1)]])
     empty = _Empty(problem.resources, each, own, sizes, room)
-    fits = bool((sizes <= left * (1 + ROUNDING)).all())
-    return BrokersNeeded(
-        at_least=needed[resource], enough=_enough(empty, needed[resource]) if fits else None, resource=resource
-    )
+    return BrokersNeeded(at_least=needed[resource], enough=_enough(empty, needed[resource]), resource=resource)
 
 
 def _counted(sizes: Floats, left: float) -> int:
-    """So many brokers with so much *left* are needed for the bundles of at least some load, for every such load."""
-    largest = np.sort(sizes[sizes > 0])[::-1]
-    with np.errstate(over="ignore"):
+    """So many brokers with so much *left*, one at least, are needed for the bundles of any load or more."""
+    largest = np.sort(sizes)[::-1]
+    with np.errstate(over="ignore", divide="ignore"):
         fit = np.floor(left / largest + ROUNDING).clip(min=1)
-    return int(np.ceil(np.arange(1, len(largest) + 1) / fit).max(initial=0))
+    return int(np.ceil(np.arange(1, len(largest) + 1) / fit).max(initial=1))
 
 
 class _Empty(NamedTuple):
@@ -83,11 +78,12 @@ class _Empty(NamedTuple):
 
     def hold(self, number: int) -> bool:
         """Whether a placement is found that keeps *number* of them at or below the room: the largest bundles first."""
+        # On the last one they wait to be placed.
         none = np.zeros(len(self.sizes))
         waiting = BalanceProblem(
             resources=self.resources,
-            capacity=np.vstack([np.tile(self.capacity, (number, 1)), self.capacity * _WAITING]),
-            fixed=np.vstack([np.tile(self.own, (number, 1)), np.zeros_like(self.own)]),
+            capacity=np.tile(self.capacity, (number + 1, 1)),
+            fixed=np.tile(self.own, (number + 1, 1)),
             size=self.sizes,
             owner=np.full(len(self.sizes), number),
             connections=none,

@@ -81,12 +81,10 @@ def rank(load: Floats, connections: Ints) -> Ints:
 def top(ranks: Ints, k: int) -> Ints:
     """Positions of the *k* largest *ranks*, largest first; of equal ones those that the partition leaves in front.
 
-    A three-way partition around the last of what is left, until the k-th place is settled; then the part in front of
-    it is sorted, stably.  Pulsar: TopKBundles.partitionSort.
+    A three-way partition around the last of what is left, until the k-th place is settled; then all are sorted, stably.
+    Pulsar: TopKBundles.partitionSort, which sorts the part in front of that place: what lies behind it is smaller.
     """
-    k = min(k, len(ranks))
-    if k <= 0:
-        return np.zeros(0, np.int64)
+    k = max(min(k, len(ranks)), 0)
     largest_first = np.argsort(-ranks, kind="stable")[: k + 1]
     if np.diff(ranks[largest_first]).all():  # nobody ties for a place
         return largest_first[:k]
@@ -94,17 +92,14 @@ def top(ranks: Ints, k: int) -> Ints:
     order = list(range(len(rank_of)))
     first, last, target = 0, len(order) - 1, k - 1
     for _ in range(_MOST_ROUNDS):
-        if first >= last:
-            break
         above, below = _partition(order, rank_of, first, last)
-        if above <= target < below:
-            last = above
+        if target < above:
+            last = above - 1
+        elif target < below:
             break
-        first, last = (first, above - 1) if target < above else (below, last)
-    else:
-        last += 1
-    order[:last] = sorted(order[:last], key=rank_of.__getitem__, reverse=True)
-    return np.array(order[:k], np.int64)
+        else:
+            first = below
+    return np.array(sorted(order, key=rank_of.__getitem__, reverse=True)[:k], np.int64)
 
 
 def _partition(order: list[int], rank_of: list[int], first: int, last: int) -> tuple[int, int]:

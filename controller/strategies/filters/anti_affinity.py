@@ -73,8 +73,9 @@ def should_unload(counts: Ints, candidates: Ints, current: int) -> bool:
     if not counts.any():
         return True
     owned = counts[candidates]
-    # Pulsar starts from the largest int; without candidates it stays.
-    least = int(owned.min(initial=2**31 - 1))
+    if not len(owned):
+        return False
+    least = int(owned.min())
     # A current broker that is no candidate counts as 0.
     return least == 0 or int(owned[candidates == current].sum()) > least or bool((owned != least).any())
 

@@ -13,7 +13,7 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder, as ModularLoadMana
 from dataclasses import dataclass
 from typing import ClassVar
 
-from controller.model.load import ClusterView, Ints
+from controller.model.load import UNOWNED, ClusterView, Ints
 from controller.model.memory import NoMemory
 from controller.strategies.common import options
 from controller.strategies.common.equal_data import data_keys
@@ -43,8 +43,8 @@ class AvgShedder:
         if len(sent):
             rows = [bundle, *sent.bundle.tolist()]
             key, *keys = rows if self.fixed else data_keys(view.bundles, rows)
-            broker = dict(zip(keys, sent.broker.tolist(), strict=True)).get(key)
-            chosen = candidates[candidates == broker] if broker is not None else candidates[:0]
+            broker = dict(zip(keys, sent.broker.tolist(), strict=True)).get(key, UNOWNED)
+            chosen = candidates[candidates == broker]
             if len(chosen):
                 return chosen, memory
         return candidates, memory

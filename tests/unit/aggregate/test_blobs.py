@@ -1,5 +1,7 @@
 """Blobs that states and snapshots are kept in: any text comes back as it was."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,36 @@ def test_any_text_comes_back_also_halves_of_a_character() -> None:
     assert (found.version, found.header) == (3, {"names": ["é", halves, "a"]})
     assert len(found.header["names"][1]) == 2
     assert found.arrays["numbers"].tolist() == [0, 1, 2]
+
+
+def test_what_trimtab_did_not_write_is_told_from_what_is_damaged() -> None:
+    whole = pack(3, {}, {})
+    with pytest.raises(StateError, match="trimtab did not write it"):
+        unpack(b"x" + whole[1:], versions={3})
+    with pytest.raises(StateError, match="is cut off: its header ends at byte"):
+        unpack(whole[:-1], versions={3})
+    assert unpack(whole, versions={3}).version == 3
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda blob: blob[:-1], r"cut off in column numbers: 10 values of <i8 do not fit into \d+ bytes"),
+        (lambda blob: blob + b"x", r"has \d+ bytes, but its columns end at byte \d+"),
+        (lambda blob: blob.replace(b"[10]", b"[11]"), "cut off in column numbers: 11 values"),
+        (lambda blob: blob.replace(b"[10]", b"[-1]"), "cut off in column numbers: -1 values"),
+        (lambda blob: blob.replace(b'{"version"', b'x"version"'), "header of a stored state cannot be read"),
+        (lambda blob: blob.replace(b'"version"', b'"v_rsion"'), "header of a stored state cannot be read"),
+    ],
+)
+def test_what_is_damaged_is_told(spoil: Callable[[bytes], bytes], said: str) -> None:
+    with pytest.raises(StateError, match=said):
+        unpack(spoil(pack(3, {}, {"numbers": np.arange(10)})), versions={3})
+
+
+def test_names_come_back_whatever_is_in_them() -> None:
+    for names in ([], [""], ["a", "bc", ""], ["é", "a\n", "\ud83d", "\ude00", "漢字"]):
+        assert names_from_bytes(names_to_bytes(names)) == names
 
 
 def test_names_that_are_cut_off_anywhere_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from controller.aggregate.kept.bundles import KnownBundles
 from controller.aggregate.shard.fold import ShardState
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
@@ -17,6 +18,11 @@ def rounds(*intervals: Mapping[str, Sequence[str]]) -> tuple[ShardState, Snapsho
         of_brokers = {broker: dict.fromkeys(bundles, stats) for broker, bundles in listed.items()}
         state, snapshot = close_round(state, number, of_brokers, bundle_ttl_ms=2 * PERIOD)
     return state, snapshot
+
+
+def test_bundles_that_are_new_move_the_rows_of_the_others() -> None:
+    table, moved = KnownBundles.of(["a", "d"]).with_names(["e", "b", "d"])
+    assert (table.names, moved.tolist()) == (["a", "b", "d", "e"], [0, 2])
 
 
 def test_the_first_sample_replaces_the_default_stats() -> None:

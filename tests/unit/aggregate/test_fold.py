@@ -11,7 +11,7 @@ from controller.aggregate.view import assemble
 from controller.model.load import RATE_IN
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, OPTIONS, A, B, closings, place, rates, snapshots, sweep, ticked
-from tests.records import LEFT, PERIOD, RIGHT, T, bundle_data, tick, without
+from tests.records import LEFT, PERIOD, RIGHT, T, bundle_data, tick, topic_stats, without
 
 
 def test_a_broker_has_data_when_all_chunks_of_its_sweep_came() -> None:
@@ -149,3 +149,19 @@ def test_bundles_of_an_interval_that_has_no_tick_count_as_not_on_a_roster() -> N
     assert (snapshot.unrostered, snapshot.late, snapshot.dropped) == (2, 0, 0)
     (without_any,) = snapshots([sweep(A, 1, LEFT), ticked(1, A)])
     assert without_any.unrostered == 0
+
+
+def test_topics_that_somebody_writes_of_belong_to_no_roster() -> None:
+    """Partition 0, which has the rosters, starts after its tick of the first interval."""
+    two = {"metrics": 2, "results": 0}
+    log = [
+        place((METRICS, 1), 0, topic_stats()),
+        place((METRICS, 1), 1, sweep(A, 0, LEFT)),
+        place((METRICS, 1), 2, without(tick(T, partitions=two), "roster")),
+        place((METRICS, 1), 3, without(tick(T + PERIOD, partitions=two), "roster")),
+        place((METRICS, 0), 7, sweep(A, 1, LEFT)),
+        place((METRICS, 0), 8, tick(T + PERIOD, partitions=two, roster=[{"broker": A, "sweepId": "s"}])),
+    ]
+    _, (snapshot,) = fold(ShardState(shard=0, shards=1), rows_from_records(log, NO_DETAIL), OPTIONS)
+    assert snapshot.interval == T + PERIOD
+    assert snapshot.unrostered == 1, "the bundle of the sweep"

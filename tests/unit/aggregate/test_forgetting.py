@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from controller.aggregate.kept import seeds, states
+from controller.aggregate.kept.seeds import Seeds
 from controller.aggregate.kept.states import States
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import fold
 from controller.aggregate.snapshot import Snapshot
-from controller.model.records import NamespaceState
+from controller.model.records import BundleSeed, NamespaceState
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, OPTIONS, A, Shard, sweep, ticked
 from tests.records import LEFT, RIGHT, broker_state, bundle_data, namespace_state
@@ -119,6 +120,20 @@ def test_how_many_namespaces_were_dropped_is_counted_and_outlives_the_state_s_st
         shard.state = state_blob.load(state_blob.dump(shard.state))
         assert len(namespaces(snapshot)) + Snapshot.from_blob(snapshot.to_blob()).dropped_states == len(named)
     assert snapshot.dropped_states > 50
+    dropped = snapshot.dropped_states
+    for n in range(20, 30):
+        snapshot = closing(shard, n, *(broker_state(broker=f"b-{n}-{i}:8080") for i in range(5)))
+    assert len(snapshot.broker_states) + snapshot.dropped_states == dropped + 50, "and of brokers likewise"
+    assert snapshot.dropped_states > dropped + 10
+
+
+def test_stored_averages_count_as_no_more_samples_than_averages_here() -> None:
+    load = (1.0, 2.0, 3.0, 4.0)
+    found = Seeds.of(
+        BundleSeed(bundle=name, short_term_samples=n, short_term=load, long_term_samples=n, long_term=load)
+        for name, n in (("a", 3), ("b", 5000))
+    )
+    assert (found.short_samples.tolist(), found.long_samples.tolist()) == ([3, 10], [3, 1000])
 
 
 def test_stored_averages_are_bounded_and_the_last_written_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from controller.aggregate.kept import states
 from controller.aggregate.kept.fact_text import fact_to_text
+from controller.aggregate.kept.state_text import StateTexts
 from controller.aggregate.kept.states import States
 from controller.model.records import BrokerState, NamespaceState
 
@@ -67,6 +68,21 @@ def test_a_list_counts_against_the_bound_once_and_only_with_a_state_that_fits(mo
     assert [each.namespace for each in kept] == [f"a/{i}" for i in range(5)]
     assert kept.dropped == 1
     assert "other-" not in kept.text
+
+
+def test_states_are_kept_while_their_texts_with_what_parts_them_come_to_no_more_than_the_bound() -> None:
+    given = [state(f"a/{i}", policy("ä/.*", primary=["b"]), policy(f"a/{i}", primary=["b"])) for i in range(3)]
+    whole = StateTexts(1 << 20)
+    for each in given:
+        whole.add(each.namespace, each)
+    joined = whole.joined()
+    assert whole.size == len(joined) - len('{"values":[],"states":[]}') + 2, "a sign behind each"
+    assert "ä/.*" in joined
+    for most, kept in ((whole.size, 3), (whole.size - 1, 2)):
+        texts = StateTexts(most)
+        for each in given:
+            texts.add(each.namespace, each)
+        assert len(texts.names) == kept
 
 
 def test_states_of_brokers_have_no_lists() -> None:

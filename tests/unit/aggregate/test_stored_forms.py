@@ -6,7 +6,7 @@ import pytest
 
 from controller.aggregate.columns.blobs import unpack
 from controller.aggregate.columns.rows import FACT
-from controller.aggregate.kept.fact_text import fact_to_text
+from controller.aggregate.kept.fact_text import fact_from_text, fact_to_text
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import FoldOptions, ShardState
 from controller.aggregate.waiting.limits import WaitLimits, sizes_of
@@ -42,6 +42,11 @@ def test_rows_that_wait_take_as_many_bytes_as_the_limit_counts() -> None:
     (fact,) = texts.values()
     # A sweep, a bundle with three topics kept, one without; a topic; a report and its two bundles; a fact; a tick.
     assert sizes_of(rows, texts).tolist() == [240, 160 + 3 * 40, 160, 160, 240, 160, 160, 100 + len(fact), 0]
+
+
+def test_a_fact_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(StateError, match="a fact of kind 'Odd', which this trimtab does not know"):
+        fact_from_text('{"is":"Odd"}')
 
 
 def test_without_settings_sweeps_of_ten_intervals_wait_and_any_number_of_bytes() -> None:

@@ -1,6 +1,7 @@
 """Rows that wait for ticks are bounded: the oldest are dropped first, and incomplete sweeps do not count."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +110,8 @@ def test_only_the_last_waiting_statistics_of_a_topic_are_kept() -> None:
     for i in range(50):
         shard.feed(topic_stats(broker=B, bundle=LEFT, msgRateIn=float(i)))
     assert len(shard.state.claims) == 1
+    shard.feed(sweep(A, 0, RIGHT), topic_stats(broker=B, bundle=LEFT, msgRateIn=49.0))
+    assert len(shard.state.claims) == 2
     (snapshot,) = shard.feed(ticked(0, missing=B))
     assert snapshot.load[:, RATE_IN].tolist() == [49.0]
     assert snapshot.dropped == 0
@@ -123,6 +126,31 @@ def test_only_the_last_waiting_report_of_a_broker_is_kept() -> None:
     (snapshot,) = shard.feed(ticked(0, missing=B))
     assert [row.last_update for row in snapshot.brokers] == [T + 19]
     assert len(snapshot.names) == bundles
+    for i in range(2):
+        shard.feed(broker_load(broker=B, report=load_report(lastUpdate=T + PERIOD + i, lastStats={})))
+    assert (len(shard.state.headers), len(shard.state.claims)) == (1, 0)
+
+
+def test_what_a_later_report_replaces_goes_from_its_own_partition_alone() -> None:
+    def report(number: int, broker: str, **changed: Any) -> dict[str, Any]:
+        return broker_load(broker=broker, report=load_report(number, **changed))
+
+    log = [
+        place((METRICS, 0), 0, report(1, A, lastUpdate=T)),
+        place((METRICS, 0), 1, report(1, A, lastUpdate=T + 1)),
+        place((METRICS, 1), 0, report(2, B, lastUpdate=T)),
+        place((METRICS, 1), 1, report(1, "c:8080", lastUpdate=T, lastStats={})),
+        place((METRICS, 1), 2, report(1, "c:8080", lastUpdate=T + 1, lastStats={})),
+    ]
+    state, _ = fold(ShardState(shard=0, shards=1), rows_from_records(log, NO_DETAIL), OPTIONS)
+    assert len(state.headers) == 3
+    assert len(state.claims) == len(load_report(1)["lastStats"]) + len(load_report(2)["lastStats"])
+
+
+@pytest.mark.parametrize(("size", "torn"), [(400, ()), (399, ((0, 0),))])
+def test_an_interval_may_have_as_many_bytes_as_the_limit(size: int, torn: tuple[tuple[int, int], ...]) -> None:
+    (snapshot,) = Shard(options=bounded(size)).feed(sweep(A, 0, LEFT), ticked(0, A))
+    assert snapshot.torn == torn
 
 
 def test_facts_that_wait_for_a_tick_are_bounded() -> None:

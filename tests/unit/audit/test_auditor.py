@@ -9,10 +9,15 @@ import pytest
 from controller.aggregate.snapshot import Snapshot
 from controller.audit.auditor import MOST_FOLLOWED, MoveAuditor
 from controller.audit.moves import AuditedMove, MoveSums
-from controller.audit.seen_load import BrokerFigures
+from controller.audit.seen_load import BrokerFigures, weights_of
 from controller.model.decision import Command, Decision
+from controller.model.errors import StateError
+from controller.model.load import BANDWIDTH_IN, DIRECT_MEMORY
 from controller.model.memory import Memory
 from controller.model.peak_history import MovePromise, PeakHistory
+from controller.strategies.common.resource_usage import ResourceWeights
+from controller.strategies.shedding.threshold_shedder import ThresholdShedder
+from controller.strategies.shedding.uniform_load_shedder import UniformLoadShedder
 from tests.audits import (
     HOUR,
     LEFT,
@@ -149,6 +154,42 @@ def test_nothing_is_predicted_where_a_broker_is_at_its_limit_and_the_others_do_n
     assert (sums.predictions, sums.unpredicted) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("resource", "usage", "limit", "predicted"),
+    [
+        (DIRECT_MEMORY, 100.0, 100.0, True),  # it has no weight
+        (BANDWIDTH_IN, 100.0, 100.0, False),
+        (BANDWIDTH_IN, 1.0, 1.0, False),
+        (BANDWIDTH_IN, 5.0, 0.0, True),  # the limit is not known
+        (BANDWIDTH_IN, 5.0, -1.0, True),
+    ],
+)
+def test_a_broker_at_the_limit_of_a_resource_that_counts_keeps_usage_from_being_predicted(
+    resource: int, usage: float, limit: float, predicted: bool
+) -> None:
+    before, at = interval(0, BEFORE, BUNDLES), 2 * resource
+    full = [
+        replace(row, numbers=(*row.numbers[:at], usage, limit, *row.numbers[at + 2 :])) for row in before.brokers[:1]
+    ]
+    audits = auditor()
+    audits.take([replace(before, brokers=(*full, *before.brokers[1:]))], decided(0, move(0, LEFT, "b-1", "b-3")))
+    audits.take([interval(2, BEFORE, moved({LEFT: "b-3"}))])
+    (found,) = audits.ended()
+    assert usages(found.destination.predicted) == (50 if predicted else None)
+
+
+def test_resources_weigh_as_the_shedder_has_it() -> None:
+    shedder = ThresholdShedder(cpu_weight=0.5)
+    assert weights_of(shedder) is shedder
+    assert weights_of(UniformLoadShedder()) == ResourceWeights()
+
+
+def test_the_load_of_an_interval_is_that_of_all_shards() -> None:
+    half = replace(interval(0, BEFORE, BUNDLES), shards=2)
+    with pytest.raises(StateError):
+        auditor().take([half])
+
+
 def test_moves_are_counted_by_where_their_bundles_came_to() -> None:
     sums = MoveSums()
     for broker in ("b-2", "b-2", "b-3"):
@@ -199,7 +240,13 @@ def test_a_bundle_that_is_not_there_any_more_is_told_by_what_is() -> None:
     rest = {name: each for name, each in BUNDLES.items() if name != LEFT}
     halves = {f"{SPACE}/0x00000000_0x40000000": ("b-3", 300.0), f"{SPACE}/0x40000000_0x80000000": ("b-1", 300.0)}
     assert audited({2: interval(2, BEFORE, rest | halves)}).outcome == "split"
+    for half in halves:
+        assert audited({2: interval(2, BEFORE, rest | {half: halves[half]})}).outcome == "split", "one is enough"
     assert audited({2: interval(2, BEFORE, {f"{SPACE}/0x00000000_0xffffffff": ("b-1", 1000.0)})}).outcome == "merged"
+    upper = audited(
+        {2: interval(2, BEFORE, {f"{SPACE}/0x00000000_0xffffffff": ("b-1", 1.0)})}, move(0, RIGHT, "b-1", "")
+    )
+    assert upper.outcome == "merged"
     unlisted = audited({2: interval(2, BEFORE, rest, {f"0 {LEFT}": "done"})})
     assert (unlisted.outcome, unlisted.clients, unlisted.came_to) == ("unlisted", 62, "")
     others = {f"{space}/0x00000000_0xffffffff": ("b-1", 300.0) for space in (SPACE[:-1], f"{SPACE}x")}
@@ -372,6 +419,11 @@ def test_without_traffic_there_is_no_drift_and_errors_count_as_they_are() -> Non
     found = audited({2: after}, before=idle)
     assert found.drift is None
     assert [found.source.error, found.source.error_without(None)] == pytest.approx([-0.02, -0.02])
+
+
+def test_of_little_traffic_there_is_a_drift_too() -> None:
+    little, less = ({LEFT: ("b-1", rate)} for rate in (0.5, 0.25))
+    assert audited({2: interval(2, BEFORE, less)}, before=little).drift == 0.5
 
 
 def test_what_a_command_says_of_its_interval_does_not_count() -> None:

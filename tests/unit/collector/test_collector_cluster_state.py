@@ -35,9 +35,11 @@ def pulsar() -> Iterator[FakePulsar]:
         yield pulsar
 
 
-def state_of(pulsar: FakePulsar, *, seconds: float = 5.0, stored: "Stored | None" = None) -> ClusterState:
+def state_of(
+    pulsar: FakePulsar, *, seconds: float = 5.0, stored: "Stored | None" = None, at_once: int = 8
+) -> ClusterState:
     admin = PulsarAdmin(pulsar.urls[:1], cluster=CLUSTER, connect_seconds=30, read_seconds=30, connections=8)
-    return ClusterState(admin, CLUSTER, stored, most_at_once=8, seconds=seconds)
+    return ClusterState(admin, CLUSTER, stored, most_at_once=at_once, seconds=seconds)
 
 
 def first(pulsar: FakePulsar) -> FakeBroker:
@@ -75,6 +77,14 @@ def test_an_answer_that_hangs_costs_one_namespace(pulsar: FakePulsar, path: str)
     assert list(namespaces(state.read(T, whole=True))) == ["lab/ns-0", "lab/ns-2"]
     assert time.monotonic() - begun < 10  # not as long as the broker hangs
     first(pulsar).silent = "nothing"
+    assert list(namespaces(state.read(T + PERIOD, whole=True))) == ALL
+
+
+def test_an_answer_that_hangs_keeps_no_thread_from_the_next_reading(pulsar: FakePulsar) -> None:
+    state = state_of(pulsar, seconds=0.5, at_once=1)
+    first(pulsar).silent = "ns-0/bundles"
+    assert namespaces(state.read(T, whole=True)) == {}
+    first(pulsar).silent, state.seconds = "nothing", 20.0
     assert list(namespaces(state.read(T + PERIOD, whole=True))) == ALL
 
 
@@ -134,6 +144,20 @@ def test_another_anti_affinity_group_is_known_from_the_next_whole_reading_on(
     group = "far apart"
     assert known(T + PERIOD, whole=False) == {"apart"}, "groups seldom change, so they are not asked for each time"
     assert known(T + 2 * PERIOD, whole=True) == {"far apart"}
+
+
+def test_a_namespace_that_was_deleted_and_is_there_again_is_asked_for_its_group(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, pulsar.more = "apart", ["lab/more"]
+    monkeypatch.setattr(PulsarAdmin, "anti_affinity_group", lambda _admin, _namespace: group)
+    state = state_of(pulsar)
+    assert namespaces(state.read(T, whole=True))["lab/more"].anti_affinity_group == "apart"
+    group, pulsar.more = "far apart", []
+    state.read(T + PERIOD, whole=False)
+    pulsar.more = ["lab/more"]
+    found = namespaces(state.read(T + 2 * PERIOD, whole=False))
+    assert (found["lab/more"].anti_affinity_group, found["lab/ns-0"].anti_affinity_group) == ("far apart", "apart")
 
 
 def test_namespaces_that_a_reading_did_not_come_to_come_first_in_the_next(

@@ -18,7 +18,7 @@ from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.loop import Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
-from controller.model.errors import LeadershipLostError, LogOfflineError, TrimtabError
+from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
 from controller.ports.collectors import GroupView
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
@@ -403,14 +403,14 @@ def test_after_a_clock_was_set_back_intervals_go_on_by_it_and_none_is_ended_twic
     one = world.collector("one")
     for at in (T, T + PERIOD):
         world.interval(at, one)
-    for at in (T - 2 * PERIOD, T - PERIOD, T, T + PERIOD):
+    for at in (T - 60 * PERIOD, T - PERIOD, T, T + PERIOD):
         world.now = at + 1
         world.settle(one)
     assert list(world.log.ticks()) == [T, T + PERIOD], "these have their ticks"
     assert all(world.interval(T + 2 * PERIOD, one).values())
     said = [record.message for record in caplog.records if "set back" in record.message]
     assert said == [
-        "this host's clock was set back by 179 s or more: no interval ends twice; those that have ended, the last one"
+        "this host's clock was set back by 3659 s or more: no interval ends twice; those that have ended, the last one"
         f" is {utc((T + PERIOD) * 1000)}, are passed over"
     ]
 
@@ -468,6 +468,18 @@ def test_states_that_were_read_before_the_clock_was_set_back_are_not_written(wor
     world.interval(T + PERIOD, one)
     assert {state.version for state in world.log.states()} <= {T * 1000, (T + PERIOD) * 1000}
     assert sum(isinstance(state, NamespaceStateRecord) for state in world.log.states()) == 3
+
+
+@pytest.mark.usefixtures("described")
+def test_states_that_wait_to_be_written_when_the_clock_is_set_back_are_read_anew(world: World) -> None:
+    one = world.collector("one")
+    world.now, world.log.refuses = T + 1000 * PERIOD, b"namespace_state"
+    world.settle(one)
+    assert world.log.refused
+    world.now, world.log.refuses = T, b"\n"
+    world.settle(one)
+    told = [each.version for each in world.log.states() if isinstance(each, NamespaceStateRecord)]
+    assert told == [T * 1000] * 3
 
 
 def test_a_clock_that_is_set_back_by_a_moment_begins_no_interval_again(world: World) -> None:
@@ -547,6 +559,17 @@ def test_when_the_one_that_leads_is_gone_another_one_ends_the_interval_it_had_no
     world.settle(two)
     assert all(world.interval(T + PERIOD, two).values())
     assert list(world.log.ticks()) == [T, T + PERIOD]
+
+
+def test_that_the_log_allows_no_ticks_ends_the_collector(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AccessDeniedError("not allowed")
+
+    one = world.collector("one")
+    monkeypatch.setattr(LogEnd, "tick", refused)
+    world.now = T
+    with pytest.raises(AccessDeniedError):
+        world.settle(one)
 
 
 def test_a_leader_that_wakes_up_after_a_takeover_is_fenced_and_writes_no_tick(world: World) -> None:
@@ -742,11 +765,15 @@ def test_states_are_published_by_who_knows_them_with_the_capacity_that_the_file_
 def test_a_broker_with_odd_fields_and_one_in_a_domain_without_a_name_keep_no_interval_from_its_end(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    odd, nowhere, _ = world.pulsar.brokers
+    odd, *nowhere = world.pulsar.brokers
     odd.load_report = odd.load_report | {"brokerVersionString": 5, "lastUpdate": -1, "persistentTopicsEnabled": "yes"}
 
     def reply(path: str, told: Callable[[str], tuple[int, Any]]) -> tuple[int, Any]:
-        return (200, {"rack\n1": {"brokers": [nowhere.name]}}) if "failureDomains" in path else told(path)
+        return (
+            (200, {"rack\n1": {"brokers": [broker.name for broker in nowhere]}})
+            if "failureDomains" in path
+            else told(path)
+        )
 
     for broker in world.pulsar.brokers:
         broker.reply = partial(reply, told=broker.reply)  # type: ignore[method-assign]
@@ -754,13 +781,14 @@ def test_a_broker_with_odd_fields_and_one_in_a_domain_without_a_name_keep_no_int
     assert [world.interval(T + i * PERIOD, one) for i in range(3)] == [dict.fromkeys(world.pulsar.names, True)] * 3
     states = {each.broker: each for each in world.log.states() if isinstance(each, BrokerStateRecord)}
     assert states[odd.name].broker_version_string is None
-    assert nowhere.name not in states
+    assert states.keys() == {odd.name}
     told = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert [line for line in told if line.startswith(odd.name)] == [
         f"{odd.name}: fields of its report that no broker has so are left out: lastUpdate, brokerVersionString,"
         " persistentTopicsEnabled"
     ]
-    assert sum(line.startswith(f"state of {nowhere.name}: it cannot be published: ") for line in told) == 1
+    refused = [line.partition(": it cannot be published: ")[0] for line in told if line.startswith("state of ")]
+    assert sorted(refused) == sorted(f"state of {broker.name}" for broker in nowhere), "once of each"
 
 
 def test_impossible_rates_of_a_broker_are_told_once_and_once_again_after_it_had_none(
@@ -939,6 +967,38 @@ def test_between_two_steps_a_collector_waits_until_it_is_told_to_end(world: Worl
     told = Told()
     world.collector("one").run(told)
     assert told.waited == [0.02] * 3
+
+
+class Ticking(threading.Event):
+    """Between two steps a second goes by, unless somebody waits for an answer."""
+
+    def __init__(self, world: World, collector: Collector) -> None:
+        super().__init__()
+        self.world, self.calls = world, world.calls[collector]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if any(calls.open for calls in self.calls):
+            time.sleep(0.005)
+        else:
+            self.world.now += 1
+        assert self.world.now < T + 4 * PERIOD
+        return False
+
+
+def test_to_collect_once_ends_with_the_interval_and_for_one_that_does_not_lead_with_the_time_for_it(
+    world: World,
+) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    for at in (T, T + PERIOD):
+        world.interval(at, one, two)
+    world.now = T + 2 * PERIOD
+    two.run(Ticking(world, two), once=True)
+    assert world.now == T + 2 * PERIOD + 30, "half of the period, by when all intervals have ended"
+    world.members["two"].leave()
+    world.now = T + 3 * PERIOD
+    one.run(Ticking(world, one), once=True)
+    assert all(world.log.ticks()[T + 3 * PERIOD].values())
+    assert world.now <= T + 3 * PERIOD + 5, "it waits for nothing when it has ended the interval"
 
 
 def test_the_metrics_tell_sweeps_ticks_and_silent_brokers_and_readiness_comes_with_the_first_sweep(

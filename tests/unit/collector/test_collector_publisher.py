@@ -8,7 +8,7 @@ import pytest
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.collector.publisher import Publisher
 from controller.collector.states import records
-from controller.model.errors import TrimtabError
+from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.model.names import FULL_UPPER
 from controller.wire.chunks import MAX_CHUNK_BYTES, KeyValue
 from controller.wire.metrics import NamespaceStateRecord
@@ -22,9 +22,12 @@ class SmallLog:
     def __init__(self) -> None:
         self.keys: list[str] = []
         self.asked = 0
+        #: How long it had for what it was given last.
+        self.seconds = 0.0
 
     def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:
         self.asked += 1
+        self.seconds = within_seconds
         given = list(records)
         if any(len(value) > _LARGEST for _, value in given):
             raise TrimtabError("message too large")
@@ -92,6 +95,32 @@ def test_states_in_the_log_make_a_collector_whose_sweeps_are_not_there_no_readie
     publisher.publish()
     assert log.keys == ["a/ns"]
     assert not metrics.health.now[0]
+
+
+def test_the_log_has_as_long_as_is_left_and_a_fiftieth_of_a_second_at_least() -> None:
+    small: Any = SmallLog()
+    now = [float(T)]
+    publisher = Publisher(small, CollectorMetrics(), lambda: now[0], states_again_ms=600_000)
+    publisher.begin(T, T + 1000)
+    had = []
+    for number, now[0] in enumerate((T + 400.0, T + 970.0, T + 980.0, T + 999.0)):
+        publisher.states([state(f"a/{number}", 4)])
+        publisher.publish()
+        had.append(small.seconds)
+    assert had == pytest.approx([0.6, 0.03, 0.02, 0.02])
+
+
+def test_that_the_log_allows_no_records_ends_the_collector() -> None:
+    class Refusing(SmallLog):
+        def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:
+            raise AccessDeniedError("not allowed")
+
+    closed: Any = Refusing()
+    publisher = Publisher(closed, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    publisher.begin(T, T + 1000)
+    publisher.states([state("a/ns", 4)])
+    with pytest.raises(AccessDeniedError):
+        publisher.publish()
 
 
 def test_nothing_is_published_from_the_end_of_its_time_on() -> None:

@@ -392,6 +392,11 @@ def test_a_broker_that_has_not_updated_its_report_yet_says_nothing_odd() -> None
     assert (report.odd, report.last_update) == ((), 0)
 
 
+def test_a_version_may_have_1024_characters() -> None:
+    report = modular_report(sample("load_report_1.json") | {"brokerVersionString": "4" * 1024})
+    assert (report.odd, report.broker_version) == ((), "4" * 1024)
+
+
 def test_fields_that_a_report_lacks_or_that_no_release_has_yet_are_not_odd() -> None:
     report = sample("load_report_1.json")
     for name in ("lastUpdate", "brokerVersionString", "persistentTopicsEnabled", "nonPersistentTopicsEnabled"):

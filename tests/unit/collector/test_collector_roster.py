@@ -54,6 +54,12 @@ def test_a_sweep_counts_once_all_its_chunks_came_in_whatever_order_and_however_o
     assert found.roster(T, [A]) == {A: "1"}
 
 
+def test_a_sweep_that_is_complete_leaves_what_came_of_others() -> None:
+    found = arrivals()
+    take(found, chunk(A, i=0, n=2), chunk(B), chunk(A, i=1, n=2))
+    assert found.missing(T, [A, B]) == ()
+
+
 def test_of_two_sweeps_of_a_broker_the_one_that_was_complete_first_counts() -> None:
     found = arrivals()
     take(found, chunk(sweep_id="slow", i=0, n=2), chunk(sweep_id="quick"), chunk(sweep_id="slow", i=1, n=2))

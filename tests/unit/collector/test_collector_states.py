@@ -10,6 +10,7 @@ from controller.collector.states import (
     ClusterPolicies,
     Due,
     Namespace,
+    Unread,
     broker_state,
     bundle_data,
     domains_by_broker,
@@ -137,6 +138,13 @@ def test_stored_averages_and_quotas_are_published_unchanged_and_invalid_ones_ref
     for bundle, content in ((BUNDLE, b"{}"), ("no bundle", stored)):
         with pytest.raises(WireError):
             bundle_data("lab", bundle, "bundle_data", content)
+
+
+def test_a_record_has_as_many_expressions_beside_its_own_as_come_to_100_000_characters() -> None:
+    unread = Unread({0: ["x" * 60_000, "y" * 40_000, "z"], 1: ["x" * 60_000, "y" * 40_001]}, {})
+    assert [[len(each) for each in unread.next_of(row)] for row in (0, 0, 0, 1, 1)] == [
+        [60_000, 40_000], [1], [], [60_000], [40_001],
+    ]  # fmt: skip
 
 
 def test_brokers_have_the_domain_that_lists_them() -> None:

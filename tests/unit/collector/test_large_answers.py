@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.network.calls import FinishedCall, side_by_side
-from controller.adapters.pulsar.admin import LargeAnswerError
+from controller.adapters.pulsar.admin import LargeAnswerError, PulsarError
 from controller.collector.reports import ReportError, SweepName
 from controller.collector.sweeper import USUAL_ANSWER, Sweeper
 from controller.settings.capacity import CapacityOverrides
@@ -93,7 +93,29 @@ def test_large_answers_are_read_one_after_the_other_and_those_of_others_beside_t
     brokers.flows.set()
     thread.join(30)
     assert [calls[name].error for name in LARGE] == [None, None, None]
+    assert all(0 <= calls[name].value.seconds < 30 for name in LARGE)
     assert brokers.at_once == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "extensible"),
+    [
+        ("java.lang.UnsupportedOperationException", 500, True),
+        ("java.lang.UnsupportedOperationException", 503, False),
+        ("java.lang.NullPointerException", 500, False),
+    ],
+)
+def test_only_a_broker_that_says_that_it_has_no_load_report_is_asked_as_an_extensible_one(
+    brokers: Brokers, sweeper: Sweeper, said: str, status: int, extensible: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: Brokers, broker: str) -> Any:
+        raise PulsarError(f"{broker}: {said}", status=status)
+
+    asked = list[str]()
+    monkeypatch.setattr(Brokers, "load_report", failing)
+    monkeypatch.setattr(Brokers, "version", lambda _, broker: asked.append(broker), raising=False)
+    assert swept(sweeper, USUAL[:1])[USUAL[0]].error is not None
+    assert asked == (["a:8080"] if extensible else [])
 
 
 def test_one_whose_turn_does_not_come_fails_and_is_not_late_for_ever(brokers: Brokers) -> None:

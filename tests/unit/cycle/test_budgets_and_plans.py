@@ -1,6 +1,6 @@
 """Budgets never let one half of an exchange of bundles pass and hold back the other half."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -10,9 +10,9 @@ import pytest
 from controller.cycle import Policy, decide
 from controller.cycle.limits import Budget, Limits
 from controller.model.controls import Controls
-from controller.model.decision import Decision, Reason
+from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import Issued
+from controller.model.memory import Issued, NoMemory
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
@@ -105,3 +105,39 @@ def test_bundles_that_stay_since_their_broker_may_give_no_more_say_so() -> None:
     found = decided(policy(window=Budget(unloads_per_source=1)), cluster(5), GIVEN)
     said = {each.detail for each in found.verdicts if each.reason is Reason.BUDGET and each.by == "guardrails"}
     assert said == {"budgets let b:80 give less than was planned, so the plan was made without its bundles"}
+
+
+@dataclass(frozen=True)
+class OnePairAtATime:
+    """Wants to exchange all bundles of the first two brokers that have theirs, and to empty the last but one."""
+
+    def initial_memory(self) -> NoMemory:
+        return NoMemory()
+
+    def decide(self, view: ClusterView, memory: NoMemory) -> tuple[UnloadDecision, NoMemory]:
+        *pairs, full, idle = view.brokers.names
+        stays = {view.bundles.broker[row] for row in view.recently_unloaded.nonzero()[0].tolist()}
+        pair = next(([at, at + 1] for at in range(0, len(pairs), 2) if not stays & {at, at + 1}), [])
+        goes = dict(zip(pair, (pairs[at] for at in reversed(pair)), strict=True))
+        if view.brokers.code_of[full] not in stays:
+            goes[view.brokers.code_of[full]] = idle
+        why = Verdict(subject="", reason=Reason.OVERLOADED, by="test")
+        unloads = [
+            Unload(bundle=name, source=view.brokers.names[owner], why=why, destination=to, final=True, in_order=True)
+            for name, owner in zip(view.bundles.names, view.bundles.broker.tolist(), strict=True)
+            if (to := goes.get(owner)) is not None
+        ]
+        return UnloadDecision(unloads=tuple(unloads), reason=Reason.OVERLOADED), memory
+
+
+def test_after_three_exchanges_that_budgets_cut_in_two_nobody_gives_of_whom_they_hold_something_back() -> None:
+    """Before, who only gives does so as far as it may."""
+    given = []
+    for pairs in range(1, 5):
+        names = [*map(str, range(2 * pairs)), "x"]
+        held: list[dict[str, Any]] = [{f"{name}-{number}": 1.0 for number in (1, 2)} for name in names]
+        brokers = [broker(f"{name}:80", **each) for name, each in zip(names, held, strict=True)]
+        seen = view(*brokers, broker("y:80"))
+        once = replace(policy(interval=Budget(unloads_per_source=1)), shedder=OnePairAtATime())
+        given.append([command.source for command in decided(once, seen).commands])
+    assert given == [["x:80"], ["x:80"], ["x:80"], []]

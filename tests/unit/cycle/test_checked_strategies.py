@@ -14,7 +14,7 @@ import pytest
 
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle import Policy, decide
-from controller.cycle.checked import CheckedPlacement
+from controller.cycle.checked import CheckedPlacement, first_memory
 from controller.cycle.typed import misfit
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
@@ -22,6 +22,7 @@ from controller.model.errors import StrategyError, TrimtabError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, NoMemory, RoundRobinTurn, SplitHitCounts, UsageHistory
 from controller.model.peak_history import PeakHistory
+from controller.strategies.common.blamed import raised_by
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.protocols import SplitThresholds
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
@@ -223,6 +224,8 @@ PLACES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda _: (np.array([-1]), NoMemory()), "it accepts -1, which is no row of a candidate"),
     (lambda rows: (rows[::-1], NoMemory()), "its rows [2, 1, 0] do not ascend"),
     (lambda rows: (rows[[0, 0]], NoMemory()), "its rows [0, 0] do not ascend, or one is in them twice"),
+    (lambda rows: (rows[[0, 2, 1]], NoMemory()), "its rows [0, 2, 1] do not ascend"),
+    (lambda _: (np.array([0, 99]), NoMemory()), "it accepts 99, which is no row of a candidate"),
     (lambda rows: (rows, None), "its memory is None"),
     (lambda rows: (rows, UsageHistory()), f"it returns a UsageHistory{GIVEN}"),
     (lambda rows: (rows, NoMemory(kind=ANY)), "memory.kind is None"),
@@ -237,6 +240,12 @@ def test_a_placement_is_not_asked_again_with_a_memory_that_is_none_of_its_own() 
     placement = CheckedPlacement(Strange(answer=say))
     with pytest.raises(StrategyError, match="memory"):
         placement.acceptable(VIEW, 0, np.arange(2), NONE)
+
+
+def test_a_placement_accepts_no_broker_between_its_candidates() -> None:
+    placement = CheckedPlacement(Strange(answer=lambda *_: (np.array([0, 1]), NONE)))
+    with pytest.raises(StrategyError, match="it accepts 1, which is no row of a candidate"):
+        placement.acceptable(VIEW, 0, np.array([0, 2]), NONE)
 
 
 def test_a_faulty_answer_of_a_placement_is_refused_in_words() -> None:
@@ -267,6 +276,8 @@ SPLITS = [
     (split(1, 9, 0x80000000), "both ends of its range"),
     (split(0, 1 << 90, 0x80000000), "a number of 64 bits is expected"),
     (split(*range(10_001)), "at 10001 positions, and 10000 are allowed"),
+    ((replace(split()[0], splits=(1,)), NoMemory()), "one of its splits is 1 (int)"),
+    ((replace(split()[0], verdicts=(1,)), NoMemory()), "one of its verdicts is 1 (int)"),
 ]
 
 
@@ -276,6 +287,12 @@ def test_a_faulty_answer_of_a_split_policy_is_refused_in_words() -> None:
         found = refused(split_policy=Strange(answer=answer))
         wrong += [] if told in found else [(told, found)]
     assert wrong == []
+
+
+def test_a_bundle_is_split_where_the_policy_says_so() -> None:
+    for cuts in ((9,), (9, 11)):
+        [command] = cycle(split_policy=Strange(answer=split(0, *cuts, 0x80000000)))[0].commands
+        assert (command.action, command.boundaries) == ("split", cuts)
 
 
 def test_thresholds_that_are_no_numbers_are_refused() -> None:
@@ -323,6 +340,7 @@ CUTS = [
     (([5],), "what it answers is [5] (list)"),
     ((-1,), "positions from 0 to 4294967295 are expected"),
     ((1 << 32,), "positions from 0 to 4294967295 are expected"),
+    ((5, 1 << 32), "positions from 0 to 4294967295 are expected"),
 ]
 
 
@@ -335,6 +353,23 @@ def test_a_faulty_answer_of_a_split_algorithm_is_refused_in_words() -> None:
     assert "its name is None" in refused(split_policy=policy, split_algorithm=Strange(answer=(5,), name=None))
     detail = Strange(answer=(5,), needs_topic_detail="no")
     assert "needs_topic_detail is 'no'" in refused(split_policy=policy, split_algorithm=detail)
+
+
+def test_a_cut_at_the_end_of_all_ranges_is_impossible_and_no_fault() -> None:
+    policy, at_the_end = BundleSplitterTask(max_topics=100), Strange(answer=(0xFFFFFFFF,))
+    decision, _ = cycle(split_policy=policy, split_algorithm=at_the_end)
+    assert Reason.IMPOSSIBLE_CUT in {verdict.reason for verdict in decision.verdicts}
+
+
+def test_the_longest_of_several_texts_counts() -> None:
+    long = replace(GOOD, bundle=RIGHT, why=replace(WHY, detail="x" * 4097))
+    found = refused(shedder=Strange(answer=shed(GOOD, long)))
+    assert "has 4097 characters, and 4096 are allowed in a command" in found
+
+
+def test_a_first_memory_that_cannot_be_journalled_is_refused() -> None:
+    with pytest.raises(StrategyError, match="memory"):
+        first_memory(Strange(first=NoMemory(kind=ANY)))
 
 
 def test_a_verdict_that_is_no_commands_may_say_more() -> None:
@@ -389,6 +424,22 @@ class Closed:
         raise KeyError("region")
 
 
+class Nameless(RangeEquallyDivide):
+    """An algorithm that cannot tell its name."""
+
+    @property
+    def name(self) -> Any:  # type: ignore[override]
+        raise KeyError("name")
+
+
+class Blind(RangeEquallyDivide):
+    """One that cannot tell what it looks at."""
+
+    @property
+    def needs_topic_detail(self) -> Any:  # type: ignore[override]
+        raise KeyError("see")
+
+
 def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
     fail = Strange(answer=failing(ValueError("no\nload")))
     splits = BundleSplitterTask(max_topics=100)
@@ -402,6 +453,8 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         ({"split_policy": fail}, f"its decide raises ValueError: no load{mine}"),
         ({"split_policy": splits, "split_algorithm": fail}, f"its cuts raises ValueError: no load{mine}"),
         ({"filters": (Closed(),)}, f"its keep raises KeyError: 'region'{mine}"),
+        ({"split_policy": splits, "split_algorithm": Nameless()}, f"its name raises KeyError: 'name'{mine}"),
+        ({"split_policy": splits, "split_algorithm": Blind()}, f"its needs_topic_detail raises KeyError: 'see'{mine}"),
         ({"shedder": Hidden()}, f"its decide raises ZeroDivisionError: division by zero{mine}"),
     ]
     wrong = []
@@ -409,6 +462,10 @@ def test_an_error_of_a_strategy_names_it_its_method_and_the_line() -> None:
         found = refused(**strategies)
         wrong += [] if re.fullmatch(told, found) else [(told, found)]
     assert wrong == []
+
+
+def test_an_error_that_came_through_no_line_of_the_strategy_is_told_without_one() -> None:
+    assert raised_by(object(), "decide", ValueError("odd")).flaw == "its decide raises ValueError: odd"
 
 
 def test_of_a_long_error_of_a_strategy_300_characters_are_told() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from controller.cycle import decide
 from controller.cycle.limits import Budget, Limits
+from controller.cycle.ordered import with_drained
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
@@ -16,6 +17,7 @@ from controller.model.memory import BrokerMembership, Failed, InFlight, Memory, 
 from controller.strategies.catalogue import SHEDDERS
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
 from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, Broker, broker, view
 from tests.journal_entries import parse_entry
@@ -55,6 +57,15 @@ def moved(found: Decision) -> dict[str, str]:
 
 def reasons(found: Decision, subject: str) -> set[Reason]:
     return {verdict.reason for verdict in found.verdicts if verdict.subject == subject}
+
+
+def test_shedders_that_ask_filters_themselves_ask_for_drained_brokers_as_well() -> None:
+    asking, drains = TransferShedder(), Controls(mode="active", drained=("b:8080",))
+    drained = with_drained(replace(POLICY, shedder=asking), drains)
+    [step] = drained.filters
+    assert drained.shedder == replace(asking, filters=(step,))
+    assert with_drained(POLICY, drains).shedder is POLICY.shedder
+    assert with_drained(POLICY, Controls(mode="active")) is POLICY
 
 
 def test_ordered_moves_are_issued_and_name_their_plan() -> None:

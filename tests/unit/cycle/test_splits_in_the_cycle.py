@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from controller.model.decision import Command, Decision, Reason, UnloadDecision
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import InFlight, Memory, NoMemory, SplitHitCounts
 from controller.strategies.catalogue import SPLIT_ALGORITHMS
-from controller.strategies.common.cutting import MOST_CUTS
+from controller.strategies.common.cutting import MOST_CUTS, cut
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.protocols import SplitAlgorithm
 from controller.strategies.shedding.overload_shedder import OverloadShedder
@@ -110,6 +110,16 @@ def test_a_split_at_more_positions_than_a_command_holds_is_not_sent() -> None:
     assert decision.commands == ()
     [verdict] = [v for v in decision.verdicts if v.reason is Reason.IMPOSSIBLE_CUT]
     assert verdict.detail == "at 10001 positions, allowed: 10000"
+
+
+def test_a_bundle_may_be_cut_at_as_many_positions_as_a_command_holds() -> None:
+    class Crumbs(RangeEquallyDivide):
+        def cuts(self, lower: int, *_: object) -> tuple[int, ...]:
+            return tuple(range(lower + 1, lower + MOST_CUTS + 1))
+
+    held: dict[str, Any] = {"acme/test/0x00000000_0xffffffff": bundle()}
+    whole = view(broker("a", **held))
+    assert cut(whole, 0, Crumbs()) == tuple(range(1, 10_001))
 
 
 def test_boundaries_that_come_with_the_choice_are_taken() -> None:

@@ -4,6 +4,7 @@ import errno
 import inspect
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -258,13 +259,19 @@ def test_of_newer_epochs_those_that_no_leader_can_have_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("id", ["x" * 61, "x" * 5_000_000, "\N{SNOWMAN}" * 11, "\N{GRINNING FACE}" * 6, '\\"' * 31])
-def test_a_command_with_an_absurd_id_is_passed_over_and_the_others_are_carried_out(tmp_path: Path, id: str) -> None:  # noqa: A002
+def test_a_command_with_an_absurd_id_is_passed_over_and_the_others_are_carried_out(
+    tmp_path: Path,
+    id: str,  # noqa: A002
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     cluster, own = Owners(), unload(BUNDLES[1], id="y" * 60)
     absurd = issued(own).replace(b"y" * 60, id.encode())
     write(tmp_path, "1", absurd, issued(own))
     play(tmp_path, cluster)
     assert results(tmp_path) == [(own.id, "done")]
     assert len((tmp_path / "executor" / "position.json").read_bytes()) < 1_000
+    [told] = [message for message in caplog.messages if "passed over" in message]
+    assert re.search(r": its id takes \d+ characters as JSON, allowed: 60$|at most 1024 characters", told)
 
 
 def test_unknown_fields_of_a_command_change_nothing(tmp_path: Path) -> None:
@@ -416,11 +423,15 @@ def test_in_an_outage_of_the_admin_api_commands_expire_instead_of_failing_and_on
         inbox, Away(), settings, name="standalone", now_ms=lambda: now, give_up_seconds=60.0, sleep=pass_time
     )
     works.step()
-    inbox.close()
     assert results(tmp_path) == [(command.id, "expired") for command in commands]
     # The first one was tried until it expired, each of the others as often as any command.
     assert now >= commands[0].expires_at_ms
     assert [looked.count(command.id) for command in commands[1:]] == [3, 3]
+    again = replace(unload("tenant/four/0x40000000_0x80000000"), expires_at_ms=now + 9_000)
+    write(tmp_path, "2", issued(again))
+    works.step()
+    inbox.close()
+    assert now >= again.expires_at_ms, "of the next batch one waits again"
 
 
 def test_a_broker_that_hangs_costs_a_batch_the_time_of_one_command_and_nothing_that_names_other_brokers(
@@ -729,6 +740,19 @@ def test_an_executor_is_alive_while_it_carries_out_a_batch_of_slow_commands(tmp_
     Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: T, metrics=metrics).step()
     inbox.close()
     assert said == ["", "", ""]
+
+
+def test_an_executor_without_commands_is_alive(tmp_path: Path) -> None:
+    seconds, metrics = 0.0, ExecutorMetrics()
+    metrics.health = ProcessHealth(lambda: seconds)
+    metrics.health.limit_standstill(100)
+    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings()
+    works = Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: T, metrics=metrics)
+    seconds = 101.0
+    assert metrics.health.standstill
+    works.step()
+    inbox.close()
+    assert not metrics.health.standstill
 
 
 def test_the_metrics_tell_answers_attempts_and_what_got_no_answer(tmp_path: Path) -> None:

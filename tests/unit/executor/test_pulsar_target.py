@@ -119,16 +119,19 @@ def test_a_bundle_without_an_owner_at_the_end_is_unknown() -> None:
         target(Admin(*[NO_BROKER_YET] * 3, B, seconds=2)).look_after(unload())
 
 
+class Silent(Admin):
+    """Does not answer at first."""
+
+    silent = 2
+
+    def boundaries(self, namespace: str) -> tuple[int, ...]:
+        if self.silent:
+            self.silent -= 1
+            raise NO_BROKER_YET
+        return super().boundaries(namespace)
+
+
 def test_a_look_at_a_split_that_nobody_answers_is_asked_again_until_time_is_over() -> None:
-    class Silent(Admin):
-        silent = 2
-
-        def boundaries(self, namespace: str) -> tuple[int, ...]:
-            if self.silent:
-                self.silent -= 1
-                raise NO_BROKER_YET
-            return super().boundaries(namespace)
-
     assert target(Silent(boundaries=[HALVED])).look_after(split()).boundaries == HALVED
     with pytest.raises(PulsarError, match="503"):
         target(Silent(seconds=1)).look_after(split())
@@ -149,6 +152,8 @@ def test_no_look_begins_that_would_end_after_the_time_is_over(monkeypatch: pytes
     monkeypatch.setattr("controller.executor.attempt.time.sleep", slept.append)
     with pytest.raises(PulsarError, match="503"):
         target(Admin(NO_BROKER_YET, C, seconds=1)).look_after(unload())
+    with pytest.raises(PulsarError, match="503"):
+        target(Silent(seconds=1)).look_after(split())
     assert slept == []
     assert target(Admin(NO_BROKER_YET, C, seconds=2)).look_after(unload()).owner == C
     assert slept == [1]

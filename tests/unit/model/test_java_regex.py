@@ -1,6 +1,6 @@
 import pytest
 
-from controller.model.java_regex import expressions, java_pattern, matches, matching
+from controller.model.java_regex import bytes_of, bytes_of_mask, expressions, java_pattern, matches, matching
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,8 @@ def test_an_expression_may_match_in_a_million_ways_and_in_no_more() -> None:
     assert java_pattern("a{1,10}" * 6 + "a?") is None
     assert (java_pattern("a{255}") is None, java_pattern("a{256}") is None) == (False, True)
     assert java_pattern("a?" * 19) is not None
+    assert java_pattern("a{2}" * 20) is not None, "there is one way for each"
+    assert java_pattern("x|" + "a{1,10}" * 6) is not None, "each alternative counts by itself"
     assert java_pattern("a?" * 20) is None
 
 
@@ -126,3 +128,11 @@ def test_the_slowest_expression_that_is_understood_is_fast_enough() -> None:
 )
 def test_usual_repetitions_are_understood(regex: str, text: str) -> None:
     assert matches([regex], text)
+
+
+def test_what_is_kept_of_a_list_counts_as_much_as_it_takes() -> None:
+    names, mixed = ("acme/orders", "acme/bills"), ("acme/orders", "acme/.*")
+    assert bytes_of(names, expressions(names)) == 800 + 2 * 80 + 11 + 10
+    assert bytes_of(mixed, expressions(mixed)) == 800 + 2 * 80 + 11 + 7 + 600 + 40 * 7
+    hosts = tuple(map(str, range(1000)))
+    assert bytes_of_mask((mixed, hosts), matching(mixed, hosts)) == 800 + 2 * 80 + 11 + 7 + 1000

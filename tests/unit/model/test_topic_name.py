@@ -48,6 +48,9 @@ def test_a_short_name_has_the_ring_position_of_its_full_name() -> None:
         # As Integer.parseInt reads it: any Unicode digit up to U+FFFF.
         ("t-partition-\u0663", 3),
         ("t-partition-\U0001d7d8", -1),
+        ("t-partition-1\U0001d7d8", -1),
+        # Python reads no number of so many digits.
+        ("t-partition-" + "1" * 5000, -1),
     ],
 )
 def test_a_partition_number_must_be_written_as_java_writes_it(name: str, index: int) -> None:

@@ -36,6 +36,15 @@ def test_what_was_not_used_lately_goes_and_what_was_stays() -> None:
     assert made.of.count(11) == 2
 
 
+def test_half_of_what_may_be_held_is_kept_before_the_other_half_goes() -> None:
+    cache = Made().cache(100)
+    for number in (20, 30, 40):
+        cache(number)
+    assert len(cache) == 3
+    assert [cache(number) for number in (45,)] == ["x" * 45]
+    assert len(cache) == 2
+
+
 def test_no_more_is_held_than_is_allowed_and_what_is_too_large_alone_goes_with_the_next_ones() -> None:
     made = Made()
     cache = made.cache(100)

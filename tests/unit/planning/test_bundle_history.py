@@ -340,6 +340,13 @@ def test_load_varies_where_more_than_a_tenth_of_it_is_on_other_bundles_than_at_a
     assert BundleHistory.read(memory, NAMES).varies() is varies
 
 
+def test_little_load_varies_as_much_does() -> None:
+    memory = steady(seen=(0.1, 0.2, 0.3), rounds=60)
+    for at in range(60, 70):
+        memory = after(memory, NAMES, (0.17, 0.2, 0.23), at * MINUTE)
+    assert BundleHistory.read(memory, NAMES).varies()
+
+
 def test_that_a_bundle_is_new_or_all_load_is_gone_does_not_make_load_vary() -> None:
     memory = after(steady(rounds=61), (*NAMES, "d"), (10.0, 20.0, 30.0, 60.0), 61 * MINUTE)
     assert not BundleHistory.read(memory, (*NAMES, "d")).varies()

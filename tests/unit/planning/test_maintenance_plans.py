@@ -376,6 +376,7 @@ def test_what_a_forged_plan_says_of_its_brokers_is_refused() -> None:
     assert "both moves and stays" in flaw(steps=(replace(step, stuck=(step.moves[0].bundle,)),))
     assert "unknown" in flaw(kind="trust me")
     assert "unknown" in flaw(steps=(replace(step, task="trust me"),))  # type: ignore[arg-type]
+    assert "unknown" in flaw(steps=(step, replace(step, task="trust me")))  # type: ignore[arg-type]
     assert "is not in the plan" in flaw(steps=(replace(step, brokers=(3,)),))
     assert "named twice" in flaw(brokers=("a:1", "a:1", "b:1"))
     assert "has the shape" in flaw(bundles=("acme/a/0x00000000_0x80000000",))

@@ -52,6 +52,11 @@ def test_a_plan_knows_where_its_bundles_are_before_each_step() -> None:
     assert plan.moves == (*step.moves, *plan.steps[1].moves)
 
 
+def test_the_largest_bundles_leave_first_by_the_share_that_they_take_of_the_widest_broker() -> None:
+    one = problem([[0.5, 10.0]] * 2, [(0, [0.1, 3.0]), (0, [0.2, 1.0])])
+    assert [move.bundle for move in emptied(one, [0], 1.0).moves] == [1, 0]
+
+
 def test_what_a_plan_does_to_each_broker_is_told_by_its_fullest_resource() -> None:
     one = problem([[10.0, 100.0]] * 2, [(0, [3.0, 60.0]), (0, [2.0, 5.0]), (1, [5.0, 10.0])])
     first, second = broker_changes(plan_of(one, [empty_step(one, [0], replace(LIMITS, ceiling=1.0))]))
@@ -191,6 +196,21 @@ def test_so_many_brokers_are_needed_whatever_the_unit(unit: float) -> None:
     assert brokers_needed(one, 0.7) == BrokersNeeded(at_least=None, enough=None, resource=0)
     second = problem([[100.0, 10.0 * unit]] * 4, [(0, [1.0, 3.0 * unit])] * 8)
     assert brokers_needed(second, 0.0) == BrokersNeeded(at_least=3, enough=3, resource=1)
+
+
+def test_no_number_of_brokers_is_enough_where_one_has_nothing_left_or_too_little_for_a_bundle() -> None:
+    without_any = problem([[10.0, 10.0]], [(0, [1.0, 0.0])], fixed=[[0.0, 10.0]])
+    assert brokers_needed(without_any, 0.0) == BrokersNeeded(at_least=None, enough=None, resource=1)
+    too_large = problem([[100.0, 0.1]], [(0, [90.0, 0.0])])
+    assert brokers_needed(too_large, 0.7) == BrokersNeeded(at_least=None, enough=None, resource=0)
+    by_far = problem([[100.0, 0.1]], [(0, [40.0, 0.09])])
+    assert [brokers_needed(by_far, headroom).resource for headroom in (0.7, 1.0)] == [1, 0]
+
+
+def test_one_broker_is_needed_for_bundles_without_load() -> None:
+    assert brokers_needed(problem([[10.0]] * 2, [(0, [0.0])] * 3), 0.0) == BrokersNeeded(
+        at_least=1, enough=1, resource=0
+    )
 
 
 def test_a_load_that_fits_to_the_last_bit_needs_no_more_brokers_and_none_needs_one() -> None:

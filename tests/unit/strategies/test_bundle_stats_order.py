@@ -35,6 +35,12 @@ def test_the_first_stat_that_differs_by_a_step_decides(sooner: int) -> None:
     assert order(stats(**busier), stats(**{key: 50 * steps[key] for key in later})) == 1
 
 
+def test_what_is_beyond_a_long_of_javas_is_its_largest_double_and_what_is_no_number_is_0() -> None:
+    for huge in (2.0**63 * 1e6, 1e300, np.inf):
+        [[thr_in, thr_out, rate]] = average(thr_in=huge, thr_out=-huge, rate=np.nan).tolist()
+        assert (thr_in, thr_out, rate) == (2**63 - 1024, -(2**63) + 1024, 0)
+
+
 def test_averages_are_truncated_and_last_stats_rounded_to_steps() -> None:
     assert order(average(rate=199), average(rate=100)) == 0
     assert order(stats(rate=199), stats(rate=100)) == 1

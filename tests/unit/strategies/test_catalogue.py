@@ -17,6 +17,9 @@ from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITH
             "ExtLeastResourceUsageWithWeight",
         ),
         ("ExtLeastResourceUsageWithWeight", "ExtLeastResourceUsageWithWeight"),
+        # Java's names begin with a domain, also with that of a country; Python's do not.
+        ("de.example.ThresholdShedder", "ThresholdShedder"),
+        ("balance.ThresholdShedder", "balance.ThresholdShedder"),
     ],
 )
 def test_a_strategy_is_known_by_its_short_or_full_name(given: str, key: str) -> None:

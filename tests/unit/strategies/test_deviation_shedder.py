@@ -38,6 +38,12 @@ def test_the_broker_that_stands_out_gives_until_it_no_longer_does() -> None:
     assert unloaded(cluster, replace(FIXED, min_above_percent=30)) == (Reason.OVERLOADED, ["d", "c"])
 
 
+def test_of_little_load_a_broker_stands_out_as_of_much() -> None:
+    for unit in (1.0, 0.001):
+        cluster = view(broker("hot", a=20 * unit, b=20 * unit, c=50 * unit), broker("cold", z=10 * unit))
+        assert unloaded(cluster, MessageRateDeviationShedder(threshold=0.9)) == (Reason.OVERLOADED, ["c"])
+
+
 def test_a_bundle_that_would_make_the_receiver_as_busy_as_the_giver_stays() -> None:
     # 100 and 20 MB/s: with 80 the other one would have 100.
     cluster = view(broker("hot", a=80, b=20), broker("cold", z=20))

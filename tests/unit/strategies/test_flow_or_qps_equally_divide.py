@@ -27,6 +27,12 @@ def test_a_bundle_is_cut_into_as_many_as_it_takes() -> None:
     assert cuts({100: 9, 200: 9, 300: 9, 400: 1}) == (151, 251)
 
 
+def test_topics_that_come_to_just_the_limit_are_not_parted() -> None:
+    assert cuts({100: 6, 200: 4, 300: 2}) == (251,)
+    by_messages = FlowOrQpsEquallyDivide(max_msg_rate=10, max_bandwidth_mbytes=1000)
+    assert cuts({100: 6, 200: 4, 300: 2}, by_messages) == (251,)
+
+
 def test_a_topic_beyond_the_limit_stands_alone() -> None:
     assert cuts({100: 1, 200: 50, 300: 1}) == (151, 251)
 
@@ -39,6 +45,7 @@ def test_messages_are_limited_like_bytes() -> None:
 def test_a_bundle_must_be_above_a_limit_by_the_difference() -> None:
     assert cuts({100: 5.4, 200: 5.5}) is Reason.BELOW_MINIMUM
     assert cuts({100: 5.5, 200: 5.6}) == (151,)
+    assert cuts({100: 5.5, 200: 5.495}) is Reason.BELOW_MINIMUM
 
 
 @pytest.mark.parametrize(("column", "unit"), [(RATE_IN, 1.0), (THROUGHPUT_IN, float(MB))])

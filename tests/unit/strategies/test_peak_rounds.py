@@ -201,15 +201,15 @@ def test_what_the_options_say_of_a_round() -> None:
 
 
 def advised(
-    sizes: Sequence[float], fair: float = 0.4, positions: Sequence[int] = (), loads: Sequence[float] = ()
+    sizes: Sequence[float], fair: float = 0.4, positions: Sequence[int] = (), loads: Sequence[float] = (), of: int = 0
 ) -> list[Verdict]:
-    """On bundles of so much load on brokers of 10 and 20; the first has topics at *positions*, with so many msg/s."""
+    """On bundles of so much load on brokers of 10 and 20; the one *of* a row has topics, with so many msg/s."""
     names = [f"x{number:02}" for number in range(len(sizes))]
     view = cluster_view(Broker("a", bundles=dict.fromkeys(names, Bundle())), Broker("b"))
     load = np.zeros((len(loads), 4))
     load[:, 0] = loads
     starts = np.full(len(sizes) + 1, len(loads))
-    starts[0] = 0
+    starts[: of + 1] = 0
     detail = TopicDetail(starts=starts, position=np.array(positions, np.int64), load=load)
     stated = StatedProblem(
         problem=problem([[10.0, 30.0], [20.0, 10.0]], [(0, [size, 1.0]) for size in sizes]),
@@ -245,6 +245,8 @@ def test_bundles_above_the_fair_share_of_the_widest_broker_are_named_the_ten_lar
         ([16, 32], [2.0, 4.0], Reason.TOO_LARGE, "split it at 0x00000020, which halves its load"),
         ([16, 32, 48, 64], [4.0, 1.0, 1.0, 4.0], Reason.TOO_LARGE, "split it at 0x00000030, which halves its load"),
         ([16, 32, 32, 64], [4.0, 1.0, 1.0, 4.0], Reason.TOO_LARGE, "split it at 0x00000020, which halves its load"),
+        ([16, 32, 32, 64], [1.0, 4.0, 1.5, 3.5], Reason.TOO_LARGE, "split it at 0x00000040, which halves its load"),
+        ([16, 32], [0.25, 0.25], Reason.TOO_LARGE, "split it at 0x00000020, which halves its load"),
     ],
 )
 def test_it_is_told_where_to_split_or_which_topic_is_too_large(
@@ -252,6 +254,14 @@ def test_it_is_told_where_to_split_or_which_topic_is_too_large(
 ) -> None:
     [found] = advised([12.0], positions=positions, loads=loads)
     assert (found.reason, found.detail) == (reason, f"alone above the fair share of a broker, by cpu: {said}")
+    [second] = advised([1.0, 12.0], positions=positions, loads=loads, of=1)
+    assert (second.reason, second.detail) == (found.reason, found.detail)
+
+
+def test_a_topic_that_is_as_large_as_the_fair_share_fits() -> None:
+    [found] = advised([16.0], positions=[16, 32], loads=[1.0, 1.0])
+    assert (found.observed, found.limit) == (0.8, 0.4)
+    assert found.detail.endswith("split it at 0x00000020, which halves its load")
 
 
 # ---- where bundles may go ----

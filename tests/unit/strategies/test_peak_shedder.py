@@ -257,6 +257,11 @@ def test_without_brokers_there_is_nothing_to_do() -> None:
         assert not PeakShedder().hurries(cluster_view())
 
 
+def test_it_hurries_where_a_broker_is_above_the_urgent_usage() -> None:
+    assert [PeakShedder().hurries(cluster((load,), (5.0,), (5.0,))) for load in (79.0, 81.0)] == [False, True]
+    assert not PeakShedder(urgent_percent=0.0).hurries(cluster((81.0,), (5.0,), (5.0,)))
+
+
 def test_one_broker_gives_nothing() -> None:
     assert decided(cluster((50.0, 40.0))).unloads == ()
 

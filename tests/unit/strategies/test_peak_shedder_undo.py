@@ -58,6 +58,23 @@ def test_an_undoing_that_pays_is_made_where_no_other_plan_is_worth_it() -> None:
     assert DEAR.decide(cluster(WORSE, 1), PeakHistory())[0].unloads == ()
 
 
+def test_a_bundle_does_not_go_back_to_a_broker_that_is_full_in_another_resource() -> None:
+    made = [
+        Broker(f"{name}:8080", cpu=sum(of.values()) / 100, bundles={k: Bundle(mbytes_in=v) for k, v in of.items()},
+               bandwidth_in=0.9 if name == "a" else 0.1)
+        for name, of in WORSE.items()
+    ]  # fmt: skip
+    assert DEAR.decide(cluster_view(*made, as_of_ms=MINUTE), NOTED)[0].unloads == ()
+
+
+def test_a_bundle_goes_back_for_the_least_gain_and_to_no_broker_that_it_would_overfill() -> None:
+    little = {"a": {"a0": 10.0}, "b": {"x": 3.0, "b0": 50.0}, "c": {"c0": 20.0}}
+    assert DEAR.decide(cluster(little, 1), NOTED)[0].unloads == ()
+    assert moves(replace(DEAR, min_gain_percent=2.0).decide(cluster(little, 1), NOTED)[0]) == [("x", "a:8080")]
+    full = {"a": {"a0": 85.0}, "b": {"x": 20.0, "b0": 100.0}, "c": {"c0": 20.0}}
+    assert ("x", "a:8080") not in moves(DEAR.decide(cluster(full, 1), NOTED)[0])
+
+
 @pytest.mark.parametrize(("at", "undone"), [(61, True), (62, False), (0, False)])
 def test_after_an_hour_nothing_is_undone(at: int, undone: bool) -> None:
     decision, memory = DEAR.decide(cluster(WORSE, at), NOTED)

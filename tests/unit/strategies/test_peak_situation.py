@@ -13,6 +13,7 @@ from controller.planning.from_view import StatedProblem
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.shares import Fit
 from controller.strategies.shedding.peak_shedder import PeakShedder, patience
+from controller.strategies.shedding.peak_shedder.filling import Filling
 from controller.strategies.shedding.peak_shedder.situation import PlanStart, SeenOfLoad, Situation, situation_of
 from controller.strategies.view_builder import Broker, cluster_view
 
@@ -400,9 +401,29 @@ def test_a_broker_that_came_back_within_a_day_is_idle_below_two_fifths_of_the_me
         assert now.spared.tolist() == [False] * 7 + [spared]
     assert not situation(HALF, memory=back("h", hours=23.9)).idle
     assert situation(HALF, memory=back("h", hours=24)).idle
+    later_full = situation([*HALF[:7], (2.25, 1.0, 4.25)], memory=back("h"))
     low = situation(LOW, memory=back("h"))
+    assert not later_full.spared.any()
     assert not low.spared.any()
     assert to_the_idle(low).goal == pytest.approx(0.44 - 0.04 / 7)
+
+
+def test_an_idle_broker_has_enough_once_one_of_its_times_is_not_below_what_makes_it_idle() -> None:
+    few, idle = np.array([[0.3, 0.2], [0.3, 0.2]]), np.array([True, False])
+    filling = Filling(times=[0, 2], idle=idle, few=few, level=0.5, sparing=False)
+    suffices = {0.29: False, 0.3: True}
+    for now, enough in suffices.items():
+        assert filling.suffices(np.array([[now, 0.0, 0.19], [0.9, 0.9, 0.9]])) is enough
+    assert filling.suffices(np.array([[0.29, 0.0, 0.2], [0.1, 0.1, 0.1]]))
+    assert not filling.suffices(np.array([[0.29, 0.9, 0.19], [0.1, 0.1, 0.1]]))
+
+
+def test_only_where_all_idle_brokers_came_back_no_bundle_is_more_than_they_lack() -> None:
+    two = [*[(4.8, 1.0, 4.8)] * 6, (1.0, 1.0, 1.0), (1.0, 1.0, 1.0)]
+    for names, sparing in (("", False), ("h", False), ("gh", True)):
+        start = situation(two, memory=back(*names)).start(back(*names))
+        assert isinstance(start, PlanStart)
+        assert (start.lacking is not None) is sparing, names
 
 
 def test_the_option_says_how_far_below_the_mean_and_never_makes_a_broker_idle_earlier_than_another_one() -> None:

@@ -47,4 +47,5 @@ def test_where_the_middle_cannot_be_parted_the_nearest_place_is_taken_and_of_two
 
 def test_a_topic_at_the_rings_end_is_parted_inside_of_the_bundle() -> None:
     assert FIXED.cuts(0, 1000, at(998, 1000), NO_LOAD) == (999,)
+    assert FIXED.cuts(0, 1000, at(10, 999, 1000, 1000), NO_LOAD) == (505,), "there is no place between the last two"
     assert FIXED.cuts(0, 1000, at(999, 1000), NO_LOAD) is Reason.TOO_FEW_TOPICS

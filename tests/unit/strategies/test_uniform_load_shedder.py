@@ -131,6 +131,20 @@ def test_bundles_all_too_large_stay_and_the_verdict_says_by_how_much() -> None:
     cluster = view(broker("busy", a=messages(30_000), b=messages(30_000)), broker("idle", z=messages(10_000)))
     assert unloaded(cluster) == (Reason.TOO_LARGE, [])
     assert verdicts(cluster)[-1] == "busy: TooLarge (30000 vs 26000 msg/s)"
+    bundles = {name: messages(rate) for name, rate in (("a", 40_000), ("b", 30_000), ("c", 20_000))}
+    several = view(serving("busy", bundles), broker("idle", z=messages(10_000)))
+    assert verdicts(several, UniformLoadShedder(share_to_unload=0.2))[-1] == "busy: TooLarge (20000 vs 17000 msg/s)"
+
+
+def test_that_none_may_go_is_told_where_the_smallest_would_just_fit() -> None:
+    cluster = view(broker("busy", a=messages(21_000), b=messages(29_000)), broker("idle", z=messages(10_000)))
+    assert unloaded(cluster, replace(SHEDDER, max_bundles=0)) == (Reason.DISABLED, [])
+
+
+def test_throughputs_may_have_to_be_the_same() -> None:
+    cluster = view(broker("busy", a=20, b=8, c=2), broker("idle", z=25))
+    assert unloaded(cluster, by_throughput(throughput_multiplier=1)) == (Reason.OVERLOADED, ["c"])
+    assert verdicts(cluster, by_throughput(throughput_multiplier=1))[0].startswith("busy: Overloaded (1.2 vs 1 times")
 
 
 def test_an_idle_broker_counts_as_one_message_a_second() -> None:

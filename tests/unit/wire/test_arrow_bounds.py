@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from controller.wire.arrow_stream import COLUMNS
-from tests.arrow_messages import batch, dictionary, put, schema
+from tests.arrow_messages import Message, batch, dictionary, put, schema
 from tests.records import LEFT, RIGHT
 from tests.unit.wire.test_wire_arrow import decode, packed, refusal, respun, value
 
@@ -81,6 +81,28 @@ def test_bundles_have_one_dictionary_and_it_is_no_addition_to_another() -> None:
     names = WHOLE[dictionary(WHOLE).at : batch(WHOLE).at]
     twice = WHOLE[: batch(WHOLE).at] + names + WHOLE[batch(WHOLE).at :]
     assert refusal(twice) == "bad_value: column bundle has several dictionaries, expected one"
+
+
+def test_a_dictionary_says_that_it_is_an_addition_or_that_it_is_none() -> None:
+    with pa.ipc.open_stream(WHOLE) as reader:
+        few = reader.read_next_batch()
+    codes, names = few.column(0).indices, few.column(0).dictionary.to_pylist()
+    added = [f"tenant/ns/0x{at}0000000_0x{at}1000000" for at in (4, 5, 6)]
+    more = pa.DictionaryArray.from_arrays(codes, pa.array([*names, *added]))
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with pa.ipc.new_stream(sink, few.schema, options=options) as writer:
+        writer.write_batch(few)
+        writer.write_batch(pa.record_batch([more, *few.columns[1:]], schema=few.schema))
+    stream = sink.getvalue().to_pybytes()
+    first = batch(stream)
+    addition = Message(stream, first.end)
+    alone = stream[: dictionary(stream).at] + stream[addition.at : addition.end] + stream[first.at : first.end]
+    assert refusal(alone) == "bad_value: column bundle has several dictionaries, expected one"
+    told = put(alone, dictionary(alone).root.table(2).field(2), "<B", 0)
+    sweep = decode(told)
+    assert sweep is not None
+    assert sweep.batch.column("bundle").dictionary.to_pylist() == added
 
 
 def test_the_dictionary_of_another_column_is_passed_over() -> None:
@@ -326,6 +348,12 @@ def test_a_codec_that_is_not_known_is_refused() -> None:
     compression = batch(zstd).root.table(2).table(3)
     expected = "bad_value: an Arrow batch is compressed with an unknown codec or method"
     assert refusal(put(zstd, compression.field(0), "<B", 2)) == expected
+    # A list of fields, behind all else, by which the codec's number is that of the method as well.
+    message = batch(zstd)
+    codec = compression.field(0) - compression.at
+    listed = zstd[: message.body] + struct.pack("<4H", 8, 8, codec, codec) + zstd[message.body :]
+    listed = put(listed, message.at + 4, "<i", message.body - message.at - 8 + 8)
+    assert refusal(put(listed, compression.at, "<i", compression.at - message.body)) == expected
 
 
 def test_a_compressed_buffer_begins_with_its_size() -> None:

@@ -156,6 +156,7 @@ def test_arrow_rows_take_72_bytes_and_their_name_and_a_bundle_its_name_and_4() -
     assert [each.batch.num_rows for each in arrow_rows(sweep, 936)] == [9, 9, 9, 3]
     # What ends with the room begins the next chunk.
     assert [each.batch.num_rows for each in arrow_rows(sweep, 935)] == [8, 10, 9, 3]
+    assert [each.batch.num_rows for each in arrow_rows(sweep, 100)] == [1] * 30, "a chunk has a row at least"
     assert [each.batch.num_rows for each in arrow_rows(swept({LEFT: 30}, name=128), 2036)] == [10, 10, 10]
     assert [each.batch.num_rows for each in arrow_rows(swept({LEFT: 30}, name=128), 2035)] == [9, 11, 10]
 

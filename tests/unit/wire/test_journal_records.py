@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 
@@ -19,6 +20,7 @@ from controller.wire.journal_records import (
     PartEntry,
     PartJoiner,
     parse_record,
+    record_at,
 )
 from controller.wire.readable import utc
 from tests.journal_entries import UNLOAD, entry
@@ -89,6 +91,25 @@ def test_where_the_hours_first_interval_was_not_decided_the_next_one_holds_the_m
 def test_any_writer_that_continues_writes_the_same_bytes() -> None:
     what = entries(70)
     assert written(what, restart_before=frozenset({1, 2, 30, 60, 61})) == records_of(70)
+
+
+def test_a_reader_says_which_entries_hold_their_memory_themselves() -> None:
+    assert [each.whole for each in read(records_of(70))] == [number in (0, 60) for number in range(70)]
+    assert not any(each.whole for each in read(records_of(70)[1:60]))
+
+
+def test_what_is_no_record_is_told_with_its_place() -> None:
+    with pytest.raises(JournalError, match=r"^journal, offset 7\b"):
+        record_at(b"{}", "offset 7")
+
+
+def test_an_entry_with_commands_may_be_as_long_as_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, writer = entry(START), EntryWriter(whole_every_ms=HOUR, base=None)
+    one = replace(one, decision=replace(one.decision, commands=(UNLOAD,)))
+    for most, fits in ((len(encode_entry(one)), True), (len(encode_entry(one)) - 1, False)):
+        monkeypatch.setattr(journal_records, "LARGEST_ENTRY", most)
+        with nullcontext() if fits else pytest.raises(EntryTooLargeError):
+            writer.encode(one)
 
 
 def test_what_did_not_change_is_not_repeated() -> None:
@@ -195,6 +216,19 @@ def test_parts_whose_beginning_was_not_read_are_left_out() -> None:
     found = read(records[1:])
     assert found[0].interval == START + PERIOD
     assert found == read(records[behind:])
+
+
+@pytest.mark.usefixtures("small_records")
+def test_of_parts_that_are_cut_off_on_either_side_nothing_comes_and_the_next_entry_is_whole() -> None:
+    parts = [part for part in map(parse_record, written(entries(1))) if isinstance(part, PartEntry)]
+    assert len(parts) > 2
+    for left in range(1, len(parts)):
+        joiner = PartJoiner()
+        assert [joiner.joined(part) for part in (*parts[left:], *parts[:left])] == [None] * len(parts)
+        assert [joiner.joined(part) for part in parts][-1] is not None
+        joiner = PartJoiner()
+        assert [joiner.joined_backwards(part) for part in reversed(parts[:left])] == [None] * left
+        assert [joiner.joined_backwards(part) for part in reversed(parts)][-1] is not None
 
 
 def _begins(record: object) -> bool:

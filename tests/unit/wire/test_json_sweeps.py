@@ -217,3 +217,27 @@ def test_a_single_quantity_of_a_broker_that_is_too_large_is_left_to_the_decoder(
         for part in ("usage", "limit"):
             one = {**broker_sweep(), resource: {"usage": 25.0, "limit": 100.0, part: 2e15}}
             assert len(sweeps().rows([text(compact(one).encode())])[1]) == 1, (resource, part)
+
+
+def test_topics_are_kept_one_by_one_from_each_of_the_limits_on() -> None:
+    totals = {
+        "msgRateIn": 10.0, "msgRateOut": 20.0, "msgThroughputIn": 1000.0, "msgThroughputOut": 500.0,
+        "producerCount": 5, "consumerCount": 7, "topics": 2,
+    }  # fmt: skip
+    reached = {"topics": 2, "sessions": 12, "msg_rate": 30.0, "throughput": 1500.0}
+    one = text(compact(broker_sweep(bundleStats=[bundle_stats(totals=totals)])).encode())
+    for name, limit in reached.items():
+        for at, kept in ((limit, 2), (limit + 1, 0)):
+            limits = DetailLimits(**{**dict.fromkeys(reached, 1e9), name: at})
+            reader = JsonSweeps(cluster=CLUSTER, period_ms=PERIOD, max_bytes=1 << 20, detail=limits)
+            assert reader.rows([one])[0].detail_size.sum() == kept, (name, at)
+
+
+def test_a_bundle_that_lists_no_topics_has_its_totals() -> None:
+    bundles = [bundle_stats(topics=1), bundle_stats("tenant/ns/0x80000000_0xffffffff", 0)]
+    one = text(compact(broker_sweep(numBundles=2, bundleStats=bundles)).encode())
+    rows, others = sweeps().rows([one])
+    assert not others
+    assert same(rows, decoded([one]))
+    assert rows.stats[-1, 4:].tolist() == [1, 2, 0]
+    assert (rows.stats[-1, :4] > 0).all()

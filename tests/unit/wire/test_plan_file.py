@@ -175,6 +175,11 @@ def test_a_file_of_too_many_values_is_refused_before_they_are_made(monkeypatch: 
         parse_plan(b'{"plan":[' + b"[]," * 101 + b"[]]}")
 
 
+def test_a_file_with_a_number_of_very_many_digits_is_refused() -> None:
+    with pytest.raises(PlanRefusedError, match="not_json: a number of 4000 digits, allowed: 1000"):
+        parse_plan(b'{"plan":' + b"1" * 4000 + b"}")
+
+
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controller.wire.plan.MAX_BYTES", 100)
     with pytest.raises(PlanRefusedError, match="too_large"):

@@ -101,6 +101,7 @@ def test_records_of_another_cluster_are_ignored_whatever_they_hold(kind: str) ->
         (b"17", "not_json: expected an object, found int"),
         (b"[]", "not_json: expected an object, found list"),
         (as_bytes(METRICS["topic_stats"])[:-1] + b', "unknown": NaN}', "not_json: "),
+        (as_bytes(load_report())[:-1] + b', "unknown": NaN}', "not_json: "),
         (as_bytes(METRICS["topic_stats"])[:-1] + b', "unknown": -Infinity}', "not_json: "),
         (b'{"type": "tick"}', "missing_field: v"),
         (b'{"v": 1}', "missing_field: type"),
