@@ -53,7 +53,11 @@ def brokers_needed(problem: BalanceProblem, headroom: float) -> BrokersNeeded:
     resource = int(np.argmax(needed))
     sizes = np.vstack([problem.size, staying[staying.any(axis=1)]])
     empty = _Empty(problem.resources, each, own, sizes, room)
-    return BrokersNeeded(at_least=needed[resource], enough=_enough(empty, needed[resource]), resource=resource)
+    # Where what stays fits on no broker, no number is enough.  To find that out by placing takes minutes.
+    fits = bool((staying <= left * (1 + ROUNDING)).all())
+    return BrokersNeeded(
+        at_least=needed[resource], enough=_enough(empty, needed[resource]) if fits else None, resource=resource
+    )
 
 
 def _counted(sizes: Floats, left: float) -> int:

@@ -275,6 +275,8 @@ def test_what_stays_on_a_broker_has_to_have_room_as_well() -> None:
     found = brokers_needed(one, 0.4)
     assert (found.at_least, found.enough) == (2, None)
     assert brokers_needed(one, 0.2).enough == 2
+    to_the_last_bit = problem([[100.0]] * 3, [(0, [1.0])] * 3, fixed=[[10.0], [60.0], [10.0]])
+    assert brokers_needed(to_the_last_bit, 0.4).enough == 2
 
 
 def test_of_more_than_1e15_brokers_the_number_is_not_counted() -> None:
