@@ -3,7 +3,8 @@
 from pkgutil import resolve_name
 from typing import Final
 
-from controller.aggregate.kept import averages, seeds, states
+from controller.aggregate.columns import rows
+from controller.aggregate.kept import averages, bundles, seeds, states
 from controller.aggregate.shard import state_blob
 from controller.aggregate.ticks import prepass
 from controller.audit import auditor
@@ -62,6 +63,15 @@ BOUNDS: Final = (
     (sweeper.USUAL_ANSWER, 16_777_216),
     # Unloads that are placed and then held back before no more are placed, and when collectors publish no more.
     ((budgets.PLACED_IN_VAIN, loop.PUBLISH_SHARE, patience.ASKED_BY), (200, 0.9, 0.5)),
+    # Kinds of rows, and the columns of what a broker says of itself: Java writes them, and states are stored with them.
+    (
+        (rows.TICK, rows.SWEEP, rows.BUNDLE, rows.TOPIC, rows.REPORT, rows.REPORT_BUNDLE, rows.FACT, rows.REFUSED),
+        (0, 1, 2, 3, 4, 5, 6, 7),
+    ),
+    ((rows.METRICS, rows.RESULTS, rows.PRODUCERS, rows.CONSUMERS, rows.TOPICS, rows.PER_UNIT), (0, 1, 4, 5, 6, 1000.0)),
+    ((rows.NUMBER_USAGE, rows.NUMBER_LIMIT, rows.NUMBER_LOAD), (slice(0, 10, 2), slice(1, 10, 2), slice(10, 14))),
+    ((rows.NUMBER_TOPICS, rows.NUMBER_BUNDLES, rows.NUMBERS), (14, 15, 16)),
+    ((bundles.NEVER, followed.NEVER), (-1, -128)),
     # Pieces that an algorithm may cut a bundle into.
     (cutting.MOST_CUTS, 10_000),
 )
