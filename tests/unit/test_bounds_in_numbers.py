@@ -86,6 +86,8 @@ REPLACED: Final = {
     "controller.executor.attempt:_LEADER_SECONDS": 2.0,
     "controller.executor.attempt:_LOOK_AGAIN_SECONDS": 0.2,
     "controller.executor.pace:_BEAT_SECONDS": 0.2,
+    "controller.planning.solving.packing:_MOST_COMING": 128,
+    "controller.planning.solving.packing:_MOST_OTHERS": 1024,
     "controller.wire.journal_records:_LARGEST_RECORD": 900_000,
     "controller.wire.journal_records:_PART_CHARACTERS": 250_000,
     "controller.wire.plan:_MOST_VALUES": 16_777_216,
