@@ -3,7 +3,8 @@
 from pkgutil import resolve_name
 from typing import Final
 
-from controller.aggregate.kept import averages, seeds, states
+from controller.aggregate.columns import rows
+from controller.aggregate.kept import averages, bundles, seeds, states
 from controller.aggregate.shard import state_blob
 from controller.aggregate.ticks import prepass
 from controller.audit import auditor
@@ -62,6 +63,15 @@ BOUNDS: Final = (
     (sweeper.USUAL_ANSWER, 16_777_216),
     # Unloads that are placed and then held back before no more are placed, and when collectors publish no more.
     ((budgets.PLACED_IN_VAIN, loop.PUBLISH_SHARE, patience.ASKED_BY), (200, 0.9, 0.5)),
+    # Kinds of rows, and the columns of what a broker says of itself: Java writes them, and states are stored with them.
+    (
+        (rows.TICK, rows.SWEEP, rows.BUNDLE, rows.TOPIC, rows.REPORT, rows.REPORT_BUNDLE, rows.FACT, rows.REFUSED),
+        (0, 1, 2, 3, 4, 5, 6, 7),
+    ),
+    ((rows.METRICS, rows.RESULTS, rows.PRODUCERS, rows.CONSUMERS, rows.TOPICS, rows.PER_UNIT), (0, 1, 4, 5, 6, 1000.0)),
+    ((rows.NUMBER_USAGE, rows.NUMBER_LIMIT, rows.NUMBER_LOAD), (slice(0, 10, 2), slice(1, 10, 2), slice(10, 14))),
+    ((rows.NUMBER_TOPICS, rows.NUMBER_BUNDLES, rows.NUMBERS), (14, 15, 16)),
+    ((bundles.NEVER, followed.NEVER), (-1, -128)),
     # Pieces that an algorithm may cut a bundle into.
     (cutting.MOST_CUTS, 10_000),
 )
@@ -76,6 +86,8 @@ REPLACED: Final = {
     "controller.executor.attempt:_LEADER_SECONDS": 2.0,
     "controller.executor.attempt:_LOOK_AGAIN_SECONDS": 0.2,
     "controller.executor.pace:_BEAT_SECONDS": 0.2,
+    "controller.planning.solving.packing:_MOST_COMING": 128,
+    "controller.planning.solving.packing:_MOST_OTHERS": 1024,
     "controller.wire.journal_records:_LARGEST_RECORD": 900_000,
     "controller.wire.journal_records:_PART_CHARACTERS": 250_000,
     "controller.wire.plan:_MOST_VALUES": 16_777_216,

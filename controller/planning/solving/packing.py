@@ -184,5 +184,5 @@ class _Packing:
                 standing.back_to(before)
                 return False
             standing.move(bundle, owner, destination)
-        self._excess.changed({*(broker for move in planned for broker in move[1:]), *to[: len(bundles)]})
+        self._excess.changed({*(broker for move in planned for broker in move[1:]), *to})
         return True

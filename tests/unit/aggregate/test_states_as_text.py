@@ -78,6 +78,7 @@ def test_states_are_kept_while_their_texts_with_what_parts_them_come_to_no_more_
     joined = whole.joined()
     assert whole.size == len(joined) - len('{"values":[],"states":[]}') + 2, "a sign behind each"
     assert "ä/.*" in joined
+    assert '"ä/b"' in fact_to_text(state("ä/b")), "one character, not six"
     for most, kept in ((whole.size, 3), (whole.size - 1, 2)):
         texts = StateTexts(most)
         for each in given:

@@ -565,11 +565,12 @@ def test_that_the_log_allows_no_ticks_ends_the_collector(world: World, monkeypat
     def refused(*_: object) -> None:
         raise AccessDeniedError("not allowed")
 
-    one = world.collector("one")
-    monkeypatch.setattr(LogEnd, "tick", refused)
     world.now = T
-    with pytest.raises(AccessDeniedError):
-        world.settle(one)
+    for name in ("tick", "lead"):
+        monkeypatch.setattr(LogEnd, name, refused)
+        world.room.members.clear()
+        with pytest.raises(AccessDeniedError):
+            world.settle(world.collector(name))
 
 
 def test_a_leader_that_wakes_up_after_a_takeover_is_fenced_and_writes_no_tick(world: World) -> None:

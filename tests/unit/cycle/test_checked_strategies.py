@@ -372,6 +372,16 @@ def test_a_first_memory_that_cannot_be_journalled_is_refused() -> None:
         first_memory(Strange(first=NoMemory(kind=ANY)))
 
 
+def test_an_error_of_the_first_memory_names_the_strategy() -> None:
+    class Forgetful(Strange):
+        def initial_memory(self) -> Any:
+            raise KeyError("first")
+
+    with pytest.raises(StrategyError) as raised:
+        first_memory(Forgetful())
+    assert raised.value.strategy == "Forgetful"
+
+
 def test_a_verdict_that_is_no_commands_may_say_more() -> None:
     decision, _ = cycle(shedder=Strange(answer=shed(verdicts=(replace(WHY, detail="x" * 4097),))))
     assert max(len(verdict.detail) for verdict in decision.verdicts) == 4097

@@ -258,8 +258,15 @@ def test_without_brokers_there_is_nothing_to_do() -> None:
 
 
 def test_it_hurries_where_a_broker_is_above_the_urgent_usage() -> None:
-    assert [PeakShedder().hurries(cluster((load,), (5.0,), (5.0,))) for load in (79.0, 81.0)] == [False, True]
+    assert [PeakShedder().hurries(cluster((load,), (5.0,), (5.0,))) for load in (79.0, 80.0, 81.0)] == [
+        False, False, True,
+    ]  # fmt: skip
     assert not PeakShedder(urgent_percent=0.0).hurries(cluster((81.0,), (5.0,), (5.0,)))
+    one_resource = cluster_view(
+        Broker("a:8080", cpu=0.81, bandwidth_in=0.2, bundles={name(0): Bundle(mbytes_in=80.0)}),
+        Broker("b:8080", cpu=0.05, bandwidth_in=0.1, bundles={name(1): Bundle(mbytes_in=5.0)}),
+    )
+    assert PeakShedder().hurries(one_resource), "one is enough"
 
 
 def test_one_broker_gives_nothing() -> None:
