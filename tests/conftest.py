@@ -61,7 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "-n",
         dest="workers",
         default="auto",
-        help="how many workers run the tests; 0: none but this process; auto: one more than processors, none where "
+        help="how many workers run the tests; 0: none but this process; auto: two more than processors, none where "
         "files or folders are named",
     )
 
@@ -81,8 +81,8 @@ def _workers(config: pytest.Config) -> int:
     given = config.getoption("workers")
     if given != "auto":
         return int(given)
-    # One more: some tests wait.
-    return (os.cpu_count() or 1) + 1 if config.args_source is config.ArgsSource.TESTPATHS else 0
+    # Two more: some tests wait.
+    return (os.cpu_count() or 1) + 2 if config.args_source is config.ArgsSource.TESTPATHS else 0
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

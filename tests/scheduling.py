@@ -89,26 +89,34 @@ IN_SPARK: Final = frozenset(
 )
 
 #: Files without servers in which whole worlds are played: most tests take more than 0.3 s of processor time, or, where
-#: they are about commands and what lies behind them (cli, offline), and all parts have tests of their own, 0.08 s.
-#: Plain ``pytest`` leaves them out; ``scripts/test`` runs them, and ``pytest`` where the file or its folder is named.
+#: they are about commands and what lies behind them (cli, offline, bench), and all parts have tests of their own, more
+#: than 0.04 s.  Plain ``pytest`` leaves them out; ``scripts/test`` runs them, and ``pytest`` where the file or its folder
+#: is named.
 SLOW: Final = frozenset(
     f"tests/unit/{name}.py"
     for name in (
         "bench/test_balance",
         "bench/test_bench_decisions",
         "bench/test_frontier",
+        "bench/test_recorded_day",
         "cli/test_apply_command",
+        "cli/test_audit_command",
+        "cli/test_copies_of_recordings",
         "cli/test_explain_command",
         "cli/test_incident_command",
         "cli/test_plan_command",
+        "cli/test_replay_command",
         "cli/test_what_if_command",
         "lab/test_demo_scenario",
         "offline/test_applying",
         "offline/test_applying_held_back",
+        "offline/test_audit",
+        "offline/test_counterfactual_reading",
         "offline/test_counterfactual_replay",
         "offline/test_flips",
         "offline/test_explanations_from_journal",
         "offline/test_record_midway",
+        "offline/test_rebalance_worked_example",
         "offline/test_recordings_of_pulsar",
         "offline/test_replay",
         "offline/test_shipped_scenarios",
