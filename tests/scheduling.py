@@ -90,8 +90,8 @@ IN_SPARK: Final = frozenset(
 
 #: Files without servers in which whole worlds are played: most tests take more than 0.3 s of processor time, or, where
 #: they are about commands and what lies behind them (cli, offline, bench), and all parts have tests of their own, more
-#: than 0.04 s.  Plain ``pytest`` leaves them out; ``scripts/test`` runs them, and ``pytest`` where the file or its folder
-#: is named.
+#: than 0.04 s.  Plain ``pytest`` leaves them out; ``scripts/test`` runs them, and ``pytest`` where the file, or its
+#: folder, is named.
 SLOW: Final = frozenset(
     f"tests/unit/{name}.py"
     for name in (
