@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +19,18 @@ pytestmark = pytest.mark.integration
 
 _HEAD = "import os, subprocess, time, logging; from controller.adapters.process import signals\n"
 _READY = "print('ready', flush=True); "
+#: Who runs the tests may have started them by nohup, which what they start inherits.
+_WITH_A_TERMINAL = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+#: A process that has not ended by then does not end.
+_END_SECONDS = 60.0
 
 
 class Played:
     """A process that runs a few lines of Python, which print ``ready`` first."""
 
     def __init__(self, lines: str, started_by: Sequence[str]) -> None:
-        command = [*started_by, sys.executable, "-u", "-c", _HEAD + lines]
+        beginning = _HEAD if "nohup" in started_by else _WITH_A_TERMINAL + _HEAD
+        command = [*started_by, sys.executable, "-u", "-c", beginning + lines]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n"
@@ -35,7 +41,10 @@ class Played:
             self.process.send_signal(number)
             time.sleep(0.05)
         assert self.process.stdout is not None
+        too_long = threading.Timer(_END_SECONDS, self.process.kill)
+        too_long.start()
         output = self.process.stdout.read()  # not communicate: it passes over what was read ahead
+        too_long.cancel()
         return self.process.wait(30), output
 
 
