@@ -180,6 +180,8 @@ class _Teller:
     def __init__(self, config: pytest.Config, wire: "Connection[Any, Any]") -> None:
         self._config, self._wire = config, wire
         self._reports: list[Any] = []
+        #: Whoever is registered hears first of all warnings so far, which the main process knows.
+        self.hears_new_warnings = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(_packed(self._config, report))
@@ -191,6 +193,8 @@ class _Teller:
     def pytest_warning_recorded(
         self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: object
     ) -> None:
+        if not self.hears_new_warnings:
+            return
         told = warning_message
         message = (str(told.message), told.category, told.filename, told.lineno)
         self._wire.send((_WARNED, (message, when, nodeid, location)))
@@ -238,7 +242,8 @@ def _become_a_worker(config: pytest.Config, number: int, wire: "Connection[Any, 
     capturing.suspend_global_capture()
     plugins.unregister(reporter := plugins.getplugin("terminalreporter"))
     plugins.register(_Silent(reporter._tw), "terminalreporter")
-    plugins.register(_Teller(config, wire))
+    plugins.register(teller := _Teller(config, wire))
+    teller.hears_new_warnings = True
     run_folder = _folder_of(config)
     config.stash[RUN_FOLDER] = run_folder
     own = run_folder / f"worker-{number}"

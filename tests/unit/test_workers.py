@@ -35,9 +35,10 @@ FILES = {
 }
 
 
-def run(pytester: pytest.Pytester, files: dict[str, str], *options: str) -> pytest.RunResult:
+def run(pytester: pytest.Pytester, files: dict[str, str], *options: str, workers: int = 2) -> pytest.RunResult:
     pytester.makepyfile(**files)
-    return pytester.runpytest_inprocess(*options, "-p", "no:xdist", "-p", "no:cacheprovider", plugins=[Workers(2)])
+    plugins = [Workers(workers)]
+    return pytester.runpytest_inprocess(*options, "-p", "no:xdist", "-p", "no:cacheprovider", plugins=plugins)
 
 
 def test_every_test_runs_once_and_is_reported_also_where_its_worker_ends(pytester: pytest.Pytester) -> None:
@@ -50,6 +51,13 @@ def test_every_test_runs_once_and_is_reported_also_where_its_worker_ends(pyteste
     result.stdout.fnmatch_lines_random(["FAILED test_ends.py::test_ends*", "FAILED test_fails.py::test_fails*"])
     assert (pytester.path / "after").exists()
     assert (pytester.path / "ended").read_text().split() == [(pytester.path / "one").read_text()]
+
+
+def test_a_worker_in_the_place_of_one_that_ended_tells_no_warning_again(pytester: pytest.Pytester) -> None:
+    warns = "import warnings\ndef test_warns(): warnings.warn('look out', stacklevel=1)"
+    ends = "import os\ndef test_ends(): os._exit(3)"
+    files = {"test_a_warns": warns, "test_b_ends": ends, "test_c_passes": "def test_passes(): pass"}
+    run(pytester, files, workers=1).assert_outcomes(passed=2, failed=1, warnings=1)
 
 
 def test_after_the_first_failure_workers_end_what_they_have_begun_and_begin_nothing(pytester: pytest.Pytester) -> None:
