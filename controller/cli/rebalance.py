@@ -56,8 +56,8 @@ _RequireBalance: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--require-balance",
-        help="Fail unless in the end everything runs exactly once, and members differ by at most one connector and"
-        " one task.",
+        help="Fail unless in the end exactly what is configured runs, each connector and task once, and members differ"
+        " by at most one connector and one task.",
     ),
 ]
 
@@ -103,6 +103,7 @@ def _play(group: RebalanceGroup, protocol: str) -> list[Rebalance]:
         [Change(**change.model_dump()) for change in group.changes],
         protocol=protocol,
         max_delay_ms=group.scheduled_rebalance_max_delay_ms,
+        rebalance_ms=group.rebalance_ms,
     )
 
 
@@ -117,8 +118,9 @@ def _print_rebalances(rebalances: Sequence[Rebalance], protocol: str) -> None:
             why = ""
         nowhere = f"{_counts(one.missing)} run nowhere" if one.missing else ""
         again = f"all rejoin after {one.delay_ms / 1000:g} s" if one.delay_ms else ""
-        if nowhere or again:
-            rows.append((*which, ", ".join(filter(None, (nowhere, again))), "", "", "", ""))
+        removed = f"{_counts(one.unconfigured)} run and are not configured" if one.unconfigured else ""
+        if nowhere or removed or again:
+            rows.append((*which, ", ".join(filter(None, (nowhere, removed, again))), "", "", "", ""))
     header = columns("rebalance", "at", "because", "member", "starts", "stops", "then runs", prose=("because",))
     print_table(out, header, rows, title=f"{protocol}: connectors + tasks", head=4, shared=2)
     stopped, started = sum(one.stopped for one in rebalances), sum(one.started for one in rebalances)
@@ -150,6 +152,7 @@ def _answer(one: Rebalance, protocol: str) -> RebalanceAnswer:
         delay_ms=one.delay_ms,
         balanced=one.is_balanced(),
         missing=_work(one.missing),
+        unconfigured=_work(one.unconfigured),
         members={
             name: MemberAnswer(
                 starts=_work(one.assignments[name].start), stops=_work(one.assignments[name].stop), runs=_work(held)
@@ -169,4 +172,6 @@ def _counts(work: ConnectorsAndTasks) -> str:
 
 def _uneven(one: Rebalance) -> str:
     each = ", ".join(f"{name} runs {_counts(held)}" for name, held in one.members.items())
-    return f"{each}; {_counts(one.missing)} run nowhere" if one.missing else each
+    nowhere = f"; {_counts(one.missing)} run nowhere" if one.missing else ""
+    removed = f"; {_counts(one.unconfigured)} run and are not configured" if one.unconfigured else ""
+    return f"{each}{nowhere}{removed}"

@@ -1,6 +1,7 @@
 """A modelled group of Kafka Connect workers that does what its leader tells it, rebalance by rebalance.
 
 The leader is the oldest member.  Only the leader keeps state: when it leaves, the next leader starts without any.
+The first leader knows the group as it is at the beginning: the work that members run then is work that it assigned.
 Work that stops because its member left is not counted: no protocol can prevent that.
 """
 
@@ -25,7 +26,7 @@ from controller.strategies.rebalance.incremental_cooperative import (
 from controller.wire.readable import counted
 
 #: Two rebalances settle a change, three a failed one; this limit stops a loop that would not end.
-_MOST_REBALANCES: Final = 10
+_MAX_FOLLOW_UPS: Final = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,8 @@ class Rebalance:
     members: Mapping[str, ConnectorsAndTasks]
     #: Configured, and run by nobody.
     missing: ConnectorsAndTasks
+    #: Run by a member, and not configured: deleted, or beyond the connector's number of tasks.
+    unconfigured: ConnectorsAndTasks
     delay_ms: int
 
     @property
@@ -74,14 +77,18 @@ class Rebalance:
         return sum(len(one.start) for one in self.assignments.values())
 
     def is_balanced(self) -> bool:
-        """All that is configured runs, once, and no member has two connectors, or two tasks, more than another."""
+        """Whether exactly what is configured runs, each resource once, and evenly.
+
+        Evenly: no member has two connectors, or two tasks, more than another.
+        """
         sizes = [
             [len(held.connectors) for held in self.members.values()],
             [len(held.tasks) for held in self.members.values()],
         ]
         running = ConnectorsAndTasks.union(self.members.values())
         once = sum(map(len, self.members.values())) == len(running)
-        return once and not self.missing and all(max(n, default=0) - min(n, default=0) < 2 for n in sizes)
+        exact = once and not self.missing and not self.unconfigured
+        return exact and all(max(n, default=0) - min(n, default=0) < 2 for n in sizes)
 
 
 #: Protocol -> the release of the cooperative one; None: eager.
@@ -101,17 +108,19 @@ def play(
     *,
     protocol: str,
     max_delay_ms: int = 300_000,
+    rebalance_ms: int = 0,
 ) -> list[Rebalance]:
     """Every rebalance that *changes* bring about in a group of *members*, the longest-standing one first.
 
-    *protocol* is a key of PROTOCOLS.  A change that names a member or connector that is not there, or is there
-    already, is the caller's to refuse.
+    *protocol* is a key of PROTOCOLS.  A rebalance lasts *rebalance_ms*; a change in that time takes part in the next
+    one, together with members that stopped something (KAFKA-12495).  A change that names a member or connector that
+    is not there, or is there already, is the caller's to refuse.
     """
     release = PROTOCOLS[protocol]
     assignor = None
     if release is not None:
         assignor = IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=max_delay_ms, release=release)
-    group = _Group(members, connectors, assignor)
+    group = _Group(members, connectors, assignor, rebalance_ms)
     for change in changes:
         group.make(change)
     group.rest()
@@ -126,23 +135,27 @@ class _Group:
         members: Mapping[str, ConnectorsAndTasks],
         connectors: Mapping[str, int],
         assignor: IncrementalCooperativeAssignor | None,
+        rebalance_ms: int,
     ) -> None:
         self.rebalances: list[Rebalance] = []
         self._members, self._connectors, self._assignor = dict(members), dict(connectors), assignor
-        self._leader_memory = LeaderMemory()
-        self._now_ms = self._changed_at_ms = 0
-        self._change = self._generation = 0
-        self._completed = -1
-        self._rejoin_at_ms: int | None = None
+        self._rebalance_ms = rebalance_ms
+        running = ConnectorsAndTasks.union(members.values())
+        self._leader_memory = LeaderMemory(assigned=running, members=frozenset(members), generation=0)
+        self._now_ms = self._changed_at_ms = self._busy_until_ms = 0
+        self._change = self._generation = self._completed = self._follow_ups = 0
+        #: The next rebalance that needs no change: when, and why.
+        self._due: tuple[int, str] | None = None
 
     def make(self, change: Change) -> None:
-        """*change*, and all rebalances that follow at once."""
+        """*change*, and the rebalance that it causes, as soon as none is under way."""
         if change.after_ms is None:
             self.rest()
         else:
-            until_ms = self._changed_at_ms + change.after_ms
-            self.rest(until_ms)
-            self._now_ms = max(until_ms, self._now_ms)
+            self._changed_at_ms += change.after_ms
+            self.rest(self._changed_at_ms)
+            self._now_ms = max(self._changed_at_ms, self._now_ms)
+        self._now_ms = max(self._now_ms, self._busy_until_ms)
         self._changed_at_ms, self._change = self._now_ms, self._change + 1
         led = next(iter(self._members), "")
         for name in change.leave:
@@ -152,23 +165,30 @@ class _Group:
             self._leader_memory = LeaderMemory()
         self._connectors = {name: n for name, n in self._connectors.items() if name not in change.delete}
         self._connectors |= change.create
+        self._follow_ups = 0
         self._rebalance(_words(change), change)
+        if not self._rebalance_ms:
+            self.rest(self._now_ms)
 
     def rest(self, until_ms: int | None = None) -> None:
-        """Wait for delays, those that end by *until_ms* or all."""
-        while self._rejoin_at_ms is not None and (until_ms is None or self._rejoin_at_ms <= until_ms):
-            self._now_ms = self._rejoin_at_ms
-            self._rebalance("the delay is over", Change())
+        """Run the rebalances that need no change: those that begin by *until_ms*, or all."""
+        while self._due is not None and (until_ms is None or self._due[0] <= until_ms):
+            self._now_ms, why = self._due
+            self._rebalance(why, Change())
 
     def _rebalance(self, why: str, change: Change) -> None:
-        """One rebalance, and more as long as members have something to report."""
-        for _ in range(_MOST_REBALANCES):
-            answer = self._once(why, change)
-            # Whoever is told to stop something joins again, whether or not it could.
-            if not change.answer_lost and (self._assignor is None or not answer.stopped()):
-                return
-            why = "the answer was lost" if change.answer_lost else "what stopped is free"
-            change = Change()
+        """One rebalance now, and what follows from it: another one at its end, or after the delay."""
+        answer = self._once(why, change)
+        self._busy_until_ms = self._now_ms + self._rebalance_ms
+        # A member that was told to stop something joins again, whether or not it could stop it.
+        again = change.answer_lost or (self._assignor is not None and answer.stopped() > 0)
+        if again and self._follow_ups < _MAX_FOLLOW_UPS:
+            self._follow_ups += 1
+            self._due = self._busy_until_ms, "the answer was lost" if change.answer_lost else "what stopped is free"
+        else:
+            self._follow_ups = 0
+            rejoin_ms = max(self._now_ms + answer.delay_ms, self._busy_until_ms)
+            self._due = (rejoin_ms, "the delay is over") if answer.delay_ms else None
 
     def _once(self, why: str, change: Change) -> GroupAssignment:
         self._generation += 1
@@ -188,8 +208,8 @@ class _Group:
         self._members = {name: held + (carried_out[name].start - held) for name, held in kept.items()}
         if not change.answer_lost:
             self._completed = self._generation
-        self._rejoin_at_ms = self._now_ms + answer.delay_ms if answer.delay_ms else None
         before = self.rebalances[-1] if self.rebalances else None
+        running = ConnectorsAndTasks.union(self._members.values())
         rebalance = Rebalance(
             change=self._change,
             step=before.step + 1 if before is not None and before.change == self._change else 1,
@@ -199,7 +219,8 @@ class _Group:
             why=why,
             assignments=carried_out,
             members=dict(sorted(self._members.items())),
-            missing=config.resources() - ConnectorsAndTasks.union(self._members.values()),
+            missing=config.resources() - running,
+            unconfigured=running - config.resources(),
             delay_ms=answer.delay_ms,
         )
         self.rebalances.append(rebalance)

@@ -4,6 +4,7 @@ TOML, or JSON of the same shape where the name ends in .json:
 
     protocol = "cooperative-2.6.3"            # eager, cooperative, or the latter with -2.6.3, -3.9 or -trimtab
     scheduled_rebalance_max_delay_ms = 300000
+    rebalance_ms = 0                          # how long a rebalance lasts
 
     [connectors]                              # connector = number of its tasks
     orders = 4
@@ -105,6 +106,7 @@ class RebalanceGroup(_Part):
 
     protocol: ProtocolName = "cooperative-2.6.3"
     scheduled_rebalance_max_delay_ms: Annotated[int, Field(ge=0, lt=2**31)] = 300_000
+    rebalance_ms: Annotated[int, Field(ge=0, lt=2**31)] = 0
     connectors: dict[GivenName, TaskCount] = Field(default_factory=dict)
     members: Annotated[tuple[MemberPart, ...], Field(strict=False, min_length=1)]
     changes: Annotated[tuple[ChangePart, ...], Field(strict=False)] = ()

@@ -77,6 +77,8 @@ class RebalanceAnswer(JsonAnswer):
     balanced: bool
     missing: WorkAnswer
     """What no member runs."""
+    unconfigured: WorkAnswer
+    """What members run although it is not configured."""
     members: dict[str, MemberAnswer]
 
 

@@ -64,6 +64,7 @@ def test_a_rebalance_is_one_json_object_on_one_line(group: Path) -> None:
         "delayMs": 0,
         "balanced": False,
         "missing": {"connectors": [], "tasks": ["orders:0"]},
+        "unconfigured": {"connectors": [], "tasks": []},
         "members": {
             "a": {
                 "starts": {"connectors": [], "tasks": []},
@@ -117,15 +118,24 @@ def test_the_files_delay_is_how_long_lost_work_waits(tmp_path: Path) -> None:
 
 def test_asked_for_balance_it_fails_with_what_each_member_runs(group: Path) -> None:
     assert run(group, "--require-balance").exit_code == 0
-    uneven = GROUP.replace('join = ["b"]', "").replace(
-        '"orders:2"] }', '"orders:2"] }, { name = "b", tasks = ["x:0"] }'
-    )
-    group.write_text(uneven, encoding="utf-8")
-    result = run(group, "--require-balance")
+    result = run(group, "--require-balance", "--protocol", "eager")
+    assert result.exit_code == 0
+    removed = GROUP.replace('join = ["b"]', 'delete = ["orders"], does_not_stop = ["a"]')
+    group.write_text(removed, encoding="utf-8")
+    result = run(group, "--require-balance", "--protocol", "eager")
     assert isinstance(result.exception, NotBalancedError)
     assert result.exception.exit_code == 1
-    message = f"{group}: not balanced after the last rebalance: a runs 1 + 3, b runs 0 + 1"
+    message = f"{group}: not balanced after the last rebalance: a runs 1 + 3; 1 + 3 run and are not configured"
     assert str(result.exception) == message
+
+
+def test_a_change_during_a_rebalance_takes_part_in_the_next_one(group: Path) -> None:
+    changes = 'rebalance_ms = 3000\nchanges = [{ join = ["b"] }, { after_ms = 1000, join = ["c"] }]'
+    group.write_text(GROUP.replace('changes = [{ join = ["b"] }]', changes), encoding="utf-8")
+    assert [(one["atMs"], one["because"]) for one in records(run(group, "--json"))][:2] == [
+        (0, "b joins"),
+        (3000, "c joins"),
+    ]
 
 
 def test_the_committed_scenario_ends_balanced_but_by_eager_which_never_learns_what_did_not_stop() -> None:

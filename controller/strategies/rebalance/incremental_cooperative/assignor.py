@@ -71,7 +71,7 @@ class IncrementalCooperativeAssignor:
             return group.mismatch(), memory
         held = {name: self._as_read(group.members[name]) for name in sorted(group.members)}
         configured = config.resources()
-        found, memory = compared(held, configured, memory, group.last_completed_generation)
+        found, memory = compared(held, configured, memory, group.last_completed_generation, self.release)
         kept = {name: work - found.deleted for name, work in held.items()}
         stop = self._deleted_or_repeated(held, found.deleted)
         running = _without(kept, stop) if self.release.later else kept

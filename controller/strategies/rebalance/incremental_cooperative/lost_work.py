@@ -45,8 +45,12 @@ def compared(
     configured: ConnectorsAndTasks,
     memory: LeaderMemory,
     last_completed_generation: int,
+    release: Release = Release.V2_6_0,
 ) -> tuple[Compared, LeaderMemory]:
     """Compare what *members* hold with what *memory* assigned to them and with what is *configured*.
+
+    Kafka Connect's leader takes only what it assigned for deleted: a new leader lets deleted work run until the next
+    rebalance.  trimtab's also looks at what the members run.
 
     The memory comes back, too: where members still hold what they were told to stop, they may be told again.
     """
@@ -56,7 +60,8 @@ def compared(
         previous = NOTHING  # the last answer may never have reached the members
     if memory.revoked & active:
         previous, memory = active, replace(memory, can_revoke=True)
-    deleted = previous - configured
+    assigned = ConnectorsAndTasks.union([previous, active]) if release is Release.TRIMTAB else previous
+    deleted = assigned - configured
     found = Compared(
         active=active, deleted=deleted, lost=previous - active - deleted, new=configured - previous - active
     )
