@@ -7,7 +7,7 @@ import typer
 
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import columns, print_table
-from controller.settings.policy import options_table
+from controller.settings.known_options import options_table
 from controller.wire.answers.offline import OptionAnswer
 
 

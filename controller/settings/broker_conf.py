@@ -1,13 +1,17 @@
 """Pulsar's broker.conf: strategies and their options under the names operators know.
 
 The file has hundreds of keys; trimtab ignores those that are not options of its own.  As in Pulsar's container images,
-an environment variable PULSAR_PREFIX_<key> overrides a line of the file, or adds one.
+an environment variable PULSAR_PREFIX_<key> overrides a line of the file or adds one, and so does a variable that has
+the name of an option.  The file may also be what a broker answers to GET /admin/v2/brokers/configuration/runtime, a
+JSON object.  A line that sets an option in another syntax (a shell's, Docker Compose's, make's) is refused: brokers
+would ignore it in silence.
 
-Pulsar: docker/pulsar/scripts/apply-config-from-env-with-prefix.py,
+Pulsar: docker/pulsar/scripts/apply-config-from-env.py, apply-config-from-env-with-prefix.py,
 PulsarConfigurationLoader (java.util.Properties), FieldParser, ServiceConfiguration (category "Load Balancer").
 """
 
 import io
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -20,6 +24,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 import javaproperties
 
 from controller.model.errors import SettingsError
+from controller.settings.known_options import KNOWN_KEYS
 from controller.settings.small_file import read_small_file
 
 T = TypeVar("T")
@@ -46,6 +51,14 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
 }
 #: Prefix of the environment variables that override lines of the file.
 _PREFIX: Final = "PULSAR_PREFIX_"
+_BYTE_ORDER_MARK: Final = "\xef\xbb\xbf"  # of UTF-8, as ISO-8859-1 reads it
+_WORD: Final = re.compile(r"\w+")
+#: What makes of a line with the name of an option an assignment to it, after the name.
+_ASSIGNS: Final = re.compile(r"""["']?\s*(?:[=:>]|[?+!:]=)""")
+#: The operators of make that Java takes for the beginning of the value.
+_MAKE: Final = re.compile(r"(?:[?+!:]{1,3}=|=(?==|\s|$))")
+#: Digits of a number that is not worth computing with.
+_LONG: Final = 19
 #: The first number that a Java long, and a column of 64-bit integers, cannot hold.
 _TOO_MUCH: Final = 1 << 63
 
@@ -60,7 +73,27 @@ def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyTy
         text = read_small_file(path).decode("iso-8859-1")
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    return {**_properties(text, str(path)), **_overriding(environment)}
+    found = _json(text, path) if text.lstrip().startswith("{") else _properties(text, str(path))
+    return {**found, **_overriding(environment)}
+
+
+def _json(text: str, path: Path) -> dict[str, str]:
+    """The keys and values of a JSON object, as brokers answer it."""
+    try:
+        values = json.loads(text.encode("iso-8859-1"))
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: begins as JSON and is none: {error}") from error
+    nested = [key for key, value in values.items() if isinstance(value, dict | list)]
+    if nested:
+        raise SettingsError(
+            f"{path}: {nested[0]} is an object or a list; expected is the JSON of GET"
+            " /admin/v2/brokers/configuration/runtime, whose values are texts"
+        )
+    return {key: "" if value is None else _text(value).strip() for key, value in values.items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _properties(text: str, where: str) -> dict[str, str]:
@@ -71,40 +104,86 @@ def _properties(text: str, where: str) -> dict[str, str]:
         raise SettingsError(
             f"{where}: line {line}: has the control character {odd[0]!r}: a text file of key=value lines is expected"
         )
-    found, line = {}, 1
+    found, line, next_line = {}, 1, 1
     lines = javaproperties.parse(io.StringIO(text, newline=""))
     try:
         for one in lines:
-            line += len(_LINE_END.findall(one.source))
+            line, next_line = next_line, next_line + len(_LINE_END.findall(one.source))
             if isinstance(one, javaproperties.KeyValue):
                 if one.key.startswith("["):
                     raise SettingsError(
-                        f"{where}: line {line - 1}: {one.key} begins a section of TOML: a file of key=value lines is"
+                        f"{where}: line {line}: {one.key} begins a section of TOML: a file of key=value lines is"
                         " expected, as Pulsar's broker.conf; is this trimtab.toml?"
                     )
+                _refuse_other_syntax(one.key, one.value.strip(), f"{where}: line {line}")
                 found[one.key] = one.value.strip()
     except javaproperties.InvalidUEscapeError as error:
         raise SettingsError(
-            f"{where}: line {line}: {error.escape} is not a character: \\u must be followed by four hexadecimal digits;"
-            " a backslash itself is written \\\\"
+            f"{where}: line {next_line}: {error.escape} is not a character: \\u must be followed by four hexadecimal"
+            " digits; a backslash itself is written \\\\"
         ) from error
     return found
 
 
+def _refuse_other_syntax(key: str, value: str, where: str) -> None:
+    """Raise SettingsError where a line sets an option in another syntax, so that brokers ignore it in silence."""
+    if key in KNOWN_KEYS:
+        if _MAKE.match(value):
+            raise SettingsError(f"{where}: {key} {value}: an assignment of make; write {key}=<value>")
+        return
+    option = _option_in(key) or _option_set_by(value)
+    if not option:
+        return
+    if key.startswith(_BYTE_ORDER_MARK):
+        why = "the file begins with a byte order mark, which is part of the first key: save it without"
+    elif key.startswith(_PREFIX):
+        why = f"{_PREFIX} is for environment variables; in a file, leave it out"
+    else:
+        why = f"expected is a file of key=value lines, as Pulsar's broker.conf; write {option}=<value>"
+    raise SettingsError(f"{where}: {key.removeprefix(_BYTE_ORDER_MARK)} {value}".rstrip() + f": sets no option: {why}")
+
+
+def _option_in(key: str) -> str:
+    """The option that *key* names with something around it: quotes, a prefix, a path of YAML; "" for none."""
+    words = _WORD.findall(key)
+    last = words[-1].removeprefix(_PREFIX) if words else ""
+    return last if last in KNOWN_KEYS else ""
+
+
+def _option_set_by(value: str) -> str:
+    """The option that *value* assigns to, as in ``export KEY=VALUE``; "" for none."""
+    for word in _WORD.finditer(value):
+        option = word[0].removeprefix(_PREFIX)
+        # At the beginning: setenv KEY VALUE.
+        if option in KNOWN_KEYS and (not word.start() or _ASSIGNS.match(value, word.end())):
+            return option
+    return ""
+
+
 def origin_of(path: Path, environment: Mapping[str, str]) -> str:
     """Where the options came from, for messages: the file, and the variables that override it."""
-    variables = ", ".join(f"{_PREFIX}{key}" for key in sorted(_overriding(environment)))
+    variables = ", ".join(name for name in sorted(environment) if _overridden_by(name))
     return f"{path} with {variables}" if variables else str(path)
 
 
 def _overriding(environment: Mapping[str, str]) -> dict[str, str]:
-    """The keys that variables override.  Pulsar's images write them into the file, so escapes apply to them too."""
+    """The keys that variables override.  Pulsar's images write them into the file, so escapes apply to them too.
+
+    Of both names of a variable, the one without the prefix counts, as in Pulsar's images.
+    """
     found = {}
-    for name, text in environment.items():
-        if name.startswith(_PREFIX):
-            key = name.removeprefix(_PREFIX)
-            found[key] = _properties(f"{_PREFIX}={text}", f"variable {name}")[_PREFIX]
+    for name in sorted(environment, key=lambda name: (not name.startswith(_PREFIX), name)):
+        key = _overridden_by(name)
+        if key:
+            found[key] = _properties(f"{_PREFIX}={environment[name]}", f"variable {name}")[_PREFIX]
     return found
+
+
+def _overridden_by(variable: str) -> str:
+    """The key that *variable* overrides; "" for none."""
+    if variable.startswith(_PREFIX):
+        return variable.removeprefix(_PREFIX)
+    return variable if variable in KNOWN_KEYS else ""
 
 
 def build(cls: type[T], conf: Mapping[str, str]) -> T:
@@ -165,16 +244,30 @@ def names_in(text: str) -> frozenset[str]:
 
 def _read(key: str, text: str, value: T | None, allowed: str) -> T:
     if value is None:
-        raise SettingsError(f"{key}={text}: allowed: {allowed}")
+        hint = _hint(text)
+        raise SettingsError(f"{key}={text}: allowed: {allowed}{f'; {hint}' if hint else ''}")
     return value
 
 
-def _number(text: str, kind: type[Any]) -> Any:
-    """The number in *text*, or a product of numbers (1*1024*1024); None if it is not of *kind*."""
+def _hint(text: str) -> str:
+    """What to do about a *text* that is no number and no switch; "" where the rule says enough."""
+    if text[:1] in ("'", '"'):
+        return "quotes are part of the value: leave them out"
+    if "#" in text:
+        return "a comment after a value is part of it: give it a line of its own"
+    if "$" in text or "{{" in text:
+        return "nothing replaces an expression in this file: write its value, or set an environment variable"
     factors = [factor.strip() for factor in text.split("*")]
-    if not all(_NUMBER.fullmatch(factor) for factor in factors):
+    if len(factors) > 1 and all(factor.isdecimal() and len(factor) < _LONG for factor in factors):
+        return f"brokers do not compute: write {math.prod(map(int, factors))}"
+    return ""
+
+
+def _number(text: str, kind: type[Any]) -> Any:
+    """The number in *text*; None if it is not of *kind*.  Pulsar: FieldParser.convert."""
+    if not _NUMBER.fullmatch(text):
         return None
     try:
-        return math.prod(map(kind, factors))
-    except ValueError:  # a fraction, but a whole number is expected
+        return kind(text)
+    except ValueError:  # a fraction, or more digits than Python reads, but a whole number is expected
         return None

@@ -2,18 +2,16 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from controller.cycle import BalancerOptions, Policy
 from controller.model.errors import SettingsError
-from controller.model.option import option
 from controller.settings.broker_conf import build, origin_of, read_broker_conf
-from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.guardrails import GuardrailSettings, limits_of
+from controller.settings.known_options import KNOWN_KEYS, StrategyNames
 from controller.settings.misspelt import keys_of, refuse_misspelt
-from controller.settings.options import OptionRow, broker_conf_rows, trimtab_toml_rows
 from controller.settings.pairs import EXTENSIBLE, of_load_manager, refuse_misfits
 from controller.settings.strategy_kinds import (
     ASSIGNMENT_KIND,
@@ -27,10 +25,8 @@ from controller.settings.trimtab_toml import RecordedDecisions, Settings
 from controller.strategies.catalogue import (
     EXTENSIBLE_FILTERS,
     FILTERS,
-    PLACEMENTS,
-    SHEDDERS,
-    SPLIT_ALGORITHMS,
     SPLIT_POLICIES,
+    class_meant,
     is_python_name,
     short_name,
 )
@@ -47,44 +43,19 @@ from controller.strategies.splitting.hot_topic_isolation import HotTopic, isolat
 from controller.strategies.splitting.large_partition import LargePartition, WithPartitionAdvice
 from controller.strategies.splitting.split_hours import SplitHours, WithinHours
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StrategyNames:
-    """Names of the strategies: short, the full name of Pulsar's class, or the Python name of a user's class."""
-
-    shedder: str = option(
-        "loadBalancerLoadSheddingStrategy", default="ThresholdShedder", meaning="which bundles leave their broker"
-    )
-    placement: str = option(
-        "loadBalancerLoadPlacementStrategy", default="LeastLongTermMessageRate", meaning="where a bundle goes"
-    )
-    split_algorithm: str = option(
-        "defaultNamespaceBundleSplitAlgorithm", default="range_equally_divide", meaning="where a bundle is cut"
-    )
-    supported_algorithms: str = option(
-        "supportedNamespaceBundleSplitAlgorithms",
-        default="range_equally_divide,topic_count_equally_divide,specified_positions_divide,flow_or_qps_equally_divide",
-        meaning="what the brokers accept; cuts computed here are sent by specified_positions_divide",
-    )
-    load_manager: str = option(
-        "loadManagerClassName",
-        default="ModularLoadManagerImpl",
-        meaning="the brokers' load manager, whose policy says when a bundle is split: ModularLoadManagerImpl or"
-        " ExtensibleLoadManagerImpl",
-    )
-    assignment: str = option(
-        "topicBundleAssignmentStrategy",
-        default="ConsistentHashingTopicBundleAssigner",
-        meaning="in which bundle of its namespace a topic lies",
-    )
-
-
 #: Each load manager's split policy.
 _SPLIT_POLICY_OF: Final[Mapping[str, str]] = {
     "ModularLoadManagerImpl": "BundleSplitterTask",
     "ExtensibleLoadManagerImpl": "DefaultNamespaceBundleSplitStrategyImpl",
 }
 LOAD_MANAGERS: Final = frozenset(_SPLIT_POLICY_OF)
+#: Load managers of Pulsar that leave trimtab nothing to do.
+_NOT_BALANCED: Final[Mapping[str, str]] = {
+    "NoopLoadManager": "that of a single broker (standalone.conf), which owns all bundles: there is nothing to balance."
+    " For a cluster, set another load manager on its brokers",
+    "SimpleLoadManagerImpl": "its brokers report load in another form and unload by rules of their own: set another"
+    " load manager on the brokers first",
+}
 
 
 def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ) -> Policy:
@@ -165,8 +136,7 @@ def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping
     """The split policy of the brokers' load manager, limited to the hours allowed for splits."""
     chosen = _SPLIT_POLICY_OF.get(short_name(names.load_manager))
     if chosen is None:
-        allowed = ", ".join(sorted(_SPLIT_POLICY_OF))
-        raise SettingsError(f"loadManagerClassName={names.load_manager}: allowed: {allowed}")
+        raise SettingsError(f"loadManagerClassName={names.load_manager}: {_why_not(names.load_manager)}")
     policy = build(SPLIT_POLICIES[chosen], conf)
     if isinstance(policy, DefaultNamespaceBundleSplitStrategyImpl):
         policy = replace(policy, algorithm=algorithm)
@@ -174,6 +144,16 @@ def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping
     if large.max_mbytes:
         policy = WithPartitionAdvice(policy=policy, large=large)
     return WithinHours(policy=policy, hours=hours) if hours.text else policy
+
+
+def _why_not(load_manager: str) -> str:
+    """Why trimtab does not balance brokers with *load_manager*, and what to do."""
+    allowed = f"allowed: {', '.join(sorted(LOAD_MANAGERS))}"
+    why = _NOT_BALANCED.get(load_manager.removesuffix(".class").rpartition(".")[2])
+    if why:
+        return f"{why}; {allowed}"
+    meant = class_meant(load_manager)
+    return f"no load manager of Pulsar; {f'did you mean {meant}? ' if meant else ''}{allowed}"
 
 
 def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
@@ -206,21 +186,4 @@ def known_keys(conf: Mapping[str, str]) -> frozenset[str]:
     """Every key of broker.conf that trimtab knows, also those of the user's own strategies that *conf* names."""
     named = (conf.get(kind.key, "") for kind in STRATEGY_KINDS)
     own = [cls for name in named if is_python_name(name) and isinstance(cls := imported(name), type)]
-    return keys_of([*_classes(), *own]) | {row.key for row in brokers_own_rows()}
-
-
-def options_table() -> list[OptionRow]:
-    """Every option of both files, for `trimtab options` and the documentation."""
-    return [*broker_conf_rows(_classes()), *brokers_own_rows(), *trimtab_toml_rows()]
-
-
-def _classes() -> list[type[Any]]:
-    """Everything with options in broker.conf."""
-    strategies = [
-        cls
-        for catalogue in (SHEDDERS, PLACEMENTS, FILTERS, EXTENSIBLE_FILTERS, SPLIT_POLICIES, SPLIT_ALGORITHMS)
-        for cls in catalogue.values()
-    ]
-    others: list[type[Any]] = [StrategyNames, BalancerOptions, ModularSelectBroker, RebalanceOnMembershipChange]
-    others += [HotTopic, LargePartition, SplitHours]
-    return [*others, *strategies]
+    return KNOWN_KEYS | keys_of(own)

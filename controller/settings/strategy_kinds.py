@@ -21,6 +21,7 @@ from controller.strategies.catalogue import (
     PLACEMENTS,
     SHEDDERS,
     SPLIT_ALGORITHMS,
+    class_meant,
     is_python_name,
     short_name,
 )
@@ -56,7 +57,7 @@ class StrategyKind(Generic[T]):
         """The strategy that a user wrote, by its full Python *name*."""
         allowed = f"allowed: {', '.join(sorted(self.catalogue))}"
         if not is_python_name(name):
-            raise _UnusableError(f"a Java class that trimtab does not have; {allowed}" if "." in name else allowed)
+            raise _UnusableError(f"{_no_class_of_pulsar(name)}; {allowed}" if "." in name else allowed)
         try:
             cls = imported(name)
         except _NotThereError as error:
@@ -70,6 +71,13 @@ class StrategyKind(Generic[T]):
             raise _UnusableError(flaw)
         found: T = _built(cls, conf)
         return found
+
+
+def _no_class_of_pulsar(name: str) -> str:
+    meant = class_meant(name)
+    if not meant:
+        return "a Java class that trimtab does not have"
+    return f"Pulsar has no class of this name, and brokers use their default in its place; did you mean {meant}?"
 
 
 class _UnusableError(SettingsError):

@@ -87,11 +87,25 @@ ASSIGNMENTS: Final[Mapping[str, type[TopicBundleAssignment]]] = {
     "RoundRobinTopicBundleAssigner": RoundRobinTopicBundleAssigner,
 }
 
-#: Full names of Pulsar's classes whose short names mean others; theirs begin with Ext, for the extensible manager.
-_OTHER_NAMES: Final[Mapping[str, str]] = {
-    "org.apache.pulsar.broker.loadbalance.extensions.strategy.LeastResourceUsageWithWeight": (
-        "ExtLeastResourceUsageWithWeight"
-    ),
+_IMPL: Final = "org.apache.pulsar.broker.loadbalance.impl."
+_EXTENSIONS: Final = "org.apache.pulsar.broker.loadbalance.extensions."
+#: Full name of a class of Pulsar -> its key here.  A key begins with Ext where both load managers have a class of one
+#: name.  Brokers know these names and no others.
+CLASSES_OF_PULSAR: Final[Mapping[str, str]] = {
+    **{f"{_IMPL}{name}": name for name in ("AvgShedder", "OverloadShedder", "ThresholdShedder", "UniformLoadShedder")},
+    **{
+        f"{_IMPL}{name}": name
+        for name in ("LeastLongTermMessageRate", "LeastResourceUsageWithWeight", "RoundRobinBrokerSelector")
+    },
+    f"{_IMPL}BundleSplitterTask": "BundleSplitterTask",
+    f"{_EXTENSIONS}scheduler.TransferShedder": "TransferShedder",
+    f"{_EXTENSIONS}strategy.LeastResourceUsageWithWeight": "ExtLeastResourceUsageWithWeight",
+    f"{_EXTENSIONS}strategy.DefaultNamespaceBundleSplitStrategyImpl": "DefaultNamespaceBundleSplitStrategyImpl",
+    "org.apache.pulsar.common.naming.ConsistentHashingTopicBundleAssigner": "ConsistentHashingTopicBundleAssigner",
+    f"{_IMPL}ModularLoadManagerImpl": "ModularLoadManagerImpl",
+    f"{_IMPL}SimpleLoadManagerImpl": "SimpleLoadManagerImpl",
+    f"{_EXTENSIONS}ExtensibleLoadManagerImpl": "ExtensibleLoadManagerImpl",
+    "org.apache.pulsar.broker.loadbalance.NoopLoadManager": "NoopLoadManager",
 }
 
 #: Which brokers a bundle may go to, in the order of Pulsar's modular load manager; each says in its ``reason`` why it
@@ -124,14 +138,24 @@ _DOMAINS: Final = frozenset({"com", "dev", "edu", "gov", "net", "org"})
 
 
 def short_name(name: str) -> str:
-    """A strategy's key here, or *name* itself where it is the Python name of a strategy that a user wrote.
+    """The key of a strategy or load manager, or *name* itself where it is no name of Pulsar's or of trimtab's.
 
-    A key is given as it is, or as the last part of a full Java class name, with or without ``.class``.
+    A key is given as it is, or as the full name of Pulsar's class, with or without ``.class``.  A class of another
+    package is not Pulsar's, whatever its last part is.  Where Pulsar has no class of that name, it is a user's own in
+    any package (a subclass of DeviationShedder, an assigner), and trimtab has its like.
     """
     if is_python_name(name):
         return name
     name = name.removesuffix(".class")
-    return _OTHER_NAMES.get(name) or name.rpartition(".")[2]
+    last = name.rpartition(".")[2]
+    anywhere = last in _KNOWN and last not in CLASSES_OF_PULSAR.values() and not name.startswith(_PULSAR)
+    return last if anywhere else CLASSES_OF_PULSAR.get(name, name)
+
+
+def class_meant(name: str) -> str:
+    """The full name of Pulsar's class that *name*, a class name with a wrong package, may mean; "" for none."""
+    last = name.removesuffix(".class").rpartition(".")[2]
+    return next((full for full in CLASSES_OF_PULSAR if full.rpartition(".")[2] == last), "")
 
 
 def is_python_name(name: str) -> bool:

@@ -18,7 +18,8 @@ from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.policy import known_keys, options_table, policy_of
+from controller.settings.known_options import options_table
+from controller.settings.policy import known_keys, policy_of
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, Settings
 from controller.strategies.catalogue import is_python_name

@@ -5,7 +5,7 @@ import json
 from typer.testing import CliRunner
 
 from controller.cli.app import app
-from controller.settings.policy import options_table
+from controller.settings.known_options import options_table
 
 
 def test_every_option_is_printed_with_its_brackets() -> None:

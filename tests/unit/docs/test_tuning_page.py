@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from controller.offline.scenarios.shipped import shipped
-from controller.settings.policy import options_table
+from controller.settings.known_options import options_table
 from tests.pages import DOCS, ROOT
 
 _PAGE: Final = (DOCS / "tuning.md").read_text(encoding="utf-8")

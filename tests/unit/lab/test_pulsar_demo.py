@@ -17,7 +17,8 @@ from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN
 from controller.model.records import CommandResult
 from controller.settings.broker_conf import read_broker_conf
-from controller.settings.policy import options_table, read_policy
+from controller.settings.known_options import options_table
+from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.cluster import INTERVAL, broker, bundle, view
 

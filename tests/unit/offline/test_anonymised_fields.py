@@ -21,7 +21,7 @@ from controller.model.peak_history import PeakHistory
 from controller.offline.pseudonyms.anonymise import Anonymiser, plain_version
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.offline.pseudonyms.settings import OWN_STRATEGY
-from controller.settings.policy import options_table
+from controller.settings.known_options import options_table
 from controller.wire import metrics, results
 from controller.wire.arrow_stream import COLUMNS
 from controller.wire.journal import encode_entry
@@ -206,7 +206,7 @@ def _nested(path: Path, value: object) -> Any:
 def test_of_broker_conf_numbers_switches_and_strategies_of_trimtab_are_left() -> None:
     conf = {
         "loadBalancerLoadSheddingStrategy": "acme.balance.Shedder",
-        "loadBalancerLoadPlacementStrategy": "com.acme.LeastLongTermMessageRate",
+        "loadBalancerLoadPlacementStrategy": "org.apache.pulsar.broker.loadbalance.impl.LeastLongTermMessageRate",
         "loadManagerClassName": "com.acme.ModularLoadManagerImpl",
         "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide,acme",
         "loadBalancerBrokerMaxTopics": "77",

@@ -9,8 +9,8 @@ from controller.model.controls import Controls
 from controller.model.decision import Reason
 from controller.model.errors import SettingsError
 from controller.settings.guardrails import GuardrailSettings, limits_of
+from controller.settings.known_options import options_table
 from controller.settings.maintenance import Maintenance
-from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import read_settings
 from tests.unit.cycle.test_cycle import cycle, held_back
 

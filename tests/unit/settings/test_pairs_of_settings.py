@@ -8,8 +8,9 @@ from controller.cycle import Policy
 from controller.model.errors import SettingsError
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
+from controller.settings.known_options import options_table
 from controller.settings.pairs import with_asked
-from controller.settings.policy import options_table, policy_of, read_policy
+from controller.settings.policy import policy_of, read_policy
 from controller.settings.trimtab_toml import DecisionSettings, Settings, read_settings
 from controller.strategies.shedding.peak_shedder import PeakShedder
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from controller.cycle import Policy
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.policy import options_table, policy_of
+from controller.settings.known_options import options_table
+from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate

@@ -6,8 +6,8 @@ import pytest
 
 from controller.model.errors import SettingsError
 from controller.settings.election import ElectionByFile
+from controller.settings.known_options import options_table
 from controller.settings.log import LogInKafka
-from controller.settings.policy import options_table
 from controller.settings.trimtab_toml import Settings, read_settings
 from streaming.sources import start_options
 

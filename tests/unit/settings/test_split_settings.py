@@ -53,10 +53,24 @@ def test_the_load_manager_says_when_bundles_are_split(tmp_path: Path, name: str,
     assert type(policy(tmp_path, loadManagerClassName=name).split_policy) is kind
 
 
-def test_a_load_manager_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path, loadManagerClassName="a.b.SimpleLoadManagerImpl") == (
-        "loadManagerClassName=a.b.SimpleLoadManagerImpl: allowed: ExtensibleLoadManagerImpl, ModularLoadManagerImpl"
-    )
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("org.apache.pulsar.broker.loadbalance.NoopLoadManager", "that of a single broker"),
+        ("org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl", "set another load manager"),
+        ("a.b.SimpleLoadManagerImpl", "set another load manager"),
+        (
+            "org.apache.pulsar.broker.loadbalance.ModularLoadManagerImpl",
+            "did you mean org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
+        ),
+        ("a.b.C", "no load manager of Pulsar"),
+    ],
+)
+def test_another_load_manager_is_refused_with_the_reason_and_what_to_do(tmp_path: Path, name: str, why: str) -> None:
+    text = refusal(tmp_path, loadManagerClassName=name)
+    assert text.startswith(f"loadManagerClassName={name}: ")
+    assert why in text
+    assert text.endswith("allowed: ExtensibleLoadManagerImpl, ModularLoadManagerImpl")
 
 
 def test_the_extensible_managers_policy_knows_where_a_bundle_will_be_cut(tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITH
             "ExtLeastResourceUsageWithWeight",
         ),
         ("ExtLeastResourceUsageWithWeight", "ExtLeastResourceUsageWithWeight"),
-        # Java's names begin with a domain, also with that of a country; Python's do not.
-        ("de.example.ThresholdShedder", "ThresholdShedder"),
+        # No class of Pulsar: another one of this name may do anything.
+        ("de.example.ThresholdShedder", "de.example.ThresholdShedder"),
+        # Pulsar has no class of this name, so it is a user's own, whatever its package.
+        ("de.example.ThroughputDeviationShedder", "ThroughputDeviationShedder"),
         ("balance.ThresholdShedder", "balance.ThresholdShedder"),
     ],
 )
