@@ -30,9 +30,9 @@ _BUNDLE = re.compile(
 )
 _SYSTEM_NAMESPACES = frozenset({"pulsar/system"})
 #: SLA monitor: ``sla-monitor/cluster/host:port``, or ``sla-monitor/host:port`` since Pulsar 4.2; heartbeat:
-#: ``pulsar/host:port`` or ``pulsar/cluster/host:port``.
-#: As in Pulsar's patterns a host has no colon, it may have a slash, and a port is of ASCII digits.
-_BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor|pulsar)/(?:[^/]+/)?[^:]+:\d+", re.ASCII)
+#: ``pulsar/host:port`` or ``pulsar/cluster/host:port``.  A host may be an IPv6 address, with or without brackets, which
+#: Pulsar's own patterns do not match (apache/pulsar 14732).  As there, a port is of ASCII digits.
+_BROKER_OWN_NAMESPACE = re.compile(r"(?:sla-monitor|pulsar)/.*[^/]:\d+", re.ASCII)
 
 
 class BundleName(NamedTuple):
