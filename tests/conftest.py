@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from controller.adapters.long_work import set_quiet
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.settings.redaction import SECRETS, Redactor
 from tests.conformance.summary import ConformanceSummary
 from tests.effort import THOROUGH
 from tests.scheduling import SLOW
@@ -111,11 +112,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """No test leaves the process quiet for the next one, as a command with ``--quiet`` does.
+    """No test leaves the process quiet for the next one, as a command with ``--quiet`` does, or with secrets.
 
     A fixture of every test would take several times as long.
     """
     set_quiet(False)
+    vars(SECRETS).update(vars(Redactor()))
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,10 @@ from typing import Any, Final, TypeAlias
 from pydantic import ValidationInfo
 
 from controller.model.errors import SettingsError
+from controller.settings.redaction import SECRETS
 from controller.settings.secret_files import read_secret
 from controller.settings.section import beside
+from controller.settings.shown import is_secret
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -117,6 +119,8 @@ def client_options(given: Any, info: ValidationInfo) -> Any:
             found[name] = beside(value, info)
         else:
             found[name] = value
+            if is_secret(name):
+                SECRETS.register(name, str(value))
     return found
 
 

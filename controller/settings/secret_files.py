@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from controller.model.errors import SettingsError
+from controller.settings.redaction import SECRETS
 from controller.settings.small_file import read_small_file
 
 
@@ -10,7 +11,7 @@ def read_secret(path: str, key: str) -> str:
     """The content of the file *path*, which the setting *key* names, without white space around it.
 
     SettingsError where it cannot be read, is not text, or is empty.  Errors show neither content nor path: somebody may
-    have written the secret in place of the path.
+    have written the secret in place of the path.  What servers say is shown without it from then on (redaction.py).
     """
     try:
         secret = read_small_file(Path(path)).decode().strip()
@@ -20,4 +21,5 @@ def read_secret(path: str, key: str) -> str:
         raise SettingsError(f"{key}: the file that it names is not text in UTF-8") from None
     if not secret:
         raise SettingsError(f"{key}: the file that it names is empty")
+    SECRETS.register(key, secret)
     return secret

@@ -11,6 +11,7 @@ from typing import Final
 
 from controller.adapters.kafka.words import principal
 from controller.model.errors import AccessDeniedError, SettingsError
+from controller.settings.redaction import redacted
 from controller.settings.small_file import read_small_file
 
 #: Options with another name in the Java client.
@@ -73,7 +74,7 @@ def refusal(bootstrap: str, client: Mapping[str, str | int | float | bool], fail
     for pattern, words in _REFUSALS.items():
         found = re.search(pattern, failed)
         if found:
-            told = words.format(who=principal(client), what=found[1].strip())
+            told = words.format(who=principal(client), what=redacted(found[1].strip()))
             return AccessDeniedError(f"Kafka at {bootstrap}, read by Spark: {told} (docs/security.md)")
     return None
 

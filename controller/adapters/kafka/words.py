@@ -16,6 +16,7 @@ from controller.adapters.kafka.client import Client
 from controller.adapters.network import tls
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import AccessDeniedError, TrimtabError
+from controller.settings.redaction import redacted
 
 _SECTION: Final = "log.kafka.client"
 _PROBE_SECONDS: Final = 3.0
@@ -35,9 +36,9 @@ DENIED: Final = frozenset(
 
 
 def text(error: BaseException | ck.KafkaError) -> str:
-    """Kafka's own words for *error*, without its code's number."""
+    """Kafka's own words for *error*, without its code's number and without our secrets."""
     inner = error.args[0] if isinstance(error, BaseException) and error.args else error
-    return inner.str() if isinstance(inner, ck.KafkaError) else str(inner) or type(error).__name__
+    return redacted(inner.str() if isinstance(inner, ck.KafkaError) else str(inner) or type(error).__name__)
 
 
 def failure(

@@ -14,12 +14,15 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import urllib3
+from urllib3 import HTTPHeaderDict
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.tls import Tls
 from controller.adapters.network.unreachable import words
 from controller.model.errors import TrimtabError
+from controller.settings.redaction import redacted, redacted_bytes
+from controller.settings.shown import HIDDEN
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
 LARGEST_ANSWER: Final = 256 << 20
@@ -37,7 +40,7 @@ HttpError: TypeAlias = urllib3.exceptions.HTTPError
 
 
 class HttpAnswer(NamedTuple):
-    """A server's answer."""
+    """A server's answer; the reason and the body of an error are without our secrets."""
 
     status: int
     reason: str
@@ -159,8 +162,11 @@ class RenewedConnections:
             log.warning("%s; connections use the files that were read before", error)
 
 
-def read_answer(response: urllib3.BaseHTTPResponse, largest: int) -> HttpAnswer:
-    """The whole of *response*, *largest* bytes; of an error its beginning alone.  Raises urllib3's HTTPError."""
+def read_answer(response: urllib3.BaseHTTPResponse, largest: int, credential: str = "") -> HttpAnswer:
+    """The whole of *response*, *largest* bytes; of an error its beginning alone.  Raises urllib3's HTTPError.
+
+    *credential*, as the request had it, is removed from headers and data, too: no name or number repeats it by chance.
+    """
     is_error = response.status >= 300
     pieces, size = [], 0
     try:
@@ -174,14 +180,19 @@ def read_answer(response: urllib3.BaseHTTPResponse, largest: int) -> HttpAnswer:
                 raise TooLargeError(f"the answer is larger than {largest} bytes")
     except (ValueError, http.client.HTTPException) as error:  # as of a chunk with a length below 0
         response.close()
-        raise GarbledError(f"the answer is not HTTP: {error}") from error
+        raise GarbledError(redacted(f"the answer is not HTTP: {error}")) from error
     except BaseException:
         response.close()
         raise
     response.release_conn()
-    return HttpAnswer(response.status, response.reason or "", response.headers, b"".join(pieces))
+    body, headers = b"".join(pieces), response.headers
+    if credential:
+        body = body.replace(credential.encode(), HIDDEN.encode())
+        headers = HTTPHeaderDict((name, value.replace(credential, HIDDEN)) for name, value in headers.items())
+    reason = redacted(response.reason or "")
+    return HttpAnswer(response.status, reason, headers, redacted_bytes(body) if is_error else body)
 
 
 def because(error: HttpError) -> str:
-    """Why no answer came, in words where it is known."""
-    return words(error.__cause__) if isinstance(error.__cause__, OSError) else str(error)
+    """Why no answer came, in words where it is known; the error may quote what the server sent."""
+    return redacted(words(error.__cause__) if isinstance(error.__cause__, OSError) else str(error))

@@ -18,6 +18,7 @@ from controller.adapters.pulsar.http import LargeAnswerError, NotListedError, Pu
 from controller.adapters.pulsar.settling import settle
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
+from controller.settings.redaction import redacted
 from controller.wire.base import read_object
 
 __all__ = ["Credentials", "LargeAnswerError", "NotListedError", "PulsarAdmin", "PulsarError", "Tls", "probe_topic"]
@@ -60,7 +61,7 @@ class PulsarAdmin(PulsarHttp):
             try:
                 return read_object(answer)  # some MB: twice as fast as the json module
             except WireError as error:
-                raise PulsarError(f"GET {path} at {broker}: {error}", status=200) from error
+                raise PulsarError(f"GET {path} at {broker}: {redacted(str(error))}", status=200) from error
 
         return parsed
 
@@ -71,7 +72,9 @@ class PulsarAdmin(PulsarHttp):
         try:
             return tuple(int(boundary, 16) for boundary in found or ())
         except (TypeError, ValueError) as error:
-            raise PulsarError(f"GET {path}: {found!s:.100} is not a list of bundle boundaries", status=200) from error
+            raise PulsarError(
+                f"GET {path}: {redacted(str(found)):.100} is not a list of bundle boundaries", status=200
+            ) from error
 
     def policies(self, namespace: str) -> dict[str, Any]:
         """The policies of *namespace*."""
@@ -245,7 +248,7 @@ def _owner(bundle: str, found: Mapping[str, Any]) -> str:
     try:
         return urlsplit(str(url)).netloc
     except ValueError as error:
-        raise PulsarError(f"lookup of {bundle}: {url!r:.100} is not an address", status=200) from error
+        raise PulsarError(f"lookup of {bundle}: {redacted(repr(url)):.100} is not an address", status=200) from error
 
 
 def _path(bundle: str) -> str:

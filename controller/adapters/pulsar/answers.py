@@ -9,8 +9,11 @@ from pydantic_core import from_json
 
 from controller.adapters.network.pool import HttpAnswer
 from controller.model.errors import TrimtabError
+from controller.settings.redaction import redacted, redacted_bytes
 
 _SHOWN: Final = 300
+#: So many bytes of a body are searched for secrets before it is cut: none of them is longer.
+_LOOKED_AT: Final = 64 << 10
 #: All bytes but those that stand beside the values of JSON.
 _NO_SIGNS: Final = bytes(set(range(256)) - set(b",[{"))
 #: Of a whole number in an answer, with its sign.
@@ -85,12 +88,12 @@ def reason(body: bytes) -> str:
         fields = json.loads(body)
     except (ValueError, RecursionError):
         return shown(body)
-    return str(fields.get("reason", fields))[:_SHOWN] if isinstance(fields, dict) else shown(body)
+    return redacted(str(fields.get("reason", fields)))[:_SHOWN] if isinstance(fields, dict) else shown(body)
 
 
 def shown(body: bytes) -> str:
     """The beginning of *body*, for an error."""
-    return body[:_SHOWN].decode(errors="replace").strip()
+    return redacted_bytes(body[:_LOOKED_AT])[:_SHOWN].decode(errors="replace").strip()
 
 
 def refused(method: str, url: str, answer: HttpAnswer) -> PulsarError:
@@ -106,7 +109,7 @@ def location(url: str, answer: HttpAnswer) -> str:
         there = urljoin(url, told)
         urlsplit(there)
     except ValueError as error:
-        raise PulsarError(f"{url}: redirected to {told!r:.100}, which is not an address") from error
+        raise PulsarError(f"{url}: redirected to {redacted(repr(told)):.100}, which is not an address") from error
     return there
 
 

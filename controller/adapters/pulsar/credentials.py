@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from controller.adapters.network.deadline import Clock, Deadline
 from controller.model.errors import SettingsError
+from controller.settings.redaction import SECRETS
 from controller.settings.secret_files import read_secret
 from controller.settings.small_file import why_not_read_again
 from controller.wire.readable import utc
@@ -38,14 +39,20 @@ class Credentials:
     user: str = ""
     password: str = ""
 
+    def __post_init__(self) -> None:
+        """Register them as secrets."""
+        for secret in (self.token, self.password, self.credential):
+            SECRETS.register("Pulsar", secret)
+
+    @property
+    def credential(self) -> str:
+        """What the header of a request holds; "" for none."""
+        return self.token or (base64.b64encode(f"{self.user}:{self.password}".encode()).decode() if self.user else "")
+
     def headers(self) -> dict[str, str]:
         """The headers of every request."""
-        if self.token:
-            return {"Authorization": f"Bearer {self.token}"}
-        if self.user:
-            pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-            return {"Authorization": f"Basic {pair}"}
-        return {}
+        scheme = "Bearer" if self.token else "Basic"
+        return {"Authorization": f"{scheme} {self.credential}"} if self.credential else {}
 
     def __repr__(self) -> str:
         """Without the secrets: errors and logs show it."""

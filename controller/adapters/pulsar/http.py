@@ -52,6 +52,7 @@ from controller.adapters.pulsar.server_clocks import ServerClocks
 from controller.adapters.pulsar.trusted import Origin, TrustedAddresses, origin
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name
+from controller.settings.redaction import redacted
 from controller.wire.metrics import MAX_BROKERS
 
 __all__ = ["NO_QUERY", "LargeAnswerError", "NotListedError", "PulsarError", "PulsarHttp"]
@@ -228,7 +229,8 @@ class PulsarHttp:
             raise PulsarError(f"{len(brokers)} active brokers are listed, allowed: {_MOST_BROKERS}", status=200)
         odd = next((name for name in brokers if not is_name(name)), None)
         if odd is not None:
-            raise PulsarError(f"an active broker is listed as {odd!r:.100}, which is no name of a broker", status=200)
+            name = redacted(repr(odd))
+            raise PulsarError(f"an active broker is listed as {name:.100}, which is no name of a broker", status=200)
         self._trusted.learn(brokers)
         for gone in [name for name in list(self._addresses) if name not in self._trusted.names]:
             self._addresses.pop(gone, None)
@@ -333,7 +335,7 @@ class PulsarHttp:
             elif answer.status >= 300:
                 raise refused("GET", url + asked, answer)
             if not there.startswith("https:"):
-                raise PulsarError(f"{broker} does not speak https: it is at {there}")
+                raise PulsarError(f"{broker} does not speak https: it is at {redacted(there)}")
             self._require("GET", there)
             return f"https://{urlsplit(there).netloc}"
         raise AssertionError("the last URL returns or raises")
@@ -352,15 +354,16 @@ class PulsarHttp:
             url = location(url, answer)
             if urlsplit(url).scheme != urlsplit(first).scheme:
                 # Credentials are not carried from https to http.
-                raise PulsarError(f"{method} {first}: redirected to {url}, which is not {urlsplit(first).scheme}")
+                why = f"redirected to {redacted(url)}, which is not {urlsplit(first).scheme}"
+                raise PulsarError(f"{method} {first}: {why}")
             if fresh.passed:
-                why = f"redirected to {url} after more than {_ACT_SECONDS:g} s: too late"
+                why = f"redirected to {redacted(url)} after more than {_ACT_SECONDS:g} s: too late"
                 # Its status says that nothing is under way there: it may be tried again once it is checked anew.
                 raise PulsarError(f"{method} {first}: {why}", status=answer.status)
             if method != "GET" and not _is_same_call(first, url):
-                raise PulsarError(f"{method} {first}: redirected to {url}, which is another call")
+                raise PulsarError(f"{method} {first}: redirected to {redacted(url)}, which is another call")
         else:
-            raise PulsarError(f"{method} {first}: redirected {_MOST_REDIRECTS + 1} times, last to {url}")
+            raise PulsarError(f"{method} {first}: redirected {_MOST_REDIRECTS + 1} times, last to {redacted(url)}")
         if answer.status >= 300:
             raise refused(method, url, answer)
         return answer.data
@@ -386,7 +389,8 @@ class PulsarHttp:
         if left <= 0:
             raise PulsarError(f"{method} {url}: not sent, since its time limit has passed", sent=False, away=True)
         timeout = urllib3.Timeout(connect=min(self._connect_seconds, left), read=min(self._read_seconds, left))
-        headers = {**self._shown().headers(), "Accept": "application/json", "Accept-Encoding": "gzip"}
+        shown = self._shown()
+        headers = {**shown.headers(), "Accept": "application/json", "Accept-Encoding": "gzip"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         began = self.clocks.began()
@@ -395,7 +399,7 @@ class PulsarHttp:
                 method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
             )
             self._answering()
-            answer = read_answer(response, self.largest_answer)
+            answer = read_answer(response, self.largest_answer, shown.credential)
             self._silent.pop(origin(url), None)
             self.clocks.hear(origin(url), answer.headers.get("Date"), began)
             return answer
@@ -408,14 +412,19 @@ class PulsarHttp:
             raise LargeAnswerError(f"{method} {url}: {error}", away=True) from error
         except urllib3.exceptions.HTTPError as error:
             self._silent[origin(url)] = Deadline.after(_SILENT_SECONDS)
-            raise PulsarError(f"{method} {url}: no answer: {type(error).__name__}: {error}", away=True) from error
+            raise PulsarError(f"{method} {url}: no answer: {_named(error)}", away=True) from error
 
     def _why_no_tls(self, error: urllib3.exceptions.SSLError) -> str:
         """Which certificate is refused, by whom, and the setting that it is about."""
         found = error.args[0] if error.args and isinstance(error.args[0], ssl.SSLError) else error.__cause__
         if isinstance(found, ssl.SSLError) and is_refusal(found):
             return refusal(found, f"{self.section.strip('[]')}.tls")
-        return f"no answer: {type(error).__name__}: {error}"
+        return f"no answer: {_named(error)}"
+
+
+def _named(error: Exception) -> str:
+    """*error*, which may quote what the server sent, without our secrets."""
+    return f"{type(error).__name__}: {redacted(str(error))}"
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:

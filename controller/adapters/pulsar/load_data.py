@@ -19,6 +19,7 @@ from controller.adapters.network.tls import Tls
 from controller.adapters.pulsar.client_access import client_access
 from controller.adapters.pulsar.credentials import Credentials
 from controller.model.errors import TrimtabError, WireError
+from controller.settings.redaction import redacted
 from controller.wire.base import read_object
 
 log = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ class PulsarLoadData:
             except Exception as error:  # also what the client library raises and does not name
                 with self._lock:
                     self._may_have_missed(self._clock())
-                told = f"{type(error).__name__}: {error}"
+                told = f"{type(error).__name__}: {redacted(str(error))}"
                 if told != said:
                     log.warning("%s cannot be read; the load metrics of the brokers are used instead: %s", _TOPIC, told)
                 said = told

@@ -17,6 +17,7 @@ from controller.adapters.network.tls import Tls, tls_of
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.access import ZooKeeperAuthSettings
 from controller.settings.election import ElectionInZooKeeper
+from controller.settings.redaction import redacted
 from controller.settings.secret_files import read_secret
 from controller.settings.trimtab_toml import CollectorSettings
 
@@ -81,7 +82,7 @@ class ZooKeeperAccess:
                 f"does not take an ACL for {self.identity} on node {node}: its zoo.cfg needs an authProvider for"
                 f" {auth.scheme}"
             )
-        return f"refused{f' node {node}' if node else ''}: {error!r}"
+        return f"refused{f' node {node}' if node else ''}: {redacted(repr(error))}"
 
     def credentials(self) -> dict[str, Any]:
         """KazooClient's arguments with our credentials."""

@@ -39,6 +39,7 @@ from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
 from controller.ports.leadership import Agreement, epoch_of, newer_epoch, no_preparation
+from controller.settings.redaction import redacted
 
 _POLL_SECONDS: Final = 0.1
 #: Of a node that holds what it should not, bytes.
@@ -102,7 +103,7 @@ class ZooKeeperLeadership:
         try:
             stored, stat = self._ask(self._client.get_async(self._epoch_path), self._epoch_path)
         except _UNANSWERED as error:
-            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {redacted(repr(error))}") from error
         except NoNodeError as error:
             raise LeadershipLostError(f"{self._epoch_path} was deleted; the next start creates it again") from error
         known = epoch_of(stored)
@@ -144,7 +145,7 @@ class ZooKeeperLeadership:
                 self._ask(self._client.create_async(node, value.encode()), node)
             stored, _ = self._ask(self._client.get_async(node), node)
         except _UNANSWERED as error:
-            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {redacted(repr(error))}") from error
         return str(stored.decode(errors="replace"))
 
     def _on_state(self, state: str) -> None:
@@ -192,7 +193,7 @@ class ZooKeeperLeadership:
         try:
             results: list[Any] = self._ask(transaction.commit_async(), self._epoch_path)
         except _UNANSWERED as error:
-            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {error!r}") from error
+            raise self._loss(f"ZooKeeper at {self._hosts} did not answer: {redacted(repr(error))}") from error
         failed = [result for result in results if isinstance(result, KazooException)]
         causes = [result for result in failed if not isinstance(result, RolledBackError | RuntimeInconsistency)]
         if failed:

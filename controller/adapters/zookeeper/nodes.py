@@ -11,6 +11,7 @@ from kazoo.security import ANYONE_ID_UNSAFE, Permissions
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
+from controller.settings.redaction import redacted
 
 _CHANGES: Final = Permissions.WRITE | Permissions.CREATE | Permissions.DELETE | Permissions.ADMIN
 #: So many nodes of a kind are looked at; more would look the same.
@@ -30,7 +31,7 @@ def open_nodes(access: ZooKeeperAccess, path: str, cluster: str, *, answer_secon
             nodes = [root, *_below(connection.client, f"{root}/{cluster}", answer_seconds)] if root else []
             return tuple(node for node in nodes if _is_open(connection.client, node, answer_seconds))
         except (KazooException, KazooTimeoutError) as error:
-            raise TrimtabError(f"ZooKeeper at {access.hosts}: {error!r}") from error
+            raise TrimtabError(f"ZooKeeper at {access.hosts}: {redacted(repr(error))}") from error
 
 
 def _below(client: Any, root: str, seconds: float) -> Iterator[str]:

@@ -13,6 +13,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
+from controller.settings.redaction import redacted
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class PulsarMetadata:
         except NoAuthError as error:
             raise self._access.refusal(error, node) from error
         except (KazooException, KazooTimeoutError) as error:
-            raise TrimtabError(f"Pulsar's ZooKeeper at {self._access.hosts}: {error!r}") from error
+            raise TrimtabError(f"Pulsar's ZooKeeper at {self._access.hosts}: {redacted(repr(error))}") from error
 
     def close(self) -> None:
         """End the connection."""

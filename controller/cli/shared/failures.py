@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from controller.model.errors import TrimtabError
 from controller.model.names import NO_NAME_HAS
+from controller.settings.redaction import redacted_log
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def exit_code_of(error: Exception, *, logged: bool = False) -> int:
         _forget_output()  # as `trimtab options | head`: nobody reads the rest
         return READER_GONE
     if _TRACES.is_set():
-        traceback.print_exception(error)
+        sys.stderr.write(redacted_log("".join(traceback.format_exception(error))))
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         _forget_output()
     if logged:
@@ -64,7 +65,7 @@ def exit_code_of(error: Exception, *, logged: bool = False) -> int:
 
 def say(text: str) -> None:
     """Print *text*, as trimtab's, to standard error; on a terminal its lines break between words."""
-    lines = harmless(f"trimtab: {text}").splitlines()
+    lines = harmless(redacted_log(f"trimtab: {text}")).splitlines()
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         lines = [part for line in lines for part in _broken(line, width)]
@@ -108,7 +109,7 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """See logging.Formatter."""
-        return harmless(without_trace(super().format(record))).replace("\n", "\n  ")
+        return harmless(without_trace(redacted_log(super().format(record)))).replace("\n", "\n  ")
 
 
 def no_traces_from_threads() -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from controller.cli.shared.failures import LineFormatter, traces_are_shown, without_trace
+from controller.settings.redaction import redacted_log
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%S"
 _TEXT_LINE: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"
@@ -61,9 +62,9 @@ class _JsonFormatter(logging.Formatter):
             "time": f"{self.formatTime(record, self.datefmt)}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
-            "message": without_trace(record.getMessage()),
+            "message": without_trace(redacted_log(record.getMessage())),
         }
         line.update((name, found) for name in FIELDS if (found := getattr(record, name, None)) is not None)
         if record.exc_info and traces_are_shown():
-            line["trace"] = self.formatException(record.exc_info)
+            line["trace"] = redacted_log(self.formatException(record.exc_info))
         return json.dumps(line, default=str)

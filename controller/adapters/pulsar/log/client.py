@@ -14,6 +14,7 @@ from controller.adapters.pulsar.credentials import CredentialFiles, credential_f
 from controller.adapters.pulsar.http import PulsarHttp
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
+from controller.settings.redaction import redacted
 
 Api = TypeVar("Api", bound=PulsarHttp)
 
@@ -64,7 +65,7 @@ def log_client(log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> 
             logger=_logger(),
         )
     except pulsar.PulsarException as error:
-        raise TrimtabError(f"{where(log)}: {error}") from error
+        raise TrimtabError(f"{where(log)}: {redacted(str(error))}") from error
 
 
 def log_http(log: PulsarLogSettings, *, api: type[Api] = PulsarHttp) -> Api:  # type: ignore[assignment]

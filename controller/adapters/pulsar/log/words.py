@@ -5,6 +5,7 @@ from typing import Any, Final
 import pulsar
 
 from controller.model.errors import AccessDeniedError, LogOfflineError, TrimtabError
+from controller.settings.redaction import redacted
 
 _UNKNOWN_WHO: Final = "the credentials in [log.pulsar] are refused: check token_file, or user and password_file"
 _NOT_ALLOWED: Final = (
@@ -35,8 +36,9 @@ DENIED: Final = (pulsar.AuthenticationError, pulsar.AuthorizationError, pulsar.E
 
 
 def meaning(error: BaseException) -> str:
-    """What *error* means, in words."""
-    return _MEANINGS.get(type(error)) or str(error).removeprefix("Pulsar error: ") or type(error).__name__
+    """What *error* means, in words; without our secrets, which brokers may quote."""
+    told = str(error).removeprefix("Pulsar error: ")
+    return _MEANINGS.get(type(error)) or redacted(told) or type(error).__name__
 
 
 def error_of(result: Any) -> BaseException:
