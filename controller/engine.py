@@ -17,12 +17,13 @@ from typing import TypeAlias
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, decide, view_of
 from controller.model.controls import Controls
-from controller.model.errors import EntryTooLargeError, JournalLostError
+from controller.model.errors import EntryTooLargeError
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
+from controller.model.lost_journal import Evidence, refuse_lost
 from controller.model.memory import Memory
 from controller.ports.journal import Journal, JournalHead
-from controller.ports.leadership import Leadership
+from controller.ports.leadership import Leadership, newer_epoch
 
 #: What the cluster looks like: the snapshots of one interval, the memory and the policy in, the view out.
 ViewOf: TypeAlias = Callable[[Sequence[Snapshot], Memory, Policy], ClusterView]
@@ -155,20 +156,26 @@ def take_over(
     controls: Callable[[int], Controls],
     now_ms: Callable[[], int],
     checkpoint: str | None = None,
+    evidence: Callable[[], Sequence[Evidence]] = tuple,
+    accepted_ms: Callable[[], int] = lambda: 0,
 ) -> Engine:
     """Begin a leadership: fence earlier writers, claim an epoch, and go on from the journal's memory.
 
     *seed* is that of the first memory, where the journal is empty.  *checkpoint* names one in which batches are
-    committed, so that the journal cannot be empty; None where there is none.  Raises JournalLostError where it is
-    empty all the same, LeadershipLostError where another leads by now.
+    committed, so that the journal cannot be empty; None where there is none.  *evidence* is asked for once the journal
+    is open: what others know of it.  *accepted_ms*: when a person accepted that entries are lost, epoch ms.  Raises
+    JournalLostError where the journal lacks entries, LeadershipLostError where another leads by now.
     """
     head = journal.open()
+    found = [_believed(each, head.epoch) for each in evidence()]
     if checkpoint is not None and head == JournalHead(last=None, epoch=0):
-        raise JournalLostError(
-            f"the journal of cluster {policy.cluster!r} is empty, and the checkpoint {checkpoint} says that it was"
-            " not: restore the journal; or, to begin without memory, move the checkpoint away and start again"
-        )
-    epoch = leadership.claim(head.epoch)
+        # Before Spark commits its first batch, a leadership is in the journal.
+        found.append(Evidence(what=f"the checkpoint {checkpoint} says that it was not", epoch=1, at_ms=1))
+    if found:
+        interval = None if head.last is None else head.last.interval
+        refuse_lost(policy.cluster, interval, head.epoch, found, accepted_ms=accepted_ms())
+    # After an accepted loss executors know of newer epochs than the journal.
+    epoch = leadership.claim(max(head.epoch, *(each.epoch for each in found), 0))
     journal.begin_epoch(epoch)
     return Engine(
         policy=policy,
@@ -179,6 +186,11 @@ def take_over(
         controls=controls,
         now_ms=now_ms,
     )
+
+
+def _believed(evidence: Evidence, epoch: int) -> Evidence:
+    """*evidence* without an epoch that is too far ahead of *epoch* to be a leadership's."""
+    return replace(evidence, epoch=newer_epoch(epoch, evidence.epoch))
 
 
 def _by_interval(snapshots: Iterable[Snapshot]) -> list[list[Snapshot]]:

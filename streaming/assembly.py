@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
+from controller.adapters.journal_evidence import JOURNALLED, content_of, of_checkpoint, of_commands
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.opened import election_system, log_system, own_verdict_store
@@ -28,6 +29,7 @@ from controller.cycle import Policy
 from controller.doctor import before_acting
 from controller.engine import take_over
 from controller.model.errors import SettingsError, TrimtabError
+from controller.model.lost_journal import Evidence
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership
 from controller.settings.policy import read_policy
@@ -142,14 +144,26 @@ class Assembly:
     # ---- a leadership ----
 
     def decision_sink(
-        self, leader: Leadership, store: ControlStore, letters: DeadLetters, *, has_begun: bool = False
+        self,
+        leader: Leadership,
+        store: ControlStore,
+        letters: DeadLetters,
+        *,
+        has_begun: bool = False,
+        files: CheckpointFiles | None = None,
     ) -> DecisionSink:
         """The sink of a leadership that begins now; see controller.engine.take_over.
 
         *letters* keeps its dead letters.  *has_begun*: Spark has committed batches, before which a leadership was
-        journalled.
+        journalled.  *files*: those of the checkpoint, which note what is journalled; None: of none.
         """
         settings = self._settings
+
+        def evidence() -> list[Evidence]:
+            path = settings.checkpoint.path
+            noted = None if files is None else files.read(JOURNALLED)
+            return [*of_checkpoint(path, noted), *of_commands(self._log.tail(), settings.cluster.name)]
+
         verdicts = own_verdict_store(settings)
         journal = self.metrics.traces.of_journal(self._log.journal())
         engine = take_over(
@@ -160,6 +174,8 @@ class Assembly:
             controls=ControlsInForce(standing_controls(settings), store, now_ms).at,
             now_ms=now_ms,
             checkpoint=settings.checkpoint.path if has_begun else None,
+            evidence=evidence,
+            accepted_ms=lambda: store.read()[0].loss_accepted_ms,
         )
         auditor = MoveAuditor(period_ms=self.policy.period_ms, weights=weights_of(self.policy.shedder))
         auditor.remember(engine.memory)
@@ -174,6 +190,7 @@ class Assembly:
             retention=self._log.retention(),
             metrics=self.metrics,
             audits=AuditWatch(auditor, self.metrics.audits),
+            note=lambda interval: None if files is None else files.replace(JOURNALLED, content_of(interval)),
         )
 
     def dead_letters(self, spark: SparkSession) -> DeadLetters:

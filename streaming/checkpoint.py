@@ -45,6 +45,10 @@ class CheckpointFiles(Protocol):
         """Create the file *name*, whole or not at all; one that is there already stays as it is."""
         ...
 
+    def replace(self, name: str, content: bytes) -> None:
+        """Write the file *name*, in place of the one that may be there.  OSError, TrimtabError."""
+        ...
+
     def names(self, folder: str) -> tuple[str, ...]:
         """The names in *folder*, in no order; none where it does not exist."""
         ...
@@ -114,6 +118,10 @@ class FolderFiles:
         except FileExistsError:
             return
 
+    def replace(self, name: str, content: bytes) -> None:
+        """See CheckpointFiles."""
+        files.replace(self._folder / name, content)
+
     def names(self, folder: str) -> tuple[str, ...]:
         """See CheckpointFiles."""
         return tuple(path.name for path in (self._folder / folder).glob("*"))
@@ -162,6 +170,15 @@ class HadoopFiles:
                 stream.close()
             if not self._system.rename(beside, path):
                 self._system.delete(beside, False)
+
+    def replace(self, name: str, content: bytes) -> None:
+        """See CheckpointFiles.  Not in one step: a file system of Hadoop's may not rename over a file."""
+        with self._asked():
+            stream = self._system.create(self._path(self._root, name), True)
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
 
     def names(self, folder: str) -> tuple[str, ...]:
         """See CheckpointFiles."""

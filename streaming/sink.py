@@ -49,20 +49,23 @@ class DecisionSink:
         retention: Retention | None = None,
         metrics: ControllerMetrics | None = None,
         audits: AuditWatch | None = None,
+        note: Callable[[int], None] = lambda _: None,
     ) -> None:
         """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long.  *audits* the moves.
 
-        *verdicts*: None keeps none.  *retention* deletes old records, where the log does not.
+        *verdicts*: None keeps none.  *retention* deletes old records, where the log does not.  *note* is called with
+        the last interval that each batch journalled; it may raise OSError or TrimtabError.
         """
         self._engine, self._journal, self._verdicts, self._letters = engine, journal, verdicts, letters
         self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
         self._metrics, self._audits = metrics or ControllerMetrics(), audits
         #: The intervals that the batch decided.
         self._entries: dict[int, JournalEntry] = {}
+        self._journalled: int | None = None
         #: Rows and states dropped by the shards, as far as that was logged.
         self._dropped = self._dropped_states = 0
-        self._retention = retention
-        self._verdicts_failed = self._prune_failed = self._retention_failed = False
+        self._retention, self._note = retention, note
+        self._verdicts_failed = self._prune_failed = self._retention_failed = self._note_failed = False
         #: The last interval decided by the end of the last batch.
         self._at_rest: int | None = None
         #: The last interval that the query has closed since this leadership began.  With a new checkpoint the journal
@@ -96,6 +99,7 @@ class DecisionSink:
             snapshots, self._entries = list(snapshots_in(table)), {}
             with self._metrics.stage("decide"):
                 self._decide(snapshots)
+                self._note_journalled()
             with self._metrics.stage("audit"):
                 if self._audits is not None:
                     self._audits.take(snapshots, self._entries)
@@ -132,6 +136,7 @@ class DecisionSink:
         if not decided.journalled:
             return
         entry = decided.entry
+        self._journalled = entry.interval
         fields = {"interval": utc(entry.interval), "epoch": self.epoch}
         if decided.too_large is not None:
             why = "%s: its commands are held back; lower the budgets in [guardrails]"
@@ -167,6 +172,19 @@ class DecisionSink:
                 extra={"interval": utc(decided.entry.interval), "epoch": self.epoch},
             )
         self._dropped_states = max(self._dropped_states, decided.dropped_states)
+
+    def _note_journalled(self) -> None:
+        """Note the last interval that is journalled; a failure is only logged: the note only shows a later loss."""
+        interval, self._journalled = self._journalled, None
+        if interval is None:
+            return
+        try:
+            self._note(interval)
+            self._note_failed = False
+        except (OSError, TrimtabError) as error:
+            if not self._note_failed:
+                log.warning("the checkpoint does not note what is journalled, decisions go on: %s", error)
+            self._note_failed = True
 
     def _prune(self, committed: int | None) -> None:
         """Prune old entries from time to time, once Spark has committed them; a failure never stops decisions.

@@ -104,7 +104,7 @@ def _lead(
     # They may have been switched on since this process stood by.
     assembly.refuse_rivals(store, must_know=False)
     letters = assembly.dead_letters(spark)
-    decisions = assembly.decision_sink(leadership, store, letters, has_begun=assembly.has_committed(files))
+    decisions = assembly.decision_sink(leadership, store, letters, has_begun=assembly.has_committed(files), files=files)
     assembly.refuse_producers_clocks()
     watch = ProgressWatch(assembly.last_tick, after_seconds=assembly.stalled_after_seconds)
     log.info("this controller leads, epoch %d", decisions.epoch, extra={"epoch": decisions.epoch})

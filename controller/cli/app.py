@@ -37,6 +37,9 @@ TRY: Final = "Try, without a cluster"
 
 #: In the order of the groups, and by name in each.
 COMMANDS: Final[Mapping[str, Listed]] = {
+    "accept-loss": Listed(
+        "controls", "accept_loss", "Go on, paused, without the journal entries that are lost.", OPERATE
+    ),
     "apply": Listed("apply", "apply", "Carry out an approved plan, wave by wave.", OPERATE),
     "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C.", OPERATE),
     "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C.", OPERATE),

@@ -1,4 +1,4 @@
-"""``trimtab pause``, ``resume``, ``mode`` and ``stop-all``: an operator's controls of all the cluster's controllers."""
+"""``trimtab pause``, ``resume``, ``mode``, ``stop-all``, ``accept-loss``: controls of all the cluster's controllers."""
 
 import getpass
 import os
@@ -162,6 +162,30 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
             raise TrimtabError(failure)
 
     with_store(settings, stop)
+
+
+def accept_loss(
+    conf: Conf = DEFAULT_CONF, reason: _Reason = "journal entries lost", by: _By = "", as_json: _AsJson = False
+) -> None:
+    """Go on without the journal's newest entries, which are lost, as `trimtab run` said.  Pauses until `resume`.
+
+    Budgets, moves under way and a tripped breaker that only these entries held are forgotten: restore the journal
+    instead where there is a copy.  A later loss is refused again.
+    """
+    settings = read_settings(conf)
+    choice = _choice(PAUSED, reason, by)
+    require(settings, Part.ELECTION)
+
+    def accepted(now: OperatorControls) -> OperatorControls:
+        return replace(now, pause=choice, loss_accepted_ms=max(choice.at_ms, now.loss_accepted_ms))
+
+    with_store(settings, lambda store: change(store, accepted, may_replace=True))
+    if as_json:
+        typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
+        return
+    resume_line = command_line("resume", conf=conf)
+    _say(f"Accepted: {settings.cluster.name} goes on with the journal that it has. Start `trimtab run` again.")
+    _say(f"Paused: no commands until `{resume_line}`. Look at `{command_line('status', conf=conf)}` first.")
 
 
 def change(

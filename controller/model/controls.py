@@ -101,6 +101,8 @@ class OperatorControls:
     resumed_ms: int = 0
     #: Time of the last `trimtab stop-all`, likewise: it ends what `trimtab apply` began before.
     stopped_ms: int = 0
+    #: Time of the last `trimtab accept-loss`, likewise: entries that the journal lost before are not waited for.
+    loss_accepted_ms: int = 0
     #: By name.
     drained: tuple[Drained, ...] = ()
     orders: Orders | None = None

@@ -18,7 +18,7 @@ from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog, Retentio
 from controller.ports.records import RecordLog
 
 #: Topics that are read backwards.
-ReadTopic: TypeAlias = Literal["metrics", "results"]
+ReadTopic: TypeAlias = Literal["metrics", "results", "commands"]
 
 
 class JournalTail(NamedTuple):

@@ -93,6 +93,7 @@ class ControlsDocument(Record):
     pause: PauseRecord | None = None
     resumed_ms: Millis = 0
     stopped_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
+    loss_accepted_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
 
@@ -108,6 +109,7 @@ def encode_controls(controls: OperatorControls) -> bytes:
             pause=None if controls.pause is None else PauseRecord.model_construct(**_fields(controls.pause)),
             resumed_ms=controls.resumed_ms,
             stopped_ms=controls.stopped_ms,
+            loss_accepted_ms=controls.loss_accepted_ms,
             drained=tuple(DrainedRecord.model_construct(**asdict(each)) for each in controls.drained),
             orders=orders_record(controls.orders),
         )
@@ -125,6 +127,7 @@ def parse_controls(value: bytes) -> OperatorControls:
         pause=None if record.pause is None else Choice(**dict(record.pause)),
         resumed_ms=record.resumed_ms,
         stopped_ms=record.stopped_ms,
+        loss_accepted_ms=record.loss_accepted_ms,
         drained=tuple(Drained(**dict(each)) for each in record.drained),
         orders=to_orders(record.orders),
     )

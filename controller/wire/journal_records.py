@@ -69,7 +69,8 @@ def unreadable(where: str, error: OSError | WireError) -> JournalError:
     if isinstance(error, OSError):
         return JournalError(f"{where}: {error}")
     return DamagedJournalError(
-        f"{where}: {error}: it is damaged: restore the journal, or start with an empty one and a new checkpoint"
+        f"{where}: {error}: it is damaged: restore the journal, or start with an empty one and a new checkpoint,"
+        " after `trimtab accept-loss`"
     )
 
 
@@ -178,7 +179,8 @@ class Decided:
         if self.missing is not None:
             raise DamagedJournalError(
                 f"interval {utc(self.interval)} builds on the entry of {utc(self.missing)}, which is not in the"
-                " journal: restore the journal, or start with an empty one and a new checkpoint"
+                " journal: restore the journal, or start with an empty one and a new checkpoint, after `trimtab"
+                " accept-loss`"
             )
         return to_json(self.fields)
 

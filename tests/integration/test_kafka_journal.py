@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from controller.adapters.journal_evidence import of_commands
 from controller.adapters.kafka import journal as kafka_journal
 from controller.adapters.kafka.journal import KafkaJournal, read_journal
 from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog, create_topics
@@ -289,6 +290,20 @@ def test_what_is_wrong_with_records_of_other_clusters_in_the_topic_is_no_matter(
     assert ([decision.interval for decision in tail.decisions], tail.epoch) == ([T], 3)
     assert [read.record.interval for read in entries_backwards(KafkaTail(settings), CLUSTER)] == [T]
     opened(settings).prune(committed=T, before=T)
+
+
+def test_the_end_of_the_commands_shows_what_the_journal_had_of_this_cluster_alone(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    journal.begin_epoch(3)
+    append(journal, entry(T, UNLOAD, SPLIT), epoch=3)
+    append(journal, entry(NEXT), epoch=3)
+    other = KafkaJournal(settings, cluster="other")
+    other.open()
+    other.begin_epoch(9)
+    other.append(entry(NEXT, replace(UNLOAD, cluster="other")), epoch=9, issued_at_ms=NEXT, before_commit=nothing)
+    opened(settings).begin_epoch(4)
+    found = [*of_commands(KafkaTail(settings), CLUSTER)]
+    assert [(each.interval, each.epoch) for each in found] == [*[(None, 4)] * PARTITIONS, (T, 3)]
 
 
 def test_whoever_stops_all_is_not_kept_from_it_by_what_the_journal_holds(settings: KafkaLogSettings) -> None:

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from controller.adapters.journal_evidence import of_commands
 from controller.adapters.process.failpoints import VARIABLE
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.adapters.pulsar.log import journal as pulsar_journal
@@ -83,6 +84,15 @@ def test_the_tail_has_the_newest_decisions_and_the_newest_epoch(place: Place) ->
     assert [decision.interval for decision in found.decisions] == [each.interval for each in written[:-4:-1]]
     assert found.epoch == 2
     assert [each.interval for each in tail.journal_tail(CLUSTER, 8, b'"command-5"').decisions] == [written[5].interval]
+
+
+def test_the_end_of_the_commands_shows_what_the_journal_had(place: Place) -> None:
+    journal = opened(place)
+    journal.begin_epoch(3)
+    append(journal, entry(T, UNLOAD), epoch=3)
+    opened(place).begin_epoch(4)
+    found = {(each.interval, each.epoch) for each in of_commands(PulsarTail(place.settings), CLUSTER)}
+    assert found == {(None, 4), (T, 3)}
 
 
 def test_an_entry_in_parts_counts_once_its_last_part_is_there(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def _controller(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
     who = log.principals.controller
     for topic in (log.metrics_topic, log.results_topic):
         yield _topic(who, topic, "Read", "DescribeConfigs")  # it refuses a log that Kafka does not date
-    yield _topic(who, log.commands_topic, "Write")
+    yield _topic(who, log.commands_topic, "Read", "Write")  # Read: its end tells whether the journal is whole
     yield _topic(who, log.journal_topic, "Read", "Write", "Delete")  # Delete: it prunes what is no longer needed
     yield _topic(who, log.dead_letters_topic, "Write")
     yield _writer(who, journal_writer(cluster))

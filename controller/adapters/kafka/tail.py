@@ -43,7 +43,11 @@ class KafkaTail:
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail."""
-        names = {"metrics": self._log.metrics_topic, "results": self._log.results_topic}
+        names = {
+            "metrics": self._log.metrics_topic,
+            "results": self._log.results_topic,
+            "commands": self._log.commands_topic,
+        }
         records = newest_first(
             self._log.bootstrap,
             names[topic],

@@ -5,6 +5,7 @@ from typing import Final
 
 #: The words that call a command -> lines to copy.
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "accept-loss": ('trimtab accept-loss --reason "restored the backup of Sunday"',),
     "apply": (
         "trimtab apply plan.json --hash 4f1c0a9be2d7c3aa5b0e96d17f24c8e1 --check",
         "trimtab apply plan.json --hash 4f1c0a9be2d7c3aa5b0e96d17f24c8e1",

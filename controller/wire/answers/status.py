@@ -191,7 +191,7 @@ class LookupAnswer(JsonAnswer):
 
 
 class ControlsAnswer(JsonAnswer):
-    """``trimtab pause``, ``resume``, ``mode``, ``release`` and ``stop-all`` with --json: what holds from now on."""
+    """What holds from now on: pause, resume, mode, release, stop-all and accept-loss with --json."""
 
     cluster: str
     paused: bool | None = None

@@ -48,6 +48,7 @@ WITH_SERVERS: Final = {
     "release": ("needs an election", "tests/unit/cli/test_apply_command.py"),
     "plan": ("needs a log", "tests/unit/cli/test_plan_command.py"),
     "replay": ("needs a recording", "tests/unit/cli/test_replay_command.py"),
+    "accept-loss": ("needs ZooKeeper", "tests/unit/streaming/test_lost_journal.py"),
     "resume": ("needs ZooKeeper", "tests/faults/operations.py"),
     "run": ("starts Spark, needs a log and ZooKeeper", "tests/e2e/test_kafka_and_zookeeper.py"),
     "status": ("needs a log and ZooKeeper", "tests/integration/test_doctor_on_kafka_and_zookeeper.py"),

@@ -1,53 +1,155 @@
-"""A lost journal is an error, not an empty journal to start with; verdicts of another cluster stop nobody."""
+"""A journal that lost entries is an error until a person accepts the loss (accept_loss); verdicts of another stop nobody."""
 
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from typer.testing import CliRunner
 
+from controller.adapters.folder.journal import FolderJournal
+from controller.adapters.journal_evidence import JOURNALLED, content_of
 from controller.adapters.opened import own_verdict_store
+from controller.cli import app as cli
+from controller.model.controls import PAUSED
 from controller.model.errors import JournalLostError
-from controller.settings.trimtab_toml import Settings
+from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.commands import command_event, epoch_event
 from streaming.assembly import Assembly
+from streaming.checkpoint import FolderFiles
+from tests.journal_entries import UNLOAD, entry
+from tests.records import CLUSTER, T
+
+NEXT = T + 60_000
+
+CONF = """
+[cluster]
+name = "{cluster}"
+broker_conf = "broker.conf"
+[log]
+kind = "folder"
+[log.folder]
+path = "log"
+[election]
+kind = "file"
+path = "election"
+[checkpoint]
+path = "checkpoint"
+"""
 
 
 def settings(folder: Path) -> Settings:
     (folder / "broker.conf").write_text("", encoding="utf-8")
-    return Settings.model_validate(
-        {
-            "cluster": {"name": "lab", "broker_conf": str(folder / "broker.conf")},
-            "log": {"kind": "folder", "folder": {"path": str(folder / "log")}},
-            "election": {"kind": "file", "path": str(folder / "election")},
-            "checkpoint": {"path": str(folder / "checkpoint")},
-        }
-    )
+    (folder / "trimtab.toml").write_text(CONF.format(cluster=CLUSTER), encoding="utf-8")
+    return read_settings(folder / "trimtab.toml")
 
 
-def lead(folder: Path, *, has_begun: bool) -> None:
+def lead(folder: Path, *, has_begun: bool = False) -> int:
+    """Begin a leadership; returns its epoch."""
     leader = Mock(claim=lambda epoch: epoch + 1)
-    assembly = Assembly(settings(folder))
-    assembly.decision_sink(leader, assembly.control_store(), Mock(), has_begun=has_begun)
+    assembly, files = Assembly(settings(folder)), FolderFiles(folder / "checkpoint")
+    sink = assembly.decision_sink(leader, assembly.control_store(), Mock(), has_begun=has_begun, files=files)
+    return sink.epoch
+
+
+def decided(folder: Path, *intervals: int) -> None:
+    """The first leader decides *intervals*, with a command in each."""
+    journal = FolderJournal(folder / "log", cluster=CLUSTER)
+    epoch = journal.open().epoch + 1
+    journal.begin_epoch(epoch)
+    for interval in intervals:
+        command = replace(UNLOAD, id=f"of-{interval}", interval=interval)
+        journal.append(entry(interval, command), epoch=epoch, issued_at_ms=interval, before_commit=lambda: None)
+
+
+def lose(folder: Path, interval: int) -> None:
+    """The journal loses the entry of *interval*."""
+    (folder / "log" / "journal" / f"{interval:015d}.json").unlink()
 
 
 def test_an_empty_journal_beside_a_checkpoint_that_was_used_is_refused_and_the_message_says_what_to_do(
     tmp_path: Path,
 ) -> None:
-    lead(tmp_path, has_begun=False)
+    lead(tmp_path)
     lead(tmp_path, has_begun=True)
     shutil.rmtree(tmp_path / "log" / "journal")
     for _ in range(2):  # a refused start leaves nothing that the next one would take for a journal
         with pytest.raises(JournalLostError) as caught:
             lead(tmp_path, has_begun=True)
     assert f"the checkpoint {tmp_path / 'checkpoint'} says that it was not" in str(caught.value)
-    assert "restore the journal; or, to begin without memory, move the checkpoint away" in str(caught.value)
+    assert "Restore the journal; or go on without what they held" in str(caught.value)
+    assert "`trimtab accept-loss`" in str(caught.value)
     assert caught.value.exit_code == 2
-    lead(tmp_path, has_begun=False)
+    lead(tmp_path)
 
 
 def test_a_leader_that_died_before_its_first_batch_is_followed_by_another(tmp_path: Path) -> None:
-    lead(tmp_path, has_begun=False)
-    lead(tmp_path, has_begun=False)
+    lead(tmp_path)
+    lead(tmp_path)
+
+
+def test_a_journal_without_the_interval_of_the_newest_commands_is_refused(tmp_path: Path) -> None:
+    decided(tmp_path, T, NEXT)
+    lead(tmp_path)
+    lose(tmp_path, NEXT)
+    with pytest.raises(JournalLostError, match=r"epoch 2, and the command topic has commands of interval"):
+        lead(tmp_path)
+
+
+def test_a_journal_that_was_used_farther_than_it_goes_is_refused_though_no_command_is_missing(tmp_path: Path) -> None:
+    decided(tmp_path, T)
+    files = FolderFiles(tmp_path / "checkpoint")
+    files.create("identity", b"x")
+    files.replace(JOURNALLED, content_of(T))
+    lead(tmp_path, has_begun=True)
+    files.replace(JOURNALLED, content_of(NEXT))
+    with pytest.raises(JournalLostError, match="was used up to interval"):
+        lead(tmp_path, has_begun=True)
+
+
+def test_a_journal_without_the_epoch_of_the_newest_commands_is_refused(tmp_path: Path) -> None:
+    decided(tmp_path, T)
+    marks = [epoch_event(CLUSTER, 2, NEXT), command_event(replace(UNLOAD, interval=T), 2, NEXT)]
+    (tmp_path / "log" / "commands" / f"{NEXT:015d}.jsonl").write_bytes(b"".join(mark + b"\n" for mark in marks))
+    with pytest.raises(JournalLostError, match=r"ends with interval .*, epoch 1, and"):
+        lead(tmp_path)
+
+
+@pytest.mark.parametrize("noted", [b"", b"00000", b"not a number yet", content_of(T)])
+def test_a_note_that_is_half_written_or_older_than_the_journal_refuses_nothing(tmp_path: Path, noted: bytes) -> None:
+    decided(tmp_path, T, NEXT)
+    files = FolderFiles(tmp_path / "checkpoint")
+    files.create(JOURNALLED, noted)
+    lead(tmp_path, has_begun=True)
+
+
+def test_commands_of_another_cluster_and_damaged_ones_refuse_nothing(tmp_path: Path) -> None:
+    decided(tmp_path, T)
+    another = command_event(replace(UNLOAD, cluster="another", interval=NEXT), 9, NEXT)
+    (tmp_path / "log" / "commands" / f"{NEXT:015d}.jsonl").write_bytes(another + b"\n{damaged\n")
+    lead(tmp_path)
+
+
+def test_after_accept_loss_it_starts_paused_above_all_epochs_and_a_later_loss_is_refused_again(tmp_path: Path) -> None:
+    decided(tmp_path, T)
+    decided(tmp_path, NEXT)
+    lose(tmp_path, NEXT)
+    for epoch in (1, 2):
+        (tmp_path / "log" / "journal" / f"epoch-{epoch:09d}.json").unlink()
+    with pytest.raises(JournalLostError):
+        lead(tmp_path)
+    accepted = CliRunner().invoke(cli.app, ["accept-loss", "--conf", str(tmp_path / "trimtab.toml")])
+    assert accepted.exit_code == 0, accepted.output
+    assert lead(tmp_path) == 3
+    controls, _ = Assembly(settings(tmp_path)).control_store().read()
+    assert controls.pause is not None
+    assert controls.pause.value == PAUSED
+    soon = time.time_ns() // 1_000_000 + 60_000
+    FolderFiles(tmp_path / "checkpoint").replace(JOURNALLED, content_of(soon))
+    with pytest.raises(JournalLostError):
+        lead(tmp_path)
 
 
 def test_where_verdicts_are_another_clusters_a_leader_keeps_none_and_says_so(
@@ -56,8 +158,8 @@ def test_where_verdicts_are_another_clusters_a_leader_keeps_none_and_says_so(
     folder = tmp_path / "checkpoint" / "verdicts"
     folder.mkdir(parents=True)
     (folder / "cluster").write_text("west\n")
-    lead(tmp_path, has_begun=False)
+    lead(tmp_path)
     [told] = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert f"verdicts are not kept, decisions go on: {folder} is of cluster 'west'" in told
-    assert "give cluster 'lab' a folder of its own with journal.verdicts_path" in told
+    assert f"give cluster '{CLUSTER}' a folder of its own with journal.verdicts_path" in told
     assert own_verdict_store(settings(tmp_path)) is None

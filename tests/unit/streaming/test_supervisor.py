@@ -215,10 +215,11 @@ def test_a_query_that_stops_leaves_its_error_as_it_was() -> None:
 
 
 def test_the_sink_learns_whether_spark_has_committed_anything(tmp_path: Path) -> None:
-    made = Mock(return_value=Mock(epoch=1, failure=None))
+    made, files = Mock(return_value=Mock(epoch=1, failure=None)), Mock()
+    played = {"decision_sink": made, "has_committed": Mock(return_value=True), "files": Mock(return_value=files)}
     with pytest.raises(TrimtabError):
-        run(tmp_path, PlayedLeadership(gone=False), decision_sink=made, has_committed=Mock(return_value=True))
-    assert made.call_args.kwargs == {"has_begun": True}
+        run(tmp_path, PlayedLeadership(gone=False), **played)
+    assert made.call_args.kwargs == {"has_begun": True, "files": files}
 
 
 def test_a_checkpoint_that_others_do_not_share_is_refused_with_what_to_delete(tmp_path: Path) -> None:

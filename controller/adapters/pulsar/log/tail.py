@@ -59,7 +59,8 @@ class PulsarTail:
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         """See LogTail."""
         log = self._log
-        name = {"metrics": log.metrics_topic, "results": log.results_topic}[topic]
+        names = {"metrics": log.metrics_topic, "results": log.results_topic, "commands": log.commands_topic}
+        name = names[topic]
         with closing(LogConnection(log)) as connection:
             for record in newest_first(connection, name, keep=lambda value: any(text in value for text in wanted)):
                 yield record.value
