@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from importlib.metadata import version
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from packaging.metadata import Metadata
 
 _ROOT: Final = Path(__file__).parents[2]
-_BUILT_FROM: Final = ("pyproject.toml", "README.md", "conf", "controller", "streaming")
+_BUILT_FROM: Final = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "conf", "controller", "streaming")
 #: The one of pyproject.toml, which pip fetches where it may use a network.
 _SETUPTOOLS: Final = 77
 _DECIDE: Final = ("decide", "--strategy", "ThresholdShedder", "--load", "recording")
@@ -30,17 +32,31 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy: a build leaves files in its folder."""
-    source, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout: a build leaves files in its folder."""
+    source = tmp_path_factory.mktemp("source")
     for name in _BUILT_FROM:
         if (_ROOT / name).is_dir():
             shutil.copytree(_ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(_ROOT / name, source)
+    return source
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(made), str(source)]
     subprocess.run(command, check=True, capture_output=True, env=_environment(TRIMTAB_CACHE=str(_ROOT / ".jars")))
     (found,) = made.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def sdist(source: Path) -> Path:
+    program = "from streaming.jvm import backend; backend.build_sdist('dist')"
+    subprocess.run([sys.executable, "-c", program], cwd=source, check=True, capture_output=True, env=_environment())
+    (found,) = (source / "dist").glob("*.tar.gz")
     return found
 
 
@@ -83,6 +99,26 @@ def test_it_has_all_files_of_the_packages_and_the_compiled_query_and_nothing_twi
     assert sum(name.startswith("streaming/jvm/query-") for name in names) == 1
     own = ("controller/", "streaming/", f"trimtab-{version('trimtab')}.dist-info/")
     assert [name for name in names if not name.startswith(own) or "__pycache__" in name] == []
+
+
+def test_the_licence_and_the_notice_are_in_the_wheel_and_in_the_sdist(wheel: Path, sdist: Path) -> None:
+    texts = {name: (_ROOT / name).read_bytes() for name in ("LICENSE", "NOTICE")}
+    release = f"trimtab-{version('trimtab')}"
+    with zipfile.ZipFile(wheel) as archive:
+        assert {name: archive.read(f"{release}.dist-info/licenses/{name}") for name in texts} == texts
+    with tarfile.open(sdist) as archive:
+        found = {name: archive.extractfile(f"{release}/{name}") for name in texts}
+        assert {name: file.read() for name, file in found.items() if file} == texts
+
+
+def test_the_metadata_of_the_wheel_is_valid_and_names_the_licence(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        raw = archive.read(f"trimtab-{version('trimtab')}.dist-info/METADATA")
+    metadata = Metadata.from_email(raw, validate=True)
+    assert metadata.license_expression == "Apache-2.0"
+    assert metadata.license_files == ["LICENSE", "NOTICE"]
+    # Packaging tools refuse the old classifiers beside an expression.
+    assert [each for each in metadata.classifiers or [] if each.startswith("License ::")] == []
 
 
 def test_commands_work_away_from_the_checkout(trimtab: Path, tmp_path: Path) -> None:

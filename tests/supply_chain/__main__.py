@@ -7,13 +7,18 @@ from typing import Annotated, Final
 import typer
 
 from tests.supply_chain.bill import JAR_LICENCES, bill
-from tests.supply_chain.materials import ROOT, packages
+from tests.supply_chain.materials import ROOT, own_licence, packages
 
 PAGE: Final = ROOT / "docs" / "licences.md"
 _ABOVE: Final = """\
-# Licences of what trimtab uses
+# Licences
 
-This page is for those who pass trimtab on, in a container for example. `scripts/sbom --licences` writes it; a test
+trimtab itself is under {own}. The texts are in `LICENSE` and `NOTICE` of the repository, and in the `licenses`
+folder of the wheel's metadata.
+
+## What trimtab uses
+
+This section is for those who pass trimtab on, in a container for example. `scripts/sbom --licences` writes it; a test
 compares it with what is installed, and refuses a licence that asks for more than to keep the licence's text.
 
 `scripts/sbom` prints the whole bill of materials in CycloneDX 1.6: every package and jar with version, SHA-256 and
@@ -35,7 +40,7 @@ def page() -> str:
         f"| {one.name} | {one.licence} | {_NEEDED_BY[one.scope]} |" for one in packages() if one.scope in _NEEDED_BY
     ]
     jars = [f"| jars of {name} | {licence} | `trimtab run` with Kafka |" for name, licence in JAR_LICENCES.items()]
-    return _ABOVE + "\n".join([*rows, *jars]) + "\n" + _BELOW
+    return _ABOVE.format(own=own_licence()) + "\n".join([*rows, *jars]) + "\n" + _BELOW
 
 
 def needed() -> str:

@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, uuid5
 from controller.adapters.disk import jars
 from controller.adapters.disk.places import SHIPPED
 from controller.cli.shared.common_options import own_version
-from tests.supply_chain.materials import JARS_NEEDED, Package, dependencies, packages
+from tests.supply_chain.materials import JARS_NEEDED, Package, dependencies, own_licence, packages
 
 _FORMAT: Final = "CycloneDX"
 _VERSION: Final = "1.6"
@@ -38,6 +38,7 @@ def bill() -> dict[str, Any]:
                 "bom-ref": own,
                 "name": "trimtab",
                 "version": own_version(),
+                "licenses": [_licence(own_licence())],
                 "purl": own,
             }
         },

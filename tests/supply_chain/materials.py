@@ -82,6 +82,11 @@ def dependencies() -> list[str]:
     return sorted(canonicalize_name(Requirement(each).name) for each in _project()["dependencies"])
 
 
+def own_licence() -> str:
+    """The licence of trimtab itself, as an SPDX expression."""
+    return str(_project()["license"])
+
+
 def licence(name: str) -> str:
     """The licence of the package *name* as an SPDX expression; "" where it is not installed, or says none."""
     try:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.supply_chain.__main__ import PAGE, page
 from tests.supply_chain.bill import bill
-from tests.supply_chain.materials import ROOT, Package, dependencies, is_allowed, licence, packages
+from tests.supply_chain.materials import ROOT, Package, dependencies, is_allowed, licence, own_licence, packages
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,12 @@ def test_the_bill_names_every_package_of_the_lock_and_every_jar_once_with_its_ch
     assert all(checksums)
     known = set(purls) | {made["metadata"]["component"]["bom-ref"]}
     assert all({each["ref"], *each["dependsOn"]} <= known for each in made["dependencies"])
+
+
+def test_the_bill_and_the_page_name_the_licence_of_trimtab_itself(made: dict[str, Any]) -> None:
+    assert made["metadata"]["component"]["licenses"] == [{"license": {"id": "Apache-2.0"}}]
+    assert "trimtab itself is under Apache-2.0" in page()
+    assert is_allowed(own_licence())
 
 
 def test_the_bill_is_the_same_each_time(made: dict[str, Any]) -> None:
