@@ -23,7 +23,7 @@ from controller.model.load import (
     Floats,
     Ints,
 )
-from controller.model.names import BundleName, parse_bundle
+from controller.model.names import BundleName, namespace_of, parse_bundle
 from controller.planning.from_view import drivers, fitted_below_the_limit, weight
 from controller.planning.units import of_one_unit
 from controller.strategies.common.resource_usage import ResourceWeights
@@ -172,7 +172,8 @@ class SeenLoad:
         found = list[str]()
         for snapshot in self.snapshots:
             found += snapshot.names[bisect_left(snapshot.names, first) : bisect_left(snapshot.names, last)]
-        return [parse_bundle(name) for name in found]
+        # The name of another namespace, of three parts, may lie between them.
+        return [parse_bundle(name) for name in found if namespace_of(name) == namespace]
 
     # ---- brokers ----
 

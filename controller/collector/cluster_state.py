@@ -151,8 +151,10 @@ class ClusterState:
             # None that cannot be used frees a namespace, whatever became of the others: those of before stay, too.
             usable = {name: policy for name, policy in policies.items() if name not in unusable}
             self._know({**self._policies.given, **usable}, interval)
+        # The log shows 300 characters: one policy and the consequence, however many there are and however long.
+        first, more = next(iter(unusable.values())), f"; and {len(unusable) - 1} more" if len(unusable) > 1 else ""
         without = "" if self._policies is not None else "; no namespace is published before they are"
-        self._problems["isolation policies"] = f"{'; '.join(unusable.values())}{without}"
+        self._problems["isolation policies"] = f"{first:.200}{more}{without}"
 
     def _know(self, policies: Mapping[str, Mapping[str, Any]], interval: int) -> None:
         # Their order counts as well: the first one that names a namespace holds for it.

@@ -110,7 +110,7 @@ class Collector:
         self._publisher = Publisher(log, self._metrics, self._now_ms, states_again_ms=again_ms)
         self._states = StateReader(cluster, state, overrides, calls(1), self._publisher)
         self._view: GroupView | None = None
-        self._looked_ms: float
+        self._looked_ms = 0.0
         self._ticks = TickWriter(cluster, period_ms, log)
         self._round = _Round(interval=0)
 

@@ -30,13 +30,11 @@ class Publisher:
     ) -> None:
         """*states_again_ms*: after so long an unchanged state is written again."""
         self._log, self._metrics, self._now_ms = log, metrics, now_ms
-        # What is of an interval: ``begin`` sets it.
-        self._interval: int
-        self._until_ms: float
-        self._sweeps: list[Swept]
+        # Of no interval: nothing is published before ``begin``.
+        self._interval, self._until_ms = 0, 0.0
+        self._sweeps: list[Swept] = []
         #: When to try again to publish the sweeps, epoch ms; states that are refused wait for the next interval.
-        self._again_ms: float
-        self._states_refused: bool
+        self._again_ms, self._states_refused = 0.0, False
         self._states: dict[tuple[str, str], State] = {}
         self._due = Due(states_again_ms)
         self._refused = News()

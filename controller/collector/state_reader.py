@@ -33,11 +33,8 @@ class StateReader:
     ) -> None:
         self._cluster, self._state, self._overrides = cluster, state, overrides
         self._calls, self._publisher = calls, publisher
-        #: The interval, and whether in it the cluster was asked: ``begin`` sets them.  ``forget``, which whoever begins
-        #: to lead calls, sets whether all was read.
-        self._interval: int
-        self._has_asked: bool
-        self._knows_all: bool
+        #: The interval, whether in it the cluster was asked, and whether all of its state was read.
+        self._interval, self._has_asked, self._knows_all = 0, False, False
         self._domains: dict[str, str] | None = None
         self._pulsar_leader = ""
         #: What could not be read, and which broker's state cannot be published, and why.

@@ -54,7 +54,7 @@ def misfit(value: object, hint: Any, name: str) -> str | None:
         return None if None in flaws else _not(name, value, " or ".join(map(_called, inner)))
     if origin is tuple:
         return _tuple_misfit(value, inner, name)
-    if origin is Mapping:
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return _mapping_misfit(value, inner, name)
     if not is_dataclass(hint):
         return None if isinstance(value, hint) else _not(name, value, _called(hint))

@@ -258,18 +258,20 @@ class PartJoiner:
 
     def joined(self, part: PartEntry) -> bytes | None:
         """The entry once *part*, its last, completes it."""
-        self._take(part, follows=1)
+        self._take(part, begins=part.part == 0, follows=1)
         return self._joined(self._parts) if part.part == part.parts - 1 else None
 
     def joined_backwards(self, part: PartEntry) -> bytes | None:
         """The same where records are read newest first: once *part*, its first, completes it."""
-        self._take(part, follows=-1)
+        self._take(part, begins=part.part == part.parts - 1, follows=-1)
         return self._joined(self._parts[::-1]) if part.part == 0 else None
 
-    def _take(self, part: PartEntry, *, follows: int) -> None:
-        if [(each.interval, each.part + follows) for each in self._parts[-1:]] != [(part.interval, part.part)]:
+    def _take(self, part: PartEntry, *, begins: bool, follows: int) -> None:
+        last = self._parts[-1] if self._parts else None
+        if begins or last is None or (last.interval, last.part + follows) != (part.interval, part.part):
             self._parts = []
         self._parts.append(part)
 
     def _joined(self, parts: list[PartEntry]) -> bytes | None:
+        self._parts = []
         return "".join(part.text for part in parts).encode() if len(parts) == parts[0].parts else None

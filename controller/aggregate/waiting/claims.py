@@ -117,9 +117,9 @@ def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Int
     """
     owner = rank[claims.broker]
     listed = owner >= 0
-    sweep = sweeps[owner]
+    sweep = np.where(listed, sweeps[owner], -1)
     position = positions(claims)
-    swept = (claims.kind == BUNDLE) & (claims.due == interval) & (claims.sweep == sweep)
+    swept = (claims.kind == BUNDLE) & listed & (claims.due == interval) & (claims.sweep == sweep)
     loose = listed & (sweep < 0)
     reported = (claims.kind == REPORT_BUNDLE) & loose & (position == reports[owner]).all(axis=1)
     by_topic = (claims.kind == TOPIC) & loose

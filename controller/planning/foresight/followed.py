@@ -28,6 +28,8 @@ _MOST: Final = 2.0
 _AT_FIRST: Final = 0.1
 #: What is left of a trend from one minute to the next: no trend lasts.
 _KEPT: Final = 0.9
+#: Minutes: no time between two rounds is shorter.
+_NO_TIME: Final = 1e-9
 #: ``streak`` of a row that was never seen.
 NEVER: Final = -128
 
@@ -43,7 +45,7 @@ class Followed:
     streak: Ints
 
     def after(self, seen: Floats, at_first: Floats, minutes: float) -> Self:
-        """After a round in which the load was *seen* (n,), *minutes*, above 0, after the last one.
+        """After a round in which the load was *seen* (n,), *minutes* after the last one.
 
         *at_first*: (n,) the level of rows that were never seen.
         """
@@ -55,7 +57,7 @@ class Followed:
         far, jumps = streak != 0, np.abs(streak) >= PATIENCE
         moved = expected + _LEVEL * (seen - expected)
         found = np.where(jumps, seen, np.where(far, level, moved))
-        step = np.where(far, 0.0, (moved - level) / minutes - self.trend)
+        step = np.where(far, 0.0, (moved - level) / max(minutes, _NO_TIME) - self.trend)
         off = np.minimum(np.abs(seen - expected), _MOST * begun._near)
         return replace(
             begun,

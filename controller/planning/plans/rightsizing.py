@@ -41,7 +41,7 @@ def brokers_needed(problem: BalanceProblem, headroom: float) -> BrokersNeeded:
     room, each = 1 - headroom, problem.capacity.mean(axis=0)
     own = problem.fixed.min(axis=0, initial=np.inf)
     left = each * room - own
-    if (left <= 0).any() or (problem.size > left * (1 + ROUNDING)).any():
+    if room <= 0 or (left <= 0).any() or (problem.size > left * (1 + ROUNDING)).any():
         short = left - problem.size.max(axis=0, initial=0.0)
         return BrokersNeeded(at_least=None, enough=None, resource=int((short / each).argmin()) if room > 0 else 0)
     # What stays where it is although it is not the broker's own: it has to fit as well.

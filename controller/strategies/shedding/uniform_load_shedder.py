@@ -202,8 +202,8 @@ class UniformLoadShedder:
 
 
 def _to_int(x: float) -> float:
-    """*x*, never negative, as Java casts a double to int: rounded down, at most the largest int, 0 for NaN."""
-    return float(int(min(max(0.0, x), _INT_MAX)))
+    """*x* as Java casts a double to int: rounded towards zero, within the range of int, 0 for NaN."""
+    return 0.0 if x != x else float(int(min(max(x, -_INT_MAX - 1), _INT_MAX)))
 
 
 def _about_brokers(view: ClusterView, rule: _Rule) -> tuple[Verdict, ...]:

@@ -72,7 +72,8 @@ class HotTopicIsolation:
             if total > 0:
                 share = np.maximum(share, of_place / total)
         hottest = int(share.argmax())
-        return int(places[hottest]) if share[hottest] * 100 >= self.hot.percent else None
+        # Without any load no share is large.
+        return int(places[hottest]) if share[hottest] > 0 and share[hottest] * 100 >= self.hot.percent else None
 
 
 def isolating(hot: HotTopic, otherwise: SplitAlgorithm) -> SplitAlgorithm:

@@ -49,3 +49,9 @@ def test_bundles_ascend_however_large_their_numbers_are() -> None:
         found = settle(swept(whole(largest, 3, 5)), 0, rank, sweeps, reports)
         assert found.bundle.tolist() == [3, 5, largest]
         assert found.owner.tolist() == [0, 0, 0]
+
+
+def test_a_sweep_of_a_broker_that_is_not_listed_counts_for_no_other_broker() -> None:
+    # The last broker of the roster has the same sweep.
+    rank, sweeps, reports = whole(-1, 0), whole(0), np.full((1, 3), -1)
+    assert len(settle(swept(whole(3, 5)), 0, rank, sweeps, reports).bundle) == 0

@@ -251,6 +251,9 @@ def test_a_bundle_that_is_not_there_any_more_is_told_by_what_is() -> None:
     assert (unlisted.outcome, unlisted.clients, unlisted.came_to) == ("unlisted", 62, "")
     others = {f"{space}/0x00000000_0xffffffff": ("b-1", 300.0) for space in (SPACE[:-1], f"{SPACE}x")}
     assert audited({2: interval(2, BEFORE, rest | others)}).outcome == "unlisted", "another namespace has none of it"
+    # Its namespace has three parts, the last of which looks like a range.
+    three_parts = {f"{SPACE}/0x1/0x00000000_0x40000000": ("b-1", 300.0)}
+    assert audited({2: interval(2, BEFORE, rest | three_parts)}).outcome == "unlisted"
 
 
 def test_brokers_without_data_and_brokers_that_left_have_no_figures() -> None:

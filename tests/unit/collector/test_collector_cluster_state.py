@@ -273,6 +273,15 @@ def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves
     assert ["no namespace is published" in each for each in lines] == [True, False], "those of before stay"
 
 
+def test_of_many_policies_that_cannot_be_used_the_log_names_one_their_number_and_the_consequence(
+    pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
+) -> None:
+    pulsar.policies = {name: POLICY | {"namespaces": []} for name in "abcdefg"}
+    state_of(pulsar).read(T, whole=True)
+    [told] = [record.message for record in caplog.records]
+    assert "a cannot be used: namespaces must list regular expressions; and 6 more; no namespace is published" in told
+
+
 def test_beside_a_policy_that_cannot_be_used_others_count_as_they_are_now_and_none_of_before_is_lost(
     pulsar: FakePulsar,
 ) -> None:

@@ -160,3 +160,14 @@ def test_states_that_are_dropped_are_not_written_and_all_that_were_are_due() -> 
     publisher.states([state("a/written", 4)])
     publisher.publish()
     assert log.keys == ["a/written", "a/written"]
+
+
+def test_before_the_first_interval_nothing_is_published_and_what_came_waits_for_it() -> None:
+    log: Any = SmallLog()
+    publisher = Publisher(log, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    publisher.states([state("a/b", 4)])
+    publisher.publish()
+    assert (log.asked, publisher.known_bundles()) == (0, frozenset())
+    publisher.begin(T, T + 1000)
+    publisher.publish()
+    assert len(log.keys) == 1

@@ -68,3 +68,12 @@ def test_what_was_read_in_an_interval_that_has_not_come_is_not_published_whateve
         publisher.publish()
         told.append(len(log.keys))
     assert told == [0, 2, 2]
+
+
+def test_all_of_the_state_is_asked_for_before_anything_was_forgotten_or_an_interval_began() -> None:
+    log: Any = Log()
+    publisher = Publisher(log, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
+    asked = Later()
+    made: Any = Cluster(), CapacityOverrides(), asked, publisher
+    StateReader("lab", *made).ask(leads=True, whole=False)
+    assert len(asked.open) == 2, "the failure domains, and the state"

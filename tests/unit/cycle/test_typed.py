@@ -1,6 +1,6 @@
 """What is told of a value that is not of the type that a dataclass says, at both sides of every limit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -31,6 +31,8 @@ FITS: Final[list[tuple[Any, Any]]] = [
     ((1, "a"), tuple[int, str]),
     ((1, 2, 3), tuple[int, ...]),
     ({"a": 1}, Mapping[str, int]),
+    ({"a": 1}, dict[str, int]),
+    ({}, MutableMapping[str, int]),
     (Pair(1, ("a", 2.0)), Pair),
     (Pair(1), Pair),
 ]
@@ -46,6 +48,8 @@ FAULTY: Final[list[tuple[Any, Any, str]]] = [
     ((1, "a"), tuple[int, ...], "it is 'a' (str), and int is expected"),
     ({1: 1}, Mapping[str, int], "a key of it is 1 (int), and str is expected"),
     ({"a": "b"}, Mapping[str, int], "it is 'b' (str), and int is expected"),
+    ({"a": "b"}, dict[str, int], "it is 'b' (str), and int is expected"),
+    ([], dict[str, int], "it is [] (list), and a dict is expected"),
     ("some \ud800 text", str, r"it is '\ud800' (str), and text that UTF-8 can hold is expected"),
     (Pair("a"), Pair, "it.one is 'a' (str), and int is expected"),  # type: ignore[arg-type]
     (UNSPEAKABLE, int, "it is a dict, and int is expected"),

@@ -123,3 +123,10 @@ def test_a_trend_loses_a_tenth_each_minute_and_counts_for_what_is_beyond_the_err
 def test_load_that_jumps_counts_with_what_it_gains_or_loses() -> None:
     for streak, seen, jumped in ((0, 204, 0), (1, 204, 104), (-1, 4, 96), (-1, 204, 0), (1, 114, 0), (NEVER, 900, 0)):
         assert followed(100, 2, 4, streak=streak).jumped(np.array([float(seen)]), 2.0) == jumped
+
+
+def test_two_rounds_at_the_same_time_give_numbers() -> None:
+    steady = after(begun(), *[100.0] * 20)
+    load = np.full(1, 101.0)
+    again = steady.after(load, load, 0.0)
+    assert np.isfinite([again.level, again.trend, again.error]).all()

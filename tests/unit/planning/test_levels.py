@@ -29,6 +29,13 @@ def test_levels_that_differ_by_rounding_end_the_search_early() -> None:
     assert 1_000_000 - draft.effort.left == 8 * 3 * 2000
 
 
+def test_among_loads_of_next_to_nothing_no_lower_level_is_looked_for() -> None:
+    # A level that differs by less than rounding would be reached by a plan that changes nothing.
+    draft = Draft(problem([[1e25]] * 2, [(0, [3.0]), (0, [2.0])]), SearchLimits(max_moves=3), None)
+    reach_lower(draft, 0.0)
+    assert (draft.standing.moves, draft.effort.left) == ((), 1_000_000)
+
+
 def test_a_broker_gives_bundles_while_it_is_more_than_a_billionth_above_the_goal() -> None:
     one = problem([[1.0]] * 2, [], fixed=[[0.5 + 1e-9], [0.1]])
     assert Draft(one, SearchLimits(max_moves=1, goal=0.5), None).fullest() is None

@@ -243,6 +243,12 @@ def test_so_many_brokers_are_needed_for_a_headroom() -> None:
     assert [each.enough for each in found] == [3, 4, 8, None, None]
 
 
+def test_no_number_of_brokers_keeps_all_of_their_capacity_free_whatever_counts() -> None:
+    nothing_counts = problem([[]] * 2, [(0, []), (1, [])])
+    for headroom in (1.0, 1.5):
+        assert brokers_needed(nothing_counts, headroom) == BrokersNeeded(at_least=None, enough=None, resource=0)
+
+
 def test_where_no_number_of_brokers_is_enough_the_resource_is_told_that_lacks_most() -> None:
     one = problem([[10.0, 10.0]] * 2, [(0, [6.0, 9.0]), (1, [7.0, 1.0])])
     assert brokers_needed(one, 0.5) == BrokersNeeded(at_least=None, enough=None, resource=1)

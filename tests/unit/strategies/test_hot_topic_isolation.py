@@ -74,3 +74,8 @@ def test_a_topic_can_be_hot_with_less_than_a_message_or_a_byte_a_second() -> Non
 @pytest.mark.parametrize("percent", [0, 60])
 def test_it_is_not_there_unless_a_share_is_set(percent: int) -> None:
     assert (isolating(HotTopic(percent=percent), HALVES) is HALVES) is (percent == 0)
+
+
+def test_without_load_no_topic_is_hot_however_small_the_share_is() -> None:
+    anything = HotTopicIsolation(hot=HotTopic(percent=-1), otherwise=HALVES)
+    assert anything.cuts(0, 1000, at(100, 700), loads([0, 0])) == MIDDLE

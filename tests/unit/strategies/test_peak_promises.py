@@ -43,6 +43,12 @@ def test_a_bundle_on_its_way_is_waited_for_until_the_sixth_round() -> None:
     assert (late.promises, late.proven) == ({}, Proven(error=0.495))
 
 
+def test_of_a_destination_without_data_no_error_is_known() -> None:
+    found = looked_at(replace(PROMISE, destination=""), now(""))
+    assert (found.promises, found.broken, found.undo) == ({}, (), {})
+    assert (found.proven.verified, found.proven.broken) == (1, 0)
+
+
 @pytest.mark.parametrize(("tolerated", "broken"), [(0.25, ()), (0.2, ("x",))])
 def test_a_destination_that_is_fuller_than_promised_by_more_than_is_tolerated_breaks_it(
     tolerated: float, broken: tuple[str, ...]

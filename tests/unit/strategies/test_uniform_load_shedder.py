@@ -223,6 +223,19 @@ def test_fractions_of_what_was_taken_are_lost_unless_fixed(fixed: bool, expected
     assert unloaded(cluster, shedder)[1] == expected
 
 
+def test_a_required_amount_below_0_is_below_every_minimum_as_javas_cast_to_int_keeps_its_sign() -> None:
+    # Pulsar: new MutableInt((int) ((max - min) * maxUnloadPercentage)), compared with minUnloadMessage.
+    messages_differ = view(broker("busy", a=messages(50_000), b=messages(900)), broker("idle", z=messages(10_000)))
+    negative = UniformLoadShedder(share_to_unload=-0.2, min_unload_rate=0)
+    assert unloaded(messages_differ, negative) == (Reason.BELOW_MINIMUM, [])
+    # An idle broker counts as 1 byte/s, so that the difference is -0.5, and -5 the tenfold of it.
+    bytes_differ = view(broker("busy", a=0.4 / MB, b=0.1 / MB), broker("idle", z=0))
+    tenfold = UniformLoadShedder(
+        rate_difference_percent=0, throughput_multiplier=0.1, share_to_unload=10.0, min_unload_throughput=0
+    )
+    assert unloaded(bytes_differ, tenfold) == (Reason.BELOW_MINIMUM, [])
+
+
 def test_megabytes_are_bytes_here() -> None:
     cluster = view(broker("busy", a=1, b=1.5), broker("idle", z=0.5))
     assert unloaded(cluster, by_throughput(min_unload_throughput=MB)) == (Reason.OVERLOADED, ["a"])

@@ -231,6 +231,16 @@ def test_of_parts_that_are_cut_off_on_either_side_nothing_comes_and_the_next_ent
         assert [joiner.joined_backwards(part) for part in reversed(parts)][-1] is not None
 
 
+@pytest.mark.usefixtures("small_records")
+def test_a_part_that_would_end_an_entry_of_fewer_parts_is_no_part_of_the_longer_one() -> None:
+    first, second, third, *_ = [part for part in map(parse_record, written(entries(1))) if isinstance(part, PartEntry)]
+    longer = [part.model_copy(update={"parts": 3}) for part in (first, second, third)]
+    foreign = second.model_copy(update={"parts": 2})
+    joiner = PartJoiner()
+    assert [joiner.joined(part) for part in (longer[0], foreign, longer[2])] == [None] * 3
+    assert [joiner.joined(part) for part in longer][-1] is not None
+
+
 def _begins(record: object) -> bool:
     return isinstance(record, PartEntry) and record.part == 0
 

@@ -37,9 +37,10 @@ class BrokersNow:
         code = int(self.view.bundles.broker[row])
         return "" if code == UNOWNED else self.view.brokers.names[code]
 
-    def usage(self, broker: str) -> float:
-        """The utilisation of *broker*, which has data."""
-        return float(self.full[self.view.brokers.code_of[broker]])
+    def usage(self, broker: str) -> float | None:
+        """The utilisation of *broker*; None where it has no data."""
+        row = self.view.brokers.code_of.get(broker)
+        return None if row is None else float(self.full[row])
 
 
 def verified(memory: PeakHistory, now: BrokersNow, tolerated: float) -> PeakHistory:
@@ -54,6 +55,8 @@ def verified(memory: PeakHistory, now: BrokersNow, tolerated: float) -> PeakHist
         elif owner == promise.destination:
             proven = replace(proven, verified=proven.verified + 1)
             seen, scale = now.usage(owner), now.mean / promise.mean if promise.mean > 0 else 1.0
+            if seen is None:
+                continue
             # What the whole cluster has more or less is no fault of the plan.
             errors[owner] = seen - promise.promised * scale
             if errors[owner] > tolerated:

@@ -36,7 +36,7 @@ def leads_as_far(now: Situation, memory: PeakHistory, moves: Sequence[PlannedMov
 
 def end_of(now: Situation, moves: Sequence[PlannedMove]) -> float:
     """The highest utilisation after *moves*."""
-    return float(now.ends_of(moves).max())
+    return float(now.ends_of(moves).max(initial=0.0))
 
 
 def with_rest(

@@ -106,7 +106,7 @@ class PeakShedder(PeakOptions):
         start = now.start(memory)
         if self.urgent_only:
             start = now.urgent if now.pressed.any() else None
-        resting = is_resting(memory, float(now.before.max())) and not now.pressed.any()
+        resting = is_resting(memory, float(now.before.max(initial=0.0))) and not now.pressed.any()
         if isinstance(start, PlanStart) and not resting:
             return self._planned(now, start, memory)
         if isinstance(start, PlanStart):
@@ -130,7 +130,7 @@ class PeakShedder(PeakOptions):
             plan = self._undone(plan, memory, asked)
         memory = without(plan.now, memory, plan.moves if plan.undoes else ())
         memory = with_rest(memory, plan.now, plan.whole, plan.moves)
-        memory = after_plan(memory, float(now.before.max()), moved=plan.refused is None)
+        memory = after_plan(memory, float(now.before.max(initial=0.0)), moved=plan.refused is None)
         if plan.refused is None:
             if plan.start.urgent:
                 memory = self._after_urgent(now, plan.moves, memory)

@@ -212,7 +212,7 @@ def situation_of(
         ordinary=ordinary,
         urgent=urgent,
         mean=mean_level(problem),
-        mean_now=float(means[now].max()),
+        mean_now=float(means[now].max(initial=0.0)),
         load=load,
         before=highest(load, problem.capacity),
         over=above | pressed,
@@ -222,7 +222,7 @@ def situation_of(
         spared=far_below.spared(returned),
         filling=filling_of(far_below, returned, crowded) if _may_idle(view, memory, seen) else None,
         seen=seen,
-        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max())),
+        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
     )
 
 
@@ -293,7 +293,7 @@ def _urgent(means: Floats, fit: Floats, options: PeakOptions, *, varies: bool) -
     *means*, *fit*: (R,) the mean utilisation of each resource of now, and the error of its estimate.  *varies*: whether
     load is elsewhere at other hours.
     """
-    usage, even = options.urgent_percent / 100, float(means.max()) * (1 + options.goal_percent / 100)
+    usage, even = options.urgent_percent / 100, float(means.max(initial=0.0)) * (1 + options.goal_percent / 100)
     if usage <= 0:
         return PlanStart(np.full_like(means, np.inf), even, 0.0, urgent=True)
     goal = max(even, usage * (1 - _BELOW_URGENT))
