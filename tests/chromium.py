@@ -1,6 +1,8 @@
 """A real Chromium for tests, driven by Playwright: the one on the PATH."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -15,10 +17,16 @@ _WORDS: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networki
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser.  The test is skipped where there is none."""
+    """The browser.  The test is skipped where there is none, or where Playwright's driver does not start."""
     program = next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:
         pytest.skip("no Chromium on the PATH: apt-get install chromium-headless-shell (Debian)")
+    # Playwright itself would only say that the connection to its driver was closed.
+    version = [sys.executable, "-m", "playwright", "--version"]
+    driver = subprocess.run(version, capture_output=True, text=True, check=False)
+    if driver.returncode:
+        why = driver.stderr.strip()
+        pytest.skip(f"Playwright's driver does not start (apt-get install libatomic1 on Debian): {why}")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(_WORDS))
         yield browser

@@ -30,6 +30,9 @@ SHEDDING = "loadBalancerSheddingEnabled"
 @pytest.fixture
 def conf(pulsar: PulsarCluster, tmp_path: Path) -> Path:
     (tmp_path / "broker.conf").write_text("", encoding="utf-8")
+    # Brokers find no network card where there is none, or no /sys to find it in.
+    capacity = "[[brokers]]\nmatch = '127.0.0.1'\nbandwidth_in_mbits = 1000\nbandwidth_out_mbits = 1000\n"
+    (tmp_path / "capacity.toml").write_text(capacity, encoding="utf-8")
     path = tmp_path / "trimtab.toml"
     path.write_text(
         f"""cluster.name = "{CLUSTER}"
@@ -37,6 +40,7 @@ log = {{kind = "folder", folder.path = "log"}}
 election = {{kind = "file", path = "election"}}
 checkpoint.path = "checkpoint"
 pulsar.admin_url = ["{pulsar.admin_urls[0]}"]
+collector.capacity_overrides = "capacity.toml"
 decisions.mode = "active"
 """,
         encoding="utf-8",
@@ -90,7 +94,7 @@ def test_a_clean_cluster_is_healthy_until_its_brokers_balance_by_themselves(
 def test_a_topic_and_its_bundle_are_found_on_the_cluster_and_get_no_owner_by_it(
     pulsar: PulsarCluster, conf: Path
 ) -> None:
-    put(pulsar, "/tenants/lab", {"allowedClusters": [CLUSTER]})
+    put(pulsar, "/tenants/lab", {"allowedClusters": [CLUSTER]}, also_there=True)
     namespace = f"lab/doctor-{uuid4().hex[:8]}"
     put(pulsar, f"/namespaces/{namespace}", {"bundles": {"numBundles": 4}, "replication_clusters": [CLUSTER]})
     topic = f"persistent://{namespace}/orders"

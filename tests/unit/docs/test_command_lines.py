@@ -74,6 +74,7 @@ _FOREIGN: Final = {
     "CLUSTER=...",
     "acls",
     "acls()",
+    "apt-get",
     "cp",
     "docker",
     "export",
