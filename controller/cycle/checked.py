@@ -21,6 +21,7 @@ from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.names import FULL_UPPER, parse_bundle
 from controller.strategies.common.blamed import Blamed
+from controller.strategies.common.capabilities import capability
 from controller.strategies.common.cutting import MOST_CUTS
 from controller.strategies.protocols import (
     HurriedShedder,
@@ -62,10 +63,11 @@ def splits_by(policy: SplitPolicy[Any], view: ClusterView, memory: StrategyMemor
 
 def observed_by(strategy: Shedder[Any] | Placement[Any], view: ClusterView, memory: StrategyMemory) -> Any:
     """The memory of *strategy* after the interval of *view*; *memory* where it observes nothing."""
-    if not isinstance(strategy, Observer):
+    observer: Observer[Any] | None = capability(strategy, Observer)
+    if observer is None:
         return memory
     with Blamed(strategy, "observed"):
-        moved = strategy.observed(view, memory)
+        moved = observer.observed(view, memory)
         _refuse(strategy, memory_flaw(memory, moved))
     return moved
 
@@ -93,16 +95,17 @@ def thresholds_of(policy: SplitPolicy[Any]) -> SplitThresholds:
 
 def relieving_of(shedder: Shedder[Any], view: ClusterView) -> Shedder[Any] | None:
     """*shedder*, which does no more than relieve brokers that cannot wait; None where none of *view* is such a one."""
-    if not isinstance(shedder, HurriedShedder):
+    hurried: HurriedShedder | None = capability(shedder, HurriedShedder)
+    if hurried is None:
         return None
     with Blamed(shedder, "hurries"):
-        hurries = shedder.hurries(view)
+        hurries = hurried.hurries(view)
     if not isinstance(hurries, bool | np.bool_):
         _fail(shedder, f"hurries() answers {shown(hurries)}, and True or False is expected")
     if not hurries:
         return None
     with Blamed(shedder, "relieving"):
-        found = shedder.relieving()
+        found = hurried.relieving()
         if not all(callable(getattr(found, method, None)) for method in ("decide", "initial_memory")):
             _fail(shedder, f"relieving() answers {shown(found)}, and a shedder is expected")
         _refuse(shedder, memory_flaw(shedder.initial_memory(), found.initial_memory()))
@@ -114,6 +117,11 @@ class CheckedPlacement:
     """Asks a placement.  Its memory is looked at by ``memory_checked``, once for all bundles of an interval."""
 
     placement: Placement[Any]
+
+    @property
+    def wrapped(self) -> Placement[Any]:
+        """The placement."""
+        return self.placement
 
     def initial_memory(self) -> Any:
         """That of the placement."""
@@ -143,6 +151,11 @@ class CheckedAlgorithm:
     """Asks a split algorithm.  Positions that brokers cannot cut at are refused by ``cut``, as in Pulsar."""
 
     algorithm: SplitAlgorithm
+
+    @property
+    def wrapped(self) -> SplitAlgorithm:
+        """The algorithm."""
+        return self.algorithm
 
     @property
     def name(self) -> str:

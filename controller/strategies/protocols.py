@@ -2,6 +2,10 @@
 
 The same view and memory give the same answer, on any machine.  Rows are looked at in name order, the lower name wins a
 tie unless the vectors show otherwise, and nothing reads a clock.
+
+The protocols that are ``runtime_checkable`` are capabilities, which a strategy may have besides its role.  Ask for
+them by ``controller.strategies.common.capabilities``, which looks through wrappers.  A strategy that wraps another one
+has it as ``wrapped``.
 """
 
 from collections.abc import Sequence
@@ -77,6 +81,7 @@ class Observer(Protocol[M]):
 class KeepsItsChoice(Protocol):
     """A placement that remembers the broker it chose, and keeps to it where the broker is overloaded."""
 
+    #: False: it does not.
     keeps_its_choice: ClassVar[bool]
 
 

@@ -21,6 +21,8 @@ from controller.model.load import ClusterView, Ints
 from controller.model.memory import Memory
 from controller.offline.flips import Redecision
 from controller.strategies.common.candidates import Candidates
+from controller.strategies.common.capabilities import capability
+from controller.strategies.protocols import HurriedShedder
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,6 +82,10 @@ class _HeardShedder:
     def __init__(self, shedder: Any, heard: Heard) -> None:
         self._shedder, self._heard = shedder, heard
 
+    @property
+    def wrapped(self) -> Any:
+        return self._shedder
+
     def initial_memory(self) -> Any:
         return self._shedder.initial_memory()
 
@@ -87,6 +93,21 @@ class _HeardShedder:
         found, memory = unloads_by(self._shedder, view, memory)
         self._heard.unloads[type(self).__name__] = found.unloads
         return found, memory
+
+
+class _HeardHurriedShedder(_HeardShedder):
+    """The same for a shedder that knows brokers that cannot wait: it is listened to when it relieves them, too."""
+
+    def hurries(self, view: ClusterView) -> Any:
+        return self._hurried.hurries(view)
+
+    def relieving(self) -> Any:
+        return _heard_shedder(self._hurried.relieving(), self._heard)
+
+    @property
+    def _hurried(self) -> HurriedShedder:
+        hurried: HurriedShedder = capability(self._shedder, HurriedShedder)
+        return hurried
 
 
 def heard_policy(policy: Policy) -> tuple[Policy, Heard]:
@@ -103,7 +124,8 @@ def heard_policy(policy: Policy) -> tuple[Policy, Heard]:
 
 def _heard_shedder(shedder: Any, heard: Heard) -> Any:
     # Verdicts name a strategy by its class.
-    return type(type(shedder).__name__, (_HeardShedder,), {})(shedder, heard)
+    kind = _HeardShedder if capability(shedder, HurriedShedder) is None else _HeardHurriedShedder
+    return type(type(shedder).__name__, (kind,), {})(shedder, heard)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

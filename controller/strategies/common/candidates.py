@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import cast
 
 import numpy as np
 
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView, Ints
 from controller.strategies.common.blamed import raised_by
+from controller.strategies.common.capabilities import capability
 from controller.strategies.protocols import Anchor, Filter
 
 
@@ -48,10 +47,11 @@ class Candidates:
 
 def keeps_in_place(step: Filter, view: ClusterView, bundle: int, allowed: Ints) -> bool:
     """Whether the filter *step* wants *bundle* (a row) to stay; *allowed*: the brokers that binding filters leave."""
-    if not _is_anchor(type(step)):
+    anchor: Anchor | None = capability(step, Anchor)
+    if anchor is None:
         return False
     try:
-        return not cast("Anchor", step).may_leave(view, bundle, allowed)
+        return not anchor.may_leave(view, bundle, allowed)
     except (StrategyError, MemoryError):
         raise
     except Exception as error:
@@ -69,12 +69,6 @@ def left_by(step: Filter, view: ClusterView, bundle: int, candidates: Ints) -> I
         raise
     except Exception as error:
         raise raised_by(step, "keep", error) from error
-
-
-@lru_cache(maxsize=64)
-def _is_anchor(kind: type) -> bool:
-    """Cached: issubclass of a protocol takes longer than most filters."""
-    return issubclass(kind, Anchor)
 
 
 def first_against(view: ClusterView, bundle: int, broker: int, filters: Sequence[Filter]) -> Filter | None:

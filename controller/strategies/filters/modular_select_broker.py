@@ -21,6 +21,7 @@ from controller.model.memory import StrategyMemory
 from controller.model.option import option
 from controller.strategies.common import options
 from controller.strategies.common.candidates import Candidates, left_by
+from controller.strategies.common.capabilities import capability
 from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.protocols import Filter, KeepsItsChoice, Placement
 
@@ -62,7 +63,7 @@ class ModularSelectBroker(ResourceWeights):
         """
         best, memory = placement.acceptable(view, bundle, found.kept, memory)
         free = best[~self._overloaded(view)[best]]
-        if len(free) or not len(best) or self.keep_filters or isinstance(placement, KeepsItsChoice):
+        if len(free) or not len(best) or self.keep_filters or _keeps_its_choice(placement):
             return (free if len(free) else best), memory
         return placement.acceptable(view, bundle, found.allowed, memory)
 
@@ -75,3 +76,8 @@ class ModularSelectBroker(ResourceWeights):
             return usage, limit, self.weighted_usage(usage, limit) > self.overloaded_percent / 100
 
         return view.policies.derived(("overloaded", self, id(usage), id(limit)), find)[2]
+
+
+def _keeps_its_choice(placement: object) -> bool:
+    keeping: KeepsItsChoice | None = capability(placement, KeepsItsChoice)
+    return keeping is not None and keeping.keeps_its_choice

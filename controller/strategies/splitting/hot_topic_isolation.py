@@ -37,6 +37,11 @@ class HotTopicIsolation:
     otherwise: SplitAlgorithm
 
     @property
+    def wrapped(self) -> SplitAlgorithm:
+        """The other one."""
+        return self.otherwise
+
+    @property
     def name(self) -> str:
         """That of the other one."""
         return self.otherwise.name

@@ -41,6 +41,11 @@ class WithPartitionAdvice:
     large: LargePartition
 
     @property
+    def wrapped(self) -> SplitPolicy[Any]:
+        """The policy."""
+        return self.policy
+
+    @property
     def thresholds(self) -> SplitThresholds:
         """Those of the policy, lowered so that every large partition is seen."""
         thresholds = self.policy.thresholds

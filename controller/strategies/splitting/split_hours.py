@@ -50,6 +50,11 @@ class WithinHours:
     hours: SplitHours
 
     @property
+    def wrapped(self) -> SplitPolicy[Any]:
+        """The policy."""
+        return self.policy
+
+    @property
     def thresholds(self) -> SplitThresholds:
         """Those of the policy."""
         return self.policy.thresholds
