@@ -54,6 +54,8 @@ _TOPICS: Final = 20
 _PERIOD_MS: Final = 60_000
 _CLUSTER: Final = "bench"
 _SAMPLES: Final = 100
+#: Else Pulsar's strategies send everything to one broker, whose budget then leaves little to measure.
+_SPREAD: Final[Mapping[str, str]] = {"trimtabSheddingPreallocates": "true"}
 #: Which options of broker.conf go with a shedder; the others go with the modular load manager's.
 _CONF: Final[Mapping[str, Mapping[str, str]]] = {
     "AvgShedder": {PLACEMENT: "AvgShedder"},
@@ -136,7 +138,7 @@ def cycles(cluster: str, view: ClusterView, shedder: str, *, intervals: int) -> 
 
 def policy_for(shedder: str, guardrails: GuardrailSettings) -> Policy:
     """The policy with *shedder*, the load manager it belongs to, and *guardrails*; it decides at once."""
-    conf = {**AT_ONCE, SHEDDER: shedder, **_CONF.get(shedder, {})}
+    conf = {**AT_ONCE, **_SPREAD, SHEDDER: shedder, **_CONF.get(shedder, {})}
     return policy_of(conf, DecisionSettings(), guardrails, 1, _CLUSTER, _PERIOD_MS)
 
 

@@ -216,8 +216,9 @@ def _unloads_flaw(view: ClusterView, found: Any) -> str | None:
         to = unload.destination
         if not isinstance(to, str) or (to and (to == unload.source or to not in brokers)):
             return f"it sends {unload.bundle} from {unload.source} to {reprlib.repr(to)}, which is no other broker"
-        if type(unload.final) is not bool or type(unload.in_order) is not bool:
-            return f"final or in_order of its unload of {unload.bundle} is neither True nor False"
+        for name in ("final", "in_order", "ignores_grace"):
+            if type(getattr(unload, name)) is not bool:
+                return f"{name} of its unload of {unload.bundle} is neither True nor False"
         if unload.final and not to:
             return f"its unload of {unload.bundle} is final, but names no destination"
     return None

@@ -57,6 +57,21 @@ def place(
     return view.brokers.names[int(others[chance % len(others)])], memory, verdicts
 
 
+def counts_at_once(unload: Unload, policy: Policy) -> bool:
+    """Whether *unload* of a shedder counts at its destination when the next one of the round is placed.
+
+    Pulsar: ModularLoadManagerImpl.doLoadShedding places by selectBroker, so it does not; only selectBrokerForAssignment
+    preallocates.
+    """
+    return unload.in_order or policy.balancer.preallocates
+
+
+def sent(view: ClusterView, bundle: str, destination: str, *, counts: bool) -> ClusterView:
+    """The view for the next placement of a cycle that sends *bundle* to *destination*; *counts*: it counts there."""
+    row, broker = view.bundles.code_of[bundle], view.brokers.code_of[destination]
+    return view.with_preallocated(row, broker) if counts else view.with_chosen(row, broker)
+
+
 def place_as_planned(view: ClusterView, unload: Unload, policy: Policy) -> tuple[str, list[Verdict]]:
     """The planned destination of a bundle that moves there or stays; "" with a verdict if a filter is against it."""
     row = view.bundles.code_of[unload.bundle]

@@ -37,6 +37,12 @@ class BalancerOptions:
         default=False,
         meaning="true: a broker gives no more while unloads off it have no result, for its load still counts them",
     )
+    preallocates: bool = option(
+        "trimtabSheddingPreallocates",
+        default=False,
+        meaning="true: each unload of a round counts at its destination before the next one is placed; Pulsar's"
+        " doLoadShedding counts none, so that all bundles of a round may go to one broker",
+    )
     grace_period_minutes: int = option(
         "loadBalancerSheddingGracePeriodMinutes",
         default=30,

@@ -1,6 +1,6 @@
 """The unloads of an interval: the membership rebalancer and the shedder choose bundles, the placement destinations."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -11,7 +11,7 @@ from controller.cycle.checked import CheckedPlacement, relieving_of, unloads_by
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
 from controller.cycle.guardrails import in_grace, switched_off, too_few_brokers
 from controller.cycle.ordered import ordered_unloads, why_void, without_drained
-from controller.cycle.placing import place, place_as_planned
+from controller.cycle.placing import counts_at_once, place, place_as_planned, sent
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
 from controller.model.decision import CLUSTER, Command, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
@@ -76,17 +76,18 @@ def _of_strategies(
     if none is not None:
         return Unloads(memory=memory, verdicts=[none])
     # Shedders know one reason to leave a bundle where it is; the verdicts then tell the guardrail's.
-    staying = replace(view, recently_unloaded=view.recently_unloaded | untouchable.mask)
+    untouchable = untouchable.and_split(splitting)
+    staying = view.with_guarded(untouchable.mask)
     moves, membership, about_brokers = _membership_moves(staying, memory, policy)
     if moves:
         # The shedder takes none of them once more.
-        taken = staying.recently_unloaded.copy()
+        taken = np.zeros(len(view.bundles), np.bool_)
         taken[[view.bundles.code_of[unload.bundle] for unload in moves]] = True
-        staying = replace(staying, recently_unloaded=taken)
+        staying = staying.with_guarded(taken)
     told = untouchable
     if policy.balancer.waits_for_results:
         told = untouchable.and_bundles_of({c.source for c in memory.in_flight.values() if c.action == "unload"})
-        staying = replace(staying, recently_unloaded=staying.recently_unloaded | told.mask)
+        staying = staying.with_guarded(told.mask)
     staying = without_drained(staying, issuing.controls)
     found, shedding, staying = _whole_exchanges(view, staying, moves, memory, issuing)
     verdicts = told.explain(found.verdicts)
@@ -99,10 +100,10 @@ def _of_strategies(
     verdicts += about_brokers
     unloads = Unloads(memory=replace(memory, shedder=shedding, membership=membership), verdicts=verdicts)
     free = _Free(untouchable, splitting, verdicts, graced=view)
-    moves = tuple(unload for unload in moves if free(unload.bundle))
+    moves = tuple(free.of(moves))
     free = _Free(told, splitting, verdicts, graced=view, moving={unload.bundle for unload in moves})
     view = _moved(view, moves, unloads, issuing)
-    chosen = [unload for unload in found.unloads if free(unload.bundle)]
+    chosen = free.of(found.unloads)
     _shed(view, staying, chosen, unloads, issuing)
     return unloads
 
@@ -125,7 +126,7 @@ def _whole_exchanges(
         spent |= halves
         named = np.array([name in spent for name in view.brokers.names], np.bool_)
         kept = named[view.bundles.broker] & view.bundles.owned & ~staying.recently_unloaded
-        asked = replace(staying, recently_unloaded=staying.recently_unloaded | kept)
+        asked = staying.with_guarded(kept)
         found, shedding = unloads_by(shedder, asked, memory.shedder)
         found = replace(found, verdicts=_with_budgets(found.verdicts, view, kept))
     return found, shedding, asked
@@ -142,7 +143,7 @@ def _halves(view: ClusterView, unloads: Sequence[Unload], issuing: Issuing, *, e
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
         return place_as_planned(view, unload, issuing.policy)
 
-    tried = _issue(view, unloads, where, issuing._replace(ledger=issuing.ledger.copy()))
+    tried = _issue(view, unloads, where, issuing._replace(ledger=issuing.ledger.copy()), planned=True)
     held = {unload.source for unload in tried.held if unload.in_order}
     halves = held & {command.destination for command in tried.commands}
     return held if halves and every else halves
@@ -177,7 +178,7 @@ def _ordered(
         unloads.verdicts.append(too_few_brokers(view, "plan"))
         return unloads
     free = _Free(untouchable, splitting, unloads.verdicts)
-    _moved(view, [unload for unload in chosen if free(unload.bundle)], unloads, issuing)
+    _moved(view, free.of(chosen), unloads, issuing)
     return unloads
 
 
@@ -197,7 +198,7 @@ def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:
 
 
 class _Free(NamedTuple):
-    """Whether a chosen bundle may be unloaded; if not, it adds a verdict."""
+    """Whether a chosen unload may be issued; if not, it adds a verdict."""
 
     untouchable: Untouchable
     splitting: Set[str]
@@ -207,13 +208,18 @@ class _Free(NamedTuple):
     #: Bundles that the membership rebalancer moves.
     moving: Set[str] = frozenset()
 
-    def __call__(self, bundle: str) -> bool:
+    def of(self, chosen: Iterable[Unload]) -> list[Unload]:
+        """Those of *chosen* that may be issued."""
+        return [unload for unload in chosen if self(unload)]
+
+    def __call__(self, unload: Unload) -> bool:
+        bundle = unload.bundle
         guarded = self.untouchable.verdict(bundle)
         if guarded is None and bundle in self.splitting:
             guarded = Verdict(subject=bundle, reason=Reason.IN_FLIGHT, by="split", detail="is being split")
         if guarded is None and bundle in self.moving:
             guarded = Verdict(subject=bundle, reason=Reason.IN_FLIGHT, by="membership", detail="is being moved")
-        if guarded is None and self.graced is not None:
+        if guarded is None and self.graced is not None and not unload.ignores_grace:
             guarded = in_grace(self.graced, bundle)
         self.verdicts.extend([] if guarded is None else [guarded])
         return guarded is None
@@ -230,7 +236,7 @@ def _moved(
     def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
         return place_as_planned(view, unload, issuing.policy)
 
-    issued = _issue(view, moves, where, issuing)
+    issued = _issue(view, moves, where, issuing, planned=True)
     unloads.commands += issued.commands
     unloads.verdicts += issued.verdicts
     unloads.moves_held = bool(issued.held)
@@ -255,7 +261,7 @@ def _shed(
         destination, placing, verdicts = place(view, unload, placing, seed, policy)
         return destination, verdicts
 
-    issued = _issue(view, chosen, where, issuing)
+    issued = _issue(view, chosen, where, issuing, planned=False)
     unloads.commands += issued.commands
     unloads.verdicts += issued.verdicts
     unloads.taken, unloads.held = issued.taken, issued.held
@@ -267,7 +273,7 @@ def _shed(
 class _Issued:
     """Chosen unloads, issued or held back."""
 
-    #: The view with the issued bundles preallocated to their destinations.
+    #: The view in which the issued bundles are on their way.
     view: ClusterView
     commands: list[Command] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
@@ -281,9 +287,12 @@ def _issue(
     chosen: Sequence[Unload],
     where: Callable[[ClusterView, Unload], tuple[str, list[Verdict]]],
     issuing: Issuing,
+    *,
+    planned: bool,
 ) -> _Issued:
     """Place each of *chosen* by *where*, and issue those that budgets allow.
 
+    *planned*: all of them are one plan, so each counts at its destination before the next one is placed.
     When the cluster's budget is used up, nothing more is placed: with 1,000 overloaded brokers that would take minutes.
     """
     issued, ledger = _Issued(view=view), issuing.ledger
@@ -303,7 +312,8 @@ def _issue(
             if held is None:
                 issued.commands.append(command)
                 issued.taken.append(unload)
-                issued.view = _on_its_way(issued.view, unload, destination)
+                counts = planned or counts_at_once(unload, issuing.policy)
+                issued.view = sent(issued.view, unload.bundle, destination, counts=counts)
         if held is Held.LATER:
             issued.held.append(unload)
     return issued
@@ -313,11 +323,6 @@ def _command(view: ClusterView, unload: Unload, destination: str, issuing: Issui
     bundle, source, at = unload.bundle, unload.source, view.as_of_ms
     policy, controls = issuing.policy, issuing.controls
     return command_for("unload", bundle, source, unload.why, at, policy, controls, destination=destination)
-
-
-def _on_its_way(view: ClusterView, unload: Unload, destination: str) -> ClusterView:
-    """The view for the next placement of this cycle, with the bundle preallocated to *destination*."""
-    return view.with_preallocated(view.bundles.code_of[unload.bundle], view.brokers.code_of[destination])
 
 
 def _membership_moves(

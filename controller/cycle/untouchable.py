@@ -20,11 +20,18 @@ class BundleGuardrail(NamedTuple):
     by: str
     #: Why, of several bundles.
     why: str
+    #: Why, of one bundle, where the reason does not say enough.
+    detail: str = ""
+
+    def verdict(self, bundle: str) -> Verdict:
+        """The verdict on *bundle*."""
+        return Verdict(subject=bundle, reason=self.reason, by=self.by, detail=self.detail)
 
 
 #: The guardrails of bundles, weakest first.
 GUARDRAILS: Final = (
     BundleGuardrail(Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults", "their brokers have unloads in flight"),
+    BundleGuardrail(Reason.IN_FLIGHT, "split", "they are split in this interval", "is being split"),
     BundleGuardrail(
         Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed", "their namespaces have no namespace_state record"
     ),
@@ -35,7 +42,7 @@ GUARDRAILS: Final = (
     BundleGuardrail(Reason.EXCLUDED, "decisions.excluded", "they, or their namespaces, are excluded"),
     BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
-_FREE, _GIVING, _UNDESCRIBED, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3, 4, 5
+_FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3, 4, 5, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,6 +86,16 @@ class Untouchable:
         of_them = giving[self.view.bundles.broker] & self.view.bundles.owned & ~self.mask
         return replace(self, guardrail=np.where(of_them, _GIVING, self.guardrail))
 
+    def and_split(self, bundles: Iterable[str]) -> "Untouchable":
+        """These, and *bundles*, which are split in this interval.
+
+        Pulsar: ModularLoadManagerImpl.checkNamespaceBundleSplit, which removes them from LoadData before load is shed.
+        """
+        guardrail, code_of = self.guardrail.copy(), self.view.bundles.code_of
+        rows = [code_of[bundle] for bundle in bundles]
+        guardrail[rows] = np.maximum(guardrail[rows], _SPLITTING)
+        return replace(self, guardrail=guardrail)
+
     @property
     def mask(self) -> Bools:
         """(bundles,) whether each bundle is guarded."""
@@ -90,8 +107,7 @@ class Untouchable:
         row = self.view.bundles.code_of.get(bundle)
         if row is None or self.guardrail[row] == _FREE:
             return None
-        guardrail = GUARDRAILS[int(self.guardrail[row])]
-        return Verdict(subject=bundle, reason=guardrail.reason, by=guardrail.by)
+        return GUARDRAILS[int(self.guardrail[row])].verdict(bundle)
 
     def explain(self, verdicts: Sequence[Verdict]) -> list[Verdict]:
         """A strategy's *verdicts*, with those on guarded bundles replaced by the guardrail's.
@@ -103,10 +119,7 @@ class Untouchable:
         guardrails = map(GUARDRAILS.__getitem__, self.guardrail[rows].tolist())
         guarded = dict(zip((names[row] for row in rows.tolist()), guardrails, strict=True))
         return [
-            Verdict(subject=each.subject, reason=guardrail.reason, by=guardrail.by)
-            if (guardrail := guarded.get(each.subject))
-            else each
-            for each in verdicts
+            guardrail.verdict(each.subject) if (guardrail := guarded.get(each.subject)) else each for each in verdicts
         ]
 
     def counts(self, what: str) -> list[Verdict]:
@@ -148,5 +161,7 @@ class Untouchable:
             self.view,
             bundles=kept,
             recently_unloaded=self.view.recently_unloaded[rows],
+            guarded=None if self.view.guarded is None else self.view.guarded[rows],
             preallocated=Preallocated(),
+            chosen=Preallocated(),
         )

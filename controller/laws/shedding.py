@@ -28,9 +28,14 @@ def _wrong_unload(shedder: Any, view: ClusterView) -> str | None:
 
 
 def _recently_unloaded(shedder: Any, view: ClusterView) -> str | None:
-    held = {view.bundles.names[row] for row in np.flatnonzero(view.recently_unloaded)}
-    wrong = sorted(held & {unload.bundle for unload in _first(shedder, view).unloads})
-    return f"it unloads {wrong[0]}, which was unloaded recently" if wrong else None
+    recent = {view.bundles.names[row] for row in np.flatnonzero(view.recently_unloaded)}
+    unloads = _first(shedder, view).unloads
+    wrong = sorted(recent & {unload.bundle for unload in unloads if not unload.ignores_grace})
+    if wrong:
+        return f"it unloads {wrong[0]}, which was unloaded recently"
+    guarded = _first(shedder, view.with_guarded(view.recently_unloaded)).unloads
+    wrong = sorted(recent & {unload.bundle for unload in guarded})
+    return f"it unloads {wrong[0]}, which a guardrail guards" if wrong else None
 
 
 def _brokers_alike(shedder: Any, view: ClusterView) -> str | None:
@@ -94,7 +99,11 @@ SHEDDING_LAWS: Final = (
         _wrong_unload,
         clusters(),
     ),
-    _law("It never unloads a bundle that was unloaded recently.", _recently_unloaded, clusters()),
+    _law(
+        "It never unloads a bundle that was unloaded recently, unless it says that it comes back in an exchange.",
+        _recently_unloaded,
+        clusters(),
+    ),
     _law("It unloads nothing when all brokers are alike.", _brokers_alike, alike()),
     _law("It has a verdict on every broker, unless it knows no load at all.", _says_nothing, clusters()),
     _law("The same cluster and memory give the same answer.", _another_answer, clusters()),

@@ -158,6 +158,9 @@ class Unload:
     #: Of a final one.  True: filters count the unloads before it as on their way, as they are one plan.  False: filters
     #: look at it as if it were alone, as in Pulsar.
     in_order: bool = False
+    #: True: it may move although it was unloaded within the grace period, because it comes back in an exchange of
+    #: TransferShedder, which in Pulsar does not look at the grace period there.
+    ignores_grace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,6 +213,16 @@ class Preallocated(_ReadOnlyColumns):
         """A copy with *bundle* sent to *broker* (both are rows)."""
         return Preallocated(bundle=np.append(self.bundle, bundle), broker=np.append(self.broker, broker))
 
+    def pairs(self) -> list[tuple[int, int]]:
+        """(bundle, broker) of each, in the order of sending."""
+        return list(zip(self.bundle.tolist(), self.broker.tolist(), strict=True))
+
+    def renumbered(self, row_of: Ints) -> "Preallocated":
+        """A copy with the broker rows replaced by ``row_of``; without the bundles whose broker is UNOWNED there."""
+        brokers = row_of[self.broker]
+        known = brokers != UNOWNED
+        return Preallocated(bundle=self.bundle[known], broker=brokers[known])
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClusterView(_ReadOnlyColumns):
@@ -234,6 +244,11 @@ class ClusterView(_ReadOnlyColumns):
     policies: Policies = field(default_factory=Policies)
     #: Bundles sent to a broker that does not list them yet; ``brokers.preallocated_rate`` is their load.
     preallocated: Preallocated = field(default_factory=Preallocated)
+    #: Destinations chosen earlier in this interval that are not preallocated.  Loads and filters do not count these
+    #: bundles; a placement that keeps its choice looks them up.
+    chosen: Preallocated = field(default_factory=Preallocated)
+    #: (bundles,) the part of ``recently_unloaded`` that guardrails set, not the grace period; None: no part.
+    guarded: Bools | None = None
     #: Names of bundles whose split is in flight.  Pulsar: ServiceUnitState.Splitting.  For shedders: of those that are
     #: split in this interval and whose parts are looked up anew.
     splitting: frozenset[str] = frozenset()
@@ -252,11 +267,10 @@ class ClusterView(_ReadOnlyColumns):
 
     def without_data(self, names: Set[str]) -> "ClusterView":
         """A copy in which the brokers *names* sent no data; the rows of their bundles stay, and nobody owns them."""
-        brokers, bundles, sent = self.brokers, self.bundles, self.preallocated
+        brokers, bundles = self.brokers, self.bundles
         kept = np.array([name not in names for name in brokers.names], np.bool_)
         # The last one is that of UNOWNED.
         row_of = np.append(np.where(kept, np.cumsum(kept) - 1, UNOWNED), UNOWNED)
-        there = row_of[sent.broker] != UNOWNED
         columns = {each.name: getattr(brokers, each.name)[kept] for each in fields(brokers) if each.name != "names"}
         left = tuple(name for name, keeps in zip(brokers.names, kept.tolist(), strict=True) if keeps)
         return replace(
@@ -264,8 +278,14 @@ class ClusterView(_ReadOnlyColumns):
             brokers=replace(brokers, names=left, **columns),
             missing=tuple(sorted({*self.missing, *brokers.names} - {*left})),
             bundles=replace(bundles, broker=row_of[bundles.broker]),
-            preallocated=Preallocated(bundle=sent.bundle[there], broker=row_of[sent.broker[there]]),
+            preallocated=self.preallocated.renumbered(row_of),
+            chosen=self.chosen.renumbered(row_of),
         )
+
+    def with_guarded(self, which: Bools) -> "ClusterView":
+        """A copy in which shedders leave *which* bundles, (bundles,), where they are, whatever the grace period is."""
+        guarded = which if self.guarded is None else self.guarded | which
+        return replace(self, recently_unloaded=self.recently_unloaded | which, guarded=guarded)
 
     def with_preallocated(self, bundle: int, broker: int) -> "ClusterView":
         """A copy in which *bundle* (a row) is sent to *broker* (a row) and its load counts there.
@@ -278,6 +298,13 @@ class ClusterView(_ReadOnlyColumns):
         # The names are the same; building the index again would take longer than a placement.
         brokers.__dict__["code_of"] = self.brokers.code_of
         return replace(self, brokers=brokers, preallocated=self.preallocated.with_bundle(bundle, broker))
+
+    def with_chosen(self, bundle: int, broker: int) -> "ClusterView":
+        """A copy in which *broker* (a row) was chosen for *bundle* (a row); its load does not count there yet.
+
+        Pulsar: ModularLoadManagerImpl.doLoadShedding, which does not preallocate.
+        """
+        return replace(self, chosen=self.chosen.with_bundle(bundle, broker))
 
 
 def busiest_first(load: Floats, rows: Ints) -> Ints:

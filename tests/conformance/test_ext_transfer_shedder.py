@@ -86,7 +86,7 @@ def _gate(given: Mapping[str, Any], shedder: TransferShedder, *, policies: bool)
         may = not policies or (destination in everywhere and destination in allowed.get(bundle, everywhere))
         return None if may else Reason.EXCLUDED
 
-    return Gate(stays=stays, barred=barred)
+    return Gate(stays=stays, barred=barred, retained=lambda _bundle, _broker: None)
 
 
 def _decisions(found: Round) -> dict[str, list[str | None]]:

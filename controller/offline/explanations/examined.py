@@ -12,7 +12,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, untouchable_in, view_of
 from controller.cycle.checked import unloads_by
 from controller.cycle.ordered import with_drained
-from controller.cycle.placing import place, place_as_planned
+from controller.cycle.placing import counts_at_once, place, place_as_planned, sent
 from controller.cycle.untouchable import Untouchable
 from controller.engine import decide_interval
 from controller.model.controls import Controls
@@ -29,7 +29,7 @@ from controller.strategies.protocols import HurriedShedder
 class Placed:
     """What the filters and the placement left of the brokers for one bundle."""
 
-    #: The view at its turn: bundles that were placed before it are preallocated.
+    #: The view at its turn, with the bundles that were placed before it.
     view: ClusterView
     found: Candidates
     #: The rows that are equally good; None where the placement was not asked, as the destination was planned.
@@ -165,20 +165,27 @@ class Examined:
         command = next((each for each in self.decision.commands if each.bundle == bundle), None)
         if command is not None:
             return replace(placed, destination=command.destination)
-        moves = self.heard.unloads.get(type(self.policy.membership).__name__, ())
-        if unload.final or unload in moves:
+        if unload.final or self._is_planned(unload):
             destination, verdicts = place_as_planned(placed.view, unload, self.policy)
         else:
             memory = self.memory
             destination, _, verdicts = place(placed.view, unload, memory.placement, memory.seed, self.policy)
         return replace(placed, destination=destination, verdicts=verdicts)
 
+    def _counts_at_once(self, bundle: str) -> bool:
+        """Whether the decision counted *bundle* at its destination when it placed the next one."""
+        unload = self.heard.chosen.get(bundle)
+        return unload is None or self._is_planned(unload) or counts_at_once(unload, self.policy)
+
+    def _is_planned(self, unload: Unload) -> bool:
+        """Whether *unload* is of the membership rebalancer."""
+        return unload in self.heard.unloads.get(type(self.policy.membership).__name__, ())
+
     def _at_the_end(self, bundle: str, source: int) -> Placed:
         view, policy = self.view, self.policy
         for command in self.decision.commands:
             if command.destination:
-                codes = view.bundles.code_of[command.bundle], view.brokers.code_of[command.destination]
-                view = view.with_preallocated(*codes)
+                view = sent(view, command.bundle, command.destination, counts=self._counts_at_once(command.bundle))
         policy, heard = heard_policy(policy)
         asked = Verdict(subject=bundle, reason=Reason.PLACED)
         unload = Unload(bundle=bundle, source=view.brokers.names[source], why=asked)

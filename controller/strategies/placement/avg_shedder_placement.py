@@ -3,7 +3,8 @@
 AvgShedder plans where a bundle goes when it unloads it (strategies/shedding/avg_shedder), and the plan is part of the
 command.  Only a bundle without a plan, or whose planned broker may not take it, is placed here.  Pulsar then takes the
 CRC32 of a random number modulo the number of candidates, so every candidate is as good as any other.  It remembers what
-it took: while a bundle is on its way to a candidate, it goes there and nowhere else, also where that broker is full.
+it took: while a bundle is on its way to a candidate, or was sent there in this interval, it goes there and nowhere
+else, also where that broker is full.
 
 As in Pulsar, unless ``fixed``, a bundle whose data are equal to those of one that was sent goes where that one went.
 
@@ -39,11 +40,11 @@ class AvgShedder:
         memory: NoMemory,
     ) -> tuple[Ints, NoMemory]:
         """The one of *candidates* that the bundle was sent to, else all *candidates*."""
-        sent = view.preallocated
-        if len(sent):
-            rows = [bundle, *sent.bundle.tolist()]
+        sent = [*view.preallocated.pairs(), *view.chosen.pairs()]
+        if sent:
+            rows = [bundle, *(row for row, _ in sent)]
             key, *keys = rows if self.fixed else data_keys(view.bundles, rows)
-            broker = dict(zip(keys, sent.broker.tolist(), strict=True)).get(key, UNOWNED)
+            broker = dict(zip(keys, (broker for _, broker in sent), strict=True)).get(key, UNOWNED)
             chosen = candidates[candidates == broker]
             if len(chosen):
                 return chosen, memory

@@ -26,6 +26,7 @@ from tests.records import CLUSTER, PERIOD, T
 CONF = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
 loadBalancerNamespaceBundleMaxMsgRate=6000
 loadBalancerSheddingGracePeriodMinutes=2
+trimtabSheddingPreallocates=true
 """
 AROUND = ("--around", "2025-01-01T00:06:30Z", "--minutes", "2")
 #: A time when bundles were moved.

@@ -105,12 +105,12 @@ def test_the_same_decision_has_the_same_id_and_another_cluster_or_interval_anoth
     assert len(set(ids)) == 3
 
 
-def test_a_bundle_with_too_many_topics_is_split_and_not_unloaded_as_well() -> None:
+def test_a_bundle_with_too_many_topics_is_split_and_another_one_is_unloaded() -> None:
     hot = Broker("hot", cpu=0.9, bundles={LEFT: bundle(60, topics=101), RIGHT: bundle(40)})
     decision, memory = cycle(view(hot, broker("cold", usage=0.1)))
-    assert [(c.action, c.bundle) for c in decision.commands] == [("split", LEFT)]
+    assert [(c.action, c.bundle) for c in decision.commands] == [("split", LEFT), ("unload", RIGHT)]
     assert verdicts(decision, LEFT)[-1] == (Reason.IN_FLIGHT, "split")
-    assert memory.recently_unloaded == {}
+    assert [*memory.recently_unloaded] == [RIGHT]
 
 
 def test_a_range_that_cannot_be_cut_is_left_whole_with_the_reason() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.cycle import Policy, decide
+from controller.cycle import BalancerOptions, Policy, decide
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
@@ -37,7 +37,9 @@ class Sheds:
         return UnloadDecision(unloads=unloads, verdicts=(why,), reason=Reason.OVERLOADED), memory
 
 
-def decision(plan: Mapping[str, str], *, cluster: ClusterView = CLUSTER, **policies: Any) -> Decision:
+def decision(
+    plan: Mapping[str, str], *, cluster: ClusterView = CLUSTER, preallocates: bool = False, **policies: Any
+) -> Decision:
     policy = Policy(
         cluster="lab",
         period_ms=60_000,
@@ -46,6 +48,7 @@ def decision(plan: Mapping[str, str], *, cluster: ClusterView = CLUSTER, **polic
         split_policy=BundleSplitterTask(),
         split_algorithm=RangeEquallyDivide(),
         filters=tuple(cls() for cls in FILTERS.values()),
+        balancer=BalancerOptions(preallocates=preallocates),
     )
     memory = replace(policy.initial_memory(7), last_interval=INTERVAL - 60_000, samples=10)
     return decide(replace(cluster, policies=Policies(**policies)), [], memory, Controls(mode="active"), policy)[0]
@@ -67,11 +70,14 @@ def test_a_bundle_goes_to_a_broker_that_the_filters_keep() -> None:
     assert moves(decision({ONE: ""}, isolation=own("a", "c"))) == {ONE: "c:80"}
 
 
-def test_the_next_bundle_sees_the_destination_of_the_previous_one() -> None:
+@pytest.mark.parametrize(("preallocates", "destinations"), [(False, ["c:80", "c:80"]), (True, ["c:80", "d:80"])])
+def test_the_next_bundle_sees_the_destination_of_the_previous_one_if_the_option_is_on(
+    preallocates: bool, destinations: list[str]
+) -> None:
     """Even spreading: with the first on its way to one of two brokers, the second goes to the other."""
-    made = moves(decision({ONE: "", TWO: ""}, isolation=own("a", "c", "d")))
+    made = moves(decision({ONE: "", TWO: ""}, isolation=own("a", "c", "d"), preallocates=preallocates))
     assert sorted(made) == [ONE, TWO]
-    assert sorted(made.values()) == ["c:80", "d:80"]
+    assert sorted(made.values()) == destinations
 
 
 @pytest.mark.parametrize("primary", [["a"], ["elsewhere"]])

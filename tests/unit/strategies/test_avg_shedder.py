@@ -297,6 +297,15 @@ def test_a_bundle_on_its_way_goes_where_it_was_sent_while_that_broker_is_a_candi
     assert placed(sent_to(once, "c", 1), "c", 0, 1, 2) == [1]
 
 
+def test_a_bundle_goes_where_this_interval_sent_one_of_equal_data_though_that_counts_nowhere_yet() -> None:
+    # Java: doLoadShedding does not preallocate, and selectBroker remembers all the same.
+    once = PLACED.with_chosen(PLACED.bundles.code_of["acme/t/a"], 3)
+    assert placed(once, "b", 0, 1, 2, 3) == [3]
+    assert placed(once, "c", 0, 1, 2, 3) == [0, 1, 2, 3]
+    assert placed(once, "b", 0, 1, 2, 3, fixed=True) == [0, 1, 2, 3]
+    assert not once.brokers.preallocated_rate.any()
+
+
 def test_bundles_of_equal_data_go_to_one_broker_as_in_pulsar_unless_that_is_fixed() -> None:
     # Java: bundleBrokerMap's key is the bundle's data, and BundleData.equals compares averages and topics.
     once = sent_to(PLACED, "a", 3)

@@ -82,6 +82,7 @@ def test_the_defaults_are_those_of_pulsar_4_0_8() -> None:
         "loadBalancerBrokerLoadDataTTLInSeconds": 1800,
         "loadBalancerDebugModeEnabled": False,
         "trimtabTransferShedderCountsGain": False,
+        "trimtabTransferShedderSwapsKeepGracePeriod": False,
         "loadBalancerMsgRateDifferenceShedderThreshold": 50.0,
         "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 4.0,
         "maxUnloadBundleNumPerShedding": -1,

@@ -95,6 +95,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "loadBalancerBrokerOverloadedThresholdPercentage": 85,
         "loadBalancerDebugModeEnabled": False,
         "trimtabTransferShedderCountsGain": False,
+        "trimtabTransferShedderSwapsKeepGracePeriod": False,
     },
     "UniformLoadShedder": {
         "loadBalancerMsgRateDifferenceShedderThreshold": 50.0,

@@ -1,6 +1,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from controller.model.decision import Reason, UnloadDecision
@@ -9,7 +10,8 @@ from controller.model.load import MEMORY, ClusterView
 from controller.model.memory import TransferHistory
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
-from controller.strategies.shedding.transfer_shedder import TransferShedder
+from controller.strategies.shedding.transfer_shedder import Gate, Move, TopBundle, TransferShedder
+from controller.strategies.shedding.transfer_shedder.exchange import GiverAndTaker
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, bundle, view
 from tests.journal_entries import entry, parse_entry
@@ -345,10 +347,36 @@ def test_no_brokers_or_only_missing_ones_say_so() -> None:
 # ---- bundles that stay ----
 
 
-def test_a_bundle_that_was_unloaded_recently_neither_goes_nor_comes_back() -> None:
+def test_a_bundle_that_was_unloaded_recently_comes_back_as_in_pulsar_unless_the_option_says_no() -> None:
     cold, hot = broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=70, b=80)
-    assert moves(view(cold, hot, recently_unloaded=["y"]))[1] == ["z: cold > hot", "a: hot > cold"]
-    assert moves(view(cold, hot, recently_unloaded=["y", "z"]))[1] == []
+    cluster, strict = view(cold, hot, recently_unloaded=["y"]), replace(SHEDDER, swaps_keep_grace=True)
+    assert moves(cluster)[1] == ["y: cold > hot", "a: hot > cold"]
+    assert moves(cluster, strict)[1] == ["z: cold > hot", "a: hot > cold"]
+    assert moves(view(cold, hot, recently_unloaded=["y", "z"]), strict)[1] == []
+
+
+def test_a_guarded_bundle_does_not_come_back() -> None:
+    cluster = view(broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=70, b=80))
+    guarded = cluster.with_guarded(np.array([name == "y" for name in cluster.bundles.names]))
+    assert moves(guarded)[1] == ["z: cold > hot", "a: hot > cold"]
+
+
+def test_a_bundle_without_bytes_in_a_report_neither_goes_nor_comes_back() -> None:
+    # Pulsar's own test: testZeroBundleThroughput.
+    free = Gate(stays=lambda *_: None, barred=lambda *_: None, retained=lambda *_: None)
+    pair = GiverAndTaker(
+        giver="hot", taker="cold", giver_throughput=100, taker_throughput=20, to_offload=40, transfer=True,
+        counts_gain=False,
+    )  # fmt: skip
+    idle = [TopBundle("a", 0.0), TopBundle("b", 0.0)]
+    assert pair.exchange(idle, idle, free).moves == []
+    given, taken = [TopBundle("a", 0.0), TopBundle("b", 45.0)], [TopBundle("y", 0.0), TopBundle("z", 10.0)]
+    found = pair.exchange(given, taken, free)
+    assert found.moves == [Move("z", "cold", "hot"), Move("b", "hot", "cold")]
+
+
+def test_a_bundle_that_was_unloaded_recently_does_not_go() -> None:
+    cold, hot = broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=70, b=80)
     assert moves(view(cold, hot, recently_unloaded=["a"]))[1] == ["y: cold > hot", "z: cold > hot", "b: hot > cold"]
     assert "a: RecentlyUnloaded" in verdicts(view(cold, hot, recently_unloaded=["a"]))
 

@@ -18,7 +18,7 @@ class TopBundle(NamedTuple):
     """A bundle in a broker's report."""
 
     name: str
-    #: Bytes/s in + out; more than 0, as reports hold no other bundle.
+    #: Bytes/s in + out.
     throughput: float
 
 
@@ -41,7 +41,7 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What can forbid a move: two questions, each answered by the reason against the move, or None.
+    """What can forbid a move: questions that are each answered by the reason against the move, or None.
 
     The shedder fills it from its filters; a test may give any functions.
     """
@@ -50,6 +50,9 @@ class Gate:
     stays: Callable[[str, str], Reason | None]
     #: (bundle, destination): may it not go there?  Asked of all bundles, also of those that come back in exchange.
     barred: Callable[[str, str], Reason | None]
+    #: (bundle, broker): must it not come back in exchange?  Asked of the taker's bundles in place of ``stays``, for
+    #: Pulsar does not look at the grace period of these.
+    retained: Callable[[str, str], Reason | None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,6 +98,8 @@ class GiverAndTaker:
             if left <= 1:
                 found.refused.append(Refused(bundle, Reason.SOLE_BUNDLE))
                 break
+            if throughput == 0:
+                continue
             moving = found.offloaded - found.gained + throughput
             if moving > self.to_offload:
                 back = self._swap(found, throughput, in_exchange, gate) if self.transfer else None
@@ -117,7 +122,7 @@ class GiverAndTaker:
         taker = self.taker_throughput + found.offloaded - found.gained + throughput
         back = []
         for one in in_exchange:
-            if gate.barred(one.name, self.giver) is not None:
+            if one.throughput == 0 or gate.retained(one.name, self.taker) or gate.barred(one.name, self.giver):
                 continue
             if not (giver + one.throughput < self.giver_throughput and taker - one.throughput < self.giver_throughput):
                 continue

@@ -18,13 +18,19 @@ _FEW: Final = 16
 class ReportedBundles:
     """The brokers' reports of their bundles as a view has them, and what keeps a bundle from going somewhere."""
 
-    def __init__(self, view: ClusterView, limits: TopBundles, filters: Sequence[Filter]) -> None:
-        """Reports within *limits*, each made when it is asked for; *filters* say where a bundle may go."""
+    def __init__(
+        self, view: ClusterView, limits: TopBundles, filters: Sequence[Filter], *, swaps_keep_grace: bool
+    ) -> None:
+        """Reports within *limits*, each made when it is asked for; *filters* say where a bundle may go.
+
+        *swaps_keep_grace*: no bundle in its grace period comes back in exchange.
+        """
         self._view = view
         self._limits = limits
         self._reports: dict[str, Sequence[TopBundle]] = {}
         self._row_of: dict[str, int] = {}
         self._filters = filters
+        self._retained = view.recently_unloaded if swaps_keep_grace else view.guarded
         self._governed = _governed(view)
 
     def _rows(self, broker: str) -> Ints:
@@ -53,10 +59,15 @@ class ReportedBundles:
         return Reason.RECENTLY_UNLOADED if self._view.recently_unloaded[self._row_of[bundle]] else None
 
     def barred(self, bundle: str, destination: str) -> Reason | None:
-        """Whether *bundle* has to stay put, or a filter is against its going to *destination*."""
+        """Whether a filter is against *bundle* going to *destination*."""
         view = self._view
         against = first_against(view, self._row_of[bundle], view.brokers.code_of[destination], self._filters)
-        return self.stays(bundle, destination) if against is None else against.reason
+        return None if against is None else against.reason
+
+    def retained(self, bundle: str, broker: str) -> Reason | None:  # noqa: ARG002  a view lists bundles by their owner
+        """Whether *bundle* must not come back in exchange."""
+        retained = self._retained
+        return None if retained is None or not retained[self._row_of[bundle]] else Reason.RECENTLY_UNLOADED
 
 
 def _governed(view: ClusterView) -> Bools | None:

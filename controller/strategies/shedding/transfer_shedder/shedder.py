@@ -10,9 +10,10 @@ Before a bundle is taken, all filters are asked whether it may go to the empties
 taken off.  If one is against it, the next bundle is looked at; no other broker is.
 
 As in Pulsar, unless ``counts_gain`` is set: outside debug mode, what comes back in an exchange is not counted, so less
-goes out.  Pulsar leaves some cases open; here a bundle that has to stay put does not come back in an exchange either, a
-broker without complete data neither gives nor takes, but its last data count for average and deviation until they are
-too old, and brokers report once a round.
+goes out.  As in Pulsar, unless ``swaps_keep_grace`` is set: bundles come back in an exchange that were unloaded within
+the grace period.  Bundles that a guardrail guards never do.  Pulsar leaves some cases open; here a broker without
+complete data neither gives nor takes, but its last data count for average and deviation until they are too old, and
+brokers report once a round.
 
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder
 """
@@ -97,6 +98,12 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         default=False,
         meaning="TransferShedder always counts what comes back in an exchange, not only in debug mode",
     )
+    swaps_keep_grace: bool = option(
+        "trimtabTransferShedderSwapsKeepGracePeriod",
+        default=False,
+        meaning="true: TransferShedder takes no bundle back in an exchange that was unloaded within the grace period;"
+        " Pulsar does",
+    )
     #: Asked in this order of each bundle before it is taken; no option.
     filters: tuple[Filter, ...] = field(default=(), metadata={"meaning": "what says where a bundle may go"})
 
@@ -110,14 +117,14 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             return UnloadDecision(reason=Reason.OUTDATED_DATA if view.missing else Reason.NO_BROKERS), memory
         memory = self.observed(view, memory)
         loads = _loads(view, memory)
-        bundles = ReportedBundles(view, self, self.filters)
+        bundles = ReportedBundles(view, self, self.filters, swaps_keep_grace=self.swaps_keep_grace)
         store = LoadStore(
             now_ms=view.as_of_ms,
             loads=loads,
             order=np.argsort(loads.load[: len(view.brokers)], kind="stable"),
             available=(*view.brokers.names, *_without_data(view, memory)),
             bundles_of=bundles.of,
-            gate=Gate(stays=bundles.stays, barred=bundles.barred),
+            gate=Gate(stays=bundles.stays, barred=bundles.barred, retained=bundles.retained),
         )
         active = set(store.available)
         cooling = {name: t for name, t in memory.recently_unloaded_brokers.items() if name in active}

@@ -94,6 +94,7 @@ class Narrator:
                 source=move.source,
                 destination=move.destination,
                 final=bool(move.destination),
+                ignores_grace=move.source == taker,
                 why=why if move.source == giver else back,
             )
             for move in outcome.moves
