@@ -1,4 +1,4 @@
-"""Pulsar's real classes on a load of ours: java/DecisionsBench.java, compiled with the JDK that is there."""
+"""Pulsar's real classes on a load of ours: java/DecisionsBench.java, compiled when it is asked for."""
 
 import subprocess
 import sys
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import jars
+from controller.adapters.disk.java_compiler import compile_java
 from controller.adapters.disk.scratch import scratch_folder
 from controller.bench.decisions import AT_ONCE, AVERAGES, bundle_lines
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import TrimtabError
 from controller.model.load import ClusterView
 
 _SOURCE: Final = Path(__file__).parent / "java" / "DecisionsBench.java"
@@ -64,15 +65,11 @@ class JavaRival:
 
 @contextmanager
 def java_rival(view: ClusterView) -> Iterator[JavaRival]:
-    """A rival that has read *view*; gone at the end.  Fetches the jars of Pulsar's broker where they are missing.
-
-    Raises SettingsError where there is no JDK.
-    """
-    java = jars.java()
-    javac = compiler(java)
-    classpath = ":".join(map(str, jars.fetch(_JARS)))
+    """A rival that has read *view*; gone at the end.  Fetches the jars of Pulsar's broker where they are missing."""
+    java, used = jars.java(), jars.fetch(_JARS)
+    classpath = ":".join(map(str, used))
     with scratch_folder("trimtab-bench-") as folder:
-        compile_java(javac, _SOURCE, classpath, folder)
+        compile_java([_SOURCE], used, folder)
         load = folder / "load.txt"
         load.write_text("\n".join(_lines(view)), encoding="ascii")
         process = subprocess.Popen(
@@ -87,26 +84,6 @@ def java_rival(view: ClusterView) -> Iterator[JavaRival]:
         finally:
             process.kill()
             process.communicate()
-
-
-def compiler(java: str) -> str:
-    """The compiler beside *java*."""
-    found = Path(java).resolve().with_name("javac")
-    if not found.exists():
-        raise SettingsError(
-            f"{java} is a runtime without javac: --java compiles {_SOURCE.name}, so it needs a JDK"
-            " (apt-get install openjdk-17-jdk-headless, or JAVA_HOME of one that is there)"
-        )
-    return str(found)
-
-
-def compile_java(javac: str, source: Path, classpath: str, folder: Path) -> None:
-    """Compile *source* into *folder*; TrimtabError with what the compiler says where that fails."""
-    quickly = [f"-J{option}" for option in jars.SHORT_LIFE]
-    command = [javac, *quickly, "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), str(source)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise TrimtabError(f"{source} does not compile:\n{run.stderr}")
 
 
 def _lines(view: ClusterView) -> Iterator[str]:

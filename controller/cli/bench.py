@@ -72,7 +72,7 @@ _Java: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--java",
-        help="Also run Pulsar's own classes, alternately, and print the ratio.  Needs a JDK; downloads jars.",
+        help="Also run Pulsar's own classes, alternately, and print the ratio.  Downloads jars.",
     ),
 ]
 _Slope: TypeAlias = Annotated[

@@ -1,10 +1,8 @@
 """``python -m streaming.jvm.build``: compile the query's Java, unless that has been done.
 
-The Eclipse compiler does it, which runs on a JRE; conf/jars.lock pins it.  The Java uses classes of PySpark's jars.
+The Java uses classes of PySpark's jars.
 """
 
-import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -12,16 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from controller.adapters.disk import jars
+from controller.adapters.disk.java_compiler import compile_java
 from controller.adapters.long_work import long_work
 from controller.model.errors import TrimtabError
 from streaming.jvm import SOURCES, java_files, path
 
-#: Of the Java that trimtab runs on; see controller.adapters.disk.jars.java.
-_VERSION: Final = "17"
 #: What is wrong in our sources although it compiles.
 _WARNINGS: Final = "raw,unchecked,unusedImport,unusedLocal,unusedPrivate,static-access,fallthrough"
-#: The set of conf/jars.lock.
-_COMPILER: Final = "java-compiler"
 #: Files of a jar have no time of their own: the same sources give the same bytes.
 _NO_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -43,14 +38,8 @@ def build(folder: Path = SOURCES) -> Path:
 
 def _compiled(folder: Path, scratch: Path) -> Path:
     classes, archive = scratch / "classes", scratch / "classes.jar"
-    (compiler,) = jars.fetch(_COMPILER)
-    used = os.pathsep.join(map(str, sorted(jars.pyspark_jars().glob("*.jar"))))
-    options = ["-source", _VERSION, "-target", _VERSION, "-encoding", "UTF-8", "-proc:none", "-g"]
-    options += [f"-warn:{_WARNINGS}", "-failOnWarning", "-classpath", used, "-d", str(classes)]
-    command = [jars.java(), *jars.SHORT_LIFE, "-jar", str(compiler), *options, *map(str, java_files(folder))]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise TrimtabError(f"the Java files in {folder} do not compile:\n{run.stdout}{run.stderr}")
+    options = ["-g", f"-warn:{_WARNINGS}", "-failOnWarning"]
+    compile_java(java_files(folder), sorted(jars.pyspark_jars().glob("*.jar")), classes, options)
     with zipfile.ZipFile(archive, "w") as out:
         for compiled in sorted(classes.rglob("*.class")):
             out.writestr(zipfile.ZipInfo(compiled.relative_to(classes).as_posix(), _NO_TIME), compiled.read_bytes())

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from controller.adapters.disk import jars
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import TrimtabError
 from tests.java_rival.asking import Driver, differing
 from tests.java_rival.components import COMPONENTS, Rival
 
@@ -38,10 +38,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Rival], Driver
             fetched = jars.fetch(rival.jars, lock=rival.lock)
         except TrimtabError as error:
             pytest.skip(f"without the jars of the classes: {error}")
-        try:
-            return Driver(rival.driver, rival.main, fetched, folder)
-        except SettingsError as error:
-            pytest.skip(f"without a JDK: {error}")
+        return Driver(rival.driver, rival.main, fetched, folder)
 
     return compiled
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import jars
-from controller.bench.java_rival import UNVERIFIED, compile_java, compiler
+from controller.adapters.disk.java_compiler import compile_java
+from controller.bench.java_rival import UNVERIFIED
 from tests.java_rival.asked import Asked
 
 _JAVA: Final = Path(__file__).with_name("java")
@@ -17,12 +18,9 @@ class Driver:
     """A compiled driver."""
 
     def __init__(self, source: str, main: str, fetched: Sequence[Path], folder: Path) -> None:
-        """Compile *source*, whose class is *main*, into *folder* with the jars *fetched*.
-
-        Raises SettingsError where there is no JDK.
-        """
+        """Compile *source*, whose class is *main*, into *folder* with the jars *fetched*."""
         java, classpath = jars.java(), ":".join(map(str, fetched))
-        compile_java(compiler(java), _JAVA / source, classpath, folder)
+        compile_java([_JAVA / source], fetched, folder)
         self._command = [java, "-Xmx512m", *jars.SHORT_LIFE, *UNVERIFIED, "-cp", f"{folder}:{classpath}", main]
 
     def answers(self, lines: Sequence[str]) -> list[str]:

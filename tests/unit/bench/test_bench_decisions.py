@@ -2,19 +2,15 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from controller.adapters.disk import jars
-from controller.bench import java_rival
 from controller.bench.clusters import CLUSTERS, nearly_balanced, skewed
 from controller.bench.decisions import AVERAGES, fresh, slopes, subjects, timings
 from controller.bench.overload import SHARES
 from controller.cli.bench import app
-from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
 from controller.model.names import parse_bundle
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES
@@ -113,11 +109,3 @@ def test_whole_intervals_of_overloaded_clusters_are_told_for_every_shedder() -> 
 def test_more_brokers_than_bundles_can_feed_are_refused() -> None:
     result = CliRunner().invoke(app, ["decisions", "--bundles", "100", "--brokers", "90"])
     assert result.exit_code == 2
-
-
-def test_a_runtime_without_a_compiler_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = tmp_path / "java"
-    java.touch()
-    monkeypatch.setattr(jars, "java", lambda: str(java))
-    with pytest.raises(SettingsError, match="is a runtime without javac"), java_rival.java_rival(skewed(*SMALL)):
-        pass
