@@ -207,6 +207,18 @@ def test_brokers_that_gave_have_to_settle_before_anybody_gives_again() -> None:
     assert decision.reason is Reason.COOL_DOWN
 
 
+def test_a_broker_that_gave_and_left_has_to_settle_when_it_is_back() -> None:
+    without = view(broker("cold", usage=0.1, z=5), broker("warm", usage=0.4, y=20))
+    shedder = replace(SHEDDER, shedding_delay_seconds=180)
+    decision, memory = run(at(HOT_AND_COLD, 0), shedder)
+    assert {one.source for one in decision.unloads} == {"hot"}
+    _, memory = run(at(without, 1), shedder, memory)
+    assert moves(at(HOT_AND_COLD, 2), shedder, memory) == (Reason.COOL_DOWN, [])
+    _, memory = run(at(without, 3), shedder, memory)
+    _, memory = run(at(without, 4), shedder, memory)
+    assert memory.recently_unloaded_brokers == {}
+
+
 def test_a_broker_far_below_the_others_counts_even_if_the_deviation_does_not() -> None:
     # A quarter of the deviation's target, 0.125 of the average; and 0.125 of the fullest broker's throughput.
     full = [broker(f"full{i}", usage=0.3, **{f"a{i}": 10, f"b{i}": 90}) for i in range(8)]

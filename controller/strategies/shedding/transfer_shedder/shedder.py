@@ -18,7 +18,7 @@ brokers report once a round.
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedder
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -126,9 +126,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             bundles_of=bundles.of,
             gate=Gate(stays=bundles.stays, barred=bundles.barred, retained=bundles.retained),
         )
-        active = set(store.available)
-        cooling = {name: t for name, t in memory.recently_unloaded_brokers.items() if name in active}
-        found = self.plan(store, memory.hit_count, cooling)
+        found = self.plan(store, memory.hit_count, self._cooling(store.available, view.as_of_ms, memory))
         decision = self._narrator.decision(store, found)
         gave = {unload.source: view.as_of_ms + _UNTIL_UNLOADED_MS for unload in decision.unloads}
         return decision, replace(
@@ -136,6 +134,11 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             hit_count=found.hit_count,
             recently_unloaded_brokers={**found.ready.recently_unloaded, **gave},
         )
+
+    def _cooling(self, available: Collection[str], now_ms: int, memory: TransferHistory) -> dict[str, int]:
+        """Brokers that gave, and when; one that is gone is not forgotten before it would have settled."""
+        active, since = set(available), now_ms - self.shedding_delay_seconds * _SECOND_MS
+        return {name: t for name, t in memory.recently_unloaded_brokers.items() if name in active or t > since}
 
     def observed(self, view: ClusterView, memory: TransferHistory) -> TransferHistory:
         """The memory with the averages after the interval of *view*; those of brokers that left are forgotten.
