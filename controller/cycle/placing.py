@@ -24,6 +24,7 @@ def place(
     Pulsar: ModularLoadManagerImpl.doLoadShedding, ExtensibleLoadManagerImpl.selectAsync.
     """
     row, source = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.source]
+    view = view if unload.destination else policy.selection.assigning(view, row)
     found = policy.selection.candidates(view, row, policy.filters)
 
     def refused(by: Filter, detail: str) -> Verdict:
@@ -60,10 +61,9 @@ def place(
 def counts_at_once(unload: Unload, policy: Policy) -> bool:
     """Whether *unload* of a shedder counts at its destination when the next one of the round is placed.
 
-    Pulsar: ModularLoadManagerImpl.doLoadShedding places by selectBroker, so it does not; only selectBrokerForAssignment
-    preallocates.
+    Pulsar: ModularLoadManagerImpl.doLoadShedding, ExtensibleLoadManagerImpl.selectAsync.
     """
-    return unload.in_order or policy.balancer.preallocates
+    return unload.in_order or policy.balancer.preallocates or policy.selection.assigns_at_once
 
 
 def sent(view: ClusterView, bundle: str, destination: str, *, counts: bool) -> ClusterView:

@@ -247,6 +247,8 @@ class ClusterView(_ReadOnlyColumns):
     #: Destinations chosen earlier in this interval that are not preallocated.  Loads and filters do not count these
     #: bundles; a placement that keeps its choice looks them up.
     chosen: Preallocated = field(default_factory=Preallocated)
+    #: The row of a bundle that nobody owns while a broker is chosen for it, though ``bundles`` has the one it leaves.
+    released: int = UNOWNED
     #: (bundles,) the part of ``recently_unloaded`` that guardrails set, not the grace period; None: no part.
     guarded: Bools | None = None
     #: Names of bundles whose split is in flight.  Pulsar: ServiceUnitState.Splitting.  For shedders: of those that are

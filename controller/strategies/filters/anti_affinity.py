@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from controller.model.decision import Reason
-from controller.model.load import Bools, BundleTable, ClusterView, Ints
+from controller.model.load import UNOWNED, Bools, BundleTable, ClusterView, Ints
 from controller.model.option import option
 from controller.model.policies import Policies
 
@@ -102,7 +102,7 @@ def owned_counts(view: ClusterView, bundle: int) -> Ints | None:
 def owned_bundles(view: ClusterView, bundle: int) -> Ints | None:
     """(brokers,) how many bundles of the bundle's group each broker owns, or None when it is in no group.
 
-    A bundle on its way counts where it goes, and no longer where it was.
+    A bundle on its way counts where it goes, and no longer where it was; a released one does not count.
     """
     bundles, policies, width = view.bundles, view.policies, len(view.brokers)
     group = policies.group_of(bundles.namespaces[bundles.namespace[bundle]])
@@ -114,9 +114,11 @@ def owned_bundles(view: ClusterView, bundle: int) -> Ints | None:
         return member, np.bincount(bundles.broker[member & bundles.owned], minlength=width)
 
     member, counts = policies.derived(("anti-affinity bundles", group, bundles, width), count)
-    sent = view.preallocated
-    if len(sent):
+    sent, released = view.preallocated, view.released
+    if len(sent) or released != UNOWNED:
         counts = counts.copy()
+        if released != UNOWNED and member[released] and bundles.owned[released]:
+            counts[bundles.broker[released]] -= 1
         # Of a bundle that was sent twice, the last time counts.
         where = dict(zip(sent.bundle.tolist(), sent.broker.tolist(), strict=True))
         for row, broker in where.items():

@@ -9,8 +9,8 @@ Pulsar: ExtensibleLoadManagerImpl.selectAsync
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,14 @@ M = TypeVar("M", bound=StrategyMemory)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensibleSelectBroker:
     """See the module docstring.  It has no options."""
+
+    #: Whether a bundle counts at its destination before the next one of the round is placed: a bundle that is unloaded
+    #: without a destination is assigned when it is looked up, and the look-up of the next one sees that.
+    assigns_at_once: ClassVar[bool] = True
+
+    def assigning(self, view: ClusterView, bundle: int) -> ClusterView:
+        """The view in which a broker is chosen for *bundle* (a row): nobody owns it."""
+        return replace(view, released=bundle)
 
     def candidates(self, view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
         """The brokers that *filters* leave for *bundle* (a row), perhaps none."""

@@ -12,7 +12,7 @@ Pulsar: ModularLoadManagerImpl.selectBroker, selectBrokerForAssignment
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,10 @@ M = TypeVar("M", bound=StrategyMemory)
 class ModularSelectBroker(ResourceWeights):
     """See the module docstring."""
 
+    #: Whether a bundle counts at its destination before the next one of the round is placed.  Pulsar: doLoadShedding
+    #: places by selectBroker; only selectBrokerForAssignment preallocates.
+    assigns_at_once: ClassVar[bool] = False
+
     overloaded_percent: int = options.overloaded_percent(
         "a broker above this usage gets no bundle while another one can"
     )
@@ -40,6 +44,10 @@ class ModularSelectBroker(ResourceWeights):
         default=False,
         meaning="true: filters hold even where all brokers that they leave are overloaded; Pulsar drops them then",
     )
+
+    def assigning(self, view: ClusterView, bundle: int) -> ClusterView:  # noqa: ARG002  it is owned until it is there
+        """The view in which a broker is chosen for *bundle* (a row)."""
+        return view
 
     def candidates(self, view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
         """All brokers that *filters* leave for *bundle* (a row): binding ones are asked first."""

@@ -13,6 +13,9 @@ from controller.model.load import ClusterView
 from controller.model.memory import NoMemory
 from controller.model.policies import IsolationPolicy, Policies
 from controller.strategies.catalogue import FILTERS
+from controller.strategies.filters.anti_affinity import ExtAntiAffinity
+from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
+from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
@@ -38,8 +41,14 @@ class Sheds:
 
 
 def decision(
-    plan: Mapping[str, str], *, cluster: ClusterView = CLUSTER, preallocates: bool = False, **policies: Any
+    plan: Mapping[str, str],
+    *,
+    cluster: ClusterView = CLUSTER,
+    preallocates: bool = False,
+    extensible: bool = False,
+    **policies: Any,
 ) -> Decision:
+    filters = (ExtAntiAffinity(),) if extensible else tuple(cls() for cls in FILTERS.values())
     policy = Policy(
         cluster="lab",
         period_ms=60_000,
@@ -47,7 +56,8 @@ def decision(
         placement=LeastLongTermMessageRate(),
         split_policy=BundleSplitterTask(),
         split_algorithm=RangeEquallyDivide(),
-        filters=tuple(cls() for cls in FILTERS.values()),
+        filters=filters,
+        selection=ExtensibleSelectBroker() if extensible else ModularSelectBroker(),
         balancer=BalancerOptions(preallocates=preallocates),
     )
     memory = replace(policy.initial_memory(7), last_interval=INTERVAL - 60_000, samples=10)
@@ -68,6 +78,21 @@ def own(*primary: str) -> tuple[IsolationPolicy, ...]:
 
 def test_a_bundle_goes_to_a_broker_that_the_filters_keep() -> None:
     assert moves(decision({ONE: ""}, isolation=own("a", "c"))) == {ONE: "c:80"}
+
+
+def test_with_the_extensible_load_manager_each_bundle_is_assigned_after_the_one_before_it() -> None:
+    """Anti-affinity: with the first at one of two brokers, the second goes to the other."""
+    cluster = view(broker("a:80", usage=0.9, **{ONE: 60.0, TWO: 40.0}), broker("b:80"), broker("c:80"))
+    made = moves(decision({ONE: "", TWO: ""}, cluster=cluster, extensible=True, anti_affinity_group={"acme/own": "g"}))
+    assert sorted(made.values()) == ["b:80", "c:80"]
+
+
+def test_with_the_extensible_load_manager_a_bundle_does_not_count_where_it_leaves() -> None:
+    """Without it its broker owns nothing of the group, and the other broker one bundle: no move would improve that."""
+    cluster = view(broker("a:80", usage=0.9, **{ONE: 60.0}), broker("b:80", **{TWO: 40.0}))
+    made = decision({ONE: ""}, cluster=cluster, extensible=True, anti_affinity_group={"acme/own": "g"})
+    assert moves(made) == {}
+    assert ("AntiAffinity", "ExtAntiAffinity", "no other broker may take it") in about(made, ONE)
 
 
 @pytest.mark.parametrize(("preallocates", "destinations"), [(False, ["c:80", "c:80"]), (True, ["c:80", "d:80"])])
