@@ -69,6 +69,7 @@ def _view(given: Mapping[str, Any], world: Mapping[str, Any]) -> ClusterView:
     bundles = dict(sorted(given["bundles"].items()))
     names = [broker["name"] for broker in brokers]
     owner = np.array([names.index(bundle["owner"]) for bundle in bundles.values()], np.int64)
+    missing = given.get("missing", ())
     usage, limit = resources(brokers)
     table = broker_table(
         names,
@@ -92,15 +93,15 @@ def _view(given: Mapping[str, Any], world: Mapping[str, Any]) -> ClusterView:
             producers=_column(bundles.values(), "producers"),
             consumers=_column(bundles.values(), "consumers"),
         ),
-        recently_unloaded=given["recently_unloaded"],
+        recently_unloaded=[name for name in given["recently_unloaded"] if name in bundles],
         policies=Policies(
             isolation=isolation_policies(world["isolation"]),
             anti_affinity_group=world["anti_affinity"],
             failure_domain=world["domains"],
-            broker_version={name: version for name, version in world["versions"].items() if name in names},
+            broker_version={name: version for name, version in world["versions"].items() if name in {*names, *missing}},
         ),
     )
-    return replace(view, as_of_ms=given["t"])
+    return replace(view, as_of_ms=given["t"], missing=tuple(missing))
 
 
 def _column(rows: Collection[Mapping[str, Any]], key: str) -> Any:

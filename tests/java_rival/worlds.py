@@ -248,7 +248,7 @@ def policies(random: Random, world: World) -> Mapping[str, Any]:
                 "min_limit": random.randint(0, 3),
                 "usage_threshold": random.choice((80, 100)),
             }
-    grouped = random.random() < 0.35
+    grouped = random.random() < 0.5
     return {
         "isolation": isolation,
         "anti_affinity": {name: f"g{random.randint(0, 1)}" for name in names if grouped and random.random() < 0.5},

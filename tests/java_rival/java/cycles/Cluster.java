@@ -34,6 +34,9 @@ import org.apache.pulsar.policies.data.loadbalancer.BundleData;
 
 /** What stands for the rest of a broker: configuration, policies, namespaces and the admin API. */
 final class Cluster {
+    /** Where the bundles of every namespace begin and end. */
+    private static final List<Long> ENDS = List.of(0L, 0xffffffffL);
+
     final ServiceConfiguration conf = new ServiceConfiguration();
     final Map<String, String> domains = new HashMap<>();
     final Map<String, String> versions = new HashMap<>();
@@ -64,7 +67,7 @@ final class Cluster {
         pulsar.admin = Reflected.proxy(PulsarAdmin.class, (method, given) -> namespaces);
     }
 
-    /** The bundles that there are now. */
+    /** The bundles that there are now, those of brokers without load data not among them. */
     void setBundles(Collection<String> bundles) {
         bundleCounts.clear();
         boundaries.clear();
@@ -72,7 +75,7 @@ final class Cluster {
             String namespace = NamespaceBundle.getBundleNamespace(bundle);
             bundleCounts.merge(namespace, 1, Integer::sum);
             for (String end : NamespaceBundle.getBundleRange(bundle).split("_")) {
-                boundaries.computeIfAbsent(namespace, any -> new TreeSet<>()).add(Long.decode(end));
+                boundaries.computeIfAbsent(namespace, any -> new TreeSet<>(ENDS)).add(Long.decode(end));
             }
         }
     }
