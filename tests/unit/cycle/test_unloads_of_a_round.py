@@ -11,12 +11,12 @@ from controller.model.load import ClusterView
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
-from tests.cluster import INTERVAL, broker, bundle, view
+from tests.cluster import INTERVAL, Broker, broker, bundle, view
 
 #: Bundles of 10 MB/s and 10 messages/s each on a full broker, and three idle brokers, one more idle than the others.
 NAMES = [f"acme/n{i}/0x00000000_0xffffffff" for i in range(8)]
 HOT = view(
-    broker("a:80", usage=0.95, **dict.fromkeys(NAMES, bundle(10, msg_rate=10))),
+    Broker("a:80", cpu=0.95, bundles={name: bundle(10, msg_rate=10) for name in NAMES}),
     broker("b:80", usage=0.1, x=bundle(1, msg_rate=1)),
     broker("c:80", usage=0.1, y=bundle(1, msg_rate=2)),
     broker("d:80", usage=0.1, z=bundle(1, msg_rate=3)),
