@@ -92,7 +92,8 @@ class Engine:
     ) -> None:
         """Go on from *memory*, the journal's last, as leader number *epoch*; ``take_over`` finds both.
 
-        *controls* says what holds at a T (epoch ms).  *now_ms* is the wall clock: it stamps commands, nothing else.
+        *controls* says what holds at a T (epoch ms).  *now_ms* is the wall clock: it stamps commands, and
+        dates decisions whose controls have a time.
         """
         self._policy, self._memory = policy, memory
         self._journal, self._leadership, self.epoch = journal, leadership, epoch
@@ -127,12 +128,16 @@ class Engine:
         return DecidedBatch(known=len(batch) - len(waiting), too_old=too_old)
 
     def _move_on(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
-        entry, before = decide_interval(snapshots, self._memory, controls, self._policy), self._memory
+        # As if in its own time: a later entry holds what it did, and that must follow from the journal.
+        timeless = replace(controls, decided_at_ms=0)
+        entry, before = decide_interval(snapshots, self._memory, timeless, self._policy), self._memory
         self._memory = entry.memory
         return _decided(entry, snapshots, before, journalled=False)
 
     def _decide_and_journal(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
         self._leadership.check()
+        if controls.decided_at_ms:  # asked for before, and this process may have stood still since
+            controls = replace(controls, decided_at_ms=self._now_ms())
         entry, too_large = decide_interval(snapshots, self._memory, controls, self._policy), None
         try:
             self._append(entry)

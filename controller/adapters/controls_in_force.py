@@ -11,6 +11,9 @@ from controller.settings.standing_controls import StandingControls
 
 log = logging.getLogger(__name__)
 
+_DAY_MS: Final = 86_400_000
+#: Ten years: data of any age are acted on.
+_ANY_AGE_MS: Final = 3650 * _DAY_MS
 _NOT_READ: Final = "it is not known whether somebody paused"
 
 
@@ -37,13 +40,14 @@ class ControlsInForce:
 
     def at(self, interval: int) -> Controls:
         """The controls of *interval*, T, epoch ms."""
-        unknown = self._look()
+        unknown, now_ms = self._look(), self._now_ms()
         known = self._known or OperatorControls()
         mode, paused, choice = known.in_force(mode=self._mode, paused=self._paused)
         return Controls(
             mode=mode,
             paused=paused,
-            stale=self._now_ms() - interval > self._stale_after_ms,
+            stale=now_ms - interval > self._stale_after_ms,
+            decided_at_ms=0 if self._is_recorded(interval, now_ms) else now_ms,
             reason="" if choice is None else choice.reason,
             by="" if choice is None else choice.by,
             since_ms=0 if choice is None else choice.at_ms,
@@ -53,6 +57,13 @@ class ControlsInForce:
             drained=tuple(sorted(each.broker for each in known.drained)),
             orders=None if known.orders is None or not known.orders.hold_at(interval) else known.orders,
         )
+
+    def _is_recorded(self, interval: int, now_ms: int) -> bool:
+        """Whether the log is a recording or a modelled one, which runs by no clock.
+
+        Only settings for one act on data of any age, and only its intervals are far from now.
+        """
+        return self._stale_after_ms >= _ANY_AGE_MS and abs(now_ms - interval) > _DAY_MS
 
     def _look(self) -> str:
         """Read the store; why nothing may be issued although it was asked, "" where something may."""

@@ -60,8 +60,17 @@ class _HeldBack:
 class Ledger:
     """Counts the commands of one interval against the budgets while they are chosen."""
 
-    def __init__(self, limits: Limits, issued: Iterable[Issued], in_flight: Iterable[InFlight]) -> None:
-        """*issued*: commands in the rolling window that ends with this interval; *in_flight*: without a result yet."""
+    def __init__(
+        self,
+        limits: Limits,
+        issued: Iterable[Issued],
+        in_flight: Iterable[InFlight],
+        shared: Iterable[Issued] = (),
+    ) -> None:
+        """*issued*: commands in the rolling window that ends with this interval; *in_flight*: without a result yet.
+
+        *shared*: those of *issued* that count against the interval's own budgets as well.
+        """
         self._limits = limits
         self._used: defaultdict[Line, int] = defaultdict(int)
         self._closed: set[Line] = set()
@@ -71,6 +80,9 @@ class Ledger:
         self._in_vain = 0
         for each in issued:
             for line, amount in self._budgets(each, ("window",)):
+                self._used[line] += amount
+        for each in shared:
+            for line, amount in self._budgets(each, ("interval",)):
                 self._used[line] += amount
         for flight in in_flight:
             for line in self._in_flight(flight.source, flight.destination):

@@ -24,6 +24,7 @@ from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.lapsed import with_lapsed_promises
 from controller.cycle.ordered import with_drained
 from controller.cycle.outcomes import on_their_way, resting, settle
+from controller.cycle.pace import shares_budget, within_window
 from controller.cycle.policy import MINUTE_MS, Policy
 from controller.cycle.roster import watched_roster
 from controller.cycle.splitting import Splits, splits_of
@@ -77,14 +78,16 @@ def _decided(
     memory, tripped = watched(memory, interval, controls, policy.limits)
     orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None
     roster, unsettled = watched_roster(memory.roster, view, policy.period_ms, policy.limits, orders)
-    issued = {key: each for key, each in memory.issued.items() if each.interval > interval - policy.limits.window_ms}
+    decided_at, window_ms = controls.decided_at(interval), policy.limits.window_ms
+    issued = {k: each for k, each in memory.issued.items() if within_window(each, interval, decided_at, window_ms)}
     memory = replace(memory, roster=roster, issued=issued)
 
-    ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values())
+    shared = shares_budget(issued.values(), interval, decided_at, policy.period_ms)
+    ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared)
     before, issuing = memory, Issuing(policy, controls, ledger)
     splits = splits_of(view, untouchable, memory, issuing)
     taken = {command.bundle for command in splits.commands}
-    refusal = refusal_of(view, controls, samples, gap=gap, policy=policy) or unsettled or tripped
+    refusal = refusal_of(view, controls, memory, samples, gap=gap, policy=policy) or unsettled or tripped
     leaving = frozenset() if refusal is not None else _leaving(splits)
     unloads = unloads_of(replace(view, splitting=leaving), untouchable, taken, splits.memory, issuing)
     verdicts += [*splits.verdicts, *unloads.verdicts, *ledger.verdicts()]
@@ -95,8 +98,8 @@ def _decided(
         commands = ()
     memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
     memory = with_broken_promises(with_lapsed_promises(memory, commands, unloads.taken), interval)
-    memory = replace(memory, last_interval=interval, samples=samples)
-    memory = _with_commands(memory, view, commands, policy)
+    memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms, samples=samples)
+    memory = _with_commands(memory, view, commands, issuing)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
     said = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
     summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
@@ -134,14 +137,15 @@ def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, 
     )
 
 
-def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command], policy: Policy) -> Memory:
+def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command], issuing: Issuing) -> Memory:
     """*memory* with *commands* issued: in flight, counted by budgets, and their bundles in the grace period."""
+    at_ms = issuing.controls.decided_at_ms
     unloaded = {command.bundle: view.as_of_ms for command in commands if command.action == "unload"}
     return replace(
         memory,
-        recently_unloaded=_within_grace(memory, view.as_of_ms, policy) | unloaded,
+        recently_unloaded=_within_grace(memory, view.as_of_ms, issuing.policy) | unloaded,
         in_flight={**memory.in_flight, **{command.id: in_flight_entry(command) for command in commands}},
-        issued={**memory.issued, **{command.id: charge(view, command) for command in commands}},
+        issued={**memory.issued, **{command.id: replace(charge(view, command), at_ms=at_ms) for command in commands}},
     )
 
 

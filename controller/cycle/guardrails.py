@@ -4,17 +4,19 @@ from typing import Final
 
 import numpy as np
 
+from controller.cycle.pace import CATCHING_UP, catching_up
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView
+from controller.model.memory import Memory
 from controller.model.names import is_untouchable
 
 #: ``by`` of each verdict that holds back all commands of an interval, in the order in which the rules are asked: those
 #: of this module, then those of decide.py.  ``trimtab explain`` shows them.
 REFUSALS: Final = (
     "loadBalancerEnabled", "controls", "mode", "operator", "guardrails.maintenance", "stale_after_seconds",
-    "warm_up_samples", "roster", "guardrails.freeze_intervals", "guardrails.breaker",
+    CATCHING_UP, "warm_up_samples", "roster", "guardrails.freeze_intervals", "guardrails.breaker",
 )  # fmt: skip
 #: ``by`` of the verdict on a bundle that was unloaded a short while ago.
 GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
@@ -22,9 +24,12 @@ GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
 _TOLD: Final = 5
 
 
-def refusal_of(view: ClusterView, controls: Controls, samples: int, *, gap: bool, policy: Policy) -> Verdict | None:
-    """Why no command may be issued now, or None."""
-    forbidden = _forbidden(controls, policy)
+def refusal_of(
+    view: ClusterView, controls: Controls, memory: Memory, samples: int, *, gap: bool, policy: Policy
+) -> Verdict | None:
+    """Why no command may be issued now, or None.  *memory*: that before this interval."""
+    late = catching_up(view.as_of_ms, controls, memory, policy.period_ms)
+    forbidden = _forbidden(controls, policy) or late
     if forbidden is not None:
         return forbidden
     if samples < policy.warm_up_samples:

@@ -1,6 +1,6 @@
 """Controls: what the operator and the age of the data allow.  An input of every decision, journalled with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,9 @@ class Controls:
     paused: bool = False
     #: The interval is too old to act on; the memory is still updated.
     stale: bool = False
+    #: When the interval is decided, epoch ms, wall clock; 0: in its own time, as in what is modelled.  Controls are
+    #: equal where they allow the same, whenever that is.
+    decided_at_ms: int = field(default=0, compare=False)
     #: Why an operator set the mode or the pause, who, and when (epoch ms, wall clock); "" and 0 if nobody did.
     reason: str = ""
     by: str = ""
@@ -63,6 +66,10 @@ class Controls:
     drained: tuple[str, ...] = ()
     #: The moves of a plan that is being applied.
     orders: Orders | None = None
+
+    def decided_at(self, interval: int) -> int:
+        """When *interval*, T, is decided, epoch ms."""
+        return self.decided_at_ms or interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ class Reason(StrEnum):
     WARMING_UP = "WarmingUp"
     GAP = "Gap"
     STALE = "Stale"
+    CATCHING_UP = "CatchingUp"
     PAUSED = "Paused"
     OBSERVE_ONLY = "ObserveOnly"
     FROZEN = "Frozen"

@@ -174,6 +174,13 @@ class Issued:
     #: Producers and consumers that have to reconnect.
     connections: int
     interval: int
+    #: When the interval was decided, epoch ms, wall clock; 0: in its own time, or by an earlier release.
+    at_ms: int = 0
+
+    @property
+    def decided_at(self) -> int:
+        """When it was issued, epoch ms, as far as that is known."""
+        return self.at_ms or self.interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +224,8 @@ class Memory:
     seed: int = 0
     #: The last decided T, epoch ms; None before the first decision.
     last_interval: int | None = None
+    #: When it was decided, epoch ms, wall clock; 0 where that was in its own time, or is not known.
+    decided_at_ms: int = 0
     #: Consecutive closed intervals without a gap; no commands until there are ``warm_up_samples``.
     samples: int = 0
     shedder: StrategyMemory = field(default_factory=NoMemory)

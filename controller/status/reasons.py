@@ -82,6 +82,10 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.WARMING_UP: Meaning(_THROTTLED, "the controller is new and waits for intervals.warm_up_samples"),
     Reason.GAP: Meaning(_THROTTLED, "intervals were missing; the controller waits for intervals.warm_up_samples again"),
     Reason.STALE: Meaning(_THROTTLED, "the interval is older than intervals.stale_after_seconds: the controller lags"),
+    Reason.CATCHING_UP: Meaning(
+        _THROTTLED,
+        "the interval is decided late, so a newer one acts: after an absence, or with a clock ahead",
+    ),
     Reason.PAUSED: Meaning(_CONFIGURATION, "the controller is paused: run `trimtab resume`"),
     Reason.OBSERVE_ONLY: Meaning(_CONFIGURATION, "the mode is observe: run `trimtab mode dry_run` or `active`"),
     Reason.FROZEN: Meaning(

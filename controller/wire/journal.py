@@ -92,6 +92,8 @@ class IssuedRecord(Record):
     destination: str
     connections: Count
     interval: Millis
+    at_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
+    """When it was issued; left out where that was at its interval, and by earlier releases."""
 
 
 class BreakerRecord(Record):
@@ -123,6 +125,8 @@ class MemoryRecord(Record):
 
     seed: int
     last_interval: Millis | None
+    decided_at_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
+    """When that interval was decided; left out as in a command that was issued."""
     samples: Count
     shedder: StrategyMemoryField
     placement: StrategyMemoryField
@@ -153,6 +157,8 @@ class ControlsRecord(Record):
     resumed_ms: Millis = 0
     maintenance: str = ""
     unknown: str = ""
+    decided_at_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
+    """When the interval was decided, wall clock; left out where that was in its own time, and by earlier releases."""
     drained: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
 
@@ -204,6 +210,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
             memory=MemoryRecord(
                 seed=memory.seed,
                 last_interval=memory.last_interval,
+                decided_at_ms=memory.decided_at_ms,
                 samples=memory.samples,
                 shedder=memory.shedder,
                 placement=memory.placement,
@@ -249,6 +256,7 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
         memory=Memory(
             seed=memory.seed,
             last_interval=memory.last_interval,
+            decided_at_ms=memory.decided_at_ms,
             samples=memory.samples,
             shedder=memory.shedder,
             placement=memory.placement,

@@ -1,4 +1,4 @@
-"""A journal that lost entries is an error until a person accepts the loss (accept_loss); verdicts of another stop nobody."""
+"""A journal that lost entries is an error until a person accepts it (accept_loss); verdicts of another stop nobody."""
 
 import shutil
 import time
