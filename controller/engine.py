@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, decide, view_of
+from controller.cycle.pace import late_ms
 from controller.model.controls import Controls
 from controller.model.errors import EntryTooLargeError
 from controller.model.journal import JournalEntry
@@ -27,6 +28,10 @@ from controller.ports.leadership import Leadership, newer_epoch
 
 #: What the cluster looks like: the snapshots of one interval, the memory and the policy in, the view out.
 ViewOf: TypeAlias = Callable[[Sequence[Snapshot], Memory, Policy], ClusterView]
+
+
+class _TooLateError(Exception):
+    """This process stood still between a decision and its commit; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +141,12 @@ class Engine:
 
     def _decide_and_journal(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
         self._leadership.check()
-        if controls.decided_at_ms:  # asked for before, and this process may have stood still since
-            controls = replace(controls, decided_at_ms=self._now_ms())
+        controls = self._dated(controls)  # they were asked for before, and this process may have stood still since
         entry, too_large = decide_interval(snapshots, self._memory, controls, self._policy), None
         try:
+            self._append(entry, in_time=True)
+        except _TooLateError:
+            entry = decide_interval(snapshots, self._memory, self._dated(controls), self._policy)
             self._append(entry)
         except EntryTooLargeError as error:
             too_large, controls = error, replace(controls, mode="observe")
@@ -148,8 +155,20 @@ class Engine:
         before, self._memory = self._memory, entry.memory
         return _decided(entry, snapshots, before, too_large=too_large)
 
-    def _append(self, entry: JournalEntry) -> None:
-        self._journal.append(entry, epoch=self.epoch, issued_at_ms=self._now_ms(), before_commit=self._leadership.check)
+    def _dated(self, controls: Controls) -> Controls:
+        return replace(controls, decided_at_ms=self._now_ms()) if controls.decided_at_ms else controls
+
+    def _append(self, entry: JournalEntry, *, in_time: bool = False) -> None:
+        """Journal *entry*; *in_time*: _TooLateError where its commands would be issued long after the decision."""
+        decided_at_ms = entry.controls.decided_at_ms
+
+        def before_commit() -> None:
+            self._leadership.check()
+            is_to_act = in_time and decided_at_ms and entry.decision.commands
+            if is_to_act and self._now_ms() - decided_at_ms >= late_ms(self._policy.period_ms):
+                raise _TooLateError
+
+        self._journal.append(entry, epoch=self.epoch, issued_at_ms=self._now_ms(), before_commit=before_commit)
 
 
 def take_over(

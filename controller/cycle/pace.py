@@ -27,7 +27,7 @@ def catching_up(interval: int, controls: Controls, memory: Memory, period_ms: in
     A controller that decides every interval late by the same time, less than two periods, has no newer one to wait for.
     """
     lag = controls.decided_at(interval) - interval
-    late, too_late = max(period_ms, _SLOW_BATCH_MS), max(2 * period_ms, _SLOW_BATCH_MS)
+    late, too_late = late_ms(period_ms), late_ms(2 * period_ms)
     if lag < late or (lag < too_late and _is_steady(lag, memory, period_ms)):
         return None
     detail = "decided so late that a newer interval acts, after an absence; or this host's clock is ahead"
@@ -40,6 +40,11 @@ def catching_up(interval: int, controls: Controls, memory: Memory, period_ms: in
         by=CATCHING_UP,
         detail=detail,
     )
+
+
+def late_ms(period_ms: int) -> int:
+    """How long after T, or after its decision, an interval is late, ms."""
+    return max(period_ms, _SLOW_BATCH_MS)
 
 
 def _is_steady(lag: int, memory: Memory, period_ms: int) -> bool:

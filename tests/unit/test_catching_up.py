@@ -69,8 +69,9 @@ class Site:
     def begin_epoch(self, epoch: int) -> None:
         pass
 
-    def append(self, entry: JournalEntry, **_: Any) -> None:
+    def append(self, entry: JournalEntry, *, before_commit: Callable[[], None], **_: Any) -> None:
         self.writing()
+        before_commit()
         self.entries.append(entry)
 
     def prune(self, **_: int) -> None:
@@ -150,6 +151,22 @@ def test_a_process_that_stands_still_while_it_decides_does_not_act_on_what_it_be
     site._engine.decide([CLOSED[1], CLOSED[2]])
     assert site.issued[2] == 0
     assert Reason.CATCHING_UP in site.reasons(2)
+
+
+def test_a_process_that_stands_still_before_it_commits_decides_again() -> None:
+    site = Site()
+    site.decide(in_time(0))
+
+    def stand_still() -> None:
+        site.now_ms = LAST + 5 * SECOND
+        site.writing = lambda: None
+
+    site.writing = stand_still
+    site.now_ms = INTERVALS[1] + SECOND
+    site._engine.decide([CLOSED[1]])
+    assert site.issued == [0, 0]
+    assert Reason.CATCHING_UP in site.reasons(1)
+    assert site.entries[1].controls.decided_at_ms == LAST + 5 * SECOND
 
 
 def test_splits_and_the_moves_of_a_plan_wait_for_the_newest_as_well() -> None:
