@@ -60,18 +60,25 @@ _ORDERS = {"forwards": _PLACES, "backwards": _PLACES[::-1]}
 
 def publish(folder: Path) -> None:
     """Five intervals of a cluster that obeys nobody, with bad records between."""
+    bad = [line for lines in _BAD_LINES.values() for line in lines]
+    publish_intervals(folder, [_START + number * _PERIOD for number in range(1, _INTERVALS + 1)], bad)
+
+
+def publish_intervals(folder: Path, intervals: Sequence[int], bad: Sequence[bytes] = ()) -> None:
     cluster = ModelledCluster(ClusterShape(brokers=4, bundles=32, topics=400), seed=1, name="lab")
     metrics = FolderMetricsLog(folder, cluster="lab")
     metrics.publish(namespace_record("lab", state) for state in cluster.changed_namespaces())
-    metrics.publish(("", line) for lines in _BAD_LINES.values() for line in lines)
-    for number in range(1, _INTERVALS + 1):
-        sweeps = list(cluster.sweeps(_START + number * _PERIOD))
+    metrics.publish(("", line) for line in bad)
+    for interval in intervals:
+        sweeps = list(cluster.sweeps(interval))
         metrics.publish(record for sweep in sweeps for record in json_records(sweep))
-        metrics.tick(_START + number * _PERIOD, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+        metrics.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
         cluster.advance()
 
 
-def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_batch: int = 1000) -> Path:
+def settings(
+    folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_batch: int = 1000, period_ms: int = _PERIOD
+) -> Path:
     (folder / "broker.conf").write_text(_BROKER_CONF)
     file = folder / f"{name}.toml"
     file.write_text(
@@ -80,7 +87,9 @@ def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_ba
         name = "lab"
         [intervals]
         shards = 4
+        period_seconds = {period_ms // 1000}
         stale_after_seconds = 3_153_600_000
+        stalled_after_seconds = {max(600, 3 * period_ms // 1000)}
         [log]
         kind = "folder"
         [log.folder]
@@ -98,9 +107,11 @@ def settings(folder: Path, name: str, *, shuffle_partitions: int = 1, files_a_ba
         conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
         [decisions]
         mode = "active"
+        command_ttl_seconds = {max(300, 2 * period_ms // 1000)}
         [guardrails]
         move_undescribed = true
         freeze_intervals = 0
+        window_seconds = {max(3600, 2 * period_ms // 1000)}
         """
     )
     return file
@@ -238,6 +249,22 @@ def test_killed_at_each_place_and_restarted_it_decides_as_if_nothing_had_happene
     issued = commands(log)
     assert issued == commands(uninterrupted[0])
     assert len(issued) == len(set(issued)) > 0
+
+
+@pytest.mark.parametrize("files_a_batch", [2, 1000])
+def test_after_an_absence_the_newest_interval_acts_alone(tmp_path: Path, files_a_batch: int) -> None:
+    # A period of which much is left: the controller takes a while to start.
+    now_ms = int(time.time() * 1000)
+    period = next(each for each in (3_600_000, 4_320_000, 5_400_000) if now_ms % each < each - _LIFE_SECONDS * 1000)
+    intervals = [now_ms // period * period - n * period for n in reversed(range(4))]
+    publish_intervals(tmp_path / "log", intervals)
+    conf = settings(tmp_path, "log", files_a_batch=files_a_batch, period_ms=period)
+    run_until(lambda: len(journal(tmp_path / "log")) == len(intervals), conf)
+    entries = list(read_journal(tmp_path / "log"))
+    assert [entry.interval for entry in entries] == intervals
+    assert [len(entry.decision.commands) for entry in entries[:-1]] == [0, 0, 0]
+    assert len(entries[-1].decision.commands) > 0
+    assert "CatchingUp" in entries[-2].decision.summary
 
 
 def test_a_second_controller_waits_while_the_first_holds_the_lock(tmp_path: Path) -> None:
