@@ -4,14 +4,19 @@ Each namespace's record has the isolation policies that name it, as Pulsar's adm
 the cluster's policies.
 """
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.model.isolation import Isolation, IsolationPolicy, MinAvailable
+from controller.model.policies import Policies
 from controller.model.records import BrokerState, NamespaceState
 
 #: The one fail-over policy that Pulsar has.
 _MIN_AVAILABLE = "min_available"
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,9}")
+#: Characters of a value in a message.
+_SHOWN: Final = 100
 
 
 def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerState]) -> Policies:
@@ -24,9 +29,7 @@ def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerSt
     spaces = list(namespaces)  # while they live, no two of their policies have the same id
     for state in spaces:
         if state.isolation_policies:
-            listed[state.namespace] = tuple(
-                _row(each, state.namespace, rows, known) for each in state.isolation_policies
-            )
+            listed[state.namespace] = tuple(_row(each, rows, known) for each in state.isolation_policies)
         if state.anti_affinity_group:
             groups[state.namespace] = state.anti_affinity_group
     states = list(brokers)
@@ -41,44 +44,49 @@ def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerSt
     )
 
 
-def _row(given: Mapping[str, Any], namespace: str, rows: dict[IsolationPolicy, int], known: dict[int, int]) -> int:
-    """The row of the policy *given*, which many namespaces may share; *known*: its id -> its row.
-
-    If it is invalid (in states of older versions), that of one that lets *namespace* go to no broker.
-    """
+def _row(given: Any, rows: dict[IsolationPolicy, int], known: dict[int, int]) -> int:
+    """The row of the policy *given*, which many namespaces may share; *known*: its id -> its row."""
     if id(given) not in known:
-        try:
-            policy = isolation_policy(given)
-        except ValueError:
-            return rows.setdefault(IsolationPolicy(namespaces=(f"\\Q{namespace}\\E",), primary=()), len(rows))
-        known[id(given)] = rows.setdefault(policy, len(rows))
+        known[id(given)] = rows.setdefault(isolation_policy(given), len(rows))
     return known[id(given)]
 
 
-def why_unusable(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Those of the isolation *policies* that cannot be used, by name: what they allow, and to whom, is not known."""
-    found = {}
-    for name, given in policies.items():
-        try:
-            isolation_policy(given)
-        except ValueError as error:
-            found[name] = f"{name:.100} cannot be used: {error}"
-    return found
+def isolation_flaws(policies: Mapping[str, Any]) -> dict[str, str]:
+    """Those of the isolation *policies* that cannot be read, by name, and why."""
+    names = list(policies)
+    rules = Isolation(tuple(map(isolation_policy, policies.values())))
+    return {names[row]: why for row, why in rules.flaws}
 
 
-def isolation_policy(given: Mapping[str, Any]) -> IsolationPolicy:
+def isolation_policy(given: Any) -> IsolationPolicy:
     """The policy of *given*, with keys in snake case, as in the admin API, or in camel case.
 
-    Raises ValueError if it is invalid.  Pulsar: NamespaceIsolationDataImpl, AutoFailoverPolicyDataImpl.
+    What of it cannot be read is a flaw of the policy: it must not free the namespaces that it names.
+    Pulsar: NamespaceIsolationDataImpl, AutoFailoverPolicyDataImpl.
     """
-    namespaces = _texts(given, "namespaces")
-    if not namespaces:
-        raise ValueError("namespaces must list regular expressions")
+    flaws, lists = list[str](), dict[str, tuple[str, ...] | None]()
+    for key in ("namespaces", "primary", "secondary"):
+        try:
+            lists[key] = _texts(given, key)
+        except ValueError as error:
+            lists[key] = None
+            flaws.append(str(error))
+    if lists["namespaces"] == ():
+        lists["namespaces"] = None
+        flaws.append("namespaces must list regular expressions")
+    try:
+        failover = _auto_failover(_named(given, "auto_failover_policy"))
+    except ValueError as error:
+        failover = MinAvailable()
+        flaws.append(str(error))
     return IsolationPolicy(
-        namespaces=namespaces,
-        primary=_texts(given, "primary"),
-        secondary=_texts(given, "secondary"),
-        auto_failover=_auto_failover(_named(given, "auto_failover_policy")),
+        namespaces=lists["namespaces"] or (),
+        primary=lists["primary"] or (),
+        secondary=lists["secondary"] or (),
+        auto_failover=failover,
+        flaws=tuple(dict.fromkeys(flaws)),
+        namespaces_known=lists["namespaces"] is not None,
+        primary_known=lists["primary"] is not None,
     )
 
 
@@ -87,7 +95,7 @@ def _auto_failover(given: Any) -> MinAvailable:
         return MinAvailable()
     kind = _named(given, "policy_type")
     if kind not in (None, _MIN_AVAILABLE):
-        raise ValueError(f"policy_type {kind!r} is unknown: {_MIN_AVAILABLE} is the only one")
+        raise ValueError(f"policy_type {_short(kind)} is unknown: {_MIN_AVAILABLE} is the only one")
     parameters = _named(given, "parameters")
     numbers = {key: _named(parameters, key) for key in ("min_limit", "usage_threshold")}
     return MinAvailable(**{key: _number(key, value) for key, value in numbers.items() if value is not None})
@@ -98,7 +106,7 @@ def _named(given: Any, key: str) -> Any:
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        raise ValueError(f"expected an object with {key}, got {given!r}")
+        raise ValueError(f"expected an object with {key}, got {_short(given)}")
     head, *tail = key.split("_")
     return given.get(key, given.get(head + "".join(word.capitalize() for word in tail)))
 
@@ -108,12 +116,18 @@ def _texts(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if found is None:
         return ()
     if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
-        raise ValueError(f"{key} must be a list of regular expressions, got {found!r}")
+        raise ValueError(f"{key} must be a list of regular expressions, got {_short(found)}")
     return tuple(found)
 
 
 def _number(key: str, value: Any) -> int:
-    """*value* as an int; Pulsar stores parameters as text."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"{key} must be a whole number, got {value!r}")
-    return int(value)
+    """*value* as an int; Pulsar stores parameters as text.  Java: Integer.parseInt."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not _NUMBER.fullmatch(text):
+        raise ValueError(f"{key} must be a whole number, got {_short(value)}")
+    return int(text)
+
+
+def _short(value: Any) -> str:
+    """*value* for a message."""
+    return repr(value)[:_SHOWN]

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
-from controller.aggregate.policies import why_unusable
+from controller.aggregate.policies import isolation_flaws
 from controller.collector.states import (
     ClusterPolicies,
     Namespace,
@@ -86,6 +86,8 @@ class ClusterState:
     #: As last read, and the interval in which they were found to be others than before; None: never.
     _policies: ClusterPolicies | None = None
     _policies_since: int = 0
+    #: What of them cannot be read.
+    _flaws: str = ""
     _leader: str = ""
     #: What could not be read, and why: of this reading, and what of the one before.
     _problems: dict[str, str] = field(default_factory=dict)
@@ -112,8 +114,12 @@ class ClusterState:
         names = self._list(interval, deadline)
         if whole or not had_all_policies:
             self._read_policies(interval)
+        if self._flaws:
+            self._problems["policies that cannot be read"] = self._flaws
         found = self._namespaces(interval, names, deadline, whole=whole)
         unread = self._unread()
+        if self._policies is not None:
+            self._policies.ask_about([each.name for each in found])
         described = [state for each in found if (state := self._state(each, interval, unread)) is not None]
         states: list[State] = [*(described if unread is None else unread.added_to(described))]
         if whole:
@@ -140,21 +146,14 @@ class ClusterState:
         try:
             policies = self.admin.isolation_policies()
         except PulsarError as error:
-            unusable = {"": str(error)}
-            policies = {}
-        else:
-            unusable = why_unusable(policies)
-        if not unusable:
-            self._know(policies, interval)
+            without = "" if self._policies is not None else "; no namespace is published before they are"
+            self._problems["isolation policies"] = f"{error}{without}"
             return
-        if self._policies is not None:
-            # None that cannot be used frees a namespace, whatever became of the others: those of before stay, too.
-            usable = {name: policy for name, policy in policies.items() if name not in unusable}
-            self._know({**self._policies.given, **usable}, interval)
+        self._know(policies, interval)
+        flaws = [f"{name:.100}: {why}" for name, why in isolation_flaws(policies).items()]
         # The log shows 300 characters: one policy and the consequence, however many there are and however long.
-        first, more = next(iter(unusable.values())), f"; and {len(unusable) - 1} more" if len(unusable) > 1 else ""
-        without = "" if self._policies is not None else "; no namespace is published before they are"
-        self._problems["isolation policies"] = f"{first:.200}{more}{without}"
+        more = f"; and {len(flaws) - 1} more" if len(flaws) > 1 else ""
+        self._flaws = f"{flaws[0]:.200}{more}; what they name stays where it is" if flaws else ""
 
     def _know(self, policies: Mapping[str, Mapping[str, Any]], interval: int) -> None:
         # Their order counts as well: the first one that names a namespace holds for it.

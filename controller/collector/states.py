@@ -5,6 +5,7 @@ the time, and only whoever does not know the bundle looks at them: they are writ
 """
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
 from controller.model.errors import WireError
-from controller.model.java_regex import Expressions, expressions
+from controller.model.isolation import Isolation
 from controller.wire.base import encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (
@@ -33,48 +34,64 @@ State: TypeAlias = NamespaceStateRecord | BrokerStateRecord | BundleData
 _BUNDLE: Final = "bundle_data"
 #: A policy that lists more namespaces is not published whole with each of them: all of it would grow as their square.
 _MOST_LISTED: Final = 100
+#: What a controller would not read of a long list must be in the record of each namespace that it might name.  So here
+#: more expressions are read than there: policies are read anew only when they change.
+_MOST_EXPRESSIONS: Final = 20_000
+#: An expression of these is the name itself.
+_PLAIN: Final = re.compile(r"[^\\^$.|?*+()\[\]{}]+")
 #: Characters of such a list that name others, in the record of one namespace.
 _MOST_BESIDE: Final = 100_000
 
 
 class ClusterPolicies:
-    """The isolation policies of a cluster, by name in Pulsar's order: read once, and asked about each namespace."""
+    """The isolation policies of a cluster, by name in Pulsar's order: read once, and asked about each namespace.
+
+    One that cannot be read names whatever it could name: nothing must slip through.
+    """
 
     def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
-        """ValueError where one of those that are *given* cannot be used."""
         self.given = given
-        self._read = [(policy, expressions(isolation_policy(policy).namespaces)) for policy in given.values()]
+        self._given = list(given.values())
+        self._rules = Isolation(tuple(map(isolation_policy, self._given)), most=_MOST_EXPRESSIONS)
+        self._naming = dict[str, list[int]]()
+
+    def ask_about(self, namespaces: Sequence[str]) -> None:
+        """Find out at once what names each of *namespaces*: one by one takes longer."""
+        self._naming = self._rules.naming(namespaces)
 
     def naming(self, namespace: str, beside: "Unread | None" = None) -> Iterator[Mapping[str, Any]]:
         """Those that name *namespace*, as they were given; of a long list of namespaces what names this one alone.
 
-        One that cannot be read might name it, too: nothing must slip through.  So *beside* it a long list has what
-        names namespaces that could not be read.
+        *beside* it a long list has what names namespaces that could not be read.
         """
-        for row, (given, found) in enumerate(self._read):
-            if found.match(namespace) or not found.understood:
-                if beside is not None:
-                    beside.is_named(row)
-                if _is_short(found):
-                    yield given
-                else:
-                    others = beside.next_of(row) if beside is not None else []
-                    yield {**given, "namespaces": list(dict.fromkeys([*found.that_match(namespace), *others]))}
+        if namespace not in self._naming:
+            self._naming |= self._rules.naming([namespace])
+        for row in self._naming[namespace]:
+            if beside is not None:
+                beside.is_named(row)
+            if self._is_short(row):
+                yield self._given[row]
+            else:
+                others = beside.next_of(row) if beside is not None else []
+                names = list(dict.fromkeys([*self._rules.that_name(row, namespace), *others]))
+                yield {**self._given[row], "namespaces": names}
 
     def unread(self, namespaces: Sequence[str]) -> "Unread":
         """What names *namespaces*, whose own records are older than these policies."""
+        if not namespaces:
+            return Unread({}, {})
         return Unread(
-            {
-                row: [*(name for name in namespaces if name in found.texts), *found.others]
-                for row, (_, found) in enumerate(self._read)
-                if namespaces and not _is_short(found)
-            },
-            dict(enumerate(given for given, _ in self._read)) if namespaces else {},
+            {row: self._left_of(row, namespaces) for row in range(len(self._given)) if not self._is_short(row)},
+            dict(enumerate(self._given)),
         )
 
+    def _left_of(self, row: int, namespaces: Sequence[str]) -> list[str]:
+        listed = self._rules.policies[row].namespaces
+        plain = {regex for regex in listed if _PLAIN.fullmatch(regex)}
+        return [*(name for name in namespaces if name in plain), *(regex for regex in listed if regex not in plain)]
 
-def _is_short(found: Expressions) -> bool:
-    return len(found.texts) + len(found.others) <= _MOST_LISTED
+    def _is_short(self, row: int) -> bool:
+        return len(self._rules.policies[row].namespaces) <= _MOST_LISTED
 
 
 class Unread:

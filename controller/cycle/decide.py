@@ -19,7 +19,7 @@ from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.budgets import Ledger
 from controller.cycle.checked import observed_by
 from controller.cycle.commands import Issuing, charge, in_flight_entry
-from controller.cycle.guardrails import about_undescribed, refusal_of, undescribed
+from controller.cycle.guardrails import about_undescribed, about_unreadable, refusal_of, undescribed, unreadable
 from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.lapsed import with_lapsed_promises
 from controller.cycle.ordered import with_drained
@@ -74,6 +74,7 @@ def _decided(
         for name in view.missing
     ]
     verdicts += about_undescribed(view, undescribed(view, policy))
+    verdicts += about_unreadable(view, policy)
     untouchable = untouchable_in(view, memory, policy)
     memory, tripped = watched(memory, interval, controls, policy.limits)
     orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None
@@ -115,7 +116,7 @@ def untouchable_in(view: ClusterView, memory: Memory, policy: Policy) -> Untouch
     """The bundles that *memory* and *policy* guard in the interval of *view*."""
     in_flight = (command.bundle for command in memory.in_flight.values())
     rests = resting(memory.failed, view.as_of_ms, policy.patience)
-    return Untouchable.of(view, in_flight, policy.excluded, rests, undescribed(view, policy))
+    return Untouchable.of(view, in_flight, policy.excluded, rests, undescribed(view, policy), unreadable(view, policy))
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:

@@ -7,7 +7,7 @@ import numpy as np
 from controller.cycle.pace import CATCHING_UP, catching_up
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
-from controller.model.decision import CLUSTER, Reason, Verdict
+from controller.model.decision import CLUSTER, Decision, Reason, Verdict
 from controller.model.load import Bools, ClusterView
 from controller.model.memory import Memory
 from controller.model.names import is_untouchable
@@ -20,7 +20,10 @@ REFUSALS: Final = (
 )  # fmt: skip
 #: ``by`` of the verdict on a bundle that was unloaded a short while ago.
 GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
-#: Maximum number of namespaces that a verdict names.
+#: ``by`` of the verdicts on isolation policies that cannot be read, and on such a one that might mean any namespace.
+UNREADABLE_POLICIES: Final = "isolation_policies"
+UNREADABLE_ANY: Final = "isolation_policies.any_namespace"
+#: Maximum number of namespaces, or of policies, that verdicts name.
 _TOLD: Final = 5
 
 
@@ -104,6 +107,48 @@ def about_undescribed(view: ClusterView, mask: Bools) -> list[Verdict]:
             detail=f"no namespace_state of {', '.join(names[:_TOLD])}{more}: their bundles stay where they are",
         )
     ]
+
+
+def unreadable(view: ClusterView, policy: Policy) -> Bools:
+    """(bundles,) whether a bundle must stay: an isolation policy that its namespace has, or might, cannot be read."""
+    held = _held(view, policy)
+    of_bundles: Bools = held[view.bundles.namespace] if held.any() else np.zeros(len(view.bundles), np.bool_)
+    return of_bundles
+
+
+def about_unreadable(view: ClusterView, policy: Policy) -> list[Verdict]:
+    """How many isolation policies cannot be read; whether one might mean any namespace; and why, of the first ones."""
+    if not policy.filters or not view.policies.isolation or not (flaws := view.policies.rules.flaws):
+        return []
+    held, more = int(_held(view, policy).sum()), len(flaws) - _TOLD
+
+    def verdict(by: str, detail: str, policies: int | None = None) -> Verdict:
+        observed, unit = (None, "") if policies is None else (float(policies), "policies")
+        return Verdict(
+            subject=CLUSTER, reason=Reason.ISOLATION_POLICY, observed=observed, unit=unit, by=by, detail=detail
+        )
+
+    stay = f"they cannot be read; {held} of {len(view.bundles.namespaces)} namespaces with bundles stay where they are"
+    found = [verdict(UNREADABLE_POLICIES, stay, len(flaws))]
+    if view.policies.rules.holds_all:
+        found.append(verdict(UNREADABLE_ANY, "an expression might mean any namespace: correct or delete it"))
+    found += [verdict(UNREADABLE_POLICIES, f"{why}; what it names stays where it is") for _, why in flaws[:_TOLD]]
+    return [*found, verdict(UNREADABLE_POLICIES, f"and {more} more")] if more > 0 else found
+
+
+def unreadable_policies(decision: Decision) -> tuple[int, bool]:
+    """How many isolation policies could not be read, and whether one of them might name any namespace."""
+    found = [each for each in decision.verdicts if each.by in (UNREADABLE_POLICIES, UNREADABLE_ANY)]
+    policies = next((int(each.observed) for each in found if each.observed is not None), 0)
+    return policies, any(each.by == UNREADABLE_ANY for each in found)
+
+
+def _held(view: ClusterView, policy: Policy) -> Bools:
+    """(namespaces,) whether a namespace has, or might have, an isolation policy that cannot be read."""
+    names = view.bundles.namespaces
+    if not policy.filters or not view.policies.isolation or not names:
+        return np.zeros(len(names), np.bool_)
+    return np.array([bool(each.why) for each in view.policies.governed(names)], np.bool_)
 
 
 def switched_off(what: str) -> Verdict:

@@ -94,9 +94,6 @@ def _of_strategies(
     if not found.unloads:
         reason = _whole_reason(found, verdicts)
         verdicts.append(Verdict(subject=CLUSTER, reason=reason, by=type(policy.shedder).__name__))
-    if policy.filters and view.policies.not_understood:
-        detail = f"cannot read {', '.join(view.policies.not_understood)}: what they concern stays where it is"
-        verdicts.append(Verdict(subject=CLUSTER, reason=Reason.ISOLATION_POLICY, by="policies", detail=detail))
     verdicts += about_brokers
     unloads = Unloads(memory=replace(memory, shedder=shedding, membership=membership), verdicts=verdicts)
     free = _Free(untouchable, splitting, verdicts, graced=view)

@@ -36,13 +36,18 @@ GUARDRAILS: Final = (
         Reason.NAMESPACE_UNKNOWN, "guardrails.move_undescribed", "their namespaces have no namespace_state record"
     ),
     BundleGuardrail(
+        Reason.ISOLATION_POLICY,
+        "isolation_policies",
+        "an isolation policy that names their namespaces, or might, cannot be read",
+    ),
+    BundleGuardrail(
         Reason.BACK_OFF, "decisions.retry_failed_after_seconds", "commands about them failed, and they rest for a while"
     ),
     BundleGuardrail(Reason.IN_FLIGHT, "in_flight", "they have commands in flight"),
     BundleGuardrail(Reason.EXCLUDED, "decisions.excluded", "they, or their namespaces, are excluded"),
     BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
-_FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = -1, 0, 1, 2, 3, 4, 5, 6
+_FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = range(-1, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,18 +66,21 @@ class Untouchable:
         excluded: Set[str],
         resting: Iterable[str] = (),
         undescribed: Bools | None = None,
+        unreadable: Bools | None = None,
     ) -> "Untouchable":
         """Guarded are bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's namespaces.
 
-        Also those *resting* after a failed command, and those of namespaces that are *undescribed*, (bundles,).
+        Also those *resting* after a failed command, and those of namespaces that are *undescribed*, or whose policies
+        are *unreadable*: (bundles,).
         """
         table = view.bundles
         spaces = [
             _SYSTEM if is_untouchable(name) else _EXCLUDED if name in excluded else _FREE for name in table.namespaces
         ]
         guardrail = np.array(spaces, np.int64)[table.namespace] if len(table) else np.zeros(0, np.int64)
-        if undescribed is not None:
-            guardrail = np.maximum(guardrail, np.where(undescribed, _UNDESCRIBED, _FREE))
+        for mask, code in ((undescribed, _UNDESCRIBED), (unreadable, _UNREADABLE)):
+            if mask is not None:
+                guardrail = np.maximum(guardrail, np.where(mask, code, _FREE))
         for names, code in ((resting, _RESTING), (in_flight, _IN_FLIGHT), (excluded, _EXCLUDED)):
             for name in names:
                 row = table.code_of.get(name)

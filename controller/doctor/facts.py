@@ -64,7 +64,7 @@ class PulsarFacts:
     #: Namespaces that decisions.excluded names -> the boundaries of their bundles; none: there is no such namespace.
     #: Those that could not be read are missing.
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    #: Isolation policies that the collector cannot use -> why.
+    #: Isolation policies that cannot be read -> why.
     unusable_policies: Mapping[str, str] = field(default_factory=dict)
     #: What was asked of the cluster -> the answer, where that was 401 or 403.
     refused: Mapping[str, str] = field(default_factory=dict)

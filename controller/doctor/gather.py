@@ -22,7 +22,7 @@ from controller.adapters.pulsar.log.inspect import PulsarLogFacts, inspect_log
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
-from controller.aggregate.policies import why_unusable
+from controller.aggregate.policies import isolation_flaws
 from controller.doctor.facts import (
     BrokerFacts,
     Facts,
@@ -150,7 +150,7 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
         brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
         dynamic=dynamic,
         boundaries={space: found[space] for space in namespaces if found[space] is not None},
-        unusable_policies=why_unusable(policies),
+        unusable_policies=isolation_flaws(policies),
         refused=asked.refused,
     )
 

@@ -74,10 +74,11 @@ def isolation_policies(facts: Facts) -> Iterator[Finding]:
             code="isolation-policy-unusable",
             severity="error",
             objects=(name,),
-            seen=f"isolation policy {why}",
+            seen=f"{name:.100}: {why}",
             wanted="policies of which it is known what they allow, and to whom",
-            advice="a collector that starts publishes no namespace, so nothing moves; correct the policy or delete it:"
-            " `pulsar-admin ns-isolation-policy` shows, sets and deletes them",
+            advice="the namespaces that it names, or might, stay where they are; write it in another way, or delete it:"
+            " `pulsar-admin ns-isolation-policy` shows, sets and deletes them, and docs/strategies.md says what cannot"
+            " be read",
         )
 
 

@@ -6,9 +6,8 @@ Pulsar: LocalBrokerData, BundleData, TimeAverageMessageData, ResourceQuota, Name
 import re
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from controller.aggregate.policies import isolation_policy
 from controller.model.names import FULL_LOWER, FULL_UPPER, is_name
 from controller.wire.arrow_stream import ARROW_MAGIC, ArrowStream
 from controller.wire.base import (
@@ -122,6 +121,14 @@ class BrokerLoadRecord(Envelope):
         return self.broker or self.report.broker
 
 
+def _objects(policies: Any) -> Any:
+    """*policies* as a list of objects: a namespace must not go free because its policies have another form."""
+    if policies is None:
+        return None
+    listed = policies if isinstance(policies, list | tuple) else [policies]
+    return tuple(each if isinstance(each, dict) else {"unreadable": each} for each in listed)
+
+
 class NamespaceStateRecord(Envelope):
     """The bundles of a namespace and its policies.  Pulsar: BundlesData, LocalPolicies."""
 
@@ -131,21 +138,13 @@ class NamespaceStateRecord(Envelope):
     """Grows with every change, the highest counts: a time, or a number that is counted up."""
     boundaries: Annotated[Items[Boundary], Field(max_length=MAX_BUNDLES + 1)]
     anti_affinity_group: NameOrEmpty | None = None
-    isolation_policies: Items[dict[str, Any]] | None = None
+    isolation_policies: Annotated[Items[dict[str, Any]] | None, BeforeValidator(_objects)] = None
     """Those that name the namespace, in Pulsar's order, as its admin API gives them.  Where one lists many namespaces,
-    what names this one, or cannot be understood, is enough.
+    what names this one, or cannot be read, is enough.
 
-    Each with namespaces, primary, secondary (lists of Java regular expressions) and auto_failover_policy.
+    Each with namespaces, primary, secondary (lists of Java regular expressions) and auto_failover_policy.  The bundles
+    of a namespace with a policy that cannot be read stay where they are.
     """
-
-    @model_validator(mode="after")
-    def _policies_are_isolation_policies(self) -> Self:
-        for policy in self.isolation_policies or ():
-            try:
-                isolation_policy(policy)
-            except ValueError as error:
-                raise bad_value(f"isolationPolicies: {error}") from error
-        return self
 
     @model_validator(mode="after")
     def _boundaries_cut_the_whole_ring(self) -> Self:

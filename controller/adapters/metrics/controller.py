@@ -12,6 +12,7 @@ from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.traces import ROOT, BatchSpans, SpanFacts, ns
 from controller.adapters.network.deadline import Clock
 from controller.cycle.budgets import Ledger
+from controller.cycle.guardrails import unreadable_policies
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval
 from controller.model.controls import Controls
@@ -144,6 +145,9 @@ class ControllerMetrics(ProcessMetrics):
         for (action, status), count in Counted(decided.settled).items():
             self._results.labels(action, status).inc(count)
         self._tell_guardrails(entry.memory, entry.controls)
+        policies, any_namespace = unreadable_policies(entry.decision)
+        self._unreadable.set(policies)
+        self._any_namespace.set(any_namespace)
         if not decided.journalled:
             return
         self._delay.observe(max(0.0, (now_ms - entry.interval) / _MS))
@@ -268,6 +272,14 @@ class ControllerMetrics(ProcessMetrics):
             "budget",
         )
         self._limit = self.gauge("trimtab_budget_limit", "The budget's limit.", "budget")
+        self._unreadable = self.gauge(
+            "trimtab_unreadable_policies",
+            "Isolation policies that could not be read at the last decision: what they name stays where it is.",
+        )
+        self._any_namespace = self.gauge(
+            "trimtab_unreadable_policy_of_any_namespace",
+            "1 if one of them might name any namespace, so that hardly anything moves, else 0.",
+        )
         self._declare_promises()
 
     def _declare_promises(self) -> None:

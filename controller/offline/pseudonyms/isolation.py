@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from controller.aggregate.policies import isolation_policy
-from controller.model.java_regex import java_pattern, matches
+from controller.model.java_regex import Expressions, quoted
 from controller.offline.pseudonyms.names import Pseudonyms
 
-#: An expression that trimtab does not understand, in place of one that it does not understand either.
-_NOT_UNDERSTOOD: Final = r"\G"
+#: Behind a name: an expression that could match this name, and no other, and cannot be read.
+_UNREAD: Final = "(?>|)"
 #: Matches no name, for a policy lists one expression for namespaces at least.
-_NONE: Final = r"\Qnone\E"
+_NONE: Final = quoted("none")
 #: So many policies are kept; a cluster has a few, each of which stands in many namespaces' records.
 _MOST_POLICIES: Final = 4096
 
@@ -30,7 +30,7 @@ class IsolationPseudonyms:
         self._replaced = lru_cache(maxsize=_MOST_POLICIES)(self._replace)
 
     def policy(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """*given*, a valid policy, without its names; of its fail-over policy only the numbers."""
+        """*given* without its names; of its fail-over policy only the numbers.  What cannot be read stays so."""
         replaced: dict[str, Any] = json.loads(self._replaced(json.dumps(given, sort_keys=True)))
         return replaced
 
@@ -40,35 +40,46 @@ class IsolationPseudonyms:
         numbers = {"min_limit": failover.min_limit, "usage_threshold": failover.usage_threshold}
         return json.dumps(
             {
-                "namespaces": self._of_namespaces(policy.namespaces) or [_NONE],
-                "primary": self._of_hosts(policy.primary),
+                "namespaces": self._of_namespaces(policy.namespaces) if policy.namespaces_known else None,
+                "primary": self._of_hosts(policy.primary) if policy.primary_known else "unreadable",
                 "secondary": self._of_hosts(policy.secondary),
-                "auto_failover_policy": {"policy_type": "min_available", "parameters": numbers},
+                "auto_failover_policy": {
+                    "policy_type": "unreadable" if policy.flaws else "min_available",
+                    "parameters": numbers,
+                },
             }
         )
 
     def _of_hosts(self, regexes: tuple[str, ...]) -> list[str]:
-        found = [other for name, other in self._hosts.items() if matches(regexes, name)]
-        return [*map(_quoted, found), *_not_understood(regexes)]
+        sure, unsure = _matched(regexes, self._hosts)
+        found = [quoted(self._hosts[name]) for name in self._hosts if name in sure]
+        return [*found, *self._unread(regexes, (self._hosts[name] for name in self._hosts if name in unsure))]
 
     def _of_namespaces(self, regexes: tuple[str, ...]) -> list[str]:
         """A tenant all of whose namespaces match is one expression: a policy of thousands stays short."""
         found = list[str]()
+        sure, unsure = _matched(regexes, self._namespaces)
         for names in self._tenants.values():
-            matched = [self._namespaces[name] for name in names if matches(regexes, name)]
+            matched = [self._namespaces[name] for name in names if name in sure]
             if matched and len(matched) == len(names) and len({_tenant(other) for other in matched}) == 1:
-                found.append(f"{_quoted(_tenant(matched[0]) + '/')}.*")
+                found.append(f"{quoted(_tenant(matched[0]) + '/')}.*")
             else:
-                found += map(_quoted, matched)
-        return [*found, *_not_understood(regexes)]
+                found += map(quoted, matched)
+        found += self._unread(regexes, (self._namespaces[name] for name in self._namespaces if name in unsure))
+        return found or [_NONE]
+
+    @staticmethod
+    def _unread(regexes: tuple[str, ...], might: Iterable[str]) -> list[str]:
+        """For those of *regexes* that cannot be read: what they *might* match, and an expression at least."""
+        found = [f"{quoted(other)}{_UNREAD}" for other in might]
+        return found or ([f"{_NONE}{_UNREAD}"] if Expressions(regexes).refused else [])
 
 
-def _quoted(name: str) -> str:
-    return f"\\Q{name}\\E"
-
-
-def _not_understood(regexes: Iterable[str]) -> list[str]:
-    return [_NOT_UNDERSTOOD] if any(java_pattern(each) is None for each in regexes) else []
+def _matched(regexes: tuple[str, ...], names: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Those of *names* that one of *regexes* matches, and the others that one of them might match."""
+    hits = Expressions(regexes).hits(list(names))
+    sure = {name for name, found in hits.items() if any(hit.sure for hit in found)}
+    return sure, hits.keys() - sure
 
 
 def _host(broker: str) -> str:

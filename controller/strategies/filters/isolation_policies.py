@@ -4,6 +4,10 @@ Primary brokers take the namespace; secondary ones, too, while there are fewer p
 Brokers are matched by host.  Without a policy, a broker must also serve the kind of the topics, persistent or not; with
 a policy Pulsar does not look at that.  The answer may be no broker at all.
 
+A policy that cannot be read leaves its namespaces no broker.  Of which brokers it is not known whether they are its
+primary ones, these are closed to other namespaces; where that would be all brokers, those that serve its namespaces
+are.
+
 Pulsar: LoadManagerShared.applyNamespacePolicies, SimpleResourceAllocationPolicies
 """
 
@@ -14,9 +18,8 @@ from typing import ClassVar
 import numpy as np
 
 from controller.model.decision import Reason
-from controller.model.java_regex import matching
 from controller.model.load import Bools, ClusterView, Ints
-from controller.model.policies import IsolationPolicy
+from controller.model.policies import IsolationPolicy, Policies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +35,14 @@ class IsolationPolicies:
         hosts, named = _hosts(names)
         if not named.all():
             candidates = candidates[named[candidates]]
-        policy = policies.isolation_of(view.bundles.namespaces[view.bundles.namespace[bundle]])
-        if policy is not None:
-            return _of_policy(policy, hosts, candidates)
         if policies.isolation:
-            candidates = candidates[~policies.reserved(hosts)[candidates]]
+            governed = policies.governed((view.bundles.namespaces[view.bundles.namespace[bundle]],))[0]
+            if governed.why:
+                return candidates[:0]
+            if governed.row is not None:
+                return _of_policy(policies, policies.isolation[governed.row], hosts, candidates)
+            closed = policies.derived(("closed", hosts), lambda: _closed(view, hosts))
+            candidates = candidates[~closed[candidates]]
         wanted = policies.non_persistent and view.bundles.names[bundle] in policies.non_persistent
         unfit = policies.without_non_persistent if wanted else policies.without_persistent
         if unfit:
@@ -44,11 +50,22 @@ class IsolationPolicies:
         return candidates
 
 
-def _of_policy(policy: IsolationPolicy, hosts: tuple[str, ...], candidates: Ints) -> Ints:
-    primary = matching(policy.primary, hosts)[candidates]
+def _of_policy(policies: Policies, policy: IsolationPolicy, hosts: tuple[str, ...], candidates: Ints) -> Ints:
+    primary = policies.rules.of_brokers(policy.primary, hosts)[candidates]
     if not policy.auto_failover.fails_over(int(primary.sum())):
         return candidates[primary]
-    return candidates[primary | matching(policy.secondary, hosts)[candidates]]
+    return candidates[primary | policies.rules.of_brokers(policy.secondary, hosts)[candidates]]
+
+
+def _closed(view: ClusterView, hosts: tuple[str, ...]) -> Bools:
+    """(brokers,) those that are closed to namespaces without a policy."""
+    policies, table = view.policies, view.bundles
+    closed = policies.reserved(hosts).copy()
+    unclear = set(policies.rules.open_ended(hosts))
+    if unclear:
+        theirs = np.array([each.row in unclear for each in policies.governed(table.namespaces)], np.bool_)
+        closed[table.broker[theirs[table.namespace] & table.owned]] = True
+    return closed
 
 
 @lru_cache(maxsize=4)

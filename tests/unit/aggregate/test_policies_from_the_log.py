@@ -1,18 +1,14 @@
 """The contents of namespace_state and broker_state records reach the view that filters read."""
 
-import json
 from typing import Any
 
 import pytest
 
 from controller.aggregate.policies import isolation_policy, policies_of
-from controller.model.errors import WireError
-from controller.model.java_regex import matches
 from controller.model.policies import IsolationPolicy, MinAvailable
 from controller.model.records import BrokerState, NamespaceState
-from controller.wire.metrics import decode_metric
 from tests.folds import view_of
-from tests.records import CLUSTER, LEFT, PERIOD, T, broker_state, broker_sweep, namespace_state, tick
+from tests.records import LEFT, T, broker_state, broker_sweep, namespace_state, tick
 
 #: As the admin API returns it.
 GIVEN = {
@@ -105,23 +101,31 @@ def test_keys_may_be_camel_case_and_a_missing_fail_over_policy_never_fails_over(
         ({"auto_failover_policy": {"policy_type": "max"}}, "policy_type 'max' is unknown: min_available"),
         ({"auto_failover_policy": []}, "expected an object with policy_type, got []"),
         ({"auto_failover_policy": {"parameters": {"min_limit": 1.5}}}, "min_limit must be a whole number, got 1.5"),
-        ({"auto_failover_policy": {"parameters": {"min_limit": "few"}}}, "invalid literal"),
+        ({"auto_failover_policy": {"parameters": {"min_limit": "few"}}}, "min_limit must be a whole number"),
+        (
+            {"auto_failover_policy": {"parameters": {"usage_threshold": "80%"}}},
+            "usage_threshold must be a whole number",
+        ),
+        (
+            {"auto_failover_policy": {"parameters": {"usage_threshold": " 80"}}},
+            "usage_threshold must be a whole number",
+        ),
+        ({"primary": [r"(a)\1"]}, r"expression (a)\1 of primary cannot be read: a backreference"),
     ],
 )
-def test_a_record_with_an_invalid_policy_becomes_a_dead_letter(changed: dict[str, Any], told: str) -> None:
-    record = namespace_state(isolationPolicies=[GIVEN | changed])
-    with pytest.raises(WireError) as caught:
-        decode_metric(json.dumps(record).encode(), cluster=CLUSTER, period_ms=PERIOD)
-    assert caught.value.reason == "bad_value"
-    assert told in caught.value.detail
+def test_a_policy_that_cannot_be_read_holds_its_namespaces_and_says_why(changed: dict[str, Any], told: str) -> None:
+    policies = view_of([namespace_state(isolationPolicies=[GIVEN | changed]), *SWEPT]).policies
+    own, other = policies.governed(("tenant/ns", "other/ns"))
+    assert told in own.why
+    assert not other.why
 
 
-def test_an_old_state_with_an_invalid_policy_keeps_its_namespace_in_place() -> None:
-    state = NamespaceState(namespace="tenant/ns", version=1, boundaries=(), isolation_policies=({"namespaces": 1},))
-    policy = policies_of([state], []).isolation_of("tenant/ns")
-    assert policy is not None
-    assert not matches(policy.primary, "broker-1")
-    assert policies_of([state], []).isolation_of("tenant/other") is None
+@pytest.mark.parametrize("given", ["text", {"one": 1}, [["deep"]], [1, None], 7, [{"namespaces": "tenant/.*"}]])
+def test_policies_of_another_form_hold_the_namespace_of_the_record(given: Any) -> None:
+    policies = view_of([namespace_state(isolationPolicies=given), *SWEPT]).policies
+    own, other = policies.governed(("tenant/ns", "tenant/other"))
+    assert own.why
+    assert not other.why
 
 
 def test_a_broker_of_which_nothing_else_is_said_takes_topics_of_both_kinds() -> None:

@@ -254,49 +254,36 @@ def test_a_policy_for_a_namespace_alone_that_cannot_be_read_holds_for_it_and_for
     assert [len(record.isolation_policies or ()) for record in read.values()] == [0, 1, 1], "its own record has it"
 
 
-def test_a_policy_that_cannot_be_used_frees_no_namespace_is_told_once_and_leaves_those_of_before(
+def test_a_policy_that_cannot_be_read_is_published_for_the_namespaces_that_it_names_and_logged_once(
     pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
 ) -> None:
     # As a later Pulsar may have them.
     odd = POLICY | {"auto_failover_policy": {"policy_type": "most_available"}}
     state = state_of(pulsar)
     pulsar.policies = {"odd": odd}
-    assert [namespaces(state.read(T + i * PERIOD, whole=i == 0)) for i in range(2)] == [{}, {}]
+    for i in range(2):
+        found = namespaces(state.read(T + i * PERIOD, whole=i == 0))
+        assert [each.isolation_policies for each in found.values()] == [None, (odd,), None]
     [told] = [record.message for record in caplog.records]
-    assert "isolation policies: odd cannot be used: policy_type 'most_available' is unknown" in told
-    pulsar.policies = {"odd": POLICY}
-    state.read(T + 2 * PERIOD, whole=True)
-    pulsar.policies = {"odd": odd}
-    found = namespaces(state.read(T + 3 * PERIOD, whole=True))
-    assert [each.isolation_policies for each in found.values()] == [None, (POLICY,), None]
-    lines = [record.message for record in caplog.records if "odd cannot be used" in record.message]
-    assert ["no namespace is published" in each for each in lines] == [True, False], "those of before stay"
+    assert "odd: isolation policy of lab/ns-1: policy_type 'most_available' is unknown" in told
+    assert "what they name stays where it is" in told
 
 
-def test_of_many_policies_that_cannot_be_used_the_log_names_one_their_number_and_the_consequence(
+@pytest.mark.parametrize("odd", ["text", {"namespaces": "lab/ns-1"}, {"namespaces": [1]}])
+def test_a_policy_of_another_form_might_name_any_namespace(pulsar: FakePulsar, odd: Any) -> None:
+    pulsar.policies = {"odd": odd, "p": POLICY}
+    found = namespaces(state_of(pulsar).read(T, whole=True))
+    published = odd if isinstance(odd, dict) else {"unreadable": odd}
+    assert [each.isolation_policies for each in found.values()] == [(published,), (published, POLICY), (published,)]
+
+
+def test_of_many_policies_that_cannot_be_read_the_log_names_one_their_number_and_the_consequence(
     pulsar: FakePulsar, caplog: pytest.LogCaptureFixture
 ) -> None:
     pulsar.policies = {name: POLICY | {"namespaces": []} for name in "abcdefg"}
     state_of(pulsar).read(T, whole=True)
     [told] = [record.message for record in caplog.records]
-    assert "a cannot be used: namespaces must list regular expressions; and 6 more; no namespace is published" in told
-
-
-def test_beside_a_policy_that_cannot_be_used_others_count_as_they_are_now_and_none_of_before_is_lost(
-    pulsar: FakePulsar,
-) -> None:
-    unusable = {"odd": POLICY | {"auto_failover_policy": {"policy_type": "most_available"}}}
-    state = state_of(pulsar)
-    pulsar.policies = {"one": POLICY}
-    state.read(T, whole=True)
-    elsewhere, new = POLICY | {"primary": ["127.0.0.2"]}, POLICY | {"namespaces": ["lab/ns-2"]}
-    for others in ({"one": elsewhere, "new": new}, {}):
-        pulsar.policies = others | unusable
-        found = namespaces(state.read(T + PERIOD, whole=True))
-        assert [each.isolation_policies for each in found.values()] == [None, (elsewhere,), (new,)]
-    pulsar.policies = {"new": new}
-    found = namespaces(state.read(T + 2 * PERIOD, whole=False))
-    assert [each.isolation_policies for each in found.values()] == [None, None, (new,)], "once all can be used"
+    assert "namespaces must list regular expressions; and 6 more; what they name stays where it is" in told
 
 
 def test_policies_that_were_once_read_count_until_they_are_read_anew(pulsar: FakePulsar) -> None:

@@ -138,12 +138,12 @@ def test_a_bundle_stays_if_a_move_would_not_spread_its_group() -> None:
     assert moves(decision({ONE: ""}, cluster=even)) == {ONE: "b:80"}
 
 
-def test_an_expression_that_is_not_understood_gives_a_verdict() -> None:
-    made = decision({ONE: ""}, isolation=own("[a&&b]"))
+def test_of_a_policy_that_cannot_be_read_a_verdict_says_what_and_why_and_its_namespace_stays() -> None:
+    made = decision({ONE: ""}, isolation=own(r"(.)\1"))
     assert made.commands == ()
-    assert ("IsolationPolicy", "policies", "cannot read [a&&b]: what they concern stays where it is") in about(
-        made, "cluster"
-    )
+    told = {detail for reason, by, detail in about(made, "cluster") if by == "isolation_policies"}
+    assert "they cannot be read; 1 of 1 namespaces with bundles stay where they are" in told
+    assert any("expression (.)\\1 of primary cannot be read: a backreference" in detail for detail in told)
 
 
 def test_where_the_filters_leave_only_a_broker_that_is_overloaded_they_are_dropped_and_isolation_is_not() -> None:

@@ -68,13 +68,21 @@ def test_the_brokers_are_asked_for_the_bundles(answer: tuple[int, object], code:
     assert [finding.code for finding in found if finding.code.startswith("excluded")] == [code]
 
 
-def test_an_isolation_policy_that_the_collector_cannot_use_is_an_error(tmp_path: Path) -> None:
+def test_an_isolation_policy_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     usable = {"namespaces": ["acme/.*"], "primary": [".*"], "secondary": []}
     policies = {"as-ever": usable, "later": usable | {"auto_failover_policy": {"policy_type": "most_available"}}}
     found = asked(tmp_path, "/admin/v2/clusters/demo/namespaceIsolationPolicies", (200, policies))
     (one,) = [finding for finding in found if finding.code == "isolation-policy-unusable"]
     assert (one.severity, one.objects) == ("error", ("later",))
-    assert one.seen.startswith("isolation policy later cannot be used: policy_type 'most_available' is unknown")
+    assert one.seen.startswith("later: isolation policy of acme/.*: policy_type 'most_available' is unknown")
+
+
+def test_an_expression_that_cannot_be_read_is_named_with_its_policy_and_the_reason(tmp_path: Path) -> None:
+    policy = {"namespaces": ["acme/orders"], "primary": [r"(blue|green)-\1.*"], "secondary": []}
+    found = asked(tmp_path, "/admin/v2/clusters/demo/namespaceIsolationPolicies", (200, {"orders": policy}))
+    (one,) = [finding for finding in found if finding.code == "isolation-policy-unusable"]
+    assert one.objects == ("orders",)
+    assert r"expression (blue|green)-\1.* of primary cannot be read: a backreference" in one.seen
 
 
 def asked(folder: Path, path: str, answer: tuple[int, object]) -> list[Finding]:

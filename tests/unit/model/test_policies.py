@@ -1,14 +1,14 @@
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from controller.model.java_regex import java_pattern
 from controller.model.policies import BrokerStatus, IsolationPolicy, MinAvailable, Policies
 
 HOSTS = ("a", "b", "c")
-#: An expression of Java's that is not understood.
-STRANGE = "[a-z&&[^b]]"
+#: An expression that cannot be read, and matches nothing in Java: nobody waits for ``a``.
+STRANGE = "acme/(?>a|ab)c"
 
 
 def own(*namespaces: str, primary: tuple[str, ...] = ("a",)) -> IsolationPolicy:
@@ -36,25 +36,80 @@ def test_the_first_policy_counts_whether_it_lists_a_namespace_as_it_is_or_by_an_
             assert found.isolation_of(name) == first
 
 
-def test_thousands_of_listed_namespaces_are_not_translated_anew_for_each_namespace() -> None:
-    """Of a hundred policies that list fifty each; a namespace that none of them lists took a tenth of a second."""
-    policies = Policies(isolation=tuple(own(*(f"t{i}/n{j}" for j in range(50))) for i in range(100)))
-    before = java_pattern.cache_info().misses
-    assert policies.isolation_of("t99/n49") == policies.isolation[99]
-    assert policies.isolation_of("acme/x") is None
-    assert policies.not_understood == ()
-    assert java_pattern.cache_info().misses - before <= len(policies.isolation), "those of brokers alone"
-
-
 def test_a_policy_in_the_record_that_does_not_match_does_not_apply() -> None:
     assert Policies(isolation=(own("acme/x"),), listed={"acme/y": (0,)}).isolation_of("acme/y") is None
 
 
-def test_a_policy_with_unreadable_namespaces_applies_to_the_namespace_that_lists_it() -> None:
-    policies = Policies(isolation=(own(STRANGE),), listed={"acme/y": (0,)})
-    assert policies.isolation_of("acme/y") == own(STRANGE)
-    assert policies.isolation_of("acme/z") is None
-    assert policies.not_understood == (STRANGE,)
+def stays(policies: Policies, *names: str) -> list[str]:
+    """Those of *names* that stay, as it is not known what governs them."""
+    return [name for name, governed in zip(names, policies.governed(names), strict=True) if governed.why]
+
+
+def test_what_an_unreadable_namespaces_expression_could_match_stays_and_all_else_is_free() -> None:
+    policies = Policies(isolation=(own("acme/(?>p|pr)od"), own("corp/.*")))
+    assert stays(policies, "acme/prod", "acme/pod", "acme/test", "corp/x", "b/c") == ["acme/prod", "acme/pod"]
+    assert policies.isolation_of("acme/test") is None
+    assert policies.isolation_of("corp/x") == own("corp/.*")
+
+
+@pytest.mark.parametrize(
+    ("regex", "named"),
+    [
+        ("tenant/prod-.*(?=x)", ["tenant/prod-1"]),
+        ("tenant/prod-[", ["tenant/prod-1"]),
+        ("tenant/prod-?[", ["tenant/prod-1", "tenant/prodigy"]),
+        ("tenant/prod-|other/[", ["other/x", "tenant/pro", "tenant/prod-1", "tenant/prodigy"]),
+        (r"\Qtenant/prod-\E\1", ["tenant/prod-1"]),
+        ("(?i)TENANT/PROD-(?>|1)1", ["tenant/prod-1"]),
+        ("tenant/prod-" + "x" * 9000, []),
+        ("(?=t).*(?>a|b)?", ["tenant/pro", "tenant/prod-1", "tenant/prodigy"]),
+        ("(?:tenant/prod-(.)|other)\\1", ["other/x", "tenant/prod-1"]),
+    ],
+)
+def test_an_unreadable_expression_holds_what_it_could_match_at_most(regex: str, named: list[str]) -> None:
+    names = ("other/x", "tenant/pro", "tenant/prod-1", "tenant/prodigy")
+    assert stays(Policies(isolation=(own(regex),)), *names) == named
+
+
+def test_a_namespace_that_an_earlier_policy_surely_matches_is_governed_by_that() -> None:
+    policies = Policies(isolation=(own("acme/a.*"), own(".*(?>a|b)"), own("acme/b.*")))
+    assert stays(policies, "acme/ab", "acme/bb", "acme/bc") == ["acme/bb"]
+    assert policies.isolation_of("acme/bc") == own("acme/b.*")
+
+
+def test_a_readable_expression_beside_an_unreadable_one_of_the_same_policy_is_enough() -> None:
+    policy = own(".*(?>a|b)", "acme/.*")
+    policies = Policies(isolation=(policy,))
+    assert stays(policies, "acme/b", "corp/b", "corp/c") == ["corp/b"]
+    assert policies.isolation_of("acme/b") == policy
+
+
+@pytest.mark.parametrize(
+    "unreadable",
+    [{"primary": ("b(?>r|ro)k",)}, {"secondary": ("b(?>r|ro)k",)}, {"flaws": ("min_limit is wrong",)}],
+)
+def test_a_policy_whose_other_parts_cannot_be_read_holds_the_namespaces_that_it_matches(
+    unreadable: dict[str, tuple[str, ...]],
+) -> None:
+    policy = replace(own("acme/.*"), **unreadable)
+    assert stays(Policies(isolation=(policy,)), "acme/x", "corp/x") == ["acme/x"]
+
+
+def test_a_policy_of_unknown_namespaces_holds_those_whose_records_list_it() -> None:
+    policy = replace(own(), namespaces_known=False, flaws=("namespaces are missing",))
+    policies = Policies(isolation=(policy,), listed={"acme/x": (0,)})
+    assert stays(policies, "acme/x", "acme/y") == ["acme/x"]
+
+
+def test_the_message_names_the_policy_the_expression_and_why() -> None:
+    policies = Policies(isolation=(own("acme/x", primary=("br(o)\\1ker",)),))
+    (told,) = policies.rules.flaws
+    assert told == (0, "isolation policy of acme/x: expression br(o)\\1ker of primary cannot be read: a backreference")
+
+
+def test_an_expression_of_which_nothing_is_known_might_name_any_namespace() -> None:
+    assert Policies(isolation=(own("(.*)\\1"),)).rules.holds_all
+    assert not Policies(isolation=(own("a(.*)\\1"), own("x", primary=("(.*)\\1",)))).rules.holds_all
 
 
 def test_a_primary_broker_of_any_policy_is_reserved() -> None:
@@ -63,8 +118,22 @@ def test_a_primary_broker_of_any_policy_is_reserved() -> None:
     assert Policies().reserved(HOSTS).tolist() == [False, False, False]
 
 
-def test_an_unreadable_primary_expression_reserves_every_broker() -> None:
-    assert Policies(isolation=(own("acme/x", primary=(STRANGE,)),)).reserved(HOSTS).all()
+def test_brokers_that_an_unreadable_primary_expression_could_match_are_reserved() -> None:
+    policies = Policies(isolation=(own("acme/x", primary=("(?>b|bb)",)),))
+    assert policies.reserved(HOSTS).tolist() == [False, True, False]
+    assert policies.rules.open_ended(HOSTS) == ()
+
+
+def test_an_unreadable_primary_expression_that_could_match_all_brokers_reserves_none_by_itself() -> None:
+    policies = Policies(isolation=(own("acme/x", primary=("(.)(?>|\\1)", "c")),))
+    assert policies.reserved(HOSTS).tolist() == [False, False, True]
+    assert policies.rules.open_ended(HOSTS) == (0,)
+
+
+def test_the_number_of_expressions_is_bounded_and_what_those_beyond_it_could_match_stays() -> None:
+    simple = tuple(own(f"s{i}/.*", f"s{i}.ns/x") for i in range(3_000))
+    policies = Policies(isolation=(*simple, *(own(f"t{i}/.*[a-z]") for i in range(3_000))))
+    assert stays(policies, "s2999/x", "t7/x", "t2999/x", "u/x") == ["t2999/x"]
 
 
 def test_a_blank_group_is_none_and_groups_ignore_case() -> None:

@@ -56,7 +56,19 @@ def test_a_broker_is_matched_by_its_host_and_needs_a_port() -> None:
     assert kept(IsolationPolicies(), own, OWN) == ["[::1]:80"]
 
 
-def test_an_expression_that_is_not_understood_lets_nothing_through() -> None:
-    strange = cluster(isolation=(policy(primary=("[a&&b]",)),))
+def test_where_a_policy_cannot_be_read_its_namespace_stays_and_others_keep_off_brokers_that_it_could_mean() -> None:
+    strange = cluster(isolation=(policy(primary=("(?>c|cc)",)),))
     assert kept(IsolationPolicies(), strange, OWN) == []
+    assert kept(IsolationPolicies(), strange, OTHER) == ["a:80", "b:80", "d:80"]
+
+
+def test_others_keep_off_the_brokers_of_a_namespace_whose_policy_could_mean_any_broker() -> None:
+    strange = cluster(isolation=(policy(primary=(r"(.)(?>|\1)",)),))
+    assert kept(IsolationPolicies(), strange, OWN) == []
+    assert kept(IsolationPolicies(), strange, OTHER) == ["b:80", "c:80", "d:80"]
+
+
+def test_a_namespace_that_a_policy_might_name_stays() -> None:
+    strange = cluster(isolation=(policy(namespaces=("acme/(?>o|ot)her",)),))
     assert kept(IsolationPolicies(), strange, OTHER) == []
+    assert kept(IsolationPolicies(), strange, OWN) == ["c:80", "d:80"]

@@ -1,0 +1,279 @@
+"""Isolation policies, and what they say of namespaces and brokers.
+
+Pulsar: org.apache.pulsar.common.policies.impl.{NamespaceIsolationPolicies, NamespaceIsolationPolicyImpl,
+MinAvailablePolicy}.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.model.java_regex import MOST, Expressions, Hit, matches
+
+#: Of so many namespaces it is remembered what governs them.
+_MOST_NAMESPACES: Final = 200_000
+#: Characters of an expression, and namespaces of a policy, in a message.
+_SHOWN, _NAMED = 100, 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BrokerStatus:
+    """A broker as a fail-over policy sees it; sorted by load, then by name."""
+
+    #: Percent.
+    load_factor: int
+    address: str
+    active: bool = field(compare=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinAvailable:
+    """Fail-over policy: secondary brokers serve too while fewer than ``min_limit`` primary brokers are available.
+
+    The default never fails over.
+    """
+
+    min_limit: int = 0
+    #: Percent; a broker at or above it is not available.  100: the load does not matter.
+    usage_threshold: int = 100
+
+    def is_available(self, status: BrokerStatus) -> bool:
+        """Whether a broker can take bundles."""
+        return status.active and (status.load_factor < self.usage_threshold or self.usage_threshold >= 100)
+
+    def fails_over(self, primaries: int) -> bool:
+        """Whether *primaries*, a number of available primary brokers, is below the limit."""
+        return primaries < self.min_limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsolationPolicy:
+    """Binds namespaces to brokers, both given as Java regular expressions of whole names (brokers: host, no port)."""
+
+    namespaces: tuple[str, ...]
+    #: Brokers that serve these namespaces and no others.
+    primary: tuple[str, ...]
+    #: Brokers that also take them while too few primary ones are available.
+    secondary: tuple[str, ...] = ()
+    auto_failover: MinAvailable = field(default_factory=MinAvailable)
+
+    #: What of it cannot be read, each as a clause; see controller.aggregate.policies.
+    flaws: tuple[str, ...] = ()
+    #: Whether the lists of expressions could be read.  A policy whose namespaces are not known governs those whose
+    #: records list it.
+    namespaces_known: bool = True
+    primary_known: bool = True
+
+    def applies_to(self, namespace: str) -> bool:
+        """Whether this policy governs *namespace*."""
+        return matches(self.namespaces, namespace)
+
+    def fails_over(self, statuses: tuple[BrokerStatus, ...]) -> bool:
+        """Whether too few of *statuses*, the primary brokers, are available."""
+        return self.auto_failover.fails_over(sum(self.auto_failover.is_available(status) for status in statuses))
+
+
+class Governed(NamedTuple):
+    """What governs a namespace."""
+
+    #: The row of its policy; None: there is none.
+    row: int | None
+    #: Why it is not known what the policy allows, or whether it governs the namespace; "": all is known.  The bundles
+    #: of such a namespace stay where they are.
+    why: str = ""
+
+
+class Isolation:
+    """The isolation policies of a cluster.
+
+    A namespace stays where it is if the first policy that it could have cannot be read: not what it allows, or not
+    whether it means this namespace.  Others are free.  They keep off the brokers that a primary expression could mean;
+    one that could mean every broker says nothing about which: see ``open_ended``.
+    """
+
+    def __init__(self, policies: tuple[IsolationPolicy, ...], most: int = MOST) -> None:
+        """*most*: the maximum number of expressions that are neither names nor beginnings of them."""
+        self.policies: Final = policies
+        listed = [(regex, row) for row, policy in enumerate(policies) for regex in policy.namespaces]
+        self._regexes = [regex for regex, _ in listed]
+        self._row = [row for _, row in listed]
+        self._namespaces = Expressions(self._regexes, most)
+        self._brokers = Expressions(
+            (regex for policy in policies for regex in (*policy.primary, *policy.secondary)), most
+        )
+        self._rows_of_number = dict[int, list[int]]()
+        for regex, row in listed:
+            self._rows_of_number.setdefault(self._namespaces.number[regex], []).append(row)
+        #: Row -> what of the policy cannot be read, besides its expressions for namespaces.
+        self._flaws = {row: found for row, policy in enumerate(policies) if (found := self._flaws_of(policy))}
+        self._governed = dict[tuple[str, tuple[int, ...]], Governed]()
+        self._hosts: tuple[tuple[str, ...], dict[str, list[Hit]]] = (), {}
+        #: Expressions of a policy -> which of these hosts they match.
+        self._masks = dict[tuple[str, ...], NDArray[np.bool_]]()
+
+    def governed(self, namespaces: Sequence[str], listed: Mapping[str, tuple[int, ...]]) -> list[Governed]:
+        """What governs each of *namespaces*; *listed*: namespace -> the policies of its own record, tried first.
+
+        Only what was not asked for lately is matched.
+        """
+        keys = [(name, listed.get(name, ())) for name in namespaces]
+        if len(self._governed) + len(keys) > _MOST_NAMESPACES:
+            self._governed.clear()
+        missing = {key[0]: key[1] for key in keys if key not in self._governed}
+        if missing:
+            found = self._find(missing)
+            self._governed |= {(name, rows): found.get(name, Governed(None)) for name, rows in missing.items()}
+        return [self._governed[key] for key in keys]
+
+    def naming(self, namespaces: Sequence[str]) -> dict[str, list[int]]:
+        """Namespace -> the rows of all policies that name it, or might."""
+        unknown = [row for row, policy in enumerate(self.policies) if not policy.namespaces_known]
+        hits = self._namespaces.hits(namespaces)
+        return {
+            name: sorted({*unknown, *(row for hit in hits.get(name, ()) for row in self._rows_of_number[hit.number])})
+            for name in namespaces
+        }
+
+    def that_name(self, row: int, namespace: str) -> list[str]:
+        """The expressions for namespaces of the policy *row* that match *namespace*, or might."""
+        found = {hit.number for hit in self._namespaces.hits([namespace]).get(namespace, ())}
+        return [each for each in self.policies[row].namespaces if self._namespaces.number[each] in found]
+
+    def of_brokers(self, regexes: tuple[str, ...], hosts: tuple[str, ...]) -> NDArray[np.bool_]:
+        """(hosts,) whether one of *regexes*, the primary or secondary ones of a policy, matches each."""
+        hits = self._hits(hosts)
+        if regexes not in self._masks:
+            numbers = {self._brokers.number[regex] for regex in regexes}
+            found = [any(hit.sure and hit.number in numbers for hit in hits.get(host, ())) for host in hosts]
+            self._masks[regexes] = np.array(found, np.bool_)
+            self._masks[regexes].flags.writeable = False
+        return self._masks[regexes]
+
+    def reserved(self, hosts: tuple[str, ...]) -> NDArray[np.bool_]:
+        """(hosts,) whether each is, or could be, a primary broker of some policy: closed to other namespaces.
+
+        Without what is ``open_ended``.  Pulsar: the opposite of isSharedBroker.
+        """
+        unclear = {
+            self._brokers.number[regex]
+            for row in self.open_ended(hosts)
+            for regex in self.policies[row].primary
+            if regex in self._brokers.refused
+        }
+        numbers = {self._brokers.number[regex] for policy in self.policies for regex in policy.primary} - unclear
+        hits = self._hits(hosts)
+        return np.array([any(hit.number in numbers for hit in hits.get(host, ())) for host in hosts], np.bool_)
+
+    def open_ended(self, hosts: tuple[str, ...]) -> tuple[int, ...]:
+        """The rows of policies of which it is not known which of *hosts* are primary: each of them could be."""
+        return tuple(row for row, policy in enumerate(self.policies) if self._is_open_ended(policy, hosts))
+
+    @cached_property
+    def flaws(self) -> tuple[tuple[int, str], ...]:
+        """What cannot be read: the row of a policy, and what of it, as a sentence without a full stop."""
+        found = dict[int, list[str]]()
+        for regex, row in zip(self._regexes, self._row, strict=True) if self._namespaces.refused else ():
+            if regex in self._namespaces.refused:
+                found.setdefault(row, []).append(self._refused("namespaces", regex, self._namespaces))
+        for row, flaws in self._flaws.items():
+            found.setdefault(row, []).extend(flaws)
+        return tuple((row, f"{self._label(row)}: {'; '.join(flaws)}") for row, flaws in sorted(found.items()))
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether an expression for namespaces could mean any of them: nothing moves that no policy before it names."""
+        return bool(self._namespaces.unbounded)
+
+    def _find(self, missing: Mapping[str, tuple[int, ...]]) -> dict[str, Governed]:
+        found = self._find_listed(missing)
+        others = [name for name in missing if name not in found]
+        hits = self._namespaces.first(others)
+        unsure = dict[int, list[str]]()
+        for name, hit in hits.items():
+            row = self._row[hit.number]
+            if hit.sure:
+                found[name] = self._sure(row)
+            else:
+                unsure.setdefault(row, []).append(name)
+        # Another expression of the same policy may make it sure.
+        for row, names in unsure.items():
+            found |= self._find_in(row, names)
+        return found
+
+    def _find_listed(self, missing: Mapping[str, tuple[int, ...]]) -> dict[str, Governed]:
+        by_row = dict[int, list[str]]()
+        for name, rows in missing.items():
+            for row in rows:
+                by_row.setdefault(row, []).append(name)
+        of_rows = {row: self._find_in(row, names) for row, names in by_row.items()}
+        found = dict[str, Governed]()
+        for name, rows in missing.items():
+            hits = [of_rows[row][name] for row in rows if name in of_rows[row]]
+            if hits:
+                found[name] = hits[0]
+        return found
+
+    def _find_in(self, row: int, names: Sequence[str]) -> dict[str, Governed]:
+        """Those of *names* that the policy *row* governs, or might."""
+        policy = self.policies[row]
+        if not policy.namespaces_known:
+            return dict.fromkeys(names, self._sure(row))
+        numbers = {self._namespaces.number[regex] for regex in policy.namespaces}
+        return {
+            name: self._sure(row) if any(hit.sure for hit in hits) else self._unsure(row, hits[0])
+            for name, hits in self._namespaces.hits(names, numbers).items()
+        }
+
+    def _sure(self, row: int) -> Governed:
+        return Governed(row, f"{self._label(row)}: {'; '.join(self._flaws[row])}" if row in self._flaws else "")
+
+    def _unsure(self, row: int, hit: Hit) -> Governed:
+        regex = self._regexes[hit.number]
+        reason = self._refused("namespaces", regex, self._namespaces)
+        if regex not in self._namespaces.refused:
+            reason = f"whether {_short(regex)} matches a name that is not plain ASCII cannot be told"
+        return Governed(row, f"{self._label(row)}: {reason}")
+
+    def _flaws_of(self, policy: IsolationPolicy) -> tuple[str, ...]:
+        refused = self._brokers.refused
+        lists = (("primary", policy.primary), ("secondary", policy.secondary)) if refused else ()
+        unread = [(part, regex) for part, regexes in lists for regex in regexes if regex in refused]
+        return (*policy.flaws, *(self._refused(part, regex, self._brokers) for part, regex in unread))
+
+    def _is_open_ended(self, policy: IsolationPolicy, hosts: tuple[str, ...]) -> bool:
+        if not policy.primary_known:
+            return True
+        refused = self._brokers.refused
+        numbers = {self._brokers.number[regex] for regex in policy.primary if regex in refused} if refused else ()
+        if not numbers:
+            return False
+        hits = self._hits(hosts)
+        return all(any(hit.number in numbers for hit in hits.get(host, ())) for host in hosts)
+
+    def _hits(self, hosts: tuple[str, ...]) -> dict[str, list[Hit]]:
+        """The hits of expressions for brokers.  Brokers seldom change."""
+        if self._hosts[0] != hosts:
+            self._hosts, self._masks = (hosts, self._brokers.hits(hosts)), {}
+        return self._hosts[1]
+
+    def _label(self, row: int) -> str:
+        names = [_short(each) for each in self.policies[row].namespaces[:_NAMED]]
+        more = len(self.policies[row].namespaces) - len(names)
+        return f"isolation policy of {', '.join(names) or '?'}{f' and {more} more' if more > 0 else ''}"
+
+    def _refused(self, part: str, regex: str, among: Expressions) -> str:
+        return f"expression {_short(regex)} of {part} cannot be read: {among.refused.get(regex, '')}"
+
+
+@lru_cache(maxsize=8)
+def isolation_rules(policies: tuple[IsolationPolicy, ...]) -> Isolation:
+    """*policies*, ready to be asked.  Cached: they seldom change."""
+    return Isolation(policies)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
