@@ -122,6 +122,7 @@ def _answer(found: ClusterStatus) -> StatusAnswer:
         commands=[CommandAnswer.of(command, result) for command, result in found.commands],
         judged=found.judged,
         reasons=dict(found.reasons),
+        unreadable_policies=list(found.unreadable_policies),
         imbalance=None if found.imbalance is None else ImbalanceAnswer(**asdict(found.imbalance)),
         silent=dict(found.silent),
         guardrails=guardrail_answer(found.guardrails),
@@ -151,6 +152,7 @@ def _print(found: ClusterStatus, conf: Path) -> None:
     rows += [("silent", f"{broker}: {why}") for broker, why in found.silent.items()]
     if found.judged is not None:
         rows.append(("reasons", f"{utc(found.judged)}: {_counts(found.reasons)}"))
+    rows += [("policies", why) for why in found.unreadable_policies]
     rows.append(("in flight", counted(len(found.in_flight), "command")))
     out = console()
     print_fields(out, rows, label=_LABEL)

@@ -16,6 +16,8 @@ from controller.model.java_regex import MOST, Expressions, Hit, matches
 
 #: Of so many namespaces it is remembered what governs them.
 _MOST_NAMESPACES: Final = 200_000
+#: So many of them are matched with all expressions at once: each could have thousands of hits.
+_AT_ONCE: Final = 1_000
 #: Characters of an expression, and namespaces of a policy, in a message.
 _SHOWN, _NAMED = 100, 3
 
@@ -110,6 +112,7 @@ class Isolation:
             self._rows_of_number.setdefault(self._namespaces.number[regex], []).append(row)
         #: Row -> what of the policy cannot be read, besides its expressions for namespaces.
         self._flaws = {row: found for row, policy in enumerate(policies) if (found := self._flaws_of(policy))}
+        self._numbers_of = dict[int, frozenset[int]]()
         self._governed = dict[tuple[str, tuple[int, ...]], Governed]()
         self._hosts: tuple[tuple[str, ...], dict[str, list[Hit]]] = (), {}
         #: Expressions of a policy -> which of these hosts they match.
@@ -205,28 +208,41 @@ class Isolation:
         return found
 
     def _find_listed(self, missing: Mapping[str, tuple[int, ...]]) -> dict[str, Governed]:
-        by_row = dict[int, list[str]]()
-        for name, rows in missing.items():
-            for row in rows:
-                by_row.setdefault(row, []).append(name)
-        of_rows = {row: self._find_in(row, names) for row, names in by_row.items()}
-        found = dict[str, Governed]()
-        for name, rows in missing.items():
-            hits = [of_rows[row][name] for row in rows if name in of_rows[row]]
-            if hits:
-                found[name] = hits[0]
+        """What of the policies in its own record governs a name."""
+        names, found = [name for name, rows in missing.items() if rows], dict[str, Governed]()
+        for at in range(0, len(names), _AT_ONCE):
+            some = names[at : at + _AT_ONCE]
+            hits = self._namespaces.hits(some)
+            for name in some:
+                governed = self._first_of(missing[name], hits.get(name, ()))
+                if governed is not None:
+                    found[name] = governed
         return found
 
+    def _first_of(self, rows: Sequence[int], hits: Sequence[Hit]) -> Governed | None:
+        """The first of the policies *rows* that governs a name with these *hits*, or might."""
+        sure = {hit.number for hit in hits if hit.sure}
+        unsure = {hit.number: hit for hit in hits if not hit.sure}
+        for row in rows:
+            if not self.policies[row].namespaces_known or not sure.isdisjoint(self._numbers(row)):
+                return self._sure(row)
+            if unsure and (numbers := unsure.keys() & self._numbers(row)):
+                return self._unsure(row, unsure[min(numbers)])
+        return None
+
     def _find_in(self, row: int, names: Sequence[str]) -> dict[str, Governed]:
-        """Those of *names* that the policy *row* governs, or might."""
-        policy = self.policies[row]
-        if not policy.namespaces_known:
-            return dict.fromkeys(names, self._sure(row))
-        numbers = {self._namespaces.number[regex] for regex in policy.namespaces}
-        return {
-            name: self._sure(row) if any(hit.sure for hit in hits) else self._unsure(row, hits[0])
-            for name, hits in self._namespaces.hits(names, numbers).items()
-        }
+        """What of the policy *row* each of *names* has that it matches, or might."""
+        hits = self._namespaces.hits(names, self._numbers(row))
+        found = {name: self._first_of((row,), each) for name, each in hits.items()}
+        return {name: governed for name, governed in found.items() if governed is not None}
+
+    def _numbers(self, row: int) -> frozenset[int]:
+        """The numbers of the expressions for namespaces of the policy *row*."""
+        found = self._numbers_of.get(row)
+        if found is None:
+            number = self._namespaces.number
+            found = self._numbers_of[row] = frozenset(number[regex] for regex in self.policies[row].namespaces)
+        return found
 
     def _sure(self, row: int) -> Governed:
         return Governed(row, f"{self._label(row)}: {'; '.join(self._flaws[row])}" if row in self._flaws else "")

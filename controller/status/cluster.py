@@ -8,6 +8,7 @@ from typing import Any, Final
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, last_entry, last_tick, recent_results
+from controller.cycle.guardrails import UNREADABLE_ANY, UNREADABLE_POLICIES
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
@@ -67,6 +68,8 @@ class ClusterStatus:
     #: The interval that the reasons are of, epoch ms, and how often each was given.
     judged: int | None
     reasons: Mapping[str, int]
+    #: Why isolation policies could not be read in that interval, of the first ones.
+    unreadable_policies: tuple[str, ...]
     imbalance: Imbalance | None
     #: Brokers, or the whole of them, that did not answer -> why.
     silent: Mapping[str, str]
@@ -107,6 +110,11 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
         commands=tuple((command, results.get(command.id)) for command in commands),
         judged=judged,
         reasons=dict(Counter(str(verdict.reason) for verdict in verdicts).most_common()),
+        unreadable_policies=tuple(
+            verdict.detail
+            for verdict in verdicts
+            if verdict.by in (UNREADABLE_POLICIES, UNREADABLE_ANY) and verdict.detail
+        ),
         imbalance=imbalance(reports),
         silent=silent,
         guardrails=guardrail_status(settings, last),

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Final
 
-_LITERALS: Final = (
+_LITERALS: Final[tuple[str, ...]] = (
     *"aabbcA1-_/B ", r"\.", r"\-", r"\Qa.b\E", r"\Q*\E", r"\x41", r"\u0061", r"\0141", r"\x{62}", r"\cA", r"\c!", "é",
     r"\/", "&", ",", "#", "]", "}", r"\Q1\E", r"\e", "K", "s",
 )  # fmt: skip

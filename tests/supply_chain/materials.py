@@ -30,7 +30,12 @@ _SPDX: Final = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
 #: Packages that say no more than BSD, by the text of their licence.
-_BY_TEXT: Final = {"cronsim": "BSD-3-Clause", "nodeenv": "BSD-3-Clause", "py4j": "BSD-3-Clause"}
+_BY_TEXT: Final = {
+    "cronsim": "BSD-3-Clause",
+    "google-re2": "BSD-3-Clause",
+    "nodeenv": "BSD-3-Clause",
+    "py4j": "BSD-3-Clause",
+}
 _PINNED: Final = re.compile(r"^([\w.-]+)==(\S+)((?: \\\n +--hash=sha256:[0-9a-f]{64})*)", re.MULTILINE)
 #: Name -> version and hashes.
 _Pinned: TypeAlias = dict[NormalizedName, tuple[str, str]]

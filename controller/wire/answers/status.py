@@ -144,6 +144,8 @@ class StatusAnswer(JsonAnswer):
     """The interval that the reasons are of, epoch ms."""
     reasons: dict[str, int]
     """How often each reason was given in that interval."""
+    unreadable_policies: list[str]
+    """Why isolation policies could not be read in that interval, of the first ones."""
     imbalance: ImbalanceAnswer | None
     silent: dict[str, str]
     """Brokers, or "all", that did not answer, and why."""

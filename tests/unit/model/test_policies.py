@@ -86,13 +86,16 @@ def test_a_readable_expression_beside_an_unreadable_one_of_the_same_policy_is_en
 
 @pytest.mark.parametrize(
     "unreadable",
-    [{"primary": ("b(?>r|ro)k",)}, {"secondary": ("b(?>r|ro)k",)}, {"flaws": ("min_limit is wrong",)}],
+    [
+        replace(own("acme/.*"), primary=("b(?>r|ro)k",)),
+        replace(own("acme/.*"), secondary=("b(?>r|ro)k",)),
+        replace(own("acme/.*"), flaws=("min_limit is wrong",)),
+    ],
 )
 def test_a_policy_whose_other_parts_cannot_be_read_holds_the_namespaces_that_it_matches(
-    unreadable: dict[str, tuple[str, ...]],
+    unreadable: IsolationPolicy,
 ) -> None:
-    policy = replace(own("acme/.*"), **unreadable)
-    assert stays(Policies(isolation=(policy,)), "acme/x", "corp/x") == ["acme/x"]
+    assert stays(Policies(isolation=(unreadable,)), "acme/x", "corp/x") == ["acme/x"]
 
 
 def test_a_policy_of_unknown_namespaces_holds_those_whose_records_list_it() -> None:
