@@ -2,10 +2,11 @@
 
 import re
 from typing import Annotated, Final, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, model_validator
 
-from controller.settings.section import PathText, Section, Text
+from controller.settings.section import PathText, Section, Text, Url
 
 #: Kafka: KafkaPrincipal, a type and a name.
 _PRINCIPAL: Final = re.compile(r"[^:\s]+:\S.*")
@@ -36,6 +37,54 @@ class TlsSettings(Section):
     def _key_has_a_certificate(self) -> Self:
         if self.key and not self.certificate:
             raise ValueError("key is given without certificate: name the certificate that it belongs to")
+        return self
+
+
+def _issuer(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{url!r}: expected is https://host[:port][/path]")
+    if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise ValueError(f"{url!r}: a client secret is sent by https only, but to this machine itself")
+    return url.rstrip("/")
+
+
+class OAuth2Settings(Section):
+    """Login by OAuth 2.0 client credentials (RFC 6749, section 4.4), as Pulsar's own clients know it."""
+
+    issuer_url: Annotated[Url, AfterValidator(_issuer)]
+    """The identity provider, https://host/path.  What it publishes at /.well-known/openid-configuration names the
+    address that gives out tokens."""
+    credentials_file: PathText
+    """A JSON file with client_id and client_secret: the key file of Pulsar's clients (privateKey).  It is read anew
+    while a process runs."""
+    audience: str = ""
+    """The audience that the provider expects, often the URN of the Pulsar cluster; "" for none."""
+    scope: str = ""
+    """Scopes that are asked for, separated by spaces; "" for none."""
+    trust_certs: PathText | None = None
+    """Certificates of the authorities to trust for the provider, PEM.  Default: those of the system."""
+
+
+class PulsarLogin(Section):
+    """How Pulsar's brokers know who calls: a token, OAuth 2.0, or a user with a password; else a certificate."""
+
+    token_file: PathText | None = None
+    """A file with the token for token authentication."""
+    oauth2: OAuth2Settings | None = None
+    """For tokens from an identity provider, by OAuth 2.0 client credentials."""
+    user: str = ""
+    """User name for basic authentication; password_file is needed with it."""
+    password_file: PathText | None = None
+    """A file with the user's password."""
+
+    @model_validator(mode="after")
+    def _has_one_login(self) -> Self:
+        given = [key for key in ("token_file", "oauth2", "user") if getattr(self, key)]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} are both given: choose one of them")
+        if bool(self.user) != bool(self.password_file):
+            raise ValueError("user and password_file are needed together: one of them is missing")
         return self
 
 

@@ -5,9 +5,8 @@ from typing import Annotated, Final, Self, TypeAlias
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from controller.model.topic_name import is_named_entity
-from controller.settings.access import TlsSettings
+from controller.settings.access import PulsarLogin, TlsSettings
 from controller.settings.addresses import AdminUrls, PulsarServers
-from controller.settings.section import PathText, Section
 from controller.settings.start_at import StartAt, append_time_of
 
 _PURPOSES: Final = ("metrics_topic", "results_topic", "commands_topic", "journal_topic", "dead_letters_topic")
@@ -32,7 +31,7 @@ def _namespace(name: str) -> str:
 ShortTopic: TypeAlias = Annotated[str, AfterValidator(_topic)]
 
 
-class PulsarLogSettings(Section):
+class PulsarLogSettings(PulsarLogin):
     """The log in Pulsar."""
 
     service_url: PulsarServers
@@ -59,12 +58,6 @@ class PulsarLogSettings(Section):
     [journal] retention_days."""
     start_at: StartAt = "4h"
     """Where a controller without a checkpoint begins to read, as in [log.kafka]."""
-    token_file: PathText | None = None
-    """A file with the token for token authentication."""
-    user: str = ""
-    """User name for basic authentication; password_file is needed with it."""
-    password_file: PathText | None = None
-    """A file with the user's password."""
     connect_timeout_seconds: PositiveInt = 5
     """A broker that accepts no connection within this time counts as gone."""
     tls: TlsSettings = TlsSettings()
@@ -78,14 +71,6 @@ class PulsarLogSettings(Section):
             if name in used:
                 raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are five different topics")
             used[name] = purpose
-        return self
-
-    @model_validator(mode="after")
-    def _shows_one_thing(self) -> Self:
-        if self.token_file and self.user:
-            raise ValueError("token_file and user are both given: choose one of them")
-        if bool(self.user) != bool(self.password_file):
-            raise ValueError("user and password_file are needed together: one of them is missing")
         return self
 
     def start_ms(self, now_ms: int) -> int | None:

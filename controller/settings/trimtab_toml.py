@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, Validat
 
 from controller.model.errors import SettingsError
 from controller.model.topic_name import is_named_entity
-from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
+from controller.settings.access import PulsarLogin, TlsSettings, ZooKeeperAuthSettings
 from controller.settings.addresses import AdminUrls, ServiceUrl, ZooKeeperServers
 from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
@@ -211,30 +211,16 @@ class DecisionSettings(RecordedDecisions):
     besides Pulsar's own.  There are no patterns.  `trimtab doctor` warns of a name that the cluster does not have."""
 
 
-class PulsarSettings(Section):
+class PulsarSettings(PulsarLogin):
     """How the brokers' admin API is reached."""
 
     admin_url: AdminUrls = ("http://127.0.0.1:8080",)
     """http(s)://host:port of some brokers, or of a proxy.  They list the active brokers and redirect requests to
     them; credentials are sent to no other server."""
-    token_file: PathText | None = None
-    """A file with the token for token authentication."""
-    user: str = ""
-    """User name for basic authentication; password_file is needed with it."""
-    password_file: PathText | None = None
-    """A file with the user's password."""
     connect_timeout_seconds: PositiveInt = 5
     """A broker that accepts no connection within this time counts as gone."""
     tls: TlsSettings = TlsSettings()
     """For admin URLs that begin with https."""
-
-    @model_validator(mode="after")
-    def _shows_one_thing(self) -> Self:
-        if self.token_file and self.user:
-            raise ValueError("token_file and user are both given: choose one of them")
-        if bool(self.user) != bool(self.password_file):
-            raise ValueError("user and password_file are needed together: one of them is missing")
-        return self
 
 
 class ExecutorSettings(Section):

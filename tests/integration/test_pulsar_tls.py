@@ -1,5 +1,6 @@
 """TLS to a real Pulsar, by both of its protocols, with tokens and certificates that are replaced while trimtab runs."""
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,16 +14,18 @@ from controller.adapters.network import pool
 from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.adapters.pulsar.credentials import credential_files
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import log_extents
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
-from controller.model.errors import AccessDeniedError, TrimtabError
-from controller.settings.access import TlsSettings
+from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
+from controller.settings.access import OAuth2Settings, TlsSettings
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import read_settings
 from tests.integration.pulsar_log import PARTITIONS, own_topics
+from tests.oauth2_provider import CLIENT, oauth2_provider
 from tests.pulsar_tokens import TLS, open_to_tokens_and_tls, token
 
 pytestmark = pytest.mark.integration
@@ -161,3 +164,24 @@ def test_a_token_that_is_replaced_before_its_end_goes_on_and_one_that_ended_is_n
             opened.partitions(log.commands_topic)
         (files / "token").write_text(token("trimtab"))
         wait_for(lambda: opened.partitions(log.commands_topic) == PARTITIONS, 30, every=0.5)
+
+
+def test_tokens_of_an_identity_provider_are_shown_by_both_protocols(pulsar: PulsarCluster, files: Path) -> None:
+    (files / "credentials.json").write_text(json.dumps(CLIENT))
+    with oauth2_provider() as provider:
+        provider.token = lambda form: (
+            200,
+            {"access_token": token(form["client_id"], expires_at=time.time() + 4), "expires_in": 4},
+        )
+        oauth2 = OAuth2Settings(issuer_url=provider.url, credentials_file=str(files / "credentials.json"))
+        log = settings(pulsar, files).model_copy(update={"token_file": None, "oauth2": oauth2})
+        with closing(LogConnection(log)) as opened, closing(TopicWriter(opened, log.commands_topic)) as writer:
+            create_topics(opened, log.commands_topic)
+            write(writer)
+            time.sleep(5.5)  # the first token has ended, and the broker has asked for another one
+            write(writer)
+            assert len(provider.forms) > 1
+        provider.token = lambda _: (401, {"error": "invalid_client"})
+        (files / "credentials.json").write_text(json.dumps(CLIENT | {"client_id": "another"}))
+        with pytest.raises(SettingsError, match=r"\[log\.pulsar\.oauth2\] POST .*: the client is refused"):
+            credential_files(log.model_copy(update={"user": "u"}), "log.pulsar")

@@ -16,7 +16,19 @@ ROOT: Final = Path(__file__).parents[2]
 JARS_NEEDED: Final = ("connector",)
 #: The licences that a part may have.  Who passes the part on must keep its licence, and need give away no other code.
 ALLOWED: Final = frozenset(
-    {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "PSF-2.0", "Zlib"}
+    {
+        "0BSD",
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "CC0-1.0",
+        "ISC",
+        "MIT",
+        "MIT-0",
+        "MPL-2.0",
+        "PSF-2.0",
+        "Zlib",
+    }
 )
 #: What packages call their licences in place of the SPDX name.
 _SPDX: Final = {

@@ -1,9 +1,12 @@
 """The metrics that all processes have."""
 
+import math
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
+from controller.adapters.expiry import ExpiringFile
 from controller.adapters.metrics.declared import DeclaredMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.metrics.traces import Traces
@@ -34,12 +37,24 @@ class ProcessMetrics(DeclaredMetrics):
             " election (ZooKeeper), brokers (Pulsar's admin API). A part that is no server has no series.",
             "part",
         )
+        self._expiry = self.gauge(
+            "trimtab_credential_expiry_timestamp_seconds",
+            "When a token or certificate in a file expires, seconds since 1970. `section` and `key` name it in"
+            " trimtab.toml. A file that does not say so has no value (NaN).",
+            "section",
+            "key",
+        )
 
     def tell(self, *, cluster: str, version: str, period_seconds: int, stalled_after_seconds: float) -> None:
         """Show which process this is; it is dead if its main loop takes *stalled_after_seconds*."""
         self._info.labels(self.role, cluster, version).set(1)
         self._period.set(period_seconds)
         self.health.limit_standstill(stalled_after_seconds)
+
+    def show_expiry_of(self, files: Sequence[ExpiringFile]) -> None:
+        """From now on show when the credentials in *files* expire; they are read anew when somebody asks."""
+        for each in files:
+            self._expiry.labels(each.section, each.key).set_function(partial(_expires_at, each))
 
     def trace_to(self, endpoint: str, *, cluster: str, version: str) -> None:
         """From now on send spans to *endpoint*; "": to nobody."""
@@ -54,6 +69,11 @@ class ProcessMetrics(DeclaredMetrics):
     def begins(self) -> None:
         """The process can reach what it needs, and begins its work."""
         self.health.not_ready("it begins its work")
+
+
+def _expires_at(file: ExpiringFile) -> float:
+    found = file.expires_at()
+    return math.nan if found is None else found
 
 
 def _reaches(watch: OutageWatch, part: Part) -> float:

@@ -1,19 +1,20 @@
 """What we show to Pulsar's brokers, read anew while a process runs: administrators replace tokens before they end."""
 
 import base64
-import json
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from controller.adapters.network.deadline import Clock, Deadline
-from controller.model.errors import SettingsError
+from controller.adapters.pulsar.oauth2 import TokenProvider
+from controller.adapters.pulsar.tokens import end_of, is_sendable
+from controller.model.errors import SettingsError, TrimtabError
+from controller.settings.access import OAuth2Settings, PulsarLogin
 from controller.settings.redaction import SECRETS
 from controller.settings.secret_files import read_secret
 from controller.settings.small_file import why_not_read_again
@@ -25,10 +26,6 @@ log = logging.getLogger(__name__)
 _LOOK_AGAIN_SECONDS: Final = 1.0
 #: That a token has ended is said so often.
 _SAY_AGAIN_SECONDS: Final = 60.0
-#: The end of the year 9999: no later time can be told.
-_LAST_SECOND: Final = 253_402_300_800
-#: What HTTP sends as it is in a header.
-_SENDABLE: Final = re.compile("[!-~]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,31 +56,22 @@ class Credentials:
         return f"Credentials({'token' if self.token else self.user or 'none'})"
 
 
-class NamesCredentials(Protocol):
-    """A section of the settings that names credentials."""
-
-    @property
-    def token_file(self) -> str | None:
-        """The file with the token."""
-
-    @property
-    def user(self) -> str:
-        """For basic authentication; "" for none."""
-
-    @property
-    def password_file(self) -> str | None:
-        """The file with the user's password."""
-
-
 class CredentialFiles:
     """Credentials whose files are read anew, so that a token can be replaced while a process runs.
 
     Where they cannot be read any more, the last ones are shown, and the log says so.  Threads may share it.
     """
 
-    def __init__(self, read: Callable[[], Credentials], section: str, *, clock: Clock = time.monotonic) -> None:
-        """*read* reads the files that [*section*] names.  SettingsError where it cannot."""
-        self._read, self._section, self._clock = read, section, clock
+    def __init__(
+        self,
+        read: Callable[[], Credentials],
+        section: str,
+        *,
+        renewed_by_us: bool = False,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """*read* reads the files that [*section*] names, or asks for a token.  TrimtabError where it cannot."""
+        self._read, self._section, self._clock, self._renewed_by_us = read, section, clock, renewed_by_us
         self._shown = read()
         self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, clock)
         self._next_word = Deadline(0.0, clock)
@@ -103,20 +91,23 @@ class CredentialFiles:
     def _look(self) -> None:
         try:
             found = self._read()
-        except SettingsError as error:
+        except TrimtabError as error:
             if str(error) != self._problem:
                 log.warning("%s; what was read before is shown to Pulsar", error)
             self._problem = str(error)
             return
         self._problem = ""
         if found != self._shown:
-            log.info(
-                "the credentials in [%s] have changed: the new ones are shown to Pulsar from now on", self._section
+            level = logging.DEBUG if self._renewed_by_us else logging.INFO
+            log.log(
+                level,
+                "the credentials in [%s] have changed: the new ones are shown to Pulsar from now on",
+                self._section,
             )
             self._shown, self._next_word = found, Deadline(0.0, self._clock)
 
     def _look_at_end(self) -> None:
-        end = end_of(self._shown.token)
+        end = None if self._renewed_by_us else end_of(self._shown.token)
         if end is None or end > time.time() or not self._next_word.passed:
             return
         self._next_word = Deadline.after(_SAY_AGAIN_SECONDS, self._clock)
@@ -128,36 +119,28 @@ class CredentialFiles:
         )
 
 
-def end_of(token: str) -> float | None:
-    """When *token* ends, epoch seconds; None where it does not say, or is no JSON Web Token."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        end = float(claims["exp"])
-        return end if 0 <= end < _LAST_SECOND else None
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return None
+def credential_files(login: PulsarLogin, section: str) -> CredentialFiles:
+    """What [*section*], which is *login*, says we show: one for all of a process.
 
-
-def credential_files(named: NamesCredentials, section: str) -> CredentialFiles:
-    """What [*section*], which is *named*, says we show: one for all of a process.
-
-    SettingsError where a file could never be read.
+    Raises SettingsError where a file could never be read, TrimtabError where no token was to be had.
     """
-    return _files(section, named.token_file or "", named.user, named.password_file or "")
+    return _files(section, login.token_file or "", login.user, login.password_file or "", login.oauth2)
 
 
 @cache
-def _files(section: str, token_file: str, user: str, password_file: str) -> CredentialFiles:
+def _files(
+    section: str, token_file: str, user: str, password_file: str, oauth2: OAuth2Settings | None
+) -> CredentialFiles:
+    if oauth2 is not None:
+        provider = TokenProvider(oauth2, section)
+        return CredentialFiles(lambda: Credentials(token=provider()), section, renewed_by_us=True)
     return CredentialFiles(lambda: read_credentials(section, token_file, user, password_file), section)
 
 
 def read_credentials(section: str, token_file: str, user: str, password_file: str) -> Credentials:
     """What the files hold now.  SettingsError where one cannot be read, or what it holds cannot be sent."""
     token = _secret(token_file, f"{section}.token_file")
-    if not _SENDABLE.fullmatch(token):
+    if not is_sendable(token):
         raise SettingsError(
             f"{section}.token_file: the file that it names holds no token: there are spaces, line breaks or other than"
             " ASCII characters in it"

@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from controller.adapters.expiry import expiring_files
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.server import MetricsServer
 from controller.adapters.network.unreachable import words
@@ -55,6 +56,7 @@ def served(metrics: ProcessMetrics, settings: Settings, address: str = "") -> It
         period_seconds=settings.intervals.period_seconds,
         stalled_after_seconds=settings.intervals.stalled_after_seconds,
     )
+    metrics.show_expiry_of(expiring_files(settings))
     metrics.trace_to(settings.tracing.endpoint, cluster=settings.cluster.name, version=own_version())
     with watched(lambda: not metrics.health.standstill), _listening(metrics, where, key):
         yield

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from controller.adapters.network.tls import refusal, tls_of
 from controller.adapters.network.unreachable import CLOSES, why_no_answer, why_none_answers
-from controller.adapters.pulsar.credentials import end_of
 from controller.adapters.pulsar.log.client import credentials
+from controller.adapters.pulsar.tokens import end_of
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.readable import utc
 
