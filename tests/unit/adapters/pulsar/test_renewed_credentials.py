@@ -17,8 +17,9 @@ from controller.adapters.network import pool
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.pool import RenewedConnections, connection_pool
 from controller.adapters.network.tls import Tls
-from controller.adapters.pulsar.credentials import CredentialFiles, credential_files, end_of, read_credentials
+from controller.adapters.pulsar.credentials import CredentialFiles, credential_files, read_credentials
 from controller.adapters.pulsar.http import PulsarHttp
+from controller.adapters.pulsar.tokens import end_of
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 from tests.pulsar_tokens import TLS, token
