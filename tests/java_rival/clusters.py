@@ -21,7 +21,8 @@ from tests.conformance.brokers.local_broker_data import LocalBrokerData
 from tests.conformance.vectors import configured
 from tests.java_rival.asked import Asked
 
-_SPACES: Final = ("acme/a", "acme/b", "pulsar/b1:8080", "pulsar/c/b1:8080", "sla-monitor/c/b2:8080", "pulsar/::1:80")
+#: No namespace of an IPv6 host: Pulsar's patterns do not know it as a broker's own, and trimtab does.
+_SPACES: Final = ("acme/a", "acme/b", "pulsar/b1:8080", "pulsar/c/b1:8080", "sla-monitor/c/b2:8080", "pulsar/h:x")
 _MB: Final = 1024 * 1024
 _MOST: Final = {"topics": 60, "sessions": 60, "rate": 4_000, "mbytes": 40}
 
