@@ -41,6 +41,7 @@ class Driver:
 
         Raises SettingsError and TrimtabError as ``Release.jars`` does.
         """
+        self.version = release.version
         used = release.jars()
         compile_java(sorted(_SOURCES.glob("*.java")), used, folder)
         classpath = ":".join(map(str, [folder, *used]))
@@ -144,7 +145,13 @@ def _played(driver: Driver, name: str, config: Mapping[str, Any], random: Random
         if any(to in ("", source) for _, source, to in answer["unloads"]) or len(world.bundles) > _MOST_BUNDLES:
             break
         world.carry_out(answer["unloads"], answer["splits"])
-    return {"case": name, "config": dict(config), "input": given | {"rounds": asked}, "expected": {"rounds": answers}}
+    return {
+        "case": name,
+        "pulsar": driver.version,
+        "config": dict(config),
+        "input": given | {"rounds": asked},
+        "expected": {"rounds": answers},
+    }
 
 
 def _of_the_shedder(random: Random, shedder: str) -> dict[str, Any]:

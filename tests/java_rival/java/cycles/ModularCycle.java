@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.apache.pulsar.broker.ServiceConfiguration;
 import org.apache.pulsar.broker.loadbalance.BrokerFilter;
 import org.apache.pulsar.broker.loadbalance.LoadData;
 import org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy;
@@ -78,10 +79,12 @@ final class ModularCycle implements Cycles.Manager {
         List<BrokerFilter> filters = Reflected.get(manager, "filterPipeline");
         filters.add(new BrokerLoadManagerClassFilter());
         filters.add(new BrokerVersionFilter());
-        placement = ModularLoadManagerStrategy.create(cluster.conf);
+        placement = placement();
         shedder = placement instanceof LoadSheddingStrategy ? (LoadSheddingStrategy) placement
-                : (LoadSheddingStrategy) Reflected.call(manager, "createLoadSheddingStrategy");
-        Reflected.set(manager, "placementStrategy", Reflected.proxy(ModularLoadManagerStrategy.class, this::placed));
+                : (LoadSheddingStrategy) Class.forName(cluster.conf.getLoadBalancerLoadSheddingStrategy())
+                        .getDeclaredConstructor().newInstance();
+        Reflected.set(manager, "placementStrategy", placement instanceof AvgShedder ? placement
+                : Reflected.proxy(ModularLoadManagerStrategy.class, this::placed));
         Reflected.set(manager, "loadSheddingStrategy", shedder);
     }
 
@@ -201,47 +204,67 @@ final class ModularCycle implements Cycles.Manager {
         data.setNumSamples(samples);
     }
 
-    /** The real placement, with its random pick replaced. */
+    private ModularLoadManagerStrategy placement() {
+        ModularLoadManagerStrategy made = ModularLoadManagerStrategy.create(cluster.conf);
+        return made instanceof AvgShedder ? new SteeredAvgShedder() : made;
+    }
+
+    /** AvgShedder, with its random pick replaced. */
+    private final class SteeredAvgShedder extends AvgShedder {
+        @Override
+        public Optional<String> selectBroker(Set<String> candidates, BundleData bundle, LoadData all,
+                ServiceConfiguration conf) {
+            String plansByData = "bundleBrokerMap"; // until 4.2
+            Map<BundleData, String> plans = Reflected.field(AvgShedder.class, plansByData) == null
+                    ? new HashMap<>() : Reflected.get(this, plansByData);
+            if (candidates.isEmpty() || candidates.contains(plans.get(bundle))) {
+                return super.selectBroker(candidates, bundle, all, conf);
+            }
+            Set<String> free = free(candidates);
+            String name = nameOf(bundle);
+            String picked = picks.of(name, owners.get(name), free.isEmpty() ? candidates : free);
+            plans.put(bundle, picked);
+            return Optional.of(picked);
+        }
+    }
+
+    /** Any other placement, with its random pick replaced. */
     private Object placed(String method, Object[] given) throws Throwable {
         Object answer;
-        Map<Object, String> plans = plans();
-        String bundle = method.startsWith("selectBroker") ? bundleOf(given) : null;
-        Object key = bundle == null ? null : keyOfPlan(bundle);
-        String planned = plans == null || key == null ? null : plans.get(key);
         try {
             answer = ModularLoadManagerStrategy.class.getMethod(method, types(method)).invoke(placement, given);
         } catch (InvocationTargetException error) {
             throw error.getCause();
         }
-        boolean isRandom = bundle != null && ((Optional<?>) answer).isPresent()
+        boolean isRandom = method.startsWith("selectBroker") && ((Optional<?>) answer).isPresent()
                 && !(placement instanceof RoundRobinBrokerSelector);
         if (!isRandom) {
             return answer;
         }
-        Set<?> candidates = (Set<?>) given[0];
-        if (planned != null && candidates.contains(planned)) {
-            return answer;
+        BundleData bundle = null;
+        for (Object one : given) {
+            bundle = one instanceof BundleData ? (BundleData) one : bundle;
         }
-        String picked = pick(bundle, plans == null ? Reflected.get(placement, "bestBrokers") : names(candidates));
-        if (plans != null) {
-            plans.put(key, picked);
-        }
-        return Optional.of(picked);
+        return Optional.of(pick(nameOf(bundle), Reflected.get(placement, "bestBrokers")));
     }
 
     private String pick(String bundle, Collection<String> best) {
-        Set<String> free = new TreeSet<>(best);
-        free.removeIf(this::isOverloaded);
-        boolean sticks = placement instanceof AvgShedder;
-        if (bundle.equals(askedAgain) && !sticks) {
+        if (bundle.equals(askedAgain)) {
             askedAgain = "";
             return picks.of(bundle, owners.get(bundle), best);
         }
-        if (free.isEmpty() && !sticks) {
+        Set<String> free = free(best);
+        if (free.isEmpty()) {
             askedAgain = bundle;
             return best.iterator().next();
         }
-        return picks.of(bundle, owners.get(bundle), free.isEmpty() ? best : free);
+        return picks.of(bundle, owners.get(bundle), free);
+    }
+
+    private Set<String> free(Collection<String> brokers) {
+        Set<String> free = new TreeSet<>(brokers);
+        free.removeIf(this::isOverloaded);
+        return free;
     }
 
     private boolean isOverloaded(String broker) {
@@ -253,30 +276,14 @@ final class ModularCycle implements Cycles.Manager {
         return usage > cluster.conf.getLoadBalancerBrokerOverloadedThresholdPercentage() / 100.0;
     }
 
-    /** AvgShedder's plans, by the bundle's data (its name in 5.0); null for another placement. */
-    private Map<Object, String> plans() {
-        if (!(placement instanceof AvgShedder)) {
-            return null;
-        }
-        String name = Reflected.field(AvgShedder.class, "bundleBrokerMap") != null
-                ? "bundleBrokerMap" : "pendingBundleToUnload";
-        return Reflected.get(placement, name);
-    }
-
-    private Object keyOfPlan(String bundle) {
-        return Reflected.field(AvgShedder.class, "bundleBrokerMap") != null ? data.getBundleData().get(bundle) : bundle;
-    }
-
-    /** The name of the bundle whose very data are among *given*. */
-    private String bundleOf(Object[] given) {
-        for (Object one : given) {
-            for (Map.Entry<String, BundleData> each : data.getBundleData().entrySet()) {
-                if (each.getValue() == one) {
-                    return each.getKey();
-                }
+    /** The name of the bundle that has these very data. */
+    private String nameOf(BundleData bundle) {
+        for (Map.Entry<String, BundleData> each : data.getBundleData().entrySet()) {
+            if (each.getValue() == bundle) {
+                return each.getKey();
             }
         }
-        throw new IllegalStateException("a placement is asked without a bundle");
+        throw new IllegalStateException("a broker is selected for a bundle without data");
     }
 
     private static Class<?>[] types(String method) {
@@ -286,12 +293,6 @@ final class ModularCycle implements Cycles.Manager {
             }
         }
         throw new IllegalStateException(method);
-    }
-
-    private static Collection<String> names(Set<?> candidates) {
-        Set<String> names = new TreeSet<>();
-        candidates.forEach(one -> names.add((String) one));
-        return names;
     }
 
     /** A map of a strategy, from broker to number; empty where the strategy has none of this name. */
