@@ -39,6 +39,7 @@ GUARDRAILS: Final = (
         Reason.ISOLATION_POLICY,
         "isolation_policies",
         "an isolation policy that names their namespaces, or might, cannot be read",
+        "an isolation policy that names its namespace, or might, cannot be read",
     ),
     BundleGuardrail(
         Reason.BACK_OFF, "decisions.retry_failed_after_seconds", "commands about them failed, and they rest for a while"
