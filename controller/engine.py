@@ -134,8 +134,8 @@ class Engine:
 
     def _move_on(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
         # As if in its own time: a later entry holds what it did, and that must follow from the journal.
-        timeless = replace(controls, decided_at_ms=0)
-        entry, before = decide_interval(snapshots, self._memory, timeless, self._policy), self._memory
+        entry = decide_interval(snapshots, self._memory, controls.timeless(), self._policy)
+        before = self._memory
         self._memory = entry.memory
         return _decided(entry, snapshots, before, journalled=False)
 

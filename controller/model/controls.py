@@ -1,6 +1,6 @@
 """Controls: what the operator and the age of the data allow.  An input of every decision, journalled with it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,10 @@ class Controls:
     drained: tuple[str, ...] = ()
     #: The moves of a plan that is being applied.
     orders: Orders | None = None
+
+    def timeless(self) -> "Controls":
+        """The same, of an interval that is decided in its own time, or that is not journalled."""
+        return replace(self, decided_at_ms=0)
 
     def decided_at(self, interval: int) -> int:
         """When *interval*, T, is decided, epoch ms."""

@@ -108,7 +108,9 @@ class JournalComparison:
         """
         self._skip_before(interval)
         entry = self._live.peek()
-        return self._standing(interval) if entry is None else entry.controls
+        if entry is None:
+            return self._standing(interval)
+        return entry.controls if entry.interval == interval else entry.controls.timeless()
 
     def take(self, entry: JournalEntry) -> None:
         """Compare *entry*, whose controls were asked for."""

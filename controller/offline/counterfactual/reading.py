@@ -163,4 +163,5 @@ class _Entries:
         Of intervals that are too late with the same controls the engine journals the last one only.
         """
         later = self._next
-        return later.controls if later is not None and later.interval > interval and later.controls.stale else None
+        is_passed = later is not None and later.interval > interval and later.controls.stale
+        return later.controls.timeless() if later is not None and is_passed else None
