@@ -1,7 +1,9 @@
 """A snapshot: the contents of one shard at one closed interval, as a value and as a blob."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
+
+import numpy as np
 
 from controller.aggregate.columns.blobs import (
     names_from_bytes,
@@ -16,11 +18,12 @@ from controller.aggregate.kept.states import States
 from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 
-_VERSION = 3
+_VERSION = 4
 _ARRAYS = (
     "owner", "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
-    "detail_size", "detail_position", "detail_load",
+    "detail_size", "detail_position", "detail_load", "contested", "claimant",
 )  # fmt: skip
+_NOTHING = np.zeros(0, np.int64)
 _STATES = ("namespaces", "broker_states")
 
 
@@ -76,6 +79,9 @@ class Snapshot:
     detail_size: Ints
     detail_position: Ints
     detail_load: Floats
+    #: Bundles that other brokers list, too: rows of ``names`` and of ``roster``.  Of a bundle's, the latest is last.
+    contested: Ints = field(default_factory=lambda: _NOTHING)
+    claimant: Ints = field(default_factory=lambda: _NOTHING)
 
     def to_blob(self) -> bytes:
         """The snapshot as bytes: a few MB for 100,000 bundles."""

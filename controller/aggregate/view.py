@@ -1,6 +1,7 @@
 """Makes the ClusterView that strategies read from the snapshots of all shards."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from controller.model.load import (
     ClusterView,
     Floats,
     Ints,
+    OtherClaims,
     Preallocated,
     TopicDetail,
 )
@@ -37,29 +39,36 @@ _UNKNOWN = -1
 
 
 def assemble(
-    snapshots: Sequence[Snapshot], recently_unloaded: Mapping[str, int], preallocated: Mapping[str, str]
+    snapshots: Sequence[Snapshot],
+    recently_unloaded: Mapping[str, int],
+    preallocated: Mapping[str, str],
+    *,
+    oldest_report: int = 0,
 ) -> ClusterView:
     """The view of the interval of *snapshots*, one from each shard, in any order.
 
     ``recently_unloaded``: bundle -> T, as in the memory.  ``preallocated``: bundle -> the broker that it was sent to
-    and that may not list it yet.  The result does not depend on the number of shards.  O(bundles log shards).
+    and that may not list it yet.  A broker whose report is from before ``oldest_report`` (epoch ms) has no data.  The
+    result does not depend on the number of shards.  O(bundles log shards).
     Raises StateError if a shard is missing.
     """
     first = check_complete(snapshots)
     zero = next(s for s in snapshots if s.shard == 0)
-    known, rank = known_brokers(zero, snapshots)
-    bundles = _bundles(snapshots, rank)
+    known, rank = known_brokers(zero, snapshots, oldest_report=oldest_report)
+    bundles, other_claims = _bundles(snapshots, rank)
     counts = {n.namespace: len(n.boundaries) - 1 for n in zero.namespaces}
     on_their_way = _preallocated(known, bundles, preallocated)
     return ClusterView(
         as_of_ms=first.interval,
         brokers=_brokers(zero, known, bundles, on_their_way),
         missing=tuple(name for name in first.roster if name not in known),
+        outdated={row.broker: row.last_update for row in zero.brokers if _is_outdated(row, oldest_report)},
         bundles=bundles,
         recently_unloaded=np.array([name in recently_unloaded for name in bundles.names], np.bool_),
         namespace_bundle_count=np.array([counts.get(name, _UNKNOWN) for name in bundles.namespaces], np.int64),
         policies=policies_of(zero.namespaces, zero.broker_states),
         preallocated=on_their_way,
+        other_claims=other_claims,
     )
 
 
@@ -72,9 +81,13 @@ def check_complete(snapshots: Sequence[Snapshot]) -> Snapshot:
     return first
 
 
-def known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[str, BrokerRow], Ints]:
+def known_brokers(
+    zero: Snapshot, snapshots: Sequence[Snapshot], *, oldest_report: int = 0
+) -> tuple[dict[str, BrokerRow], Ints]:
     """The brokers with data; and (roster,) the row of each roster broker among them, or -1.
 
+    A broker has no data if its report is from before *oldest_report* (epoch ms), however new the sweep is that has it,
+    or if a number in it is none.
     A broker without a sweep and without a report has data if topic stats named it.  A broker has no data if parts of
     sweeps were dropped in a partition of its sweep.  If any part was dropped anywhere, brokers without a sweep have no
     data: their stats may lie in any partition.
@@ -84,8 +97,11 @@ def known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[s
     rows = {
         row.broker: row
         for row in zero.brokers
-        if not torn or not (row.broker in loose or torn.intersection(row.places))
+        if not _is_outdated(row, oldest_report)
+        and isfinite(sum(row.numbers))
+        and (not torn or not (row.broker in loose or torn.intersection(row.places)))
     }
+    loose -= {row.broker for row in zero.brokers if row.broker not in rows}
     for row in np.unique(np.concatenate([s.owner for s in snapshots])).tolist():
         name = zero.roster[row]
         if name in loose and name not in rows and not torn:
@@ -95,19 +111,36 @@ def known_brokers(zero: Snapshot, snapshots: Sequence[Snapshot]) -> tuple[dict[s
     return known, np.array([code_of.get(name, -1) for name in zero.roster], np.int64)
 
 
+def _is_outdated(row: BrokerRow, oldest_report: int) -> bool:
+    """Whether the report of *row* is too old; one without a time, or whose time is not believed, counts."""
+    return 0 < row.last_update < oldest_report
+
+
 #: Columns that snapshots and BundleTable both have.
 _COLUMNS = (
     "load", "short_term", "long_term", "short_samples", "long_samples", "topics", "producers", "consumers",
 )  # fmt: skip
 
 
-def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
-    """All bundles of known brokers, sorted by name."""
+def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> tuple[BundleTable, OtherClaims]:
+    """All bundles that known brokers list, sorted by name, and what else they list.
+
+    Where the latest of several claims is that of a broker without data, the latest of the others' counts.
+    """
     names = [name for s in snapshots for name in s.names]
     owner = rank[np.concatenate([s.owner for s in snapshots])]
+    contested, claimant = _claims(snapshots, rank)
+    orphaned = owner[contested] < 0
+    owner[contested[orphaned]] = claimant[orphaned]
     # Each snapshot is sorted, so this sort merges sorted runs.
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     order = order[owner[order] >= 0]
+    beside = claimant != owner[contested]
+    row_of = np.zeros(len(owner), np.int64)
+    row_of[order] = np.arange(len(order))
+    rows, brokers = row_of[contested[beside]], claimant[beside]
+    by_name = np.lexsort((brokers, rows))
+    others = OtherClaims(bundle=rows[by_name], broker=brokers[by_name])
     names = [names[i] for i in order.tolist()]
     spaces = [namespace_of(name) for name in names]
     namespaces = sorted(set(spaces))
@@ -118,7 +151,7 @@ def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
     def column(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(s, name) for s in snapshots])
 
-    return BundleTable(
+    table = BundleTable(
         names=tuple(names),
         namespaces=tuple(namespaces),
         namespace=np.array([code_of[name] for name in spaces], np.int64),
@@ -130,6 +163,16 @@ def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> BundleTable:
             load=column("detail_load")[topics],
         ),
     )
+    return table, others
+
+
+def _claims(snapshots: Sequence[Snapshot], rank: Ints) -> tuple[Ints, Ints]:
+    """The claims of known brokers beside the latest of each bundle: rows of all snapshots' bundles, and of brokers."""
+    starts = np.cumsum([0, *(len(s.names) for s in snapshots)])[:-1]
+    contested = np.concatenate([s.contested + start for s, start in zip(snapshots, starts, strict=True)])
+    claimant = rank[np.concatenate([s.claimant for s in snapshots])]
+    known = claimant >= 0
+    return contested[known], claimant[known]
 
 
 def _brokers(

@@ -100,7 +100,7 @@ def decide(
     policy = recorded_policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
     recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_seconds * 1000)
     answer = decide_on_load(recorded.last, policy, seed=seed, rounds=rounds)
-    notes = notes_on(recorded, answer.view.brokers.names)
+    notes = notes_on(recorded, {*answer.view.brokers.names, *answer.view.outdated})
     if as_json:
         typer.echo(_answer(recorded.cluster, policy, answer, notes).as_line())
     else:

@@ -149,7 +149,7 @@ def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> 
     for entry in metrics:
         values = entry.get("metrics") or {}
         if "brk_lb_cpu_usage" in values:
-            used = (values.get(f"brk_lb_{name}_usage", 0.0) for name in _USAGE_METRICS)
+            used = (values.get(f"brk_lb_{name}_usage") for name in _USAGE_METRICS)
             resources = {name: {"usage": each, "limit": 100.0} for name, each in zip(RESOURCES, used, strict=True)}
             return {"updatedAt": now_ms, **resources}
     raise ReportError("neither load data nor load metrics yet")
@@ -242,8 +242,8 @@ class _Columns:
 
 
 def _columns(listed: ListedTopics, current: Mapping[str, ReportedTotals | None]) -> _Columns:
-    with_totals = (name for name, totals in current.items() if totals is not None and _is_bundle(name))
-    bundles = sorted({*(listed.rows.keys() & current.keys()), *with_totals})
+    # Also those of which no topics are listed: they are the broker's all the same.
+    bundles = sorted(filter(_is_bundle, current))
     sizes = [len(listed.rows.get(bundle, ())) for bundle in bundles]
     rows = np.fromiter((row for bundle in bundles for row in listed.rows.get(bundle, ())), np.int64, sum(sizes))
     load, flaws = _rates(listed.said[rows])
@@ -300,11 +300,14 @@ def _header(name: SweepName, report: BrokerReport, load: Floats, counts: Ints) -
 
 
 def _usage(report: Mapping[str, Any], name: str) -> tuple[float, float]:
-    """Usage and limit; a limit that Pulsar does not know, 0 or negative there, is 0."""
+    """Usage and limit; a limit that Pulsar does not know, 0 or negative there, is 0, and then usage may be unknown."""
     found = report.get(name)
     if not isinstance(found, Mapping):
         raise ReportError(f"its load report says nothing of {name}")
-    usage, limit = np.nan_to_num(np.array([found.get("usage"), found.get("limit")], np.float64)).clip(0, MAX_QUANTITY)
+    usage, limit = np.array([found.get("usage"), found.get("limit")], np.float64)
+    if np.isnan(usage) and limit > 0:
+        raise ReportError(f"its load report says that the usage of {name} is {found.get('usage')!r:.100}, not a number")
+    usage, limit = np.nan_to_num([usage, limit]).clip(0, MAX_QUANTITY)
     return float(usage), float(limit)
 
 

@@ -2,13 +2,14 @@
 
 A command counts as failed if its result is ``failed`` or ``unknown``, or if no result came back (lost).  ``expired``,
 ``fenced`` and dry runs do not count.  A success resets the count of failures in a row, but not the count in the window.
-A move that a shedder found out to have broken its promise counts in the window alone: its command did not fail.
+A move that a shedder found out to have broken its promise, or whose destination does not list the bundle, counts in the
+window alone: its command did not fail.  Many brokers that do not list what was moved to them trip it, too.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from controller.cycle.arrivals import unconfirmed_brokers
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
@@ -28,7 +29,7 @@ def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -
         breaker = Breaker()
         memory = replace(memory, failures={}, breaker=breaker)
     if breaker.tripped_at is None:
-        breaker = _after(breaker, memory.failures, interval, controls, limits)
+        breaker = _after(memory, interval, controls, limits)
         memory = replace(memory, breaker=breaker)
     if breaker.tripped_at is None:
         return memory, None
@@ -45,8 +46,10 @@ def with_broken_promises(memory: Memory, interval: int) -> Memory:
     return replace(memory, failures={**memory.failures, **found})
 
 
-def _after(breaker: Breaker, failures: Mapping[str, int], interval: int, controls: Controls, limits: Limits) -> Breaker:
-    """*breaker*, tripped if there are too many failures; *failures* are those in the rolling window."""
+def _after(memory: Memory, interval: int, controls: Controls, limits: Limits) -> Breaker:
+    """The breaker, tripped if there are too many failures; those of *memory* are in the rolling window."""
+    breaker, failures = memory.breaker, memory.failures
+    unconfirmed = unconfirmed_brokers(memory, limits)
     if limits.failures_in_a_row is not None and breaker.in_a_row >= limits.failures_in_a_row:
         why = f"{breaker.in_a_row} commands failed without a success between them"
         why += f" (failures_in_a_row = {limits.failures_in_a_row})"
@@ -55,6 +58,9 @@ def _after(breaker: Breaker, failures: Mapping[str, int], interval: int, control
         moves = f", and {broken} moves did not do what they promised," if broken else ""
         why = f"{len(failures) - broken} commands failed{moves} within {limits.window_ms // 1000} s"
         why += f" (failures_in_window = {limits.failures_in_window})"
+    elif limits.unconfirmed_brokers is not None and len(unconfirmed) >= limits.unconfirmed_brokers:
+        why = f"{len(unconfirmed)} brokers do not list what was moved to them, the first is {next(iter(unconfirmed))}"
+        why += f" (unconfirmed_brokers = {limits.unconfirmed_brokers})"
     else:
         return breaker
     return replace(breaker, tripped_at=interval, why=why, resumed_ms=controls.resumed_ms)

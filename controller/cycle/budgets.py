@@ -15,6 +15,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from controller.cycle.arrivals import Rooms
 from controller.cycle.limits import Budget, Limits
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import InFlight, Issued
@@ -26,6 +27,10 @@ _SCOPES: Final = {
     "destination": "_per_destination",
     "namespace": "_per_namespace",
 }
+#: The budget of bundles that a broker does not list yet; it gives a reason of its own.
+UNPROVEN: Final = "unproven_bundles"
+#: The reasons of budgets.
+BUDGET_REASONS: Final = frozenset({Reason.BUDGET, Reason.UNPROVEN})
 #: After this many unloads were placed and then held back, the rest is not placed: placing is slow.
 PLACED_IN_VAIN: Final = 200
 
@@ -66,12 +71,14 @@ class Ledger:
         issued: Iterable[Issued],
         in_flight: Iterable[InFlight],
         shared: Iterable[Issued] = (),
+        rooms: Rooms | None = None,
     ) -> None:
         """*issued*: commands in the rolling window that ends with this interval; *in_flight*: without a result yet.
 
-        *shared*: those of *issued* that count against the interval's own budgets as well.
+        *shared*: those of *issued* that count against the interval's own budgets as well.  *rooms*: what brokers may
+        get that they do not list yet; None: as much as comes.
         """
-        self._limits = limits
+        self._limits, self._rooms = limits, rooms
         self._used: defaultdict[Line, int] = defaultdict(int)
         self._closed: set[Line] = set()
         #: (scope, whose) of closed budgets that every unload counts against.
@@ -88,9 +95,9 @@ class Ledger:
             for line in self._in_flight(flight.source, flight.destination):
                 self._used[line] += 1
 
-    def of_next_interval(self, gone: Iterable[Issued]) -> "Ledger":
+    def of_next_interval(self, gone: Iterable[Issued], rooms: Rooms | None = None) -> "Ledger":
         """The budgets of the next interval, if nothing is in flight then; *gone*: what has left the rolling window."""
-        following = Ledger(self._limits, (), ())
+        following = Ledger(self._limits, (), (), rooms=rooms)
         following._used.update((line, used) for line, used in self._used.items() if line.key.startswith("window."))
         for each in gone:
             for line, amount in self._budgets(each, ("window",)):
@@ -99,7 +106,7 @@ class Ledger:
 
     def copy(self) -> "Ledger":
         """The same, to try commands on that are not issued."""
-        twin = Ledger(self._limits, (), ())
+        twin = Ledger(self._limits, (), (), rooms=self._rooms)
         twin._used.update(self._used)
         twin._closed.update(self._closed)
         twin._no_unload.update(self._no_unload)
@@ -152,7 +159,7 @@ class Ledger:
         return [
             Verdict(
                 subject=line.whose,
-                reason=Reason.BUDGET,
+                reason=Reason.UNPROVEN if line.key == UNPROVEN else Reason.BUDGET,
                 observed=float(self._used[line]),
                 limit=float(line.limit),
                 unit=line.unit,
@@ -198,6 +205,11 @@ class Ledger:
         """Every budget that *command* counts against, with the amount."""
         yield from self._budgets(command, ("interval", "window"))
         for line in self._in_flight(command.source, command.destination):
+            yield line, 1
+        room = self._rooms.of(command.destination) if self._rooms is not None and command.destination else None
+        if room is not None:
+            line = Line(UNPROVEN, "destination", command.destination, room.limit, "moved bundles not listed yet")
+            self._used.setdefault(line, room.used)
             yield line, 1
 
     def _budgets(self, command: Issued, spans: Iterable[str]) -> Iterator[tuple[Line, int]]:

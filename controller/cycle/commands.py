@@ -52,8 +52,8 @@ def command_for(
     )
 
 
-def in_flight_entry(command: Command) -> InFlight:
-    """What is remembered of *command* until its result comes back."""
+def in_flight_entry(command: Command, *, idle: bool = False) -> InFlight:
+    """What is remembered of *command*, whose bundle is *idle*, until its result comes back."""
     return InFlight(
         action=command.action,
         bundle=command.bundle,
@@ -62,6 +62,7 @@ def in_flight_entry(command: Command) -> InFlight:
         interval=command.interval,
         expires_at_ms=command.expires_at_ms,
         dry_run=command.mode == "dry_run",
+        idle=idle,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
+from controller.cycle.arrivals import Rooms, about_unconfirmed, followed, summary_of
 from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.budgets import Ledger
 from controller.cycle.checked import observed_by
@@ -42,7 +43,8 @@ def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> Cl
     """The view of the interval of *snapshots*; *memory* adds recently unloaded bundles and those sent to brokers."""
     interval = snapshots[0].interval
     sent = on_their_way(memory.in_flight, [result for snapshot in snapshots for result in snapshot.results])
-    return assemble(snapshots, _within_grace(memory, interval, policy), sent)
+    oldest = interval - policy.balancer.report_ttl_ms
+    return assemble(snapshots, _within_grace(memory, interval, policy), sent, oldest_report=oldest)
 
 
 def decide(
@@ -63,16 +65,18 @@ def _decided(
     view: ClusterView, results: Sequence[CommandResult], memory: Memory, controls: Controls, policy: Policy
 ) -> tuple[Decision, Memory]:
     interval, policy = view.as_of_ms, with_drained(policy, controls)
+    memory = followed(
+        memory, results, view, resumed_ms=controls.resumed_ms, limits=policy.limits, patience=policy.patience
+    )
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, anew = _of_these_strategies(memory, policy)
     verdicts += anew
+    verdicts += _about_missing(view, policy)
+    view, rooms, unconfirmed = _without_blocked(view, memory, policy)
+    verdicts += unconfirmed
     memory = _of_active_brokers(memory, view, policy)
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
-    verdicts += [
-        Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail="no complete sweep of this interval")
-        for name in view.missing
-    ]
     verdicts += about_undescribed(view, undescribed(view, policy))
     verdicts += about_unreadable(view, policy)
     untouchable = untouchable_in(view, memory, policy)
@@ -84,7 +88,7 @@ def _decided(
     memory = replace(memory, roster=roster, issued=issued)
 
     shared = shares_budget(issued.values(), interval, decided_at, policy.period_ms)
-    ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared)
+    ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared, rooms)
     before, issuing = memory, Issuing(policy, controls, ledger)
     splits = splits_of(view, untouchable, memory, issuing)
     taken = {command.bundle for command in splits.commands}
@@ -103,8 +107,29 @@ def _decided(
     memory = _with_commands(memory, view, commands, issuing)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
     said = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
+    said += filter(None, [summary_of(unconfirmed)])
     summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def _without_blocked(view: ClusterView, memory: Memory, policy: Policy) -> tuple[ClusterView, Rooms, list[Verdict]]:
+    """*view*, in which brokers that list nothing of what they got sent no data; what each may get; and verdicts."""
+    rooms = Rooms(memory.destinations, memory.in_flight.values(), policy.limits, view.as_of_ms)
+    blocked = rooms.blocked()
+    seen = view.without_data({*blocked}) if blocked else view
+    return seen, rooms, about_unconfirmed(memory, blocked, policy.limits)
+
+
+def _about_missing(view: ClusterView, policy: Policy) -> list[Verdict]:
+    """A verdict on each broker without data."""
+    found = []
+    for name in view.missing:
+        detail = "no complete sweep of this interval"
+        if (last := view.outdated.get(name)) is not None:
+            age, ttl = (view.as_of_ms - last) / MINUTE_MS, policy.balancer.report_ttl_ms / MINUTE_MS
+            detail = f"its load report is {age:.0f} min old and stands still; reports count for {ttl:.0f} min"
+        found.append(Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail=detail))
+    return found
 
 
 def _leaving(splits: Splits) -> frozenset[str]:
@@ -142,10 +167,12 @@ def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command
     """*memory* with *commands* issued: in flight, counted by budgets, and their bundles in the grace period."""
     at_ms = issuing.controls.decided_at_ms
     unloaded = {command.bundle: view.as_of_ms for command in commands if command.action == "unload"}
+    table = view.bundles
+    in_flight = {each.id: in_flight_entry(each, idle=table.is_idle(table.code_of[each.bundle])) for each in commands}
     return replace(
         memory,
         recently_unloaded=_within_grace(memory, view.as_of_ms, issuing.policy) | unloaded,
-        in_flight={**memory.in_flight, **{command.id: in_flight_entry(command) for command in commands}},
+        in_flight={**memory.in_flight, **in_flight},
         issued={**memory.issued, **{command.id: replace(charge(view, command), at_ms=at_ms) for command in commands}},
     )
 

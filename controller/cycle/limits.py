@@ -48,5 +48,12 @@ class Limits:
     freeze_intervals: int = 0
     #: If more than this share of the brokers has no data, nothing is issued: the data or the network is broken.
     freeze_share: float = 1.0
+    #: Bundles that may go to a broker before it has listed one that was moved to it; later twice as many may be on
+    #: their way at once, or a tenth of those that it has listed.
+    unproven_bundles: int | None = None
+    #: A move is unconfirmed if its destination has not listed the bundle after this many intervals (and minutes).
+    confirm_intervals: int | None = None
+    #: The breaker trips at this many brokers with unconfirmed moves.
+    unconfirmed_brokers: int | None = None
     #: Whether bundles may move or split if no namespace_state record describes their namespace.
     move_undescribed: bool = True

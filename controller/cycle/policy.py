@@ -49,6 +49,18 @@ class BalancerOptions:
         unit="min",
         meaning="a bundle that was unloaded stays put for so long",
     )
+    load_data_ttl_seconds: int = option(
+        "loadBalancerBrokerLoadDataTTLInSeconds",
+        default=1800,
+        unit="s",
+        meaning="a broker whose load report is older counts as one without data",
+    )
+    report_max_minutes: int = option(
+        "loadBalancerReportUpdateMaxIntervalMinutes",
+        default=15,
+        unit="min",
+        meaning="brokers renew their load reports at least this often; one twice as old may count all the same",
+    )
     unload_split_bundles: bool = option(
         "loadBalancerAutoUnloadSplitBundlesEnabled",
         default=True,
@@ -59,6 +71,11 @@ class BalancerOptions:
     def shedding_interval_ms(self) -> int:
         """Bundles are unloaded at every T that is a multiple of this."""
         return self.shedding_interval_seconds * 1000 or self.shedding_interval_minutes * MINUTE_MS
+
+    @property
+    def report_ttl_ms(self) -> int:
+        """How old a broker's load report may be; the modular load manager's is written anew on changes only."""
+        return max(self.load_data_ttl_seconds * 1000, 2 * self.report_max_minutes * MINUTE_MS)
 
     @property
     def shedding_interval_option(self) -> str:

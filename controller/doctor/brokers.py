@@ -102,6 +102,20 @@ def permissions(facts: Facts) -> Iterator[Finding]:
         yield fine("permissions", _names(pulsar), "we are a super user")
 
 
+def moves_confirmed(facts: Facts) -> Iterator[Finding]:
+    """moves-unconfirmed: brokers that do not list what was moved to them."""
+    for broker, bundles in facts.unconfirmed.items():
+        yield Finding(
+            code="moves-unconfirmed",
+            severity="error",
+            objects=(broker,),
+            seen=f"it does not list {listed(bundles)}, which trimtab moved there",
+            wanted="every bundle in the load of its broker",
+            advice="look at its log and at its load report, restart it if need be; it gets nothing more until it lists"
+            " them, or until `trimtab resume`",
+        )
+
+
 def versions(facts: Facts) -> Iterator[Finding]:
     """broker-versions-differ, broker-version-untried."""
     by_version: dict[str, list[str]] = defaultdict(list)

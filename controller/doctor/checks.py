@@ -12,6 +12,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     brokers.permissions,
     brokers.cluster_name,
     brokers.versions,
+    brokers.moves_confirmed,
     balancing.broker_conf,
     balancing.balancing_off,
     limits.limits_plausible,

@@ -3,7 +3,7 @@
 What could not be learnt is an error in its place, never an exception.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,6 +133,8 @@ class Facts:
     has_broker_conf: bool = True
     #: Namespaces in loadBalancerSheddingExcludedNamespaces of trimtab's own broker.conf.
     excluded_namespaces: frozenset[str] = frozenset()
+    #: Broker -> bundles that were moved to it and that it should list by now, as the journal's last decision remembers.
+    unconfirmed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""

@@ -15,6 +15,7 @@ from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer
 from controller.adapters.network.calls import FinishedCall, side_by_side
+from controller.adapters.opened import log_system
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
@@ -23,6 +24,7 @@ from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
 from controller.aggregate.policies import isolation_flaws
+from controller.cycle.arrivals import unconfirmed_brokers
 from controller.doctor.facts import (
     BrokerFacts,
     Facts,
@@ -36,6 +38,7 @@ from controller.doctor.names import namespace_in
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
+from controller.settings.guardrails import limits_of
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.policy import read_policy
 from controller.settings.section import is_uri
@@ -47,7 +50,7 @@ T = TypeVar("T")
 #: HTTP's Date has whole seconds, so it is half a second old on average.
 _DATE_MS: Final = 500.0
 #: Part -> the questions that are not asked while it is away.
-_ASKS: Final = {Part.LOG: ("kafka", "pulsar_log"), Part.ELECTION: ("zookeeper",), Part.BROKERS: ("pulsar",)}
+_ASKS: Final = {Part.LOG: ("kafka", "pulsar_log", "journal"), Part.ELECTION: ("zookeeper",), Part.BROKERS: ("pulsar",)}
 #: The folders in which files are locked.
 _LOCKED: Final = frozenset({"log", "election"})
 _NOT_FOUND: Final = 404
@@ -73,10 +76,11 @@ def gather(
     """All facts that the checks need; those *away* are not asked."""
     log_away = _sentence(away, Part.LOG)
     work: dict[str, Callable[[], Any]] = {"tick": lambda: (None, log_away) if log_away else _last_tick(settings)}
+    work["journal"] = partial(_unconfirmed, settings)
     if settings.pulsar is not None:
         work["pulsar"] = lambda: pulsar_facts(settings, patience)
     late = f"no answer within {patience.all:g} s"
-    #: What is known of a system that does not answer.
+    # What is known of a system that does not answer.
     kafka: KafkaFacts | None = None
     pulsar_log: PulsarLogFacts | None = None
     zookeeper: ZooKeeperFacts | None = None
@@ -92,13 +96,11 @@ def gather(
             zookeeper = ZooKeeperFacts(election=election, error=_sentence(away, Part.ELECTION) or late)
             work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
-    for part in away:
-        for question in _ASKS[part]:
-            work.pop(question, None)
+    for question in (each for part in away for each in _ASKS[part]):
+        work.pop(question, None)
     found = _on_time(side_by_side(work, patience.all))
     tick, tick_error = found["tick"] or (None, late)
-    capacity, capacity_error = _capacity(settings)
-    broker_conf_error, excluded_namespaces = _broker_conf(settings)
+    (capacity, capacity_error), (broker_conf_error, excluded_namespaces) = _capacity(settings), _broker_conf(settings)
     return Facts(
         settings=settings,
         now_ms=_now_ms(),
@@ -112,6 +114,7 @@ def gather(
         broker_conf_error=broker_conf_error,
         excluded_namespaces=excluded_namespaces,
         has_broker_conf=Path(settings.cluster.broker_conf).exists(),
+        unconfirmed=found.get("journal") or {},
         last_tick=tick,
         last_tick_error=tick_error,
     )
@@ -309,6 +312,15 @@ def _last_tick(settings: Settings) -> tuple[int | None, str]:
         return recent.last_tick(settings), ""
     except TrimtabError as error:
         return None, str(error)
+
+
+def _unconfirmed(settings: Settings) -> dict[str, list[str]]:
+    """Brokers that do not list what was moved to them; none where the journal cannot be read: other checks say so."""
+    try:
+        last = log_system(settings).tail().last_entry(settings.cluster.name, far=False)
+    except TrimtabError:
+        return {}
+    return {} if last is None else unconfirmed_brokers(last.memory, limits_of(settings.guardrails))
 
 
 def _broker_conf(settings: Settings) -> tuple[str, frozenset[str]]:

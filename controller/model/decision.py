@@ -80,6 +80,8 @@ class Reason(StrEnum):
     BROKER_VERSION = "BrokerVersion"
     BUNDLE_WITH_POLICIES = "BundleWithPolicies"
     DRAINED = "Drained"
+    UNPROVEN = "Unproven"
+    UNCONFIRMED = "Unconfirmed"
     PLAN_IN_FORCE = "PlanInForce"
     PLAN_OUTDATED = "PlanOutdated"
     # about the memory of strategies

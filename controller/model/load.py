@@ -146,6 +146,10 @@ class BundleTable(_ReadOnlyColumns):
         """Name -> row."""
         return {name: i for i, name in enumerate(self.names)}
 
+    def is_idle(self, bundle: int) -> bool:
+        """Whether *bundle* (a row) has neither clients nor traffic."""
+        return not (self.producers[bundle] or self.consumers[bundle] or self.load[bundle].any())
+
     @cached_property
     def owned(self) -> Bools:
         """(n,) whether a broker of the table owns the bundle."""
@@ -225,6 +229,25 @@ class Preallocated(_ReadOnlyColumns):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class OtherClaims(_ReadOnlyColumns):
+    """Bundles that a broker lists beside the one that owns them in the table: rows of both."""
+
+    bundle: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    broker: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @cached_property
+    def pairs(self) -> frozenset[tuple[int, int]]:
+        """(bundle, broker)."""
+        return frozenset(zip(self.bundle.tolist(), self.broker.tolist(), strict=True))
+
+    def renumbered(self, row_of: Ints) -> "OtherClaims":
+        """A copy with the broker rows replaced by ``row_of``; without the claims of brokers that are UNOWNED there."""
+        brokers = row_of[self.broker]
+        known = brokers != UNOWNED
+        return OtherClaims(bundle=self.bundle[known], broker=brokers[known])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ClusterView(_ReadOnlyColumns):
     """The cluster as of one closed interval: all that a strategy may read besides its memory."""
 
@@ -235,6 +258,8 @@ class ClusterView(_ReadOnlyColumns):
     #: Names of active brokers without complete data (OutDatedData); ``bundles`` has none of their bundles.
     #: For shedders also drained ones (see ``without_data``).
     missing: tuple[str, ...] = ()
+    #: Of those: broker -> lastUpdate of its load report, epoch ms, where that is too old to count.
+    outdated: Mapping[str, int] = field(default_factory=dict)
     bundles: BundleTable
     #: (bundles,) unloaded within the grace period, so it is not moved again.  Pulsar: recentlyUnloadedBundles.
     recently_unloaded: Bools
@@ -244,6 +269,8 @@ class ClusterView(_ReadOnlyColumns):
     policies: Policies = field(default_factory=Policies)
     #: Bundles sent to a broker that does not list them yet; ``brokers.preallocated_rate`` is their load.
     preallocated: Preallocated = field(default_factory=Preallocated)
+    #: What several brokers list: the later report has the bundle in ``bundles``, the others are here.
+    other_claims: OtherClaims = field(default_factory=OtherClaims)
     #: Destinations chosen earlier in this interval that are not preallocated.  Loads and filters do not count these
     #: bundles; a placement that keeps its choice looks them up.
     chosen: Preallocated = field(default_factory=Preallocated)
@@ -267,6 +294,11 @@ class ClusterView(_ReadOnlyColumns):
             found[name] = blake2b(owned.encode(), digest_size=_DIGEST_BYTES).hexdigest()
         return MappingProxyType(found)
 
+    def lists(self, broker: int, bundle: str) -> bool:
+        """Whether *broker* (a row) lists *bundle*, whichever broker owns it in the table."""
+        row = self.bundles.code_of.get(bundle)
+        return row is not None and (int(self.bundles.broker[row]) == broker or (row, broker) in self.other_claims.pairs)
+
     def without_data(self, names: Set[str]) -> "ClusterView":
         """A copy in which the brokers *names* sent no data; the rows of their bundles stay, and nobody owns them."""
         brokers, bundles = self.brokers, self.bundles
@@ -282,6 +314,7 @@ class ClusterView(_ReadOnlyColumns):
             bundles=replace(bundles, broker=row_of[bundles.broker]),
             preallocated=self.preallocated.renumbered(row_of),
             chosen=self.chosen.renumbered(row_of),
+            other_claims=self.other_claims.renumbered(row_of),
         )
 
     def with_guarded(self, which: Bools) -> "ClusterView":

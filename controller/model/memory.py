@@ -160,6 +160,8 @@ class InFlight:
     expires_at_ms: int
     #: A dry run changes nothing, so its result never counts as a failure.
     dry_run: bool = False
+    #: The bundle had neither clients nor traffic: no broker has to list it after the move.
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +220,36 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnlistedBundle:
+    """A bundle that was moved to a broker, by an answered command, and that the broker has not listed since."""
+
+    #: T in which the result became known, epoch ms.
+    answered: int
+    #: Intervals since then in which the broker sent data without it, one a minute at most, up to the limit.
+    sweeps: int = 0
+    #: As of its command: see InFlight.
+    idle: bool = False
+    #: Whether the executor saw that the broker owns it.
+    verified: bool = False
+    #: It counts against the limit, but is no reason to send the broker nothing.
+    lapsed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """What became of the bundles that were moved to one broker."""
+
+    #: Of those, how many it has listed; no more than it owns now, but at least 1 once it has listed one.
+    listed: int = 0
+    unlisted: Mapping[str, UnlistedBundle] = field(default_factory=dict)
+    #: Consecutive times that it did not list what it was sent, and T until which it gets nothing, epoch ms.
+    failed: int = 0
+    rests_until: int = 0
+    #: The last `trimtab resume` that is known here, epoch ms, wall clock; a later one clears the record.
+    resumed_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """The controller's memory between cycles; a new cluster starts with ``Memory(seed=...)``."""
 
@@ -244,3 +276,5 @@ class Memory:
     failures: Mapping[str, int] = field(default_factory=dict)
     breaker: Breaker = field(default_factory=Breaker)
     roster: Roster = field(default_factory=Roster)
+    #: Broker -> what became of the bundles that were moved to it.
+    destinations: Mapping[str, Destination] = field(default_factory=dict)

@@ -32,12 +32,6 @@ _ROWS: Final = (
         "brokers check this often whether to report their load; trimtab uses the last report before a tick",
     ),
     (
-        "loadBalancerReportUpdateMaxIntervalMinutes",
-        "15",
-        "min",
-        "brokers report at least this often; trimtab has no data of a broker when its sweep is missing",
-    ),
-    (
         "loadBalancerReportUpdateThresholdPercentage",
         "10",
         "%",

@@ -98,6 +98,14 @@ class MaintenanceSettings(Section):
     """Nothing is issued in these windows, even where another window allows it: ["0 8 24 12 * for 72h"]."""
 
 
+#: Guardrails that were not there when the first recordings were made.
+LATER_GUARDRAILS: Final = {
+    "unproven_bundles": _UNLIMITED,
+    "confirm_intervals": _UNLIMITED,
+    "unconfirmed_brokers": _UNLIMITED,
+}
+
+
 class GuardrailSettings(Section):
     """Rules that hold commands back after the strategies.  docs/guardrails.md explains each rule."""
 
@@ -115,6 +123,14 @@ class GuardrailSettings(Section):
     """Nothing is issued for so many intervals from the one in which a broker joined or left; 0: the rule is off."""
     freeze_share: Annotated[float, Field(ge=0, le=1)] = 0.4
     """Nothing is issued while more than this share of active brokers has no complete data; 1: the rule is off."""
+    unproven_bundles: CommandLimit = 5
+    """Bundles that may go to a broker before it has listed one that was moved to it.  From then on twice as many may be
+    on their way to it and not listed yet, or a tenth of those that it has listed, if that is more."""
+    confirm_intervals: CommandLimit = 3
+    """A move is unconfirmed if its destination does not list the bundle for so many intervals (of a minute at least).
+    Such a broker gets nothing more, and counts as one without data."""
+    unconfirmed_brokers: CommandLimit = 3
+    """While so many brokers have unconfirmed moves, nothing is issued until `trimtab resume`."""
     move_undescribed: bool = False
     """Unload and split bundles of namespaces without a namespace_state record.  Their isolation policies and
     anti-affinity groups are unknown, so the default is false.  Set it to true where producers write none."""
@@ -135,6 +151,9 @@ def limits_of(settings: GuardrailSettings) -> Limits:
         failures_in_window=_limit(settings.failures_in_window),
         freeze_intervals=settings.freeze_intervals,
         freeze_share=settings.freeze_share,
+        unproven_bundles=_limit(settings.unproven_bundles),
+        confirm_intervals=_limit(settings.confirm_intervals),
+        unconfirmed_brokers=_limit(settings.unconfirmed_brokers),
         move_undescribed=settings.move_undescribed,
     )
 

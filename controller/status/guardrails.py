@@ -1,9 +1,12 @@
 """What stops commands now, and how much of the budgets is used."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from controller.adapters.opened import election_system
+from controller.cycle.arrivals import unconfirmed_brokers
 from controller.cycle.budgets import Ledger, Line
 from controller.cycle.ordered import told_of
 from controller.model.controls import Choice, OperatorControls
@@ -22,6 +25,9 @@ from controller.wire.answers.status import (
     PausedAnswer,
 )
 from controller.wire.readable import counted, in_time, utc
+
+#: Maximum number of brokers that a row names.
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,9 @@ class GuardrailStatus:
     #: Why maintenance windows forbid to issue anything now; "" where they allow it.
     maintenance: str
     breaker: Breaker
+    #: Broker -> bundles that it should list by now; and how many it does not list, for whatever reason.
+    unconfirmed: Mapping[str, list[str]]
+    unlisted: Mapping[str, int]
     roster: Roster
     #: Of every budget in the window and of what is in flight: whose, and how much is used.
     used: tuple[tuple[Line, int], ...]
@@ -67,6 +76,8 @@ def guardrail_status(settings: Settings, last: JournalEntry | None) -> Guardrail
         unknown=unknown,
         maintenance=maintenance.forbids(now_ms),
         breaker=Breaker() if memory is None else memory.breaker,
+        unconfirmed={} if memory is None else unconfirmed_brokers(memory, limits),
+        unlisted={} if memory is None else {name: len(each.unlisted) for name, each in memory.destinations.items()},
         roster=Roster() if memory is None else memory.roster,
         used=tuple((line, used) for line, used in ledger.usage() if not line.key.startswith("interval.")),
     )
@@ -87,6 +98,11 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
         if breaker.tripped_at is None
         else f"TRIPPED at {utc(breaker.tripped_at)}: {breaker.why}; run `trimtab resume`"
     )
+    if found.unconfirmed:
+        rows["unconfirmed"] = (
+            f"{_in_words(found.unconfirmed)}: they get nothing more and count as brokers without data."
+            " Look at their logs and at what they report; `trimtab resume` lets them get bundles again"
+        )
     changed = {**found.roster.came, **found.roster.went}
     if changed:
         rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"
@@ -103,6 +119,12 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
     return rows
 
 
+def _in_words(unconfirmed: Mapping[str, list[str]]) -> str:
+    """Which brokers do not list how many bundles."""
+    told = [f"{name} does not list {counted(len(bundles), 'bundle')}" for name, bundles in unconfirmed.items()]
+    return ", ".join(told[:_NAMED]) + (f" and {len(told) - _NAMED} more" if len(told) > _NAMED else "")
+
+
 def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
     """For a program."""
     mode, pause, breaker = found.chosen.mode, found.chosen.pause, found.breaker
@@ -113,6 +135,8 @@ def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
         plan=found.plan,
         unknown=found.unknown,
         maintenance=found.maintenance,
+        unconfirmed=dict(found.unconfirmed),
+        unlisted={name: number for name, number in found.unlisted.items() if number},
         breaker=BreakerAnswer(tripped_at=breaker.tripped_at, why=breaker.why, failures_in_a_row=breaker.in_a_row),
         came=dict(found.roster.came),
         went=dict(found.roster.went),

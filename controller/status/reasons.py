@@ -48,7 +48,7 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.NO_BUNDLES: Meaning(_IMPOSSIBLE, "the broker has no bundle that the strategy may take"),
     Reason.NO_LOAD_DATA: Meaning(_IMPOSSIBLE, "there is no load data: see `trimtab doctor` and the collectors"),
     Reason.OUTDATED_DATA: Meaning(
-        _IMPOSSIBLE, "the broker sent no complete sweep of this interval: see its log and the collectors"
+        _IMPOSSIBLE, "the broker sent no complete sweep, or its load report stands still: see its log"
     ),
     Reason.BELOW_MINIMUM: Meaning(_NORMAL, "the load in question is below the strategy's minimum"),
     Reason.SOLE_BUNDLE: Meaning(_IMPOSSIBLE, "the broker has one bundle only: split it, or add load elsewhere"),
@@ -109,6 +109,10 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         _CONFIGURATION, "its namespace has policies: see loadBalancerSheddingBundlesWithPoliciesEnabled"
     ),
     Reason.DRAINED: Meaning(_CONFIGURATION, "the broker is drained and gets no bundles until `trimtab release`"),
+    Reason.UNPROVEN: Meaning(_THROTTLED, "the broker has to list what was moved to it before it gets more"),
+    Reason.UNCONFIRMED: Meaning(
+        _THROTTLED, "the broker does not list what was moved to it, so it gets nothing: see its log, or resume"
+    ),
     Reason.PLAN_IN_FORCE: Meaning(
         _THROTTLED, "a plan is being applied, so strategies unload nothing; it ends with `trimtab apply`"
     ),

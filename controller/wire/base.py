@@ -235,7 +235,7 @@ def validate(model: type[R], value: bytes | str, fields: Mapping[str, Any] | Non
 
 def is_empty(value: object) -> bool:
     """Whether a field is left out of a record: it is newer than others, and has nothing to say."""
-    return value is None or value == ()
+    return value is None or value is False or value == () or value == {}
 
 
 def missing(field: str) -> PydanticCustomError:

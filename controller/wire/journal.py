@@ -15,7 +15,18 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
-from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, NoMemory, Roster, StrategyMemory
+from controller.model.memory import (
+    Breaker,
+    Destination,
+    Failed,
+    InFlight,
+    Issued,
+    Memory,
+    NoMemory,
+    Roster,
+    StrategyMemory,
+    UnlistedBundle,
+)
 from controller.wire.base import (
     Count,
     Envelope,
@@ -81,6 +92,7 @@ class InFlightRecord(Record):
     expires_at_ms: Millis
     #: Older entries have none.
     dry_run: bool = False
+    idle: Annotated[bool, Field(exclude_if=is_empty)] = False
 
 
 class IssuedRecord(Record):
@@ -120,6 +132,26 @@ class FailedRecord(Record):
     interval: Millis
 
 
+class UnlistedBundleRecord(Record):
+    """A bundle that was moved to a broker and that the broker had not listed."""
+
+    answered: Millis
+    sweeps: Count = 0
+    idle: bool = False
+    verified: bool = False
+    lapsed: bool = False
+
+
+class DestinationRecord(Record):
+    """What became of the bundles that were moved to a broker."""
+
+    listed: Count = 0
+    unlisted: dict[str, UnlistedBundleRecord] = Field(default_factory=dict)
+    failed: Count = 0
+    rests_until: Millis = 0
+    resumed_ms: Millis = 0
+
+
 class MemoryRecord(Record):
     """The controller's memory after the decision."""
 
@@ -142,6 +174,7 @@ class MemoryRecord(Record):
     failures: dict[str, Millis] = Field(default_factory=dict)
     breaker: BreakerRecord = BreakerRecord()
     roster: RosterRecord = RosterRecord()
+    destinations: Annotated[dict[str, DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
 
 
 class ControlsRecord(Record):
@@ -227,6 +260,9 @@ def encode_entry(entry: JournalEntry) -> bytes:
                     came=_by_key(memory.roster.came),
                     went=_by_key(memory.roster.went),
                 ),
+                destinations={
+                    broker: _destination_record(each) for broker, each in _by_key(memory.destinations).items()
+                },
             ),
             controls=_controls_record(entry.controls),
         )
@@ -269,9 +305,20 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
             failures=memory.failures,
             breaker=Breaker(**dict(memory.breaker)),
             roster=Roster(**dict(memory.roster)),
+            destinations={broker: _to_destination(each) for broker, each in memory.destinations.items()},
         ),
         controls=to_controls(record.controls),
     )
+
+
+def _destination_record(destination: Destination) -> DestinationRecord:
+    unlisted = {bundle: UnlistedBundleRecord(**_fields(each)) for bundle, each in _by_key(destination.unlisted).items()}
+    return DestinationRecord(**{**_fields(destination), "unlisted": unlisted})
+
+
+def _to_destination(record: DestinationRecord) -> Destination:
+    unlisted = {bundle: UnlistedBundle(**dict(each)) for bundle, each in record.unlisted.items()}
+    return Destination(**{**dict(record), "unlisted": unlisted})
 
 
 def _controls_record(controls: Controls) -> ControlsRecord:

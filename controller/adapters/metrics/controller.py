@@ -11,6 +11,7 @@ from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.traces import ROOT, BatchSpans, SpanFacts, ns
 from controller.adapters.network.deadline import Clock
+from controller.cycle.arrivals import unconfirmed_brokers
 from controller.cycle.budgets import Ledger
 from controller.cycle.guardrails import unreadable_policies
 from controller.cycle.limits import Limits
@@ -264,6 +265,17 @@ class ControllerMetrics(ProcessMetrics):
         self._tripped = self.gauge("trimtab_breaker_tripped", "1 if the breaker stops all commands, else 0.")
         self._in_a_row = self.gauge("trimtab_breaker_failures_in_a_row", "Failed commands since the last success.")
         self._in_window = self.gauge("trimtab_breaker_failures_in_window", "Failed commands in the rolling window.")
+        self._unconfirmed = self.gauge(
+            "trimtab_unconfirmed_brokers",
+            "Brokers that do not list what was moved to them: they get nothing more, and count as brokers without data."
+            " `trimtab status` names them.",
+        )
+        self._unconfirmed_moves = self.gauge(
+            "trimtab_unconfirmed_moves", "Bundles that these brokers should have listed by now."
+        )
+        self._unlisted = self.gauge(
+            "trimtab_unlisted_bundles", "Moved bundles that their destinations have not listed, for whatever reason."
+        )
         self._left = self.gauge(
             "trimtab_budget_left",
             "How much of a budget is left: of the rolling window, and of what may be in flight. `budget` is its key in"
@@ -317,6 +329,10 @@ class ControllerMetrics(ProcessMetrics):
         self._tripped.set(memory.breaker.tripped_at is not None)
         self._in_a_row.set(memory.breaker.in_a_row)
         self._in_window.set(len(memory.failures))
+        unconfirmed = unconfirmed_brokers(memory, self._limits)
+        self._unconfirmed.set(len(unconfirmed))
+        self._unconfirmed_moves.set(sum(map(len, unconfirmed.values())))
+        self._unlisted.set(sum(len(each.unlisted) for each in memory.destinations.values()))
         self._memory = memory
         if isinstance(memory.shedder, PeakHistory):
             self._tell_promises(memory.shedder.proven)

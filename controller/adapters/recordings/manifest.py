@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from controller.adapters.recordings.damaged import RecordingError
 from controller.aggregate.shard.fold import FoldOptions
@@ -17,7 +17,7 @@ from controller.cycle import Policy
 from controller.model.errors import SettingsError, WireError
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
-from controller.settings.guardrails import GuardrailSettings
+from controller.settings.guardrails import LATER_GUARDRAILS, GuardrailSettings
 from controller.settings.known_options import options_table
 from controller.settings.policy import known_keys, policy_of
 from controller.settings.strategy_kinds import STRATEGY_KINDS
@@ -119,12 +119,17 @@ class KnownBeginning(Record):
     """Namespaces whose bundles were listed, but whose state was not in the log."""
 
 
+def _with_later_guardrails(said: object) -> object:
+    return {**LATER_GUARDRAILS, **said} if isinstance(said, dict) else said
+
+
 class RecordedSettings(Record):
     """The settings that decisions depend on."""
 
     intervals: IntervalSettings
     decisions: RecordedDecisions
-    guardrails: GuardrailSettings
+    guardrails: Annotated[GuardrailSettings, BeforeValidator(_with_later_guardrails)]
+    """A guardrail that a manifest does not name was not there when the recording was made."""
     whole_every_intervals: Annotated[int, Field(ge=1)]
     """[journal] whole_every_intervals."""
     broker_conf: dict[str, str]

@@ -74,6 +74,8 @@ def _snapshot(
         dropped_states=state.dropped_states,
         names=[bundles.names[i] for i in loads.bundle.tolist()],
         owner=loads.owner,
+        contested=loads.contested,
+        claimant=loads.claimant,
         load=loads.load,
         short_samples=bundles.short_samples[loads.bundle],
         short_term=bundles.short_term[loads.bundle],

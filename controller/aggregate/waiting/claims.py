@@ -1,7 +1,7 @@
 """Claims: records' statements that a broker serves a bundle with some load.  They wait for their interval to close."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -106,6 +106,9 @@ class Loads:
     detail_size: Ints
     detail_position: Ints
     detail_load: Floats
+    #: Claims of other brokers: rows of the columns above and of the roster.  Of a bundle's, the strongest is last.
+    contested: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    claimant: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def settle(claims: Claims, interval: int, rank: Ints, sweeps: Ints, reports: Ints) -> Loads:
@@ -210,7 +213,7 @@ def _owned(claims: Claims, owner: Ints, group: Ints) -> Loads:
     order = np.lexsort((claimant, latest, bundle))
     winner = np.ones(len(order), np.bool_)
     winner[:-1] = bundle[order[1:]] != bundle[order[:-1]]
-    won = np.sort(order[winner])
+    won, lost = np.sort(order[winner]), order[~winner]
 
     size = np.add.reduceat(claims.detail_size, starts)
     chosen = ragged(size, won)
@@ -225,4 +228,6 @@ def _owned(claims: Claims, owner: Ints, group: Ints) -> Loads:
         detail_size=size[won],
         detail_position=claims.detail_position[chosen],
         detail_load=claims.detail_load[chosen],
+        contested=np.searchsorted(bundle[won], bundle[lost]),
+        claimant=claimant[lost],
     )

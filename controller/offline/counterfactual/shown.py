@@ -123,6 +123,8 @@ def with_bundles(snapshot: Snapshot, kept: Bools, owner: Ints, added: Sequence[B
         detail_size=size[order],
         detail_position=position[topics].astype(np.int64),
         detail_load=load[topics],
+        contested=np.zeros(0, np.int64),
+        claimant=np.zeros(0, np.int64),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.cycle import Policy
+from controller.cycle.budgets import BUDGET_REASONS
 from controller.cycle.guardrails import GRACE_PERIOD
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import CLUSTER, Command, Reason, Verdict
@@ -224,5 +225,5 @@ class _About:
         elif self._kind == "broker":
             against = budget_against(self._all, [self._subject])
         else:
-            against = next((each for each in self._all if each.reason is Reason.BUDGET), None)
+            against = next((each for each in self._all if each.reason in BUDGET_REASONS), None)
         return yes(BUDGETS) if against is None else no(against.by, against)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from controller.cycle import Policy
+from controller.cycle.budgets import BUDGET_REASONS
 from controller.cycle.guardrails import GRACE_PERIOD, REFUSALS
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import CLUSTER, Reason, Verdict
@@ -74,7 +75,7 @@ def budget_against(verdicts: Iterable[Verdict], whose: Sequence[str]) -> Verdict
 
     A budget says how many commands it held back and names the first, so that of another bundle may be meant.
     """
-    return next((each for each in verdicts if each.reason is Reason.BUDGET and each.subject in whose), None)
+    return next((each for each in verdicts if each.reason in BUDGET_REASONS and each.subject in whose), None)
 
 
 def _chain(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Final
 
+from controller.cycle.arrivals import Rooms
 from controller.cycle.budgets import Held, Ledger
 from controller.cycle.limits import Limits
 from controller.cycle.roster import changed_since
@@ -68,10 +69,12 @@ def never_issued(move: NamedMove, limits: Limits) -> str:
 def _over_budget(entry: JournalEntry, limits: Limits, waiting: Iterable[NamedMove]) -> list[Verdict]:
     """A verdict for each budget that held one of *waiting* back; none that would hold it back for ever."""
     memory, interval = entry.memory, entry.interval
+    in_flight = [each for each in memory.in_flight.values() if each.interval < interval]
     ledger = Ledger(
         limits,
         [each for each in memory.issued.values() if each.interval < interval],
-        [each for each in memory.in_flight.values() if each.interval < interval],
+        in_flight,
+        rooms=Rooms(memory.destinations, in_flight, limits, interval),
     )
     for each in memory.issued.values():
         if each.interval == interval:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
+from controller.cycle.arrivals import Rooms
 from controller.cycle.budgets import Ledger
 from controller.cycle.limits import Limits
-from controller.model.memory import Issued
+from controller.model.memory import Destination, Issued
 from controller.offline.plans.held import budget_told, most_connections, never_issued
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.planning.plans.plan import Plan
@@ -71,6 +72,8 @@ class _Walk:
         #: No window opens before, epoch ms.
         self._opens = 0
         self._ledger = Ledger(limits, used, ())
+        #: How many bundles went to each broker; it is taken to have listed them by the next decision.
+        self._sent: Counter[str] = Counter()
         #: What held moves back, and in how many decisions; and moves that are not issued, a sentence each.
         self.held: Counter[str] = Counter()
         self.never: list[str] = []
@@ -113,8 +116,10 @@ class _Walk:
         gone = list[Issued]()
         while self._window and self._window[0].interval <= at - self._limits.window_ms:
             gone.append(self._window.popleft())
-        self._ledger = ledger = self._ledger.of_next_interval(gone)
+        listed = {broker: Destination(listed=bundles) for broker, bundles in self._sent.items()}
+        self._ledger = ledger = self._ledger.of_next_interval(gone, Rooms(listed, (), self._limits, at))
         issued = [move for move in moves if ledger.takes(move.bundle, move.issued(at)) is None]
+        self._sent.update(move.destination for move in issued)
         self._window.extend(move.issued(at) for move in issued)
         for verdict in ledger.verdicts():
             self.held[budget_told(verdict, self._limits.window_ms)] += 1

@@ -165,7 +165,7 @@ def source_of_load(
         policy=policy,
         memory=policy.initial_memory(0),
         shedder=shedder,
-        notes=tuple(notes_on(recorded, found.view.brokers.names)),
+        notes=tuple(notes_on(recorded, {*found.view.brokers.names, *found.view.outdated})),
     )
 
 

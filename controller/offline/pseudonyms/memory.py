@@ -87,6 +87,10 @@ class JournalPseudonyms:
                 came=_renamed(memory.roster.came, names.broker),
                 went=_renamed(memory.roster.went, names.broker),
             ),
+            destinations={
+                names.broker(broker): replace(each, unlisted=_renamed(each.unlisted, names.bundle))
+                for broker, each in memory.destinations.items()
+            },
         )
 
     def strategy(self, memory: StrategyMemory) -> StrategyMemory:

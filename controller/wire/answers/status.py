@@ -41,6 +41,8 @@ class InFlightAnswer(JsonAnswer):
     interval: int
     expires_at_ms: int
     dry_run: bool
+    idle: bool
+    """The bundle had neither clients nor traffic."""
 
 
 class ImbalanceAnswer(JsonAnswer):
@@ -115,6 +117,11 @@ class GuardrailsAnswer(JsonAnswer):
     maintenance: str
     """Why maintenance windows forbid commands now; "": they allow them."""
     breaker: BreakerAnswer
+    unconfirmed: dict[str, list[str]]
+    """Broker -> bundles that were moved to it and that it should list by now: it gets nothing, and counts as a broker
+    without data."""
+    unlisted: dict[str, int]
+    """Broker -> how many bundles were moved to it and not listed by it so far, for whatever reason."""
     came: dict[str, int]
     """Broker -> the interval in which it came, epoch ms."""
     went: dict[str, int]

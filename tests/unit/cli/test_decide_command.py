@@ -16,7 +16,7 @@ from controller.wire.metrics import TickRecord
 from controller.wire.results import decode_result
 from tests.modelled_log import played, settings_in
 from tests.recordings import recording_of
-from tests.records import SAMPLES
+from tests.records import LEFT, RIGHT, SAMPLES, T, broker_sweep, bundle_stats
 
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
 RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "changing"
@@ -271,3 +271,25 @@ def test_load_may_come_through_a_pipe() -> None:
     os.close(reading)
     assert result.exit_code == 0, result.output
     assert "on 1 broker" in result.output
+
+
+@pytest.mark.parametrize(("minutes", "is_outdated"), [("15", True), ("90", False)])
+def test_a_report_that_stands_still_is_no_load_data(tmp_path: Path, minutes: str, is_outdated: bool) -> None:
+    sweeps = []
+    for number, (age_hours, bundle) in enumerate([(0, LEFT), (0, RIGHT), (3, "tenant/other/0x00000000_0xffffffff")]):
+        said: dict[str, Any] = {
+            "broker": f"broker-{number}:8080",
+            "sweepId": f"s{number}",
+            "lastUpdate": T - age_hours * 3_600_000,
+        }
+        stats = [{"bundle": bundle, "totals": bundle_stats()["totals"]}]
+        sweeps.append(json.dumps(broker_sweep(**said, interval=T, bundleStats=stats)))
+    load = tmp_path / "load.jsonl"
+    load.write_text("\n".join(sweeps))
+    options = conf(tmp_path, loadBalancerReportUpdateMaxIntervalMinutes=minutes)
+    _, said = answer("--load", load, "--strategy", "ThresholdShedder", "--broker-conf", options)
+    outdated = [verdict for verdict in said["verdicts"] if verdict["reason"] == "OutDatedData"]
+    assert said["missing"] == (["broker-2:8080"] if is_outdated else [])
+    assert [verdict["subject"] for verdict in outdated] == said["missing"]
+    assert all("is 180 min old and stands still" in verdict["detail"] for verdict in outdated)
+    assert not any("broker-2:8080 is not counted" in note for note in said["notes"])

@@ -214,7 +214,8 @@ def test_metrics_stand_in_for_load_data_as_percent() -> None:
     with pytest.raises(ReportError, match="neither load data nor load metrics"):
         usage_from_metrics([{"metrics": {"brk_ml_count": 1}}], now_ms=T)
     alone = usage_from_metrics([{"metrics": {"brk_lb_cpu_usage": 5.0}}], now_ms=T)
-    assert [alone[name]["usage"] for name in RESOURCES] == [5.0, 0.0, 0.0, 0.0, 0.0], "what is not told is 0"
+    with pytest.raises(ReportError, match="the usage of memory is None, not a number"):
+        extensible_report(alone, owned=())
 
 
 def test_a_quick_look_recognises_chunks_of_both_forms_and_ticks_only() -> None:
@@ -343,6 +344,19 @@ def test_sums_of_sessions_end_at_the_most_that_there_can_be() -> None:
 def test_usage_and_limit_are_bounded(said: dict[str, Any], taken: tuple[float, float]) -> None:
     report = modular_report(sample("load_report_1.json") | {"cpu": said})
     assert report.usage[0] == taken
+
+
+@pytest.mark.parametrize("usage", [float("nan"), None])
+def test_a_usage_that_is_no_number_is_no_data(usage: float | None) -> None:
+    report = sample("load_report_1.json") | {"cpu": {"usage": usage, "limit": 400.0}}
+    with pytest.raises(ReportError, match=f"the usage of cpu is {usage}, not a number"):
+        modular_report(report)
+
+
+def test_a_bundle_of_which_no_topics_are_listed_does_not_vanish() -> None:
+    load = json.loads(sample("broker_load_data.json")["127.0.0.1:18080"])
+    [sweep] = read_back(extensible_report(load, owned={BUNDLE}), {})
+    assert [(stats.bundle, stats.totals.topics) for stats in sweep.bundle_stats] == [(BUNDLE, 0)]
 
 
 def test_a_resource_that_a_report_lacks_is_named() -> None:

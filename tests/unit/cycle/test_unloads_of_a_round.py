@@ -32,7 +32,8 @@ def policy(shedder: str, *, preallocates: bool) -> Policy:
         "minUnloadMessage": "1",
         "maxUnloadPercentage": "0.5",
     }
-    return policy_of(conf, DecisionSettings(mode="active"), GuardrailSettings(), 0, "lab", 60_000)
+    guardrails = GuardrailSettings(unproven_bundles="unlimited")
+    return policy_of(conf, DecisionSettings(mode="active"), guardrails, 0, "lab", 60_000)
 
 
 def decided(policy: Policy, seen: ClusterView = HOT) -> Decision:

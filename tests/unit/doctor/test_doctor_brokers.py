@@ -228,3 +228,10 @@ def test_many_brokers_are_summarised() -> None:
     assert len(found.objects) == 900
     assert found.seen.count(":8080") == 4
     assert "and 896 more" in found.seen
+
+
+def test_brokers_that_do_not_list_what_was_moved_to_them_are_named() -> None:
+    finding = only(unconfirmed={A: ["acme/orders/0x00000000_0x80000000"]})
+    assert (finding.code, finding.severity, finding.objects) == ("moves-unconfirmed", "error", (A,))
+    assert "acme/orders/0x00000000_0x80000000" in finding.seen
+    assert "trimtab resume" in finding.advice

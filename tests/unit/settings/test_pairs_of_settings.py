@@ -142,5 +142,5 @@ def test_options_that_only_brokers_use_are_listed_once_as_not_read() -> None:
     rows = options_table()
     assert len({row.key for row in rows}) == len(rows)
     left = {row.key for row in rows if row.meaning.startswith("not read: ")}
-    assert {"loadBalancerSheddingEnabled", "loadBalancerReportUpdateMaxIntervalMinutes"} < left
+    assert {"loadBalancerSheddingEnabled", "loadBalancerReportUpdateMinIntervalMillis"} < left
     assert "loadBalancerEnabled" not in left

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from controller.adapters.opened import election_system
 from controller.model.controls import Choice, OperatorControls
-from controller.model.memory import Breaker, Memory, Roster
+from controller.model.memory import Breaker, Destination, Memory, Roster, UnlistedBundle
 from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.guardrails import guardrail_answer, guardrail_rows, guardrail_status
@@ -79,3 +79,17 @@ def test_choices_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     assert guardrail_rows(guardrail_status(found, None))["controls"].startswith(
         "cannot be read, so nothing is issued: "
     )
+
+
+def test_brokers_that_do_not_list_what_was_moved_to_them_are_named_with_what_to_do(tmp_path: Path) -> None:
+    late = {bundle: UnlistedBundle(answered=T, sweeps=3, verified=True) for bundle in ("x/y/1", "x/y/2")}
+    waiting = {"x/y/3": UnlistedBundle(answered=T)}
+    memory = Memory(destinations={"a:8080": Destination(unlisted=late), "b:8080": Destination(unlisted=waiting)})
+    found = guardrail_status(settings(tmp_path), replace(entry(), memory=memory))
+    row = guardrail_rows(found)["unconfirmed"]
+    assert row.startswith("a:8080 does not list 2 bundles: they get nothing more")
+    assert "`trimtab resume`" in row
+    fields = guardrail_answer(found).model_dump(by_alias=True)
+    assert fields["unconfirmed"] == {"a:8080": ["x/y/1", "x/y/2"]}
+    assert fields["unlisted"] == {"a:8080": 2, "b:8080": 1}
+    assert "unconfirmed" not in guardrail_rows(guardrail_status(settings(tmp_path), entry()))
