@@ -85,6 +85,8 @@ class DeadLetters:
 
     def _refusal(self, row: Row) -> WireError | None:
         """What controller.wire finds wrong with the record; None for a good fact or tick."""
+        if row["refusal"] is not None:
+            return WireError("too_large", row["refusal"])
         if row["value"] is None:
             return WireError("too_large", f"{row['size']} bytes, allowed: {self._options.max_record_bytes}")
         decode = decode_metric if row["source"] == METRICS else decode_result

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from controller.aggregate.shard.fold import DetailLimits
 from controller.wire.dead_letter import KEPT_BYTES
-from streaming.schemas import PLACED_ROW, RECORD
+from streaming.schemas import PLACED_ROW, RECORD, REFUSAL
 
 #: What streaming/jvm/SuspectRecords.java says of a record.
 _SUSPECT, _REFUSED = 1, 2
@@ -51,18 +51,21 @@ def rows(records: DataFrame, options: DecodeOptions) -> DataFrame:
 def suspects(records: DataFrame, options: DecodeOptions) -> DataFrame:
     """Records that controller.wire must look at: those ``refused`` here, and all facts and ticks.
 
-    ``value`` is null where the record is too large to look at.
+    ``value`` is null where the record is too large to look at, and ``refusal`` says why something was not unpacked.
     """
+    if REFUSAL not in records.columns:
+        records = records.withColumn(REFUSAL, F.lit(None).cast("string"))
     fits = F.length("value") <= options.max_record_bytes
     return (
         records.withColumn(_SUSPICION, _suspicion(records, options))
-        .where(F.col(_SUSPICION) >= _SUSPECT)
+        .where((F.col(_SUSPICION) >= _SUSPECT) | F.col(REFUSAL).isNotNull())
         .select(
             "source",
             "partition",
             "offset",
             "file",
             "append_time",
+            REFUSAL,
             (F.col(_SUSPICION) == _REFUSED).alias("refused"),
             F.when(fits, F.col("value")).alias("value"),
             F.length("value").alias("size"),

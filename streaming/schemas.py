@@ -47,6 +47,8 @@ ROW = _struct(
 #: A record as streaming.sources gives it.
 RECORDS = _struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, append_time=_LONG, value=_BYTES)
 RECORD = tuple(RECORDS.names)
+#: A column that a source may have beside these: why the row stands for what was not unpacked, null for a record.
+REFUSAL = "refusal"
 #: What streaming.jvm makes of records: a ROW and where its record lies.  ``body``: the record, of a fact or tick.
 PLACED_ROW = StructType([*_struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, body=_STRING), *ROW])
 

@@ -1,5 +1,8 @@
 """Where records come from: ``source, partition, offset, file, append_time (ms), value (bytes)``.
 
+From Kafka there is one column more, ``refusal``: null, or why the row stands for a batch of records that was not
+unpacked; its value is the batch as it lies in the log.
+
 ``source_of`` is the one place where ``[log] kind`` says how Spark reads the log.  A new log system gets a LogSource.
 """
 
@@ -27,6 +30,7 @@ from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, L
 from controller.settings.trimtab_toml import Settings
 from streaming.batches.gate import GATED_FOLDER, GATED_KAFKA, Ticks, open_gate
 from streaming.pulsar.log import PulsarSource
+from streaming.schemas import REFUSAL
 from streaming.spark.paths import for_spark
 
 #: Not as text: Spark would start its parser of SQL for nothing else.
@@ -128,6 +132,7 @@ class KafkaSource:
     def __init__(self, log: KafkaLogSettings, settings: Settings) -> None:
         self._log, self._cluster = log, settings.cluster.name
         self._period_ms, self._few = settings.intervals.period_ms, settings.intervals.close_at_most
+        self._batch_bytes = settings.intervals.max_batch_bytes
 
     @property
     def topics(self) -> Mapping[int, str]:
@@ -140,11 +145,12 @@ class KafkaSource:
 
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:
         """See LogSource."""
-        return kafka_records(spark, self._log, max_offsets=max_offsets, now_ms=now_ms)
+        options = kafka_options(self._log, self._batch_bytes)
+        return kafka_records(spark, self._log, options, max_offsets=max_offsets, now_ms=now_ms)
 
     def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         """See LogSource."""
-        return kafka_records_again(spark, self._log, spans)
+        return kafka_records_again(spark, self._log, kafka_options(self._log, self._batch_bytes), spans)
 
     def ticks(self) -> Ticks:
         """See LogSource."""
@@ -156,7 +162,8 @@ class KafkaSource:
 
     def peek(self, spark: SparkSession) -> None:
         """See LogSource."""
-        spark.read.format("kafka").options(**kafka_options(self._log)).load().limit(2).collect()
+        options = kafka_options(self._log, self._batch_bytes)
+        spark.read.format(GATED_KAFKA).options(**options).load().limit(2).collect()
 
     def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:
         """See LogSource."""
@@ -212,8 +219,8 @@ class FolderSource:
         return None
 
 
-def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
-    """Options of Spark's Kafka source for the metrics and result topics."""
+def kafka_options(log: KafkaLogSettings, batch_bytes: int) -> dict[str, str]:
+    """Options of GATED_KAFKA for the metrics and result topics; *batch_bytes*: a batch may unpack to so many."""
     return {
         "kafka.bootstrap.servers": log.bootstrap,
         "subscribe": f"{log.metrics_topic},{log.results_topic}",
@@ -222,7 +229,9 @@ def kafka_options(log: KafkaLogSettings) -> dict[str, str]:
         "kafka.isolation.level": "read_committed",
         # A batch ends at the log's end and would otherwise wait there for most of a second.
         "kafka.fetch.max.wait.ms": "20",
-        "kafka.max.partition.fetch.bytes": str(16 << 20),
+        # Unpacked it is larger; a batch that is longer than this comes whole all the same.
+        "kafka.max.partition.fetch.bytes": str(4 << 20),
+        "maxBatchBytes": str(batch_bytes),
         **{f"kafka.{name}": value for name, value in java_options(log.client).items()},
     }
 
@@ -236,16 +245,20 @@ def start_options(log: KafkaLogSettings, now_ms: int) -> dict[str, str]:
     return {"startingTimestamp": str(since), "startingOffsetsByTimestampStrategy": "latest"}
 
 
-def kafka_records(spark: SparkSession, log: KafkaLogSettings, *, max_offsets: int, now_ms: int) -> DataFrame:
+def kafka_records(
+    spark: SparkSession, log: KafkaLogSettings, options: Mapping[str, str], *, max_offsets: int, now_ms: int
+) -> DataFrame:
     """The records of the metrics and the result topic, as a stream that begins where ``start_at`` says.
 
     It waits for streaming.batches.gate, but where it reads what there is and ends.
     """
-    reader = spark.readStream.format(GATED_KAFKA).options(**kafka_options(log), **start_options(log, now_ms))
+    reader = spark.readStream.format(GATED_KAFKA).options(**options, **start_options(log, now_ms))
     return located(reader.option("maxOffsetsPerTrigger", max_offsets).load(), log.results_topic)
 
 
-def kafka_records_again(spark: SparkSession, log: KafkaLogSettings, spans: Sequence[Span]) -> DataFrame:
+def kafka_records_again(
+    spark: SparkSession, log: KafkaLogSettings, options: Mapping[str, str], spans: Sequence[Span]
+) -> DataFrame:
     """The records of *spans*, one for each partition; less where Kafka has deleted some."""
     topics = {METRICS: log.metrics_topic, RESULTS: log.results_topic}
     first: dict[str, dict[str, int]] = {topics[span.source]: {} for span in spans}
@@ -253,16 +266,16 @@ def kafka_records_again(spark: SparkSession, log: KafkaLogSettings, spans: Seque
     for span in spans:
         first[topics[span.source]][str(span.partition)] = span.first
         end[topics[span.source]][str(span.partition)] = span.last + 1
-    options = {name: value for name, value in kafka_options(log).items() if name != "subscribe"} | {
+    found = {name: value for name, value in options.items() if name != "subscribe"} | {
         "assign": json.dumps({topic: sorted(map(int, partitions)) for topic, partitions in first.items()}),
         "startingOffsets": json.dumps(first),
         "endingOffsets": json.dumps(end),
     }
-    return located(spark.read.format("kafka").options(**options).load(), log.results_topic)
+    return located(spark.read.format(GATED_KAFKA).options(**found).load(), log.results_topic)
 
 
 def located(records: DataFrame, results_topic: str) -> DataFrame:
-    """What Spark's Kafka source gives, batch or stream, under our names."""
+    """What GATED_KAFKA gives, batch or stream, under our names."""
     return records.select(
         F.when(F.col("topic") == results_topic, RESULTS).otherwise(METRICS).alias("source"),
         "partition",
@@ -271,6 +284,7 @@ def located(records: DataFrame, results_topic: str) -> DataFrame:
         F.unix_millis("timestamp").alias("append_time"),
         # A record without a value is an empty one, and refused as such.
         F.coalesce("value", F.lit(b"")).alias("value"),
+        F.col("key").cast("string").alias(REFUSAL),
     )
 
 

@@ -72,6 +72,7 @@ def topic(partitions: int = 4, replication: int = 3, **config: str) -> TopicFact
         "retention.ms": "604800000",
         "message.timestamp.type": "LogAppendTime",
         "max.message.bytes": "1048588",
+        "compression.type": "zstd",
         "min.insync.replicas": str(max(1, replication - 1)),
     }
     return TopicFacts(partitions=partitions, replication=replication, config={**usual, **given})

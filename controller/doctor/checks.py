@@ -26,6 +26,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     topics.retention,
     topics.timestamps,
     topics.record_sizes,
+    topics.compression,
     topics.copies,
     topics.copies_in_sync,
     pulsar_log.log_reachable,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from controller.adapters.kafka.client import LARGEST_RECORD
 from controller.adapters.kafka.inspect import TopicFacts
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine
@@ -15,6 +16,8 @@ _FAR: Final = 1 << 53
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 #: Chunks of sweeps and parts of journal entries are at most 1 MB.
 _RECORD_BYTES: Final = 1_000_000
+#: Of compression.type: what librdkafka does not unpack beyond a limit.
+_BOUNDED_CODECS: Final = ("zstd", "uncompressed")
 
 
 def kafka_reachable(facts: Facts) -> Iterator[Finding]:
@@ -155,16 +158,41 @@ def timestamps(facts: Facts) -> Iterator[Finding]:
 def record_sizes(facts: Facts) -> Iterator[Finding]:
     """max-message-bytes."""
     for log, found in _found(facts):
-        for name in (log.metrics_topic, log.journal_topic):
+        for name in _names(log):
             text = found[name].config.get("max.message.bytes") if name in found else None
-            if text is not None and int(text) < _RECORD_BYTES:
+            if text is None:
+                continue
+            if int(text) < _RECORD_BYTES and name in (log.metrics_topic, log.journal_topic):
+                wanted, better = f"{_RECORD_BYTES} or more", _RECORD_BYTES
+            elif int(text) > LARGEST_RECORD:
+                wanted = f"{LARGEST_RECORD} or less: collectors and executors cannot read past a longer batch"
+                better = LARGEST_RECORD
+            else:
+                continue
+            yield Finding(
+                code="max-message-bytes",
+                severity="error",
+                objects=(name,),
+                seen=f"max.message.bytes={text}",
+                wanted=wanted,
+                advice=_alter(name, "max.message.bytes", str(better)),
+            )
+
+
+def compression(facts: Facts) -> Iterator[Finding]:
+    """compression-type."""
+    for log, found in _found(facts):
+        for name in _names(log):
+            text = found[name].config.get("compression.type") if name in found else None
+            if text not in (None, *_BOUNDED_CODECS):
                 yield Finding(
-                    code="max-message-bytes",
-                    severity="error",
+                    code="compression-type",
+                    severity="warning",
                     objects=(name,),
-                    seen=f"max.message.bytes={text}",
-                    wanted=f"{_RECORD_BYTES} or more",
-                    advice=_alter(name, "max.message.bytes", str(_RECORD_BYTES)),
+                    seen=f"compression.type={text}",
+                    wanted="zstd: the size of what a batch of another codec unpacks to is not limited, so one batch may"
+                    " end collectors and executors for want of memory",
+                    advice=_alter(name, "compression.type", "zstd"),
                 )
 
 

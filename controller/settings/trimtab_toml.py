@@ -36,6 +36,8 @@ _MOST_TASKS: Final = 10_000
 _MOST_DELTAS: Final = 1440
 #: Each takes a thread and a connection.
 _MOST_AT_ONCE: Final = 1000
+#: Of an array in the JVM.
+_LARGEST_BATCH: Final = (1 << 31) - (1 << 16)
 
 
 def _cluster_name(name: str) -> str:
@@ -106,6 +108,11 @@ class IntervalSettings(Section):
     def period_ms(self) -> int:
         """The period in milliseconds, as intervals are."""
         return self.period_seconds * 1000
+
+    @property
+    def max_batch_bytes(self) -> int:
+        """To how many bytes a batch of records in Kafka may unpack: the longest record fits, and what goes with it."""
+        return min(2 * self.max_record_bytes, _LARGEST_BATCH)
 
     @model_validator(mode="after")
     def _does_not_call_everything_stale(self) -> Self:

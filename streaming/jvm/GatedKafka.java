@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
@@ -23,10 +24,13 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's own Kafka source with a Gate before it.  Everything is Spark's, offsets in checkpoints included; only the
- * question for the end of the log is answered with the offsets that were read last while the gate is closed.
+ * Spark's own Kafka source with a Gate before it, and readers that bound what is unpacked.  All that happens in the driver
+ * is Spark's, offsets in checkpoints included; only the question for the end of the log is answered with the offsets that
+ * were read last while the gate is closed.  What is planned is read by KafkaPartitionReader.
  */
 public final class GatedKafka implements TableProvider {
+    /** The option that says to how many bytes a batch of records may unpack. */
+    private static final String MOST = "maxBatchBytes";
     private static final String KAFKA = "org.apache.spark.sql.kafka010.KafkaSourceProvider";
     private final TableProvider kafka;
 
@@ -71,7 +75,7 @@ public final class GatedKafka implements TableProvider {
             final ScanBuilder builder = this.table.newScanBuilder(options);
             return new ScanBuilder() {
                 public Scan build() {
-                    return new GatedScan(builder.build());
+                    return new GatedScan(builder.build(), options.getInt(MOST, Integer.MAX_VALUE - 1));
                 }
             };
         }
@@ -79,9 +83,11 @@ public final class GatedKafka implements TableProvider {
 
     private static final class GatedScan implements Scan {
         private final Scan scan;
+        private final int most;
 
-        GatedScan(Scan scan) {
+        GatedScan(Scan scan, int most) {
             this.scan = scan;
+            this.most = most;
         }
 
         public StructType readSchema() {
@@ -96,8 +102,22 @@ public final class GatedKafka implements TableProvider {
             return this.scan.supportedCustomMetrics();
         }
 
+        public Batch toBatch() {
+            Batch batch = this.scan.toBatch();
+            final int most = this.most;
+            return new Batch() {
+                public InputPartition[] planInputPartitions() {
+                    return batch.planInputPartitions();
+                }
+
+                public PartitionReaderFactory createReaderFactory() {
+                    return new KafkaPartitionReader.Factory(most);
+                }
+            };
+        }
+
         public MicroBatchStream toMicroBatchStream(String checkpoint) {
-            return new GatedStream(this.scan.toMicroBatchStream(checkpoint));
+            return new GatedStream(this.scan.toMicroBatchStream(checkpoint), this.most);
         }
     }
 
@@ -105,6 +125,7 @@ public final class GatedKafka implements TableProvider {
         implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
 
         private final MicroBatchStream stream;
+        private final int most;
         private final SupportsTriggerAvailableNow ends;
         private final ReportsSourceMetrics metrics;
         /** A query that reads what there is and ends waits for nothing. */
@@ -112,8 +133,9 @@ public final class GatedKafka implements TableProvider {
         /** Before it is asked for its end, Spark's source has none to report, and fails. */
         private boolean hasEnd;
 
-        GatedStream(MicroBatchStream stream) {
+        GatedStream(MicroBatchStream stream, int most) {
             this.stream = stream;
+            this.most = most;
             this.ends = (SupportsTriggerAvailableNow) stream;
             this.metrics = (ReportsSourceMetrics) stream;
         }
@@ -166,7 +188,7 @@ public final class GatedKafka implements TableProvider {
         }
 
         public PartitionReaderFactory createReaderFactory() {
-            return this.stream.createReaderFactory();
+            return new KafkaPartitionReader.Factory(this.most);
         }
 
         public void commit(Offset end) {

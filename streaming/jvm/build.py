@@ -1,6 +1,6 @@
 """``python -m streaming.jvm.build``: compile the query's Java, unless that has been done.
 
-The Java uses classes of PySpark's jars.
+The Java uses classes of PySpark's jars and of Spark's Kafka connector.
 """
 
 import sys
@@ -17,6 +17,8 @@ from streaming.jvm import SOURCES, java_files, path
 
 #: What is wrong in our sources although it compiles.
 _WARNINGS: Final = "raw,unchecked,unusedImport,unusedLocal,unusedPrivate,static-access,fallthrough"
+#: Beside PySpark's jars; a log in a folder or in Pulsar is read without it.
+_CONNECTOR: Final = "connector"
 #: Files of a jar have no time of their own: the same sources give the same bytes.
 _NO_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -39,7 +41,8 @@ def build(folder: Path = SOURCES) -> Path:
 def _compiled(folder: Path, scratch: Path) -> Path:
     classes, archive = scratch / "classes", scratch / "classes.jar"
     options = ["-g", f"-warn:{_WARNINGS}", "-failOnWarning"]
-    compile_java(java_files(folder), sorted(jars.pyspark_jars().glob("*.jar")), classes, options)
+    used = [*sorted(jars.pyspark_jars().glob("*.jar")), *jars.fetch(_CONNECTOR)]
+    compile_java(java_files(folder), used, classes, options)
     with zipfile.ZipFile(archive, "w") as out:
         for compiled in sorted(classes.rglob("*.class")):
             out.writestr(zipfile.ZipInfo(compiled.relative_to(classes).as_posix(), _NO_TIME), compiled.read_bytes())

@@ -668,8 +668,8 @@ def test_the_result_topic_has_results_and_ticks_alone(said: Said, what: str) -> 
 
 
 def test_a_kafka_record_without_a_value_is_an_empty_one(spark: SparkSession) -> None:
-    schema = "topic string, partition int, offset long, timestamp timestamp, value binary"
-    tombstone = spark.createDataFrame([("metrics", 2, 7, datetime.fromtimestamp(T / 1000, UTC), None)], schema)
+    schema = "topic string, partition int, offset long, timestamp timestamp, key binary, value binary"
+    tombstone = spark.createDataFrame([("metrics", 2, 7, datetime.fromtimestamp(T / 1000, UTC), None, None)], schema)
     kept = Kept()
     DeadLetters(kept, _OPTIONS, {}, lambda _: located(tombstone, "results")).keep(EVERYWHERE, 0)
     (reason,) = kept.reasons

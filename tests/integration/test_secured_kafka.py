@@ -164,13 +164,14 @@ from controller.adapters.disk import jars
 from controller.adapters.kafka.java_options import refusal
 from controller.settings.log import KafkaLogSettings
 from streaming.spark.session import start_session
+from streaming.batches.gate import GATED_KAFKA
 from streaming.sources import kafka_options
 
 spark = start_session("local[1]", 1, {"spark.driver.memory": "512m"}, jars.fetch("connector"), Path(sys.argv[1]))
 for given in map(json.loads, sys.argv[2:]):
     log = KafkaLogSettings.model_validate(given)
     try:
-        print(spark.read.format("kafka").options(**kafka_options(log)).load().count() > 0)
+        print(spark.read.format(GATED_KAFKA).options(**kafka_options(log, 1 << 24)).load().count() > 0)
     except Exception as error:
         print(refusal(log.bootstrap, log.client, str(error)))
 spark.stop()

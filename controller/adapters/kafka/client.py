@@ -20,6 +20,21 @@ LIBRDKAFKA_LOG.setLevel(logging.CRITICAL)
 PATIENCE_SECONDS: Final = 60.0
 #: The largest record that is read or written, in bytes.  librdkafka's own limit is 1 MB; the brokers' limit counts.
 LARGEST_RECORD: Final = 16 << 20
+#: A consumer with these fetches a batch of records at a time, or as many small ones as fit.  A batch may unpack to
+#: thousands of times its size, and librdkafka unpacks all that it has fetched at once.
+_AT_ONCE: Final = 1 << 10
+BOUNDED: Final[Client] = {
+    "fetch.message.max.bytes": _AT_ONCE,
+    "fetch.max.bytes": _AT_ONCE,
+    "message.max.bytes": _AT_ONCE,  # librdkafka wants it below the one above; a consumer does not use it
+    # A longer response is refused.  Nor does librdkafka unpack a batch of zstd that becomes longer; other codecs it
+    # unpacks to any size, so trimtab's topics are kept in zstd: see controller.adapters.kafka.log.
+    "receive.message.max.bytes": LARGEST_RECORD + (64 << 10),
+    # Of consumers that wait because enough is fetched, and after an unreadable batch.  The defaults are made for large
+    # fetches.
+    "fetch.queue.backoff.ms": 20,
+    "fetch.error.backoff.ms": 20,
+}
 NO_CLIENT: Final[Client] = {}
 NO_HEADERS: Final[Headers] = {}
 

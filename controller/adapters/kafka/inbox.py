@@ -15,11 +15,12 @@ from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
 
-from controller.adapters.kafka.client import LIBRDKAFKA_LOG, PATIENCE_SECONDS
+from controller.adapters.kafka.client import BOUNDED, LIBRDKAFKA_LOG, PATIENCE_SECONDS
 from controller.adapters.kafka.log import create_topics
 from controller.adapters.kafka.names import executor_group, result_writer
 from controller.adapters.kafka.offsets import ends_of
-from controller.adapters.kafka.reader import read_all
+from controller.adapters.kafka.reader import is_too_long, read_all
+from controller.adapters.kafka.skipping import BatchSkipper, is_unreadable
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.words import DENIED, failure, text
 from controller.adapters.network.deadline import Deadline
@@ -120,6 +121,7 @@ class KafkaInbox:
         self._committed: dict[int, int] = {}
         self._read: dict[int, int] = {}
         self._group = executor_group(settings.group, cluster)
+        self._skipper = BatchSkipper(log_settings.bootstrap, self._commands, log_settings.client)
         self._consumer = ck.Consumer(_consumer_options(log_settings, settings, self._group), logger=LIBRDKAFKA_LOG)
         self._consumer.subscribe(
             [self._commands], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
@@ -146,16 +148,26 @@ class KafkaInbox:
         for message in messages:
             problem = message.error()
             if problem is not None:
-                if problem.code() in DENIED:
-                    raise self._meaning(problem)
-                log.warning("%s: %s", self._commands, text(problem))
+                self._cope_with(message, problem)
             elif (partition := message.partition()) in self._memory:
                 self._read[partition] = (message.offset() or 0) + 1
-                taken.append(Delivery(partition, message.value() or b""))
+                if not is_too_long(message, self._commands):
+                    taken.append(Delivery(partition, message.value() or b""))
         if taken:
             # Stored now: later this consumer may have no member id, and brokers accept offsets without one.
             self._member = self._consumer.consumer_group_metadata()
         return taken
+
+    def _cope_with(self, message: Any, problem: ck.KafkaError) -> None:
+        if problem.code() in DENIED:
+            raise self._meaning(problem)
+        if is_unreadable(problem) and message.partition() in self._memory:
+            try:
+                self._consumer.seek(self._skipper.skip(message))
+            except ck.KafkaException as error:  # the partition has just been taken away
+                log.warning("%s: %s", self._commands, error)
+        elif not is_unreadable(problem):
+            log.warning("%s: %s", self._commands, text(problem))
 
     def memory(self, partition: int) -> PartitionMemory:
         """See Inbox."""
@@ -228,6 +240,7 @@ class KafkaInbox:
 
     def close(self) -> None:
         """See Inbox."""
+        self._skipper.close()
         self._consumer.close()
 
     def _meaning(self, error: BaseException | ck.KafkaError) -> TrimtabError:
@@ -299,6 +312,7 @@ class KafkaInbox:
 
 def _consumer_options(log_settings: KafkaLogSettings, settings: ExecutorSettings, group: str) -> dict[str, Any]:
     return {
+        **BOUNDED,
         "bootstrap.servers": log_settings.bootstrap,
         "group.id": group,
         "enable.auto.commit": False,

@@ -14,6 +14,10 @@ from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 
 _HOUR_MS: Final = 3_600_000
+#: Of every topic.  librdkafka unpacks a batch of any other codec to whatever size it has, so a producer could end each
+#: process that reads it; what is written with another one the brokers convert.
+#: The longest batch is Kafka's own default, whatever the brokers' is: trimtab writes none that is longer.
+_BOUNDED: Final[Mapping[str, str]] = {"compression.type": "zstd", "max.message.bytes": str((1 << 20) + 12)}
 
 
 def create_topics(settings: KafkaLogSettings, *names: str) -> dict[str, int]:
@@ -29,7 +33,7 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
     """The topics as trimtab creates them."""
     copies = settings.replication_factor
     # With one broker down all others hold every acknowledged record.
-    safe = {"min.insync.replicas": str(max(1, copies - 1))}
+    safe = {**_BOUNDED, "min.insync.replicas": str(max(1, copies - 1))}
     kept = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
     # The journal is pruned by the controller, which knows what is still needed.
     journal = {**safe, "retention.ms": "-1", "retention.bytes": "-1"}

@@ -10,6 +10,8 @@ import confluent_kafka as ck
 from controller.adapters.network.waiting import retry
 
 _RETRY_SECONDS: Final = 0.05
+#: How much earlier it is asked for where the broker cannot tell the offset of a time: a second, a minute, an hour.
+_EARLIER_MS: Final = (1_000, 60_000, 3_600_000)
 _WITHOUT_LEADER: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
 
 
@@ -24,8 +26,21 @@ def ends_of(consumer: Any, topic: str, partition: int, seconds: float) -> tuple[
 
 
 def offset_since(consumer: Any, topic: str, partition: int, time_ms: int, seconds: float) -> int | None:
-    """The first offset that was appended at *time_ms* or later; None where there is none.  Raises KafkaException."""
+    """The first offset that was appended at *time_ms* or later; None where there is none.  Raises KafkaException.
 
+    The broker unpacks the batch that it finds.  Where that fails, as of a batch that is larger than its memory, it is
+    the first offset of an earlier time.
+    """
+    for earlier_ms in (0, *_EARLIER_MS):
+        try:
+            return _offset_since(consumer, topic, partition, max(0, time_ms - earlier_ms), seconds)
+        except ck.KafkaException as error:
+            if error.args[0].code() != ck.KafkaError.UNKNOWN:
+                raise
+    return ends_of(consumer, topic, partition, seconds)[0]
+
+
+def _offset_since(consumer: Any, topic: str, partition: int, time_ms: int, seconds: float) -> int | None:
     def ask() -> int | None:
         [found] = consumer.offsets_for_times([ck.TopicPartition(topic, partition, time_ms)], timeout=seconds)
         if found.error is not None:

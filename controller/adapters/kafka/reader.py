@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import confluent_kafka as ck
 
 from controller.adapters.kafka.client import (
+    BOUNDED,
     LARGEST_RECORD,
     LIBRDKAFKA_LOG,
     NO_CLIENT,
@@ -17,6 +18,7 @@ from controller.adapters.kafka.client import (
     connection_options,
 )
 from controller.adapters.kafka.offsets import ends_of, offset_since
+from controller.adapters.kafka.skipping import BatchSkipper, is_unreadable
 from controller.adapters.kafka.topics import topics_there
 from controller.adapters.kafka.words import failure, silence
 from controller.adapters.network.deadline import Deadline
@@ -28,13 +30,13 @@ log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 2.0
 _LOOK_ANSWER_SECONDS: Final = 1.0
 _READING: Final[Client] = {
+    **BOUNDED,
     # librdkafka requires a group; the reader never joins it and commits nothing in it.
     "group.id": "trimtab-reader",
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
-    "fetch.message.max.bytes": LARGEST_RECORD,
 }
 #: Errors that do not go away by reading on.
 _GONE: Final = frozenset(
@@ -64,7 +66,8 @@ class Reader:
     """Reads what is committed, in order within a partition: all partitions of a topic, or *partition* alone.
 
     *offset* is where to start, None for the present end; with *since_ms* it is what was appended then or later.
-    Partitions that a topic gets later are read, too, from their beginning.
+    Partitions that a topic gets later are read, too, from their beginning.  Batches that cannot be unpacked are skipped
+    and logged, and so are records longer than LARGEST_RECORD.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Reader:
         self._bootstrap = bootstrap
         options = connection_options(bootstrap, client, **_READING, **{"fetch.wait.max.ms": end_known_ms})
         self._consumer = ck.Consumer(options, logger=LIBRDKAFKA_LOG)
+        self._skipper = BatchSkipper(bootstrap, topic, client)
         try:
             there = topics_there(self._consumer, bootstrap, client, topic).get(topic)
             if there is None:
@@ -121,11 +125,15 @@ class Reader:
         if error is None:
             self._heard = time.monotonic()
             self._unfinished.add(message.partition())
-            return _record(message)
+            return None if is_too_long(message, self._name) else _record(message)
         if error.code() == ck.KafkaError._PARTITION_EOF:
             self._heard = time.monotonic()
             # Offsets tell nothing about the end: the markers of transactions have some, too.
             self._unfinished.discard(message.partition())
+        elif is_unreadable(error):
+            self._consumer.seek(self._skipper.skip(message))
+            self._heard = time.monotonic()
+            self._unfinished.add(message.partition())
         elif error.fatal() or error.code() in _GONE:
             raise self._meaning(error)
         else:
@@ -161,6 +169,7 @@ class Reader:
 
     def close(self) -> None:
         """End the connection."""
+        self._skipper.close()
         self._consumer.close()
 
 
@@ -182,6 +191,15 @@ def _records(reader: Reader) -> Iterator[KafkaRecord]:
                 yield record
     finally:
         reader.close()
+
+
+def is_too_long(message: Any, where: str) -> bool:
+    """Whether *message*, which lies *where*, is longer than any record that trimtab reads; then the log says so."""
+    size = len(message.value() or b"")
+    if size > LARGEST_RECORD:
+        place = (where, message.partition(), message.offset())
+        log.error("%s, partition %d: the record at offset %d is skipped: it has %d bytes", *place, size)
+    return size > LARGEST_RECORD
 
 
 def _record(message: Any) -> KafkaRecord:

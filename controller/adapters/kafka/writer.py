@@ -26,7 +26,7 @@ WRITING: Final[Client] = {
     "enable.idempotence": True,
     "acks": "all",
     "linger.ms": 5,
-    "compression.type": "lz4",
+    "compression.type": "zstd",  # as in the topics, so that brokers need not convert it
     "message.max.bytes": LARGEST_RECORD,
 }
 

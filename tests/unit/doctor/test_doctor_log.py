@@ -96,6 +96,27 @@ def test_topics_that_are_too_small_for_a_record() -> None:
         assert not problems(kafka=kafka(**{name: config("max.message.bytes", "1048588", base)}))
 
 
+@pytest.mark.parametrize("name", ["metrics", "results", "commands", "journal"])
+def test_topics_whose_batches_may_be_longer_than_what_is_read(name: str) -> None:
+    base = JOURNAL if name == "journal" else None
+    found = only(kafka=kafka(**{name: config("max.message.bytes", "104857600", base)}))
+    assert (found.code, found.severity, found.objects) == ("max-message-bytes", "error", (f"trimtab-{name}",))
+    assert found.advice.endswith("max.message.bytes=16777216")
+    assert not problems(kafka=kafka(**{name: config("max.message.bytes", "16777216", base)}))
+
+
+@pytest.mark.parametrize("codec", ["producer", "gzip", "snappy", "lz4"])
+def test_topics_whose_batches_unpack_to_any_size(codec: str) -> None:
+    found = only(kafka=kafka(commands=config("compression.type", codec)))
+    assert (found.code, found.severity, found.objects) == ("compression-type", "warning", ("trimtab-commands",))
+    assert found.advice.endswith("compression.type=zstd")
+
+
+@pytest.mark.parametrize("codec", ["zstd", "uncompressed"])
+def test_topics_whose_batches_are_limited_are_no_finding(codec: str) -> None:
+    assert not problems(kafka=kafka(journal=config("compression.type", codec, JOURNAL)))
+
+
 def test_topics_with_a_single_replica_are_one_finding() -> None:
     found = only(kafka=kafka(metrics=topic(replication=1), results=topic(replication=1)))
     assert (found.code, found.severity) == ("replication-factor", "warning")
