@@ -5,6 +5,7 @@ from typing import Final
 
 from controller.adapters.kafka.client import LARGEST_RECORD
 from controller.adapters.kafka.inspect import TopicFacts
+from controller.adapters.kafka.log import LARGEST_BATCH
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine
 from controller.settings.log import KafkaLogSettings
@@ -65,7 +66,8 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
                 wanted=counted(partitions, "partition"),
                 advice="nothing, where trimtab may create topics: the first of its processes does; else"
                 f" kafka-topics.sh --create --topic {name} --partitions {partitions}"
-                f" --replication-factor {log.replication_factor} --config message.timestamp.type=LogAppendTime",
+                f" --replication-factor {log.replication_factor} --config message.timestamp.type=LogAppendTime"
+                f" --config compression.type=zstd --config max.message.bytes={LARGEST_BATCH}",
             )
     if all(name in kafka.topics for name in _names(log)):
         yield fine("topics", _names(log), "exist")

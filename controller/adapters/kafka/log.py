@@ -14,10 +14,10 @@ from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord
 
 _HOUR_MS: Final = 3_600_000
-#: Of every topic.  librdkafka unpacks a batch of any other codec to whatever size it has, so a producer could end each
-#: process that reads it; what is written with another one the brokers convert.
-#: The longest batch is Kafka's own default, whatever the brokers' is: trimtab writes none that is longer.
-_BOUNDED: Final[Mapping[str, str]] = {"compression.type": "zstd", "max.message.bytes": str((1 << 20) + 12)}
+#: Of a batch of records, bytes: Kafka's own default, whatever the brokers' is.  trimtab writes none that is longer.
+LARGEST_BATCH: Final = (1 << 20) + 12
+#: Of every topic.  Brokers convert other codecs to zstd, the only one that librdkafka unpacks within a limit.
+_BOUNDED: Final[Mapping[str, str]] = {"compression.type": "zstd", "max.message.bytes": str(LARGEST_BATCH)}
 
 
 def create_topics(settings: KafkaLogSettings, *names: str) -> dict[str, int]:

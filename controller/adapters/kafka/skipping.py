@@ -1,7 +1,7 @@
 """Steps over record batches that librdkafka does not unpack, because they are damaged or would become too large.
 
-librdkafka reports the first offset of such a batch, but not the last one, and fetches the batch again and again.  A fetch
-from any offset in a batch returns the whole batch, and so the same error: a search over offsets finds where that ends.
+librdkafka reports the first offset of such a batch, but not the last one, and fetches the batch again and again.  A
+fetch from any offset in a batch returns the whole batch, so the same error: a search over offsets finds where it ends.
 """
 
 import logging
