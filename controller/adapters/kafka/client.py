@@ -30,6 +30,8 @@ BOUNDED: Final[Client] = {
     # A longer response is refused.  Nor does librdkafka unpack a batch of zstd that becomes longer; other codecs it
     # unpacks to any size, so trimtab's topics are kept in zstd: see controller.adapters.kafka.log.
     "receive.message.max.bytes": LARGEST_RECORD + (64 << 10),
+    # Fetched and not yet taken; the default is 64 MiB.
+    "queued.max.messages.kbytes": 16 << 10,
     # Of consumers that wait because enough is fetched, and after an unreadable batch.  The defaults are made for large
     # fetches.
     "fetch.queue.backoff.ms": 20,
