@@ -58,6 +58,7 @@ ON_KAFKA_JOURNAL: Final = frozenset(
     f"tests/integration/test_{name}.py"
     for name in (
         "commands_tail",
+        "bombs_in_kafka",
         "doctor_on_kafka_and_zookeeper",
         "explain_on_kafka",
         "kafka_journal",

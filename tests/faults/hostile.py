@@ -12,6 +12,7 @@ from controller.model.names import namespace_of
 from controller.simulator.cluster import ModelledSweep
 from controller.simulator.encode import json_records
 from controller.wire.commands import command_event
+from tests.bombs import Part, append, batch
 from tests.commands import unload
 from tests.faults.clock import eventually, now_ms
 from tests.faults.poison import poison
@@ -23,21 +24,37 @@ _FUTURE_MS = 4_102_444_800_000
 _THIEF_BROKER = "thief.example:8080"
 
 
+def _bombs() -> tuple[bytes, ...]:
+    """Record batches of 30, 250 and 200 KB that unpack to far more."""
+    return (
+        batch([Part(size=900 << 20)], "zstd"),
+        batch([Part(size=7 << 20)] * 1000, "zstd"),
+        batch([Part(size=200 << 20)], "gzip"),
+    )
+
+
 def poisoned(site: Site, _: object, __: int) -> float:
-    """Every kind of poison in the metrics, results and commands topics, in the middle of an interval's sweeps."""
+    """Every kind of poison in the metrics, results and commands topics, in the middle of an interval's sweeps.
+
+    So are batches that unpack to more than a process has; of these some lie in the journal, too.
+    """
     lives, before = _lives(site), site.log.dead_letters()
-    values: list[bytes] = []
+    values, bombs = list[bytes](), _bombs()
+    topics = (site.kafka.metrics_topic, site.kafka.results_topic, site.kafka.commands_topic)
 
     def pour(sweeps: Sequence[ModelledSweep]) -> None:
         values.extend(each.value for each in poison(CLUSTER, sweeps[0]))
         partitions = cycle(range(2))
-        for topic in (site.kafka.metrics_topic, site.kafka.results_topic, site.kafka.commands_topic):
+        for topic in topics:
             _write(site, topic, [(next(partitions), value) for value in values])
+        for topic in (*topics, site.kafka.journal_topic):
+            for bomb in bombs:
+                append(site.kafka.bootstrap, topic, 0, bomb)
 
     at = now_ms()
     interval = site.publish(pour)
     recovery = (site.wait_for_decision(interval).at_ms - at) / 1000
-    wanted = before + 2 * len(values)
+    wanted = before + 2 * (len(values) + len(bombs))
     eventually(lambda: site.log.dead_letters() >= wanted, f"there are {wanted} dead letters")
     assert site.log.dead_letters() == wanted, "a dead letter for each record of metrics and results, and no more"
     assert _lives(site) == lives, "no process ended"
