@@ -167,7 +167,7 @@ def record_sizes(facts: Facts) -> Iterator[Finding]:
             if int(text) < _RECORD_BYTES and name in (log.metrics_topic, log.journal_topic):
                 wanted, better = f"{_RECORD_BYTES} or more", _RECORD_BYTES
             elif int(text) > LARGEST_RECORD:
-                wanted = f"{LARGEST_RECORD} or less: collectors and executors cannot read past a longer batch"
+                wanted = f"{LARGEST_RECORD} or less: longer records are skipped, and far longer ones stop whoever reads"
                 better = LARGEST_RECORD
             else:
                 continue

@@ -112,6 +112,14 @@ def test_a_reader_goes_on_behind_each_in_the_memory_of_any_other(log: KafkaLogSe
     assert memory_mb < _MOST_MB
 
 
+def test_every_record_of_up_to_16_mib_is_read(log: KafkaLogSettings) -> None:
+    sizes = [number * _MB for number in range(1, 16)]
+    for size in sizes:
+        append(log.bootstrap, log.commands_topic, 0, batch([Part(size=size)], "zstd"))
+    read = [len(record.value) for record in read_all(log.bootstrap, log.commands_topic, 0)]
+    assert read == sizes
+
+
 def test_many_batches_that_fit_each_are_not_all_unpacked_at_once(log: KafkaLogSettings) -> None:
     small = batch([Part(size=7 * _MB)], "zstd")
     for _ in range(100):
@@ -151,7 +159,7 @@ def test_what_another_transaction_left_behind_one_is_read_as_ever(log: KafkaLogS
         with suppress(ValueError), producer.transaction() as transaction:
             transaction.send(log.results_topic, b"aborted", partition=0)
             raise ValueError("aborted")
-        append(log.bootstrap, log.results_topic, 0, batch([Part(size=7 * _MB)] * 5, "zstd"))
+        append(log.bootstrap, log.results_topic, 0, batch([Part(size=7 * _MB)] * 10, "zstd"))
         with producer.transaction() as transaction:
             transaction.send(log.results_topic, b"%d" % number, partition=0)
     assert [each.value for each in read_all(log.bootstrap, log.results_topic, 0)] == [b"0", b"1"]
