@@ -2,11 +2,14 @@
 
 import socket
 import struct
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import pyarrow as pa
+
+from controller.adapters.network.deadline import Deadline
 
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 _CODECS: Final[dict[Codec, int]] = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -14,6 +17,9 @@ _PRODUCE: Final = 0
 #: Version 1, independent blocks of 4 MiB at most, and the checksum of that.
 _LZ4_HEAD: Final = b"\x04\x22\x4d\x18\x60\x70\x73"
 _CHUNK: Final = 1 << 20
+#: Errors of a new partition, for a moment.
+_WITHOUT_LEADER: Final = (3, 5, 6)
+_LEADER_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,19 @@ def _lz4_frame(pieces: Iterator[bytes]) -> bytes:
 
 def append(bootstrap: str, topic: str, partition: int, records: bytes) -> int:
     """Append the batch *records*; returns its first offset.  OSError with Kafka's error code where it is refused."""
+    deadline = Deadline.after(_LEADER_SECONDS)
+    while True:
+        code, offset = _produced(bootstrap, topic, partition, records)
+        if code not in _WITHOUT_LEADER or deadline.passed:
+            break
+        time.sleep(0.1)
+    if code:
+        raise OSError(code, f"Kafka refuses the batch with error {code}")
+    return offset
+
+
+def _produced(bootstrap: str, topic: str, partition: int, records: bytes) -> tuple[int, int]:
+    """Kafka's error code, and the first offset."""
     host, _, port = bootstrap.rpartition(":")
     name = topic.encode()
     body = struct.pack(">hhi", -1, -1, 60_000) + struct.pack(">i", 1) + struct.pack(">h", len(name)) + name
@@ -69,9 +88,7 @@ def append(bootstrap: str, topic: str, partition: int, records: bytes) -> int:
             [size] = struct.unpack(">i", answers.read(4))
             answer = answers.read(size)
     code, offset = struct.unpack_from(">hq", answer, 4 + 4 + 2 + len(name) + 4 + 4)
-    if code:
-        raise OSError(code, f"Kafka refuses the batch with error {code}")
-    return int(offset)
+    return int(code), int(offset)
 
 
 def _record(number: int, part: Part) -> Iterator[bytes]:

@@ -96,10 +96,12 @@ def python(code: str, *arguments: str, timeout: float = 400) -> list[Any]:
 
 
 _READ = """
-import json, resource, sys
+import json, sys
+from pathlib import Path
 from controller.adapters.kafka.reader import read_all
 found = [[record.offset, record.value[:40].decode()] for record in read_all(sys.argv[1], sys.argv[2], 0)]
-print(json.dumps([found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10]))
+[peak] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+print(json.dumps([found, int(peak.split()[1]) >> 10]))
 """
 
 

@@ -111,6 +111,7 @@ def test_topics_that_somebody_else_created_are_told_with_every_fault(
         "retention-too-short journal": "error",
         "cleanup-policy commands": "error",
         "timestamp-type metrics": "error",
+        **{f"compression-type {each}": "warning" for each in ("metrics", "results", "commands", "journal")},
     }
 
 
