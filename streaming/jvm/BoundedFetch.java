@@ -8,7 +8,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.ClientResponse;
@@ -40,12 +40,23 @@ final class BoundedFetch {
     /** Of the batches of a response so many are unpacked that they fill this; the consumer fetches the others again. */
     private static final int AT_ONCE = 32 << 20;
     private static final int CHUNK = 64 << 10;
+    private static final int REMEMBERED = 100_000;
     /** In place of the size of what a batch unpacks to. */
     private static final int TOO_LARGE = -1, DAMAGED = -2;
 
     private final int most;
-    /** Offset of a refused batch's stand-in -> why it was refused. */
-    private final Map<Long, String> refused = new HashMap<>();
+    /**
+     * Offset of a refused batch's stand-in -> why it was refused; the last ones, more than a fetch holds.  They outlive a
+     * seek, since the consumer may go on with what it has fetched before.
+     */
+    private final Map<Long, String> refused = new LinkedHashMap<>() {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, String> eldest) {
+            return this.size() > REMEMBERED;
+        }
+    };
     private final BufferSupplier buffers = BufferSupplier.create();
     private byte[] unpacked = new byte[CHUNK];
 
@@ -72,12 +83,7 @@ final class BoundedFetch {
 
     /** Why the batch was refused that the record at *offset* stands for; null where the record is one of the log's. */
     String refusal(long offset) {
-        return this.refused.remove(offset);
-    }
-
-    /** Forget what was fetched before: the consumer goes to another offset. */
-    void clear() {
-        this.refused.clear();
+        return this.refused.get(offset);
     }
 
     private KafkaClient around(KafkaClient client) {

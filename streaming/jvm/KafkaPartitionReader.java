@@ -64,7 +64,6 @@ final class KafkaPartitionReader implements PartitionReader<InternalRow> {
         } else {
             consumer.seek(this.partition, range.fromOffset());
         }
-        this.source.bounds.clear();
         this.until = range.untilOffset() < 0
             ? consumer.endOffsets(List.of(this.partition)).get(this.partition) : range.untilOffset();
     }
