@@ -31,6 +31,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class GatedKafka implements TableProvider {
     /** The option that says to how many bytes a batch of records may unpack. */
     private static final String MOST = "maxBatchBytes";
+    private static final int DEFAULT_MOST = 16 << 20;
     private static final String KAFKA = "org.apache.spark.sql.kafka010.KafkaSourceProvider";
     private final TableProvider kafka;
 
@@ -75,7 +76,7 @@ public final class GatedKafka implements TableProvider {
             final ScanBuilder builder = this.table.newScanBuilder(options);
             return new ScanBuilder() {
                 public Scan build() {
-                    return new GatedScan(builder.build(), options.getInt(MOST, Integer.MAX_VALUE - 1));
+                    return new GatedScan(builder.build(), options.getInt(MOST, DEFAULT_MOST));
                 }
             };
         }
