@@ -36,6 +36,12 @@ class FakeBroker(ThreadingHTTPServer):
         self.address = self.name = f"127.0.0.1:{self.server_address[1]}"
         self.namespace = f"lab/ns-{number}"
         self.extensible = False
+        #: What it runs with.
+        self.settings: Any = {
+            "loadBalancerEnabled": "true",
+            "loadBalancerSheddingEnabled": "false",
+            "loadBalancerAutoBundleSplitEnabled": "false",
+        }
         #: Set while it answers; a broker that hangs takes connections and says nothing.
         self.answers = threading.Event()
         self.answers.set()
@@ -71,6 +77,8 @@ class FakeBroker(ThreadingHTTPServer):
                 return 200, self.topics
             case ["broker-stats", "metrics"]:
                 return 200, sample("load_metrics.json")
+            case ["brokers", "configuration", "runtime"]:
+                return 200, self.settings
             case ["brokers", "leaderBroker"]:
                 return 200, {"brokerId": cluster.brokers[0].name}
             case ["brokers", "version"]:

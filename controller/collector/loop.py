@@ -21,6 +21,7 @@ from uuid import uuid4
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.network.calls import Calls, FinishedCall
 from controller.adapters.pulsar.server_clocks import ServerClocks
+from controller.collector.balancing_reader import BalancingReader
 from controller.collector.cluster_state import ClusterState
 from controller.collector.health import Health
 from controller.collector.news import News
@@ -42,6 +43,8 @@ log = logging.getLogger(__name__)
 
 #: Shares of the time until the tick: from when the leader asks missing brokers, and until when sweeps are published.
 _HELP: Final = 0.5
+#: The same until which a sweep waits for the switches of its broker, so that the tick does not come before them.
+_SWITCHES: Final = 0.25
 PUBLISH_SHARE: Final = 0.9
 _STEP_SECONDS: Final = 0.02
 #: Brokers at most that do not answer, and beside which others are asked all the same: each keeps a thread.
@@ -64,6 +67,8 @@ class _Round:
     asked: set[str] = field(default_factory=set)
     #: Those that have begun to answer; and when all are to be asked, epoch ms.
     answering: set[str] = field(default_factory=set)
+    #: Sweeps that wait to be published.
+    swept: list[Swept] = field(default_factory=list)
     asked_by_ms: float = 0.0
     #: This collector started too late in the interval to ask anybody.
     too_late: bool = False
@@ -108,7 +113,10 @@ class Collector:
         self._news = News()
         again_ms = settings.state_every * period_ms
         self._publisher = Publisher(log, self._metrics, self._now_ms, states_again_ms=again_ms)
-        self._states = StateReader(cluster, state, overrides, calls(1), self._publisher)
+        self._balancing = BalancingReader(
+            state.admin, calls(settings.max_concurrent), timeout_seconds=settings.timeout_seconds
+        )
+        self._states = StateReader(cluster, state, overrides, calls(1), self._publisher, self._balancing)
         self._view: GroupView | None = None
         self._looked_ms = 0.0
         self._ticks = TickWriter(cluster, period_ms, log)
@@ -139,6 +147,7 @@ class Collector:
         for call in self._calls.finished():
             self._take(call)
         self._states.take()
+        self._release_sweeps()
         self._publisher.publish()
         if self._ticks.leads:
             self._lead()
@@ -190,7 +199,7 @@ class Collector:
         there = {broker for held in self._view.shares.values() for broker in held}
         if self._ticks.leads:
             there.update(self._ticks.active)
-        for kept in (self._health, self._odd, self._rates, self._sweeper):
+        for kept in (self._health, self._odd, self._rates, self._sweeper, self._states, self._balancing):
             kept.keep(there)
 
     # the group
@@ -274,6 +283,7 @@ class Collector:
                 interval=current.interval,
                 sweep_id=f"{broker}@{current.interval}#{uuid4().hex[:12]}",
             )
+            self._balancing.ask(broker)
             answering = partial(current.answering.add, broker)
             if not self._calls.submit(broker, partial(self._sweeper.sweep, name, int(self._now_ms()), answering)):
                 self._failed(broker, "it has not come to the end of an earlier answer")
@@ -281,8 +291,11 @@ class Collector:
     def _relieve(self) -> None:
         """Ask others beside brokers that are silent, so that these keep nobody from being asked in time."""
         current, now_ms = self._round, self._now_ms()
-        waits = patience(self._calls.waiting, self._at_once, (current.asked_by_ms - now_ms) / 1000)
+        seconds = (current.asked_by_ms - now_ms) / 1000
+        waits = patience(self._calls.waiting, self._at_once, seconds)
         self._calls.relieve(now_ms / 1000, waits, answering=current.answering, most=_MOST_SILENT)
+        waits = patience(self._balancing.waiting, self._at_once, seconds)
+        self._balancing.relieve(now_ms / 1000, waits, most=_MOST_SILENT)
 
     def _take(self, call: FinishedCall) -> None:
         value, error = call.value, call.error
@@ -307,8 +320,17 @@ class Collector:
         odd = ", ".join(swept.report.odd)
         if self._odd.is_news(broker, odd) and odd:
             log.warning("%s: fields of its report that no broker has so are left out: %s", broker, odd)
-        self._publisher.sweep(swept)
-        self._states.broker(swept)
+        self._round.swept.append(swept)
+
+    def _release_sweeps(self) -> None:
+        """Publish the sweeps whose broker has shown its switches, or takes too long to."""
+        waiting, self._round.swept = self._round.swept, []
+        for swept in waiting:
+            if self._balancing.is_awaited(swept.name.broker) and not self._past(_SWITCHES):
+                self._round.swept.append(swept)
+            else:
+                self._publisher.sweep(swept)
+                self._states.broker(swept)
 
     def _failed(self, broker: str, why: str) -> None:
         self._metrics.no_sweep()

@@ -11,6 +11,7 @@ from controller.collector.sweeper import Swept
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.ports.collectors import CollectorLog
 from controller.wire.chunks import MAX_CHUNK_BYTES, KeyValue
+from controller.wire.metrics import BrokerStateRecord
 from controller.wire.readable import counted
 
 log = logging.getLogger(__name__)
@@ -67,17 +68,20 @@ class Publisher:
 
     def publish(self) -> None:
         """Publish what waits, if it is time.  AccessDeniedError: the log does not allow it."""
+        # A broker's state goes before its sweep: the tick may follow the last sweep at once.
+        self._publish_states([state for state in self._states.values() if isinstance(state, BrokerStateRecord)])
         sweeps, states = self._sweeps, list(self._states.values())
         if sweeps and self._now_ms() >= self._again_ms:
             if self._written(_SWEEPS, [record for each in sweeps for record in each.records], len(sweeps)):
                 self._sweeps = []
             else:
                 self._again_ms = self._now_ms() + _AGAIN_MS
-        if states and not self._states_refused:
-            self._publish_states(states)
+        self._publish_states(states)
 
     def _publish_states(self, states: Sequence[State]) -> None:
         """Publish *states*; what the log may refuse as too large goes by itself, and holds up no other."""
+        if not states or self._states_refused:
+            return
         encoded = list(zip(states, records(states), strict=True))
         usual = [each for each in encoded if len(each[1][1]) <= MAX_CHUNK_BYTES]
         for part in (usual, *([each] for each in encoded if len(each[1][1]) > MAX_CHUNK_BYTES)):
@@ -87,7 +91,7 @@ class Publisher:
                 self._due.written(written, self._interval)
                 for state in written:
                     del self._states[key_of(state)]
-        self._states_refused = bool(self._states)
+        self._states_refused = any(key_of(state) in self._states for state in states)
 
     def _written(self, kind: str, published: list[KeyValue], number: int, *, of: str = "") -> bool:
         """Whether *published*, *number* of a *kind*, are in the log; without time left they are not.

@@ -1,13 +1,16 @@
 """Reads what changes seldom, beside the sweeps: the cluster's state, failure domains, and each broker's own state."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Final
 
 from controller.adapters.network.calls import Calls, FinishedCall
+from controller.collector.balancing_reader import BalancingReader
 from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.news import News
 from controller.collector.publisher import Publisher
+from controller.collector.reports import BrokerReport
 from controller.collector.states import State, broker_state
 from controller.collector.sweeper import Swept
 from controller.settings.capacity import CapacityOverrides
@@ -30,9 +33,12 @@ class StateReader:
         overrides: CapacityOverrides,
         calls: Calls,
         publisher: Publisher,
+        balancing: BalancingReader,
     ) -> None:
         self._cluster, self._state, self._overrides = cluster, state, overrides
-        self._calls, self._publisher = calls, publisher
+        self._calls, self._publisher, self._balancing = calls, publisher, balancing
+        #: Broker -> its last report, without its bundles.
+        self._reports: dict[str, BrokerReport] = {}
         #: The interval, whether in it the cluster was asked, and whether all of its state was read.
         self._interval, self._has_asked, self._knows_all = 0, False, False
         self._domains: dict[str, str] | None = None
@@ -43,6 +49,7 @@ class StateReader:
     def begin(self, interval: int) -> None:
         """*interval* begins."""
         self._interval, self._has_asked = interval, False
+        self._balancing.begin()
 
     def forget(self) -> None:
         """All has to be read again."""
@@ -64,20 +71,33 @@ class StateReader:
         """Take in what has been answered."""
         for call in self._calls.finished():
             self._take(call)
+        for broker in self._balancing.take():
+            if broker in self._reports:
+                self._publish(broker)
 
     def broker(self, swept: Swept) -> None:
         """The state of a broker as its sweep has it."""
-        if self._domains is None:  # soon
+        broker = swept.name.broker
+        self._reports[broker] = replace(swept.report, bundles={})
+        self._publish(broker)
+
+    def keep(self, brokers: Collection[str]) -> None:
+        """Forget all but *brokers*."""
+        self._reports = {broker: report for broker, report in self._reports.items() if broker in brokers}
+
+    def _publish(self, broker: str) -> None:
+        if self._domains is None or not self._balancing.has_tried(broker):  # soon
             return
-        broker, why = swept.name.broker, ""
+        why = ""
         try:
             state = broker_state(
                 self._cluster,
                 broker,
-                swept.report,
-                version=swept.name.interval,
+                self._reports[broker],
+                version=self._interval,
                 failure_domain=self._domains.get(broker),
                 capacity=self._overrides.of(broker),
+                balancing=self._balancing.of(broker),
             )
         except ValueError as error:  # its failure domain has a name that is none
             why = printable(str(error))

@@ -13,11 +13,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
+from controller.model.balancing import Balancing
 from controller.model.errors import WireError
 from controller.model.isolation import Isolation
 from controller.wire.base import encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (
+    BalancingSwitches,
     BrokerStateRecord,
     BundleData,
     Capacity,
@@ -170,8 +172,9 @@ def broker_state(
     version: int,
     failure_domain: str | None,
     capacity: Mapping[str, float],
+    balancing: Balancing | None = None,
 ) -> BrokerStateRecord:
-    """What is known of *broker* besides its load."""
+    """What is known of *broker* besides its load.  *balancing*: None where it could not be read."""
     return BrokerStateRecord(
         cluster=cluster,
         broker=broker,
@@ -181,6 +184,7 @@ def broker_state(
         persistent_topics_enabled=report.persistent_topics,
         non_persistent_topics_enabled=report.non_persistent_topics,
         capacity=Capacity(**capacity) if capacity else None,
+        balancing=None if balancing is None else BalancingSwitches.of(balancing),
     )
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from controller.model.balancing import Balancing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
@@ -51,6 +53,8 @@ class BrokerState:
     non_persistent_topics: bool = True
     #: (resource, limit): replaces the reported limit (wrong NIC speed, mixed hardware).
     capacity: tuple[tuple[str, float], ...] = ()
+    #: The switches of its own balancing; None: nobody could read them.
+    balancing: Balancing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

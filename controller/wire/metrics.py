@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from controller.model.balancing import Balancing
 from controller.model.names import FULL_LOWER, FULL_UPPER, is_name
 from controller.wire.arrow_stream import ARROW_MAGIC, ArrowStream
 from controller.wire.base import (
@@ -164,6 +165,36 @@ class Capacity(Record):
     bandwidth_out: Limit | None = None
 
 
+class BalancingSwitches(Record):
+    """The switches of a broker's own balancing, as it runs with them.  Pulsar: ServiceConfiguration."""
+
+    load_balancer_enabled: bool
+    load_balancer_shedding_enabled: bool
+    load_balancer_auto_bundle_split_enabled: bool
+    extensible_load_manager: bool = False
+    """Whether it runs ExtensibleLoadManagerImpl, which does not split without loadBalancerEnabled."""
+
+    @classmethod
+    def of(cls, balancing: Balancing) -> Self:
+        """*balancing* as a record."""
+        return cls(
+            load_balancer_enabled=balancing.enabled,
+            load_balancer_shedding_enabled=balancing.shedding,
+            load_balancer_auto_bundle_split_enabled=balancing.splitting,
+            extensible_load_manager=balancing.extensible,
+        )
+
+    @property
+    def balancing(self) -> Balancing:
+        """The switches as a value."""
+        return Balancing(
+            enabled=self.load_balancer_enabled,
+            shedding=self.load_balancer_shedding_enabled,
+            splitting=self.load_balancer_auto_bundle_split_enabled,
+            extensible=self.extensible_load_manager,
+        )
+
+
 class BrokerStateRecord(Envelope):
     """What is known of a broker besides its load.  Pulsar: FailureDomain."""
 
@@ -179,6 +210,8 @@ class BrokerStateRecord(Envelope):
     non_persistent_topics_enabled: bool | None = None
     """True where nothing is said."""
     capacity: Capacity | None = None
+    balancing: BalancingSwitches | None = None
+    """Without it nobody knows whether the broker balances by itself: see guardrails.brokers_balance_unknown."""
 
 
 class TimeAverage(Record):

@@ -73,6 +73,7 @@ def fact_of(record: Any) -> model.Fact:
                 persistent_topics=record.persistent_topics_enabled is not False,
                 non_persistent_topics=record.non_persistent_topics_enabled is not False,
                 capacity=tuple(sorted(capacity.items())),
+                balancing=None if record.balancing is None else record.balancing.balancing,
             )
         case metrics.BundleData():
             return _seed(record)

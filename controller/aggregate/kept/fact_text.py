@@ -4,6 +4,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
+from controller.model.balancing import Balancing
 from controller.model.errors import StateError
 from controller.model.records import BrokerState, BundleSeed, CommandResult, Fact, NamespaceState, Tick
 
@@ -12,8 +13,10 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def fact_to_json(fact: Fact) -> dict[str, Any]:
-    """*fact* as values of JSON."""
-    return {"is": type(fact).__name__} | {f.name: getattr(fact, f.name) for f in fields(fact)}
+    """*fact* as values of JSON; without what is None by default, so that an earlier release reads it."""
+    said = {f.name: getattr(fact, f.name) for f in fields(fact) if f.default is not None}
+    later = {f.name: value for f in fields(fact) if f.default is None and (value := getattr(fact, f.name)) is not None}
+    return {"is": type(fact).__name__} | said | later
 
 
 def fact_to_text(fact: Fact) -> str:
@@ -39,7 +42,14 @@ def fact_from_json(item: dict[str, Any]) -> Fact:
             lists = ("boundaries", "isolation_policies")
             return NamespaceState(**said | {name: tuple(said[name]) for name in lists})
         case "BrokerState":
-            return BrokerState(**said | {"capacity": tuple((name, limit) for name, limit in said["capacity"])})
+            switches = said.get("balancing")
+            return BrokerState(
+                **said
+                | {
+                    "capacity": tuple((name, limit) for name, limit in said["capacity"]),
+                    "balancing": None if switches is None else Balancing(*switches),
+                }
+            )
         case "BundleSeed":
             terms = ("short_term", "long_term")
             return BundleSeed(**said | {term: tuple(said[term]) for term in terms})

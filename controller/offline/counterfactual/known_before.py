@@ -14,6 +14,7 @@ from controller.model.load import Floats
 from controller.model.records import BrokerState, NamespaceState
 from controller.wire.base import encode
 from controller.wire.metrics import (
+    BalancingSwitches,
     BrokerStateRecord,
     BundleData,
     Capacity,
@@ -78,6 +79,7 @@ def _brokers(states: States[BrokerState], cluster: str) -> Iterator[bytes]:
             broker_version_string=state.broker_version or None,
             persistent_topics_enabled=state.persistent_topics,
             non_persistent_topics_enabled=state.non_persistent_topics,
+            balancing=None if state.balancing is None else BalancingSwitches.of(state.balancing),
         )
         if state.capacity:
             record = record.model_copy(update={"capacity": Capacity.model_validate(dict(state.capacity))})

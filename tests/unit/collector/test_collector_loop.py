@@ -1104,3 +1104,162 @@ def test_each_step_says_that_the_main_loop_goes_on(world: World) -> None:
     assert health.standstill == "the main loop has not come round for 60 s, allowed are 10 s"
     one.step()
     assert health.standstill == ""
+
+
+SHEDDING = "loadBalancerSheddingEnabled"
+RUNTIME = "/brokers/configuration/runtime"
+
+
+def switches(world: World, broker: str) -> list[tuple[bool, bool] | None]:
+    """Shedding and splitting in each state of *broker* in the log, None where it does not say."""
+    told = [each.balancing for each in world.log.states() if isinstance(each, BrokerStateRecord)]
+    names = [each.broker for each in world.log.states() if isinstance(each, BrokerStateRecord)]
+    return [
+        None if each is None else (each.load_balancer_shedding_enabled, each.load_balancer_auto_bundle_split_enabled)
+        for name, each in zip(names, told, strict=True)
+        if name == broker
+    ]
+
+
+def switch(world: World, number: int, value: Any, key: str = SHEDDING) -> str:
+    """Give a broker another setting; its name."""
+    broker = world.pulsar.brokers[number]
+    broker.settings = broker.settings | {key: value}
+    return broker.name
+
+
+def intervals(world: World, count: int, *collectors: Collector, start: int = 0) -> None:
+    for number in range(start, start + count):
+        world.interval(T + number * PERIOD, *collectors)
+
+
+def test_a_switch_that_is_turned_on_is_in_the_log_before_the_tick_of_the_next_interval(world: World) -> None:
+    one = world.collector("one")
+    intervals(world, 3, one)  # the third one writes no unchanged state
+    broker = switch(world, 1, "true")
+    before = len(world.log.records)
+    world.interval(T + 3 * PERIOD, one)
+    new = [decode_metric(value, cluster=CLUSTER, period_ms=1000) for value in world.log.records[before:]]
+    ends = next(row for row, each in enumerate(new) if isinstance(each, TickRecord))
+    told = [each for each in new[:ends] if isinstance(each, BrokerStateRecord) and each.broker == broker]
+    assert [each.balancing is not None and each.balancing.load_balancer_shedding_enabled for each in told] == [True]
+    assert switches(world, broker)[-1] == (True, False)
+    assert {each for name in world.pulsar.names if name != broker for each in switches(world, name)} == {(False, False)}
+
+
+def test_a_broker_that_shows_its_settings_later_than_its_load_is_known_by_the_same_tick(world: World) -> None:
+    one = world.collector("one")
+    intervals(world, 2, one)
+    broker = world.pulsar.brokers[0]
+    reply = broker.reply
+
+    def slowly(path: str) -> tuple[int, Any]:
+        if RUNTIME in path:
+            time.sleep(0.2)
+        return reply(path)
+
+    broker.reply = slowly  # type: ignore[method-assign]
+    switch(world, 0, "true")
+    world.interval(T + 2 * PERIOD, one)
+    assert switches(world, broker.name)[-1] == (True, False)
+    kinds = [decode_metric(value, cluster=CLUSTER, period_ms=1000) for value in world.log.records]
+    assert isinstance(kinds[-1], TickRecord), "nothing of it comes behind the tick"
+
+
+def test_a_switch_that_is_turned_off_again_is_published_at_once_too(world: World) -> None:
+    one = world.collector("one")
+    for number, value in enumerate(("true", "false", "true", "false")):
+        broker = switch(world, 0, value)
+        world.interval(T + number * PERIOD, one)
+    assert [told for told in switches(world, broker) if told is not None] == [
+        (True, False),
+        (False, False),
+        (True, False),
+        (False, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer", [[], "no", {}, {SHEDDING: "true"}, {"loadBalancerEnabled": ["true"], SHEDDING: {"a": 1}}]
+)
+def test_settings_of_another_shape_than_pulsars_say_nothing_and_cost_no_sweep(
+    world: World, answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = world.collector("one")
+    world.pulsar.brokers[1].settings = answer
+    intervals(world, 3, one)
+    assert world.log.ticks()[T + 2 * PERIOD] == dict.fromkeys(world.pulsar.names, True)
+    assert set(switches(world, world.pulsar.brokers[1].name)) == {None}
+    told = [each for each in caplog.messages if "balances by itself cannot be read" in each]
+    assert len(told) == 1, "it is said once"
+    assert "brokers_balance_unknown in [guardrails]" in told[0]
+
+
+def test_a_flag_that_is_json_counts_as_its_text(world: World) -> None:
+    one = world.collector("one")
+    broker = switch(world, 2, True)
+    intervals(world, 2, one)
+    assert switches(world, broker)[-1] == (True, False)
+
+
+def test_a_huge_answer_is_refused_and_its_broker_swept(world: World) -> None:
+    one = world.collector("one")
+    broker = switch(world, 0, "x" * (2 << 20), key="someOtherSetting")
+    intervals(world, 2, one)
+    assert world.log.ticks()[T + PERIOD][broker]
+    assert set(switches(world, broker)) == {None}
+
+
+def test_a_broker_that_does_not_answer_about_its_settings_is_swept_all_the_same_and_said_to_be_unknown(
+    world: World,
+) -> None:
+    one = world.collector("one")
+    broker = world.pulsar.brokers[0]
+    world.interval(T, one)
+    broker.silent = RUNTIME
+    # It keeps its own sweep, and no later one, for a quarter of the time until the tick.
+    for number, share in ((1, 0.25), (2, 0.0)):
+        at = T + number * PERIOD
+        for now in (at, at + share * PERIOD * SETTINGS.deadline_share):
+            world.now = now
+            for _ in range(20):
+                one.step()
+                time.sleep(0.005)
+        world.step_until(lambda at=at: at in world.log.ticks(), one)  # type: ignore[misc]
+    assert all(roster[broker.name] for roster in world.log.ticks().values())
+    assert switches(world, broker.name)[-1] is None, "from the second interval without an answer on"
+
+
+def test_a_broker_that_refuses_to_show_its_settings_is_unknown_until_it_shows_them(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    one = world.collector("one")
+    broker = world.pulsar.brokers[2]
+    broker.broken = RUNTIME
+    intervals(world, 2, one)
+    assert set(switches(world, broker.name)) == {None}
+    broker.broken = "nothing"
+    intervals(world, 1, one, start=2)
+    assert switches(world, broker.name)[-1] == (False, False)
+    assert f"the balancing switches of {broker.name} can be read again" in caplog.text
+
+
+def test_a_broker_that_leaves_is_forgotten_and_one_that_joins_with_balancing_on_says_so(world: World) -> None:
+    joins = world.pulsar.brokers.pop()
+    joins.settings = joins.settings | {SHEDDING: "true"}
+    one = world.collector("one")
+    intervals(world, 2, one)
+    assert switches(world, joins.name) == []
+    world.pulsar.brokers.append(joins)
+    intervals(world, 2, one, start=2)
+    assert switches(world, joins.name)[-1] == (True, False)
+
+
+def test_a_collector_that_takes_a_broker_over_does_not_publish_that_its_switches_are_unknown(world: World) -> None:
+    one, two = world.collector("one"), world.collector("two")
+    intervals(world, 2, one, two)
+    world.room.members = ["two"]
+    world.members["one"].cut_off = GroupView(me="one")
+    intervals(world, 3, two, start=2)
+    assert {told for name in world.pulsar.names for told in switches(world, name)} == {(False, False)}

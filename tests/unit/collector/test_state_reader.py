@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from unittest.mock import Mock
 
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.network.calls import FinishedCall
@@ -14,6 +15,9 @@ from controller.wire.chunks import KeyValue
 from tests.fake_pulsar import SAMPLES
 
 T, PERIOD = 1_795_233_660_000, 60_000
+
+#: Asks no broker for its switches.
+NOBODY: Any = Mock(begin=lambda: None, take=list)
 
 
 class Later:
@@ -55,7 +59,7 @@ class Log:
 def test_what_was_read_in_an_interval_that_has_not_come_is_not_published_whatever_else_was_read_with_it() -> None:
     log: Any = Log()
     publisher = Publisher(log, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
-    made: Any = Cluster(), CapacityOverrides(), Later(), publisher
+    made: Any = Cluster(), CapacityOverrides(), Later(), publisher, NOBODY
     reader, told = StateReader("lab", *made), []
     reader.forget()
     for interval, answered in ((T + 1000 * PERIOD, T), (T, T), (T, T + PERIOD)):
@@ -74,6 +78,6 @@ def test_all_of_the_state_is_asked_for_before_anything_was_forgotten_or_an_inter
     log: Any = Log()
     publisher = Publisher(log, CollectorMetrics(), lambda: float(T), states_again_ms=600_000)
     asked = Later()
-    made: Any = Cluster(), CapacityOverrides(), asked, publisher
+    made: Any = Cluster(), CapacityOverrides(), asked, publisher, NOBODY
     StateReader("lab", *made).ask(leads=True, whole=False)
     assert len(asked.open) == 2, "the failure domains, and the state"

@@ -21,7 +21,10 @@ from controller.aggregate.columns.rows import (
     TOPIC,
     Rows,
 )
+from controller.aggregate.kept.states import States
 from controller.aggregate.shard.fold import DetailLimits
+from controller.model.balancing import Balancing
+from controller.model.errors import WireError
 from controller.model.names import topic_hash
 from controller.model.records import (
     BrokerState,
@@ -208,6 +211,37 @@ def test_a_broker_takes_topics_of_a_kind_unless_it_says_that_it_does_not(said: b
     assert (told.persistent_topics, told.non_persistent_topics) == (enabled, True)
     assert fact(broker_state(nonPersistentTopicsEnabled=said)).non_persistent_topics == enabled
     assert (told.broker, told.version, told.failure_domain, told.broker_version) == (BROKER, 0, "rack-1", "4.0.8")
+
+
+SWITCHES = {
+    "loadBalancerEnabled": True,
+    "loadBalancerSheddingEnabled": True,
+    "loadBalancerAutoBundleSplitEnabled": False,
+}
+
+
+def test_a_broker_that_says_nothing_of_its_balancing_is_not_taken_to_be_off() -> None:
+    assert fact(broker_state()).balancing is fact(broker_state(balancing=None)).balancing is None
+    sheds = Balancing(enabled=True, shedding=True, splitting=False)
+    assert fact(broker_state(balancing=SWITCHES)).balancing == sheds
+    extensible = fact(broker_state(balancing={**SWITCHES, "extensibleLoadManager": True, "later": 1}))
+    assert extensible.balancing == sheds._replace(extensible=True)
+
+
+@pytest.mark.parametrize("wrong", ["true", 1, None, [], {}])
+@pytest.mark.parametrize("key", [*SWITCHES])
+def test_a_record_whose_switch_is_no_flag_is_refused(key: str, wrong: Any) -> None:
+    with pytest.raises(WireError):
+        fact(broker_state(balancing={**SWITCHES, key: wrong}))
+    with pytest.raises(WireError):
+        fact(broker_state(balancing={name: value for name, value in SWITCHES.items() if name != key}))
+
+
+def test_switches_come_back_from_the_state_of_a_shard() -> None:
+    states = [fact(broker_state(balancing=SWITCHES)), fact(broker_state(broker="b", balancing=None))]
+    kept = States[BrokerState].of(states)
+    assert [*kept] == sorted(states, key=lambda each: each.broker)
+    assert "balancing" not in States[BrokerState].of(states[1:]).text, "an earlier release reads it"
 
 
 def test_a_brokers_capacity_is_listed_by_wire_name() -> None:

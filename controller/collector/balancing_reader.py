@@ -1,0 +1,107 @@
+"""Reads the switches of each broker's own balancing, once an interval, beside its sweep and never in its way."""
+
+import logging
+from collections.abc import Collection
+from functools import partial
+from typing import Final
+
+from controller.adapters.network.calls import Calls
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.collector.news import News
+from controller.model.balancing import Balancing, balancing_of
+from controller.model.errors import TrimtabError
+from controller.wire.base import printable
+
+log = logging.getLogger(__name__)
+
+#: Bytes of a broker's settings at most; some six hundred settings have 25,000.
+_LARGEST: Final = 1 << 20
+_UNREAD: Final = object()
+
+
+class BalancingReader:
+    """Asks each broker that is swept for the settings that it runs with.  All methods are for one thread."""
+
+    def __init__(self, admin: PulsarAdmin, calls: Calls, *, timeout_seconds: float) -> None:
+        self._admin, self._calls, self._timeout_seconds = admin, calls, timeout_seconds
+        #: Broker -> its switches as they were read last; None: that failed.
+        self._known: dict[str, Balancing | None] = {}
+        #: Brokers whose answer of this interval has not come.
+        self._open: set[str] = set()
+        self._answering: set[str] = set()
+        self._news = News()
+
+    def begin(self) -> None:
+        """An interval begins: who has not answered in the last one counts as not read."""
+        for broker in self._open:
+            self._failed(broker, "no answer within the interval")
+        self._open.clear()
+        self._answering.clear()
+        self._calls.renew()
+
+    def keep(self, brokers: Collection[str]) -> None:
+        """Forget all but *brokers*."""
+        self._known = {broker: known for broker, known in self._known.items() if broker in brokers}
+        self._news.keep(brokers)
+
+    def ask(self, broker: str) -> None:
+        """Ask *broker*."""
+        self._open.add(broker)
+        self._calls.submit(broker, partial(self._read, broker))
+
+    def relieve(self, now: float, patience: float, *, most: int) -> None:
+        """Ask others beside brokers that are silent; see ``Calls.relieve``."""
+        self._calls.relieve(now, patience, answering=self._answering, most=most)
+
+    @property
+    def waiting(self) -> int:
+        """How many brokers are still to be asked."""
+        return self._calls.waiting
+
+    def is_awaited(self, broker: str) -> bool:
+        """Whether *broker* is asked just now, and did not fail to answer the last time."""
+        return broker in self._open and self._known.get(broker, _UNREAD) is not None
+
+    def has_tried(self, broker: str) -> bool:
+        """Whether reading the switches of *broker* has succeeded or failed yet."""
+        return broker in self._known
+
+    def of(self, broker: str) -> Balancing | None:
+        """The switches of *broker* as they were read last; None: nobody could read them."""
+        return self._known.get(broker)
+
+    def take(self) -> list[str]:
+        """Take in what has been answered; the brokers of which something else is known now."""
+        changed = []
+        for call in self._calls.finished():
+            broker, before = call.key, self._known.get(call.key, _UNREAD)
+            self._open.discard(broker)
+            if call.error is None:
+                self._known[broker] = call.value
+                if self._news.is_news(broker, ""):
+                    log.info("the balancing switches of %s can be read again", broker)
+            else:
+                known = isinstance(call.error, TrimtabError | ValueError)
+                self._failed(broker, str(call.error) if known else repr(call.error))
+            if before is _UNREAD or self._known[broker] != before:
+                changed.append(broker)
+        return changed
+
+    def _failed(self, broker: str, why: str) -> None:
+        self._known[broker] = None
+        if self._news.is_news(broker, printable(why)):
+            log.warning(
+                "whether %s balances by itself cannot be read: %s; in mode active nothing is issued if that lasts, see"
+                " brokers_balance_unknown in [guardrails]",
+                broker,
+                printable(why),
+            )
+
+    def _read(self, broker: str) -> Balancing:
+        answering = partial(self._answering.add, broker)
+        return read_balancing(self._admin.within(self._timeout_seconds, answering), broker)
+
+
+def read_balancing(admin: PulsarAdmin, broker: str) -> Balancing:
+    """The switches that *broker* runs with now.  PulsarError, or ValueError where its answer does not say."""
+    return balancing_of(admin.reading_at_most(_LARGEST).configuration(broker))
