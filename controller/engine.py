@@ -94,15 +94,18 @@ class Engine:
         epoch: int,
         controls: Callable[[int], Controls],
         now_ms: Callable[[], int],
+        waits_for_brokers: str = "",
     ) -> None:
         """Go on from *memory*, the journal's last, as leader number *epoch*; ``take_over`` finds both.
 
+        *waits_for_brokers*: what the journal's last entry says.
         *controls* says what holds at a T (epoch ms).  *now_ms* is the wall clock: it stamps commands, and
         dates decisions whose controls have a time.
         """
         self._policy, self._memory = policy, memory
         self._journal, self._leadership, self.epoch = journal, leadership, epoch
         self._controls, self._now_ms = controls, now_ms
+        self.waits_for_brokers = waits_for_brokers
 
     @property
     def memory(self) -> Memory:
@@ -209,6 +212,7 @@ def take_over(
         epoch=epoch,
         controls=controls,
         now_ms=now_ms,
+        waits_for_brokers="" if head.last is None else head.last.waits_for_brokers,
     )
 
 

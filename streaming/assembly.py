@@ -14,7 +14,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from controller.adapters.controls_in_force import ControlsInForce, mode_in_force
+from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.journal_evidence import JOURNALLED, content_of, of_checkpoint, of_commands
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
@@ -97,11 +97,6 @@ class Assembly:
         rehearse(spark, self.options, self._source)
 
     # ---- what has to be in order before anything is decided ----
-
-    def refuse_rivals(self, store: ControlStore, *, must_know: bool = True) -> None:
-        """Refuse, with a SettingsError, to act beside brokers that balance by themselves; see doctor.before_acting."""
-        mode = mode_in_force(self._settings.decisions.mode, store)
-        before_acting.refuse_rivals(self._settings, mode=mode, must_know=must_know)
 
     def refuse_producers_clocks(self) -> None:
         """Refuse, with a SettingsError, a log whose records are dated by their producers."""

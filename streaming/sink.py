@@ -80,6 +80,11 @@ class DecisionSink:
         return self._engine.epoch
 
     @property
+    def waits_for_brokers(self) -> str:
+        """Why the leadership before issued nothing at last; see ``JournalEntry.waits_for_brokers``."""
+        return self._engine.waits_for_brokers
+
+    @property
     def last_interval(self) -> int | None:
         """The last interval that is decided, epoch ms; None before the first."""
         return self._engine.memory.last_interval

@@ -59,7 +59,6 @@ def balance(
     """See ``run``; looks every *poll_seconds* whether everything runs."""
     metrics = assembly.metrics
     store = assembly.control_store()
-    assembly.refuse_rivals(store)
     # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
     spark = assembly.session()
     assembly.warm_up(spark)
@@ -101,8 +100,6 @@ def _lead(
     assembly.refuse_another_cluster(files)
     assembly.check_shared_checkpoint(leadership, files)
     assembly.refuse_newer_state(files)
-    # They may have been switched on since this process stood by.
-    assembly.refuse_rivals(store, must_know=False)
     letters = assembly.dead_letters(spark)
     decisions = assembly.decision_sink(leadership, store, letters, has_begun=assembly.has_committed(files), files=files)
     assembly.refuse_producers_clocks()
@@ -117,7 +114,7 @@ def _lead(
     leadership.check()
     log.info("this controller reads the log")
     metrics = assembly.metrics
-    metrics.leads(decisions.epoch)
+    metrics.leads(decisions.epoch, decisions.waits_for_brokers)
     looks = partial(
         _watch, leadership=leadership, watch=watch, stop=stop, poll_seconds=poll_seconds, tell=metrics.batch_finished
     )

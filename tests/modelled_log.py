@@ -1,6 +1,6 @@
 """A log in a folder with a journal, as a real controller leaves them: a modelled cluster, the real fold and engine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -10,6 +10,7 @@ from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, take_over
+from controller.model.balancing import Balancing
 from controller.model.controls import Controls
 from controller.model.journal import JournalEntry
 from controller.settings.policy import read_policy
@@ -17,7 +18,9 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.executor import result_record
-from controller.wire.metrics import decode_metric
+from controller.wire.base import encode
+from controller.wire.chunks import KeyValue
+from controller.wire.metrics import BalancingSwitches, BrokerStateRecord, decode_metric
 from controller.wire.results import decode_result
 from controller.wire.rows import Located, rows_from_records
 from tests.records import CLUSTER, PERIOD, T
@@ -34,11 +37,21 @@ def settings_in(folder: Path, *, broker_conf: str = "", more: str = "") -> Path:
 log = {{kind = "folder", folder.path = "log"}}
 election = {{kind = "file", path = "election"}}
 checkpoint.path = "checkpoint"
+guardrails.brokers_balance_unknown = "ignore"
 {more}
 """,
         encoding="utf-8",
     )
     return path
+
+
+def states_of(balancing: Mapping[str, Balancing | None], interval: int) -> list[KeyValue]:
+    """The records of brokers with these switches."""
+    told = {broker: None if each is None else BalancingSwitches.of(each) for broker, each in balancing.items()}
+    return [
+        (broker, encode(BrokerStateRecord(cluster=CLUSTER, broker=broker, version=interval, balancing=each)))
+        for broker, each in told.items()
+    ]
 
 
 def played(
@@ -49,11 +62,13 @@ def played(
     shape: ClusterShape | None = None,
     executes: bool = True,
     joins: int = 0,
+    balancing: Callable[[int], Mapping[str, Balancing | None]] = lambda _: {},
 ) -> list[JournalEntry]:
     """Let a modelled cluster and a controller run for *intervals* from T on; the entries of its journal.
 
     The log, the journal and the verdicts lie where *conf* says.  *controls*: those of an interval.  *executes*: the
     cluster obeys commands.  *joins*: the last broker, which has no bundles, is there after so many intervals.
+    *balancing*: the brokers whose switches are written in an interval.
     """
     settings = read_settings(conf)
     cluster = ModelledCluster(shape or ClusterShape(bundles=24, topics=240), seed=1, name=CLUSTER)
@@ -70,6 +85,7 @@ def played(
     for interval in range(T, T + intervals * PERIOD, PERIOD):
         cluster.advance()
         log.publish(namespace_record(CLUSTER, state) for state in cluster.changed_namespaces())
+        log.publish(states_of(balancing(interval), interval))
         sweeps = list(cluster.sweeps(interval))
         sweeps = sweeps[:-1] if interval < T + joins * PERIOD else sweeps
         log.publish(record for sweep in sweeps for record in json_records(sweep))

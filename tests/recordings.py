@@ -15,7 +15,7 @@ from tests.records import CLUSTER, T
 SETTINGS = RecordedSettings(
     intervals=IntervalSettings(),
     decisions=RecordedDecisions(mode="active", seed=3),
-    guardrails=GuardrailSettings(),
+    guardrails=GuardrailSettings(brokers_balance_unknown="ignore"),
     whole_every_intervals=60,
     broker_conf={"loadBalancerLoadSheddingStrategy": "OverloadShedder"},
 )

@@ -19,6 +19,7 @@ from controller.aggregate.columns.rows import (
 from controller.aggregate.policies import policies_of
 from controller.aggregate.snapshot import BrokerRow, Snapshot
 from controller.aggregate.waiting.claims import ragged
+from controller.model.balancing import Balancing
 from controller.model.errors import StateError
 from controller.model.load import (
     RATE_IN,
@@ -69,7 +70,17 @@ def assemble(
         policies=policies_of(zero.namespaces, zero.broker_states),
         preallocated=on_their_way,
         other_claims=other_claims,
+        balancing=_balancing(zero),
     )
+
+
+def _balancing(zero: Snapshot) -> dict[str, Balancing]:
+    active = frozenset(zero.roster)
+    return {
+        state.broker: state.balancing
+        for state in zero.broker_states
+        if state.balancing is not None and state.broker in active
+    }
 
 
 def check_complete(snapshots: Sequence[Snapshot]) -> Snapshot:

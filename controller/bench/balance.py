@@ -215,7 +215,8 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _policy(conf: Mapping[str, str]) -> Policy:
-    return policy_of(conf, DecisionSettings(split=False), GuardrailSettings(), 1, "bench", _PERIOD_MS)
+    guardrails = GuardrailSettings(brokers_balance_unknown="ignore")
+    return policy_of(conf, DecisionSettings(split=False), guardrails, 1, "bench", _PERIOD_MS)
 
 
 def _with_usage(view: ClusterView) -> ClusterView:

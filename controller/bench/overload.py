@@ -124,7 +124,7 @@ def largest(brokers: int, bundles: int, *, intervals: int) -> Iterator[OverloadA
 
 def cycles(cluster: str, view: ClusterView, shedder: str, *, intervals: int) -> Iterator[OverloadAnswer]:
     """*intervals* intervals of *view*, of which nothing that was decided is obeyed, decided by *shedder*."""
-    policy = policy_for(shedder, GuardrailSettings())
+    policy = policy_for(shedder, GuardrailSettings(brokers_balance_unknown="ignore"))
     memory = replace(policy.initial_memory(1), samples=_SAMPLES)
     with scratch_folder("trimtab-bench-") as folder:
         for nth in range(intervals):

@@ -70,6 +70,7 @@ def _settings(folder: Path) -> Settings:
             "election": {"kind": "file", "path": str(folder / "election")},
             "checkpoint": {"path": str(folder / "checkpoint")},
             "decisions": {"mode": "active"},
+            "guardrails": {"brokers_balance_unknown": "ignore"},
         }
     )
 

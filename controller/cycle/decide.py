@@ -25,6 +25,7 @@ from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.lapsed import with_lapsed_promises
 from controller.cycle.ordered import with_drained
 from controller.cycle.outcomes import on_their_way, resting, settle
+from controller.cycle.own_balancing import watched_balancing
 from controller.cycle.pace import shares_budget, within_window
 from controller.cycle.policy import MINUTE_MS, Policy
 from controller.cycle.roster import watched_roster
@@ -82,17 +83,19 @@ def _decided(
     untouchable = untouchable_in(view, memory, policy)
     memory, tripped = watched(memory, interval, controls, policy.limits)
     orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None
+    balancing, brokers_balance = watched_balancing(memory, view, policy)
     roster, unsettled = watched_roster(memory.roster, view, policy.period_ms, policy.limits, orders)
     decided_at, window_ms = controls.decided_at(interval), policy.limits.window_ms
     issued = {k: each for k, each in memory.issued.items() if within_window(each, interval, decided_at, window_ms)}
-    memory = replace(memory, roster=roster, issued=issued)
+    memory = replace(memory, roster=roster, balancing=balancing, issued=issued)
 
     shared = shares_budget(issued.values(), interval, decided_at, policy.period_ms)
     ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared, rooms)
     before, issuing = memory, Issuing(policy, controls, ledger)
     splits = splits_of(view, untouchable, memory, issuing)
     taken = {command.bundle for command in splits.commands}
-    refusal = refusal_of(view, controls, memory, samples, gap=gap, policy=policy) or unsettled or tripped
+    forbidden = refusal_of(view, controls, memory, samples, gap=gap, policy=policy, brokers_balance=brokers_balance)
+    refusal = forbidden or unsettled or tripped
     leaving = frozenset() if refusal is not None else _leaving(splits)
     unloads = unloads_of(replace(view, splitting=leaving), untouchable, taken, splits.memory, issuing)
     verdicts += [*splits.verdicts, *unloads.verdicts, *ledger.verdicts()]

@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 
+from controller.cycle.own_balancing import BY_BROKERS, BY_UNKNOWN
 from controller.cycle.pace import CATCHING_UP, catching_up
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
@@ -16,7 +17,8 @@ from controller.model.names import is_untouchable
 #: of this module, then those of decide.py.  ``trimtab explain`` shows them.
 REFUSALS: Final = (
     "loadBalancerEnabled", "controls", "mode", "operator", "guardrails.maintenance", "stale_after_seconds",
-    CATCHING_UP, "warm_up_samples", "roster", "guardrails.freeze_intervals", "guardrails.breaker",
+    BY_BROKERS, BY_UNKNOWN, CATCHING_UP, "warm_up_samples", "roster", "guardrails.freeze_intervals",
+    "guardrails.breaker",
 )  # fmt: skip
 #: ``by`` of the verdict on a bundle that was unloaded a short while ago.
 GRACE_PERIOD: Final = "loadBalancerSheddingGracePeriodMinutes"
@@ -28,11 +30,21 @@ _TOLD: Final = 5
 
 
 def refusal_of(
-    view: ClusterView, controls: Controls, memory: Memory, samples: int, *, gap: bool, policy: Policy
+    view: ClusterView,
+    controls: Controls,
+    memory: Memory,
+    samples: int,
+    *,
+    gap: bool,
+    policy: Policy,
+    brokers_balance: Verdict | None = None,
 ) -> Verdict | None:
-    """Why no command may be issued now, or None.  *memory*: that before this interval."""
-    late = catching_up(view.as_of_ms, controls, memory, policy.period_ms)
-    forbidden = _forbidden(controls, policy) or late
+    """Why no command may be issued now, or None.  *memory*: that before this interval.
+
+    *brokers_balance* forbids commands in mode active.
+    """
+    rivals = brokers_balance if controls.mode == "active" else None
+    forbidden = _forbidden(controls, policy) or rivals or catching_up(view.as_of_ms, controls, memory, policy.period_ms)
     if forbidden is not None:
         return forbidden
     if samples < policy.warm_up_samples:

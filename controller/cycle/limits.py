@@ -57,3 +57,6 @@ class Limits:
     unconfirmed_brokers: int | None = None
     #: Whether bundles may move or split if no namespace_state record describes their namespace.
     move_undescribed: bool = True
+    #: For so many intervals the switches of a broker's own balancing are believed after they were last known, in mode
+    #: active; then nothing is issued.  None: without limit, also where they were never known.
+    balancing_unknown_intervals: int | None = None

@@ -72,6 +72,8 @@ class Reason(StrEnum):
     BREAKER = "Breaker"
     MAINTENANCE = "Maintenance"
     CONTROLS_UNKNOWN = "ControlsUnknown"
+    BROKERS_BALANCE = "BrokersBalance"
+    BROKERS_BALANCE_UNKNOWN = "BrokersBalanceUnknown"
     NAMESPACE_UNKNOWN = "NamespaceUnknown"
     ISOLATION_POLICY = "IsolationPolicy"
     MAX_TOPICS = "MaxTopics"

@@ -22,3 +22,18 @@ class JournalEntry:
     def interval(self) -> int:
         """T, epoch ms."""
         return self.decision.interval
+
+    @property
+    def waits_for_brokers(self) -> str:
+        """Why nothing was issued: brokers balance by themselves, or may do so; "": another reason, or none.
+
+        Without names of brokers, which are in the memory.
+        """
+        now, balancing = self.controls, self.memory.balancing
+        otherwise = now.mode != "active" or now.paused or now.stale or now.maintenance or now.unknown
+        if otherwise or not balancing.why:
+            return ""
+        if balancing.on:
+            return f"the brokers' own balancing is on (brokers: {balancing.on}); `trimtab status` names them"
+        unknown = len(balancing.unknown)
+        return f"nobody knows whether brokers balance by themselves (brokers: {unknown}); `trimtab status` names them"

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.model.balancing import Balancing
 from controller.model.names import is_broker_own
 from controller.model.policies import Policies
 
@@ -281,6 +282,8 @@ class ClusterView(_ReadOnlyColumns):
     #: Names of bundles whose split is in flight.  Pulsar: ServiceUnitState.Splitting.  For shedders: of those that are
     #: split in this interval and whose parts are looked up anew.
     splitting: frozenset[str] = frozenset()
+    #: Active broker -> the switches of its own balancing, where they are known.
+    balancing: Mapping[str, Balancing] = field(default_factory=dict)
 
     @cached_property
     def owned_digests(self) -> Mapping[str, str]:

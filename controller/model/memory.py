@@ -211,6 +211,18 @@ class Roster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBalancing:
+    """What is known of the brokers' own balancing, which must be off while trimtab moves load."""
+
+    #: Why nothing is issued in mode active; "": nothing speaks against it.
+    why: str = ""
+    #: How many brokers do by themselves what trimtab does.
+    on: int = 0
+    #: Active broker whose switches are not known -> the last T at which they were, epoch ms; 0: they never were.
+    unknown: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     """Consecutive failed commands about one bundle."""
 
@@ -278,3 +290,4 @@ class Memory:
     roster: Roster = field(default_factory=Roster)
     #: Broker -> what became of the bundles that were moved to it.
     destinations: Mapping[str, Destination] = field(default_factory=dict)
+    balancing: OwnBalancing = field(default_factory=OwnBalancing)

@@ -1,6 +1,6 @@
 """[guardrails]: limits on commands, with defaults for a production cluster."""
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PlainValidator
@@ -134,6 +134,13 @@ class GuardrailSettings(Section):
     move_undescribed: bool = False
     """Unload and split bundles of namespaces without a namespace_state record.  Their isolation policies and
     anti-affinity groups are unknown, so the default is false.  Set it to true where producers write none."""
+    brokers_balance_unknown: Literal["hold", "ignore"] = "hold"
+    """What mode active does while nobody knows whether an active broker balances by itself: "hold" issues nothing.
+    "ignore" is for a log whose producers write no switches in broker_state records, and for brokers that do not show
+    them; then nobody notices where such brokers balance beside trimtab."""
+    brokers_balance_unknown_intervals: NonNegativeInt = 3
+    """With "hold": a broker whose switches cannot be read any more counts for so many intervals as it was before.  One
+    whose switches nobody has read yet holds commands back at once."""
     interval: IntervalBudgetSettings = IntervalBudgetSettings()
     window: WindowBudgetSettings = WindowBudgetSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
@@ -155,6 +162,9 @@ def limits_of(settings: GuardrailSettings) -> Limits:
         confirm_intervals=_limit(settings.confirm_intervals),
         unconfirmed_brokers=_limit(settings.unconfirmed_brokers),
         move_undescribed=settings.move_undescribed,
+        balancing_unknown_intervals=(
+            settings.brokers_balance_unknown_intervals if settings.brokers_balance_unknown == "hold" else None
+        ),
     )
 
 

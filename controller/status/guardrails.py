@@ -51,6 +51,8 @@ class GuardrailStatus:
     #: Broker -> bundles that it should list by now; and how many it does not list, for whatever reason.
     unconfirmed: Mapping[str, list[str]]
     unlisted: Mapping[str, int]
+    #: Why mode active issues nothing: brokers balance by themselves, or may do so; "": it does not wait for that.
+    brokers_balance: str
     roster: Roster
     #: Of every budget in the window and of what is in flight: whose, and how much is used.
     used: tuple[tuple[Line, int], ...]
@@ -78,6 +80,7 @@ def guardrail_status(settings: Settings, last: JournalEntry | None) -> Guardrail
         breaker=Breaker() if memory is None else memory.breaker,
         unconfirmed={} if memory is None else unconfirmed_brokers(memory, limits),
         unlisted={} if memory is None else {name: len(each.unlisted) for name, each in memory.destinations.items()},
+        brokers_balance="" if memory is None else memory.balancing.why,
         roster=Roster() if memory is None else memory.roster,
         used=tuple((line, used) for line, used in ledger.usage() if not line.key.startswith("interval.")),
     )
@@ -92,6 +95,8 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
         rows["plan"] = f"{found.plan} is being applied, so strategies unload nothing"
     if found.unknown:
         rows["controls"] = f"cannot be read, so nothing is issued: {found.unknown}"
+    if found.brokers_balance:
+        rows["balancing"] = found.brokers_balance
     breaker = found.breaker
     rows["breaker"] = (
         f"closed, {counted(breaker.in_a_row, 'failure')} in a row"
@@ -138,6 +143,7 @@ def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
         unconfirmed=dict(found.unconfirmed),
         unlisted={name: number for name, number in found.unlisted.items() if number},
         breaker=BreakerAnswer(tripped_at=breaker.tripped_at, why=breaker.why, failures_in_a_row=breaker.in_a_row),
+        brokers_balance=found.brokers_balance,
         came=dict(found.roster.came),
         went=dict(found.roster.went),
         budgets=[

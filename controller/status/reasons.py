@@ -97,6 +97,14 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.CONTROLS_UNKNOWN: Meaning(
         _IMPOSSIBLE, "the operator's controls cannot be read: nobody knows whether it is paused"
     ),
+    Reason.BROKERS_BALANCE: Meaning(
+        _CONFIGURATION,
+        "brokers balance by themselves: switch it off (docs/take_over.md); then commands go on",
+    ),
+    Reason.BROKERS_BALANCE_UNKNOWN: Meaning(
+        _CONFIGURATION,
+        "nobody knows whether brokers balance: see the collectors, or guardrails.brokers_balance_unknown",
+    ),
     Reason.NAMESPACE_UNKNOWN: Meaning(
         _IMPOSSIBLE, "no namespace_state record describes the namespace: see the collectors, or move_undescribed"
     ),

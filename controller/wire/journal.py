@@ -23,6 +23,7 @@ from controller.model.memory import (
     Issued,
     Memory,
     NoMemory,
+    OwnBalancing,
     Roster,
     StrategyMemory,
     UnlistedBundle,
@@ -125,6 +126,14 @@ class RosterRecord(Record):
     went: dict[str, Millis] = Field(default_factory=dict)
 
 
+class BalancingRecord(Record):
+    """What is known of the brokers' own balancing."""
+
+    why: str = ""
+    on: Count = 0
+    unknown: dict[str, Millis] = Field(default_factory=dict)
+
+
 class FailedRecord(Record):
     """Commands about a bundle that failed one after the other."""
 
@@ -175,6 +184,7 @@ class MemoryRecord(Record):
     breaker: BreakerRecord = BreakerRecord()
     roster: RosterRecord = RosterRecord()
     destinations: Annotated[dict[str, DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
+    balancing: Annotated[BalancingRecord | None, Field(exclude_if=is_empty)] = None
 
 
 class ControlsRecord(Record):
@@ -263,6 +273,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 destinations={
                     broker: _destination_record(each) for broker, each in _by_key(memory.destinations).items()
                 },
+                balancing=_balancing_record(memory.balancing),
             ),
             controls=_controls_record(entry.controls),
         )
@@ -306,6 +317,7 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
             breaker=Breaker(**dict(memory.breaker)),
             roster=Roster(**dict(memory.roster)),
             destinations={broker: _to_destination(each) for broker, each in memory.destinations.items()},
+            balancing=OwnBalancing() if memory.balancing is None else OwnBalancing(**dict(memory.balancing)),
         ),
         controls=to_controls(record.controls),
     )
@@ -319,6 +331,12 @@ def _destination_record(destination: Destination) -> DestinationRecord:
 def _to_destination(record: DestinationRecord) -> Destination:
     unlisted = {bundle: UnlistedBundle(**dict(each)) for bundle, each in record.unlisted.items()}
     return Destination(**{**dict(record), "unlisted": unlisted})
+
+
+def _balancing_record(balancing: OwnBalancing) -> BalancingRecord | None:
+    if balancing == OwnBalancing():
+        return None
+    return BalancingRecord(why=balancing.why, on=balancing.on, unknown=_by_key(balancing.unknown))
 
 
 def _controls_record(controls: Controls) -> ControlsRecord:

@@ -43,7 +43,9 @@ def _of_the_whole(verdict: Verdict) -> bool:
 
 def _decided(config: Mapping[str, Any], given: Mapping[str, Any]) -> Decision:
     conf = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in config.items()}
-    made = policy_of(conf, DecisionSettings(mode="active"), GuardrailSettings(), 1, "lab", _MINUTE)
+    made = policy_of(
+        conf, DecisionSettings(mode="active"), GuardrailSettings(brokers_balance_unknown="ignore"), 1, "lab", _MINUTE
+    )
     # Pulsar has no guardrails.
     policy = replace(made, limits=Limits())
     memory = replace(policy.initial_memory(7), last_interval=INTERVAL - _MINUTE, samples=10)

@@ -118,6 +118,7 @@ def conf(tmp_path: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Path
         mode = "active"
         [guardrails]
         move_undescribed = true
+        brokers_balance_unknown = "ignore"
         freeze_intervals = 0
         """
     )

@@ -63,6 +63,7 @@ command_ttl_seconds = 3_153_600_000
 [guardrails]
 # The records are sweeps alone, and commands fail on purpose.
 move_undescribed = true
+brokers_balance_unknown = "ignore"
 failures_in_a_row = "unlimited"
 failures_in_window = "unlimited"
 {guardrails}

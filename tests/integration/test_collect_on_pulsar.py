@@ -15,12 +15,19 @@ import pulsar as pulsar_client
 import pytest
 import urllib3
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.admin import Credentials, PulsarAdmin, Tls
 from controller.adapters.pulsar.load_data import PulsarLoadData
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
+from controller.lab.processes import Processes
+from controller.lab.pulsar_demo import next_entry
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
+from controller.lab.servers import free_port
+from controller.model.journal import JournalEntry
+from controller.model.memory import OwnBalancing
 from controller.settings.capacity import CapacityOverrides
+from controller.settings.trimtab_toml import read_settings
 from controller.wire.chunks import json_chunks
 from controller.wire.metrics import BrokerStateRecord, NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.sweep import BrokerSweep
@@ -203,3 +210,71 @@ def test_extensible_brokers_that_demand_a_token_are_swept_with_the_load_data_fro
         bundles = [stats.bundle for each in found for stats in each.bundle_stats]
         assert len(set(bundles)) == len(bundles), "no bundle is with two brokers"
         assert {name for name in bundles if name.startswith(namespace)}
+
+
+SHEDDING = "loadBalancerSheddingEnabled"
+
+
+def switch(pulsar: PulsarCluster, value: str) -> int:
+    """As pulsar-admin brokers update-dynamic-config does; the interval that begins after every broker has it."""
+    path = f"/admin/v2/brokers/configuration/{SHEDDING}/{value}"
+    answer = urllib3.request("POST", pulsar.admin_urls[0] + path)
+    assert answer.status < 300, answer.data
+    admin = PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER)
+    wait_for(lambda: all(admin.configuration(broker)[SHEDDING] == value for broker in pulsar.brokers), 20, every=0.05)
+    admin.close()
+    return int(time.time() // PERIOD_SECONDS + 1) * PERIOD_SECONDS * 1000
+
+
+def readiness(port: int) -> tuple[int, str]:
+    answer = urllib3.request("GET", f"http://127.0.0.1:{port}/readyz")
+    return answer.status, answer.data.decode()
+
+
+def test_a_controller_waits_while_the_brokers_balance_and_goes_on_when_they_do_not(
+    pulsar: PulsarCluster, tmp_path: Path
+) -> None:
+    """The switch is turned with one REST call, under processes that run; within an interval all of them know."""
+    port = free_port()
+    conf = tmp_path / "trimtab.toml"
+    conf.write_text(
+        f"""
+        cluster.name = "{CLUSTER}"
+        intervals = {{period_seconds = {PERIOD_SECONDS}, shards = 2}}
+        log = {{kind = "folder", folder = {{path = "log"}}}}
+        election = {{kind = "file", path = "election"}}
+        checkpoint.path = "checkpoint"
+        decisions.mode = "active"
+        metrics.controller = "127.0.0.1:{port}"
+        pulsar.admin_url = {json.dumps(pulsar.admin_urls)}
+        spark = {{master = "local[2]", shuffle_partitions = 1}}
+        """,
+        encoding="utf-8",
+    )
+    (tmp_path / "broker.conf").write_text("", encoding="utf-8")
+    settings = read_settings(conf)
+
+    def decided_from(interval: int) -> JournalEntry:
+        return next_entry(settings, interval - 1, processes)
+
+    with Processes(conf, tmp_path) as processes:
+        processes.start("run")
+        processes.start("collect")
+        entry = decided_from(0)
+        while entry.memory.balancing != OwnBalancing():  # until the switches of all brokers have been read
+            entry = decided_from(entry.interval + 1)
+        try:
+            held = decided_from(switch(pulsar, "true"))
+            assert ": BrokersBalance, " in held.decision.summary
+            assert held.memory.balancing.on == len(pulsar.brokers)
+            assert f"{SHEDDING}=true on {sorted(pulsar.brokers)[0]}" in held.memory.balancing.why
+            assert decided_from(held.interval + 1).memory.balancing == held.memory.balancing
+            status, text = readiness(port)
+            assert (status, "the brokers' own balancing is on (brokers: 3)" in text) == (503, True), text
+        finally:
+            off = switch(pulsar, "false")
+        freed = decided_from(off)
+        assert freed.memory.balancing == OwnBalancing()
+        assert "BrokersBalance" not in freed.decision.summary
+        wait_for(lambda: readiness(port)[0] == 200, 20, every=0.1)
+        assert processes.stop() == {"collect": 0, "run": 0}

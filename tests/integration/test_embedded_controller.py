@@ -110,6 +110,7 @@ def settings(
         command_ttl_seconds = {max(300, 2 * period_ms // 1000)}
         [guardrails]
         move_undescribed = true
+        brokers_balance_unknown = "ignore"
         freeze_intervals = 0
         window_seconds = {max(3600, 2 * period_ms // 1000)}
         """

@@ -37,6 +37,7 @@ election.kind = "file"
 election.path = "log/election"
 checkpoint.path = "checkpoint"
 decisions.mode = "active"
+guardrails.brokers_balance_unknown = "ignore"
 """
 
 

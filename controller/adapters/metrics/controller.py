@@ -59,6 +59,8 @@ class ControllerMetrics(ProcessMetrics):
         self._spans = BatchSpans()
         #: The limits of the guardrails.
         self._limits = Limits()
+        #: What this controller does while it leads; "": it does not.
+        self._leads = ""
         #: That of the last decision, until its budgets are shown.
         self._memory: Memory | None = None
         #: Interval -> when its tick was seen, by the clock.
@@ -88,15 +90,23 @@ class ControllerMetrics(ProcessMetrics):
         """This controller was elected."""
         self.health.not_ready("this controller was elected and takes over")
 
-    def leads(self, epoch: int) -> None:
-        """This controller leads and begins to read the log."""
+    def leads(self, epoch: int, waits: str = "") -> None:
+        """This controller leads and begins to read the log; *waits*: see ``JournalEntry.waits_for_brokers``."""
         self._leader.set(1)
         self._epoch.set(epoch)
-        self.health.ready(f"leads: it reads the log, epoch {epoch}")
+        self._leads = f"leads: it reads the log, epoch {epoch}"
+        self._tell_whether_it_waits(waits)
+
+    def _tell_whether_it_waits(self, waits: str) -> None:
+        if waits:
+            self.health.not_ready(f"leads, and issues nothing: {waits}")
+        elif self._leads:
+            self.health.ready(self._leads)
 
     def leads_no_more(self) -> None:
         """This controller does not lead any more."""
         self._leader.set(0)
+        self._leads = ""
         self.health.not_ready("this controller does not lead; it waits for the election")
 
     # ---- intervals ----
@@ -149,6 +159,8 @@ class ControllerMetrics(ProcessMetrics):
         policies, any_namespace = unreadable_policies(entry.decision)
         self._unreadable.set(policies)
         self._any_namespace.set(any_namespace)
+        self._waits.set(bool(entry.waits_for_brokers))
+        self._tell_whether_it_waits(entry.waits_for_brokers)
         if not decided.journalled:
             return
         self._delay.observe(max(0.0, (now_ms - entry.interval) / _MS))
@@ -260,6 +272,20 @@ class ControllerMetrics(ProcessMetrics):
         self._maintenance = self.gauge(
             "trimtab_maintenance", "1 if maintenance windows forbade commands at the last decision, else 0."
         )
+        self._balancing = self.gauge(
+            "trimtab_brokers_balancing",
+            "Brokers that did by themselves at the last decision what trimtab does: shed or split. Must be 0 in mode"
+            " active, which issues nothing otherwise.",
+        )
+        self._balancing_unknown = self.gauge(
+            "trimtab_brokers_balancing_unknown",
+            "Brokers of which nobody could say at the last decision whether they balance by themselves. Always 0 with"
+            ' guardrails.brokers_balance_unknown = "ignore".',
+        )
+        self._waits = self.gauge(
+            "trimtab_waits_for_brokers",
+            "1 if the last decision issued nothing because brokers balance by themselves, or may do so. Else 0.",
+        )
         self._in_flight = self.gauge("trimtab_in_flight", "Commands without a result.")
         self._resting = self.gauge("trimtab_failed_bundles", "Bundles whose last commands failed.")
         self._tripped = self.gauge("trimtab_breaker_tripped", "1 if the breaker stops all commands, else 0.")
@@ -326,6 +352,8 @@ class ControllerMetrics(ProcessMetrics):
         self._maintenance.set(bool(controls.maintenance))
         self._in_flight.set(len(memory.in_flight))
         self._resting.set(len(memory.failed))
+        self._balancing.set(memory.balancing.on)
+        self._balancing_unknown.set(len(memory.balancing.unknown))
         self._tripped.set(memory.breaker.tripped_at is not None)
         self._in_a_row.set(memory.breaker.in_a_row)
         self._in_window.set(len(memory.failures))

@@ -135,6 +135,15 @@ class RecordedSettings(Record):
     broker_conf: dict[str, str]
     """Those options of broker.conf that trimtab reads, as they were in force."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _made_without_the_rule(cls, given: Any) -> Any:
+        """A recording without the key was made by a release that did not have the rule: its log has no switches."""
+        rules = given.get("guardrails") if isinstance(given, dict) else None
+        if isinstance(rules, dict) and "brokers_balance_unknown" not in rules:
+            return {**given, "guardrails": {**rules, "brokers_balance_unknown": "ignore"}}
+        return given
+
     def policy(self, cluster: str) -> Policy:
         """The policy that they name.  SettingsError where this trimtab does not have it.
 

@@ -105,7 +105,7 @@ def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRe
             stalled_after_seconds=max(600, 2 * period_seconds),
         ),
         decisions=RecordedDecisions(),
-        guardrails=GuardrailSettings(),
+        guardrails=GuardrailSettings(brokers_balance_unknown="ignore"),
         whole_every_intervals=60,
         broker_conf={},
     )

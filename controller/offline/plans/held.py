@@ -20,6 +20,8 @@ from controller.wire.readable import duration, in_number
 _PASSING: Final = {
     Reason.PAUSED: "a pause",
     Reason.MAINTENANCE: "guardrails.maintenance",
+    Reason.BROKERS_BALANCE: "the brokers' own balancing",
+    Reason.BROKERS_BALANCE_UNKNOWN: "guardrails.brokers_balance_unknown",
     Reason.FROZEN: "guardrails.freeze_intervals",
     Reason.WARMING_UP: "intervals.warm_up_samples",
     Reason.GAP: "intervals.warm_up_samples, after a gap",
@@ -44,6 +46,8 @@ def held_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequen
         verdicts = _over_budget(entry, limits, waiting)
         return "; ".join(budget_told(verdict, limits.window_ms) for verdict in verdicts)
     by, detail = _PASSING[of_all], entry.controls.maintenance if of_all is Reason.MAINTENANCE else ""
+    if of_all in (Reason.BROKERS_BALANCE, Reason.BROKERS_BALANCE_UNKNOWN):
+        detail = entry.memory.balancing.why
     if of_all is Reason.FROZEN:
         detail = changed_since(entry.memory.roster, entry.interval - limits.freeze_intervals * period_ms)
         by = by if detail else "guardrails.freeze_share: too many brokers have no data"

@@ -20,6 +20,7 @@ from controller.offline.pseudonyms.names import Pseudonyms
 V = TypeVar("V")
 
 _BREAKER_TRIPPED: Final = "too many commands failed"
+_BROKERS_BALANCE: Final = "the brokers' own balancing"
 _LEFT_OUT: Final = "left out"
 
 
@@ -91,6 +92,11 @@ class JournalPseudonyms:
                 names.broker(broker): replace(each, unlisted=_renamed(each.unlisted, names.bundle))
                 for broker, each in memory.destinations.items()
             },
+            balancing=replace(
+                memory.balancing,
+                why=_BROKERS_BALANCE if memory.balancing.why else "",
+                unknown=_renamed(memory.balancing.unknown, names.broker),
+            ),
         )
 
     def strategy(self, memory: StrategyMemory) -> StrategyMemory:

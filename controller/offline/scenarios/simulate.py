@@ -76,8 +76,9 @@ def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, s
         _CLUSTER,
         scenario.period_seconds * 1000,
     )
-    if guardrails is None:
-        policy = replace(policy, limits=Limits())
+    # Modelled brokers have no balancing of their own.
+    limits = Limits() if guardrails is None else replace(policy.limits, balancing_unknown_intervals=None)
+    policy = replace(policy, limits=limits)
     evenly = any(isinstance(each, FewestBundles) and each.enabled for each in policy.filters)
     selection = policy.selection if isinstance(policy.selection, ModularSelectBroker) else ModularSelectBroker()
     rules = BrokerRules(assignment=read_assignment(conf), evenly=evenly, overloaded=selection.overloaded_percent / 100)

@@ -122,6 +122,8 @@ class GuardrailsAnswer(JsonAnswer):
     without data."""
     unlisted: dict[str, int]
     """Broker -> how many bundles were moved to it and not listed by it so far, for whatever reason."""
+    brokers_balance: str
+    """Why mode active issues nothing: brokers balance by themselves, or nobody knows; "": neither is so."""
     came: dict[str, int]
     """Broker -> the interval in which it came, epoch ms."""
     went: dict[str, int]

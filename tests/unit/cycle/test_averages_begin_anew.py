@@ -37,7 +37,14 @@ AVERAGES = [(0.8, 0.2, 0.4), (0.4, 0.3, 0.3), (0.3, 0.6, 0.25), (0.25, 0.4, 0.8)
 
 
 def decided(*batches: list[dict[str, Any]], **conf: str) -> tuple[list[Decision], list[Memory]]:
-    policy = policy_of(HALF | conf, DecisionSettings(mode="active"), GuardrailSettings(), 1, "lab", PERIOD)
+    policy = policy_of(
+        HALF | conf,
+        DecisionSettings(mode="active"),
+        GuardrailSettings(brokers_balance_unknown="ignore"),
+        1,
+        "lab",
+        PERIOD,
+    )
     shard, memory = Shard(), policy.initial_memory(1)
     decisions, memories = [], []
     for batch in batches:

@@ -36,7 +36,7 @@ CLUSTER = view(
 
 def cycle_of(**conf: str) -> Policy:
     decisions = DecisionSettings(split=False, mode="active")
-    return policy_of(AT_ONCE | conf, decisions, GuardrailSettings(), 1, "lab", 60_000)
+    return policy_of(AT_ONCE | conf, decisions, GuardrailSettings(brokers_balance_unknown="ignore"), 1, "lab", 60_000)
 
 
 def decided(

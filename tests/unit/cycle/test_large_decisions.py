@@ -58,7 +58,7 @@ class Decided:
 
 @pytest.fixture(scope="module", params=SHEDDERS)
 def decided(view: ClusterView, request: pytest.FixtureRequest) -> Decided:
-    policy = policy_for(request.param, GuardrailSettings())
+    policy = policy_for(request.param, GuardrailSettings(brokers_balance_unknown="ignore"))
     counting = Counting(policy.placement)
     memory = replace(policy.initial_memory(1), samples=100)
     decision, _ = decide(view, [], memory, Controls(mode="active"), replace(policy, placement=counting))

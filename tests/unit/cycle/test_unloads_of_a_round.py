@@ -32,7 +32,7 @@ def policy(shedder: str, *, preallocates: bool) -> Policy:
         "minUnloadMessage": "1",
         "maxUnloadPercentage": "0.5",
     }
-    guardrails = GuardrailSettings(unproven_bundles="unlimited")
+    guardrails = GuardrailSettings(unproven_bundles="unlimited", brokers_balance_unknown="ignore")
     return policy_of(conf, DecisionSettings(mode="active"), guardrails, 0, "lab", 60_000)
 
 

@@ -12,6 +12,7 @@ from controller.lab.demo_view import ShownImbalance
 from controller.lab.pulsar_demo import SCENARIO, write_conf
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.pulsar_stage import RATES
+from controller.model.balancing import Balancing
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN
@@ -67,6 +68,10 @@ def test_everything_on_one_broker_is_even_within_ten_intervals_and_then_at_rest(
     assert max(commands for _, commands in played) == 4, "a few at a time"
 
 
+#: As the lab's brokers are configured.
+OFF = Balancing(enabled=True, shedding=False, splitting=False)
+
+
 def play(
     policy: Policy, traffic: dict[str, float], where: dict[str, str], *, intervals: int
 ) -> list[tuple[float, int]]:
@@ -81,7 +86,7 @@ def play(
             *(replace(broker(name, usage=0.5), bundles=bundles) for name, bundles in made.items()),
             recently_unloaded=memory.recently_unloaded,
         )
-        cluster = replace(cluster, as_of_ms=INTERVAL + number * policy.period_ms)
+        cluster = replace(cluster, as_of_ms=INTERVAL + number * policy.period_ms, balancing=dict.fromkeys(BROKERS, OFF))
         decision, memory = decide(cluster, answers, memory, Controls(mode="active"), policy)
         played.append((ShownImbalance.of(cluster.brokers.load[:, RATE_IN]).max_over_mean, len(decision.commands)))
         where |= {command.bundle: command.destination for command in decision.commands}

@@ -16,7 +16,7 @@ from controller.adapters.recordings.manifest import RecordedSettings
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.journal import JournalEntry
-from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, StrategyMemory
+from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, OwnBalancing, Roster, StrategyMemory
 from controller.model.peak_history import PeakHistory
 from controller.offline.pseudonyms.anonymise import Anonymiser, plain_version
 from controller.offline.pseudonyms.names import Pseudonyms
@@ -279,6 +279,7 @@ def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymise
     memory = Memory(
         recently_unloaded={BUNDLE: T}, in_flight={"acme": flight}, failed={BUNDLE: Failed(times=1, interval=T)},
         issued={"acme": issued}, failures={"acme": T}, breaker=Breaker(why="acme"),
+        balancing=OwnBalancing(why="acme", on=1, unknown={BROKER: T}),
         roster=Roster(brokers=(BROKER,), came={BROKER: T}, went={BROKER: T}),
     )  # fmt: skip
     move = OrderedMove(bundle=BUNDLE, source=BROKER, destination=BROKER)

@@ -8,6 +8,7 @@ import pytest
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.model.balancing import Balancing
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.errors import JournalError, TrimtabError
 from controller.offline.live_journal import difference
@@ -113,6 +114,59 @@ def test_a_plan_that_was_applied_is_obeyed_again(tmp_path: Path) -> None:
     played(path, 5, controls=lambda interval: Controls(mode="active", orders=orders if interval > T + PERIOD else None))
     told = replayed(path, log_of(path)).comparison
     assert (told.decided, told.equal, told.first) == (5, 5, None)
+
+
+OFF = Balancing(enabled=True, shedding=False, splitting=False)
+ALL_OFF = dict.fromkeys([f"broker-{number}:8080" for number in range(1, 7)], OFF)
+
+
+def switched(interval: int) -> dict[str, Balancing | None]:
+    """One broker sheds in the fourth and fifth interval; in the seventh and eighth another does not say."""
+    number = (interval - T) // PERIOD
+    if number in (3, 5):
+        return {"broker-4:8080": OFF._replace(shedding=number == 3)}
+    if number in (6, 8):
+        return {"broker-2:8080": None if number == 6 else OFF}
+    return {**ALL_OFF} if number == 0 else {}
+
+
+def test_the_switches_of_brokers_lie_in_the_log_so_a_replay_waits_for_them_as_the_live_run_did(tmp_path: Path) -> None:
+    path = settings_in(tmp_path, broker_conf=_EAGER, more=f"{_MORE}\nguardrails.brokers_balance_unknown_intervals = 0")
+    path.write_text(path.read_text().replace('brokers_balance_unknown = "ignore"', 'brokers_balance_unknown = "hold"'))
+    entries = played(path, 11, balancing=switched)
+    words = (": BrokersBalance, ", ": BrokersBalanceUnknown, ")
+    waits = [next((word for word in words if word in entry.decision.summary), "") for entry in entries]
+    balance, unknown = words
+    assert waits == ["", "", "", balance, balance, "", unknown, unknown, "", "", ""], entries[0].memory.balancing
+    told = replayed(path, log_of(path)).comparison
+    assert (told.decided, told.equal, told.first) == (11, 11, None)
+
+    record(log_of(path), tmp_path / "new", Wanted(), recorded_settings(read_settings(path)), CLUSTER)
+    recording = Recording(tmp_path / "new")
+    settings = recording.manifest.settings
+    again = LogReplay(recording, settings, settings.policy(CLUSTER)).run().comparison
+    assert (again.decided, again.equal, again.first) == (11, 11, None)
+
+
+def test_a_recording_without_the_rule_was_made_without_it(conf: Path, tmp_path: Path) -> None:
+    """Its log has no switches, and the live run did not wait for any."""
+    record(log_of(conf), tmp_path / "new", Wanted(), recorded_settings(read_settings(conf)), CLUSTER)
+    manifest = tmp_path / "new" / "manifest.json"
+    fields = json.loads(manifest.read_text())
+    rules = fields["settings"]["guardrails"]
+    for key in (
+        "brokersBalanceUnknown",
+        "brokersBalanceUnknownIntervals",
+        "brokers_balance_unknown",
+        "brokers_balance_unknown_intervals",
+    ):
+        rules.pop(key, None)
+    manifest.write_text(json.dumps(fields))
+    recording = Recording(tmp_path / "new")
+    settings = recording.manifest.settings
+    told = LogReplay(recording, settings, settings.policy(CLUSTER)).run().comparison
+    assert (told.decided, told.equal, told.first) == (12, 12, None)
+    assert told.commands > 0
 
 
 def test_an_entry_that_is_missing_in_the_midst_is_told(conf: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from controller.adapters.opened import election_system
 from controller.model.controls import Choice, OperatorControls
-from controller.model.memory import Breaker, Destination, Memory, Roster, UnlistedBundle
+from controller.model.memory import Breaker, Destination, Memory, OwnBalancing, Roster, UnlistedBundle
 from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.guardrails import guardrail_answer, guardrail_rows, guardrail_status
@@ -39,6 +39,16 @@ def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Pat
     fields = guardrail_answer(guardrail_status(found, None)).model_dump(by_alias=True)
     assert fields["mode"]["inForce"] == "dry_run"
     assert fields["paused"]["set"] == {"value": "paused", "reason": "upgrade", "by": "ada", "atMs": T}
+
+
+def test_brokers_that_balance_are_named_as_the_last_decision_knew_them(tmp_path: Path) -> None:
+    why = "loadBalancerSheddingEnabled=true on broker-2:8080: mode active issues nothing until it is false there"
+    last = entry(T, UNLOAD)
+    last = replace(last, memory=replace(last.memory, balancing=OwnBalancing(why=why, on=1)))
+    found = guardrail_status(settings(tmp_path), last)
+    assert guardrail_rows(found)["balancing"] == why
+    assert guardrail_answer(found).brokers_balance == why
+    assert "balancing" not in guardrail_rows(guardrail_status(settings(tmp_path), entry(T, UNLOAD)))
 
 
 def test_budgets_show_what_is_used_of_the_cluster_s_and_of_the_fullest_others(tmp_path: Path) -> None:

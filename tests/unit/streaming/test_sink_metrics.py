@@ -16,7 +16,9 @@ from controller.aggregate.snapshot import Snapshot
 from controller.audit.auditor import MoveAuditor
 from controller.cycle.limits import Budget, Limits
 from controller.model.controls import Controls
-from controller.model.memory import Breaker, Memory
+from controller.model.decision import Decision
+from controller.model.journal import JournalEntry
+from controller.model.memory import Breaker, Memory, OwnBalancing
 from controller.model.records import CommandResult
 from controller.strategies.common.resource_usage import ResourceWeights
 from tests.batches import batch, sink, snapshots
@@ -157,7 +159,9 @@ def test_a_log_that_ticks_for_ever_undecided_fills_no_memory(metrics: Controller
 
 def decided(memory: Memory, controls: Controls) -> SimpleNamespace:
     decision = SimpleNamespace(commands=())
-    entry = SimpleNamespace(interval=60_000, memory=memory, controls=controls, decision=decision)
+    entry = SimpleNamespace(
+        interval=60_000, memory=memory, controls=controls, decision=decision, waits_for_brokers=memory.balancing.why
+    )
     return SimpleNamespace(entry=entry, journalled=True, dropped_rows=3, dropped_states=4, bundles=5, settled=())
 
 
@@ -179,6 +183,61 @@ def test_guardrails_are_those_of_the_last_decision(metrics: ControllerMetrics) -
     )
     assert shown["trimtab_budget_left budget=in_flight"] == 9
     assert "ZooKeeper" not in metrics.page().decode().replace("election (ZooKeeper)", "")
+
+
+SHEDS = OwnBalancing(why="loadBalancerSheddingEnabled=true on broker-1:8080", on=1)
+
+
+def entry_of(balancing: OwnBalancing, mode: str = "active") -> JournalEntry:
+    decision = Decision(interval=60_000, summary="")
+    return JournalEntry(
+        cluster="lab", decision=decision, memory=Memory(balancing=balancing), controls=Controls(mode=mode)
+    )
+
+
+def told_of(metrics: ControllerMetrics, balancing: OwnBalancing, mode: str = "active") -> tuple[float, ...]:
+    """What the metrics show of an interval decided with *balancing*: brokers on, brokers unknown, whether it waits."""
+    played = decided(Memory(), Controls(mode=mode))
+    played.entry = entry_of(balancing, mode)
+    metrics.decided(played, now_ms=60_000)  # type: ignore[arg-type]
+    shown = Shown(metrics)
+    names = ("trimtab_brokers_balancing", "trimtab_brokers_balancing_unknown", "trimtab_waits_for_brokers")
+    return tuple(shown[name] for name in names)
+
+
+def test_a_leader_is_not_ready_while_it_waits_for_the_brokers_balancing_to_be_off(metrics: ControllerMetrics) -> None:
+    metrics.leads(3)
+    assert told_of(metrics, OwnBalancing()) == (0, 0, 0)
+    assert metrics.health.now == (True, "leads: it reads the log, epoch 3")
+    assert told_of(metrics, SHEDS) == (1, 0, 1)
+    is_ready, why = metrics.health.now
+    assert not is_ready
+    assert "the brokers' own balancing is on (brokers: 1); `trimtab status` names them" in why
+    assert told_of(metrics, OwnBalancing(why="unread", unknown={"a": 0, "b": 0})) == (0, 2, 1)
+    assert "nobody knows whether brokers balance by themselves (brokers: 2)" in metrics.health.now[1]
+    assert told_of(metrics, OwnBalancing()) == (0, 0, 0)
+    assert metrics.health.now[0]
+
+
+def test_what_the_server_shows_of_it_names_no_broker(metrics: ControllerMetrics) -> None:
+    metrics.leads(3)
+    told_of(metrics, SHEDS)
+    assert "broker-1" not in metrics.page().decode() + metrics.health.now[1]
+
+
+def test_a_dry_run_is_ready_beside_brokers_that_balance(metrics: ControllerMetrics) -> None:
+    metrics.leads(3)
+    assert told_of(metrics, SHEDS, mode="dry_run") == (1, 0, 0)
+    assert metrics.health.now[0]
+
+
+def test_who_takes_over_from_a_leader_that_waited_is_not_ready_before_it_has_decided(
+    metrics: ControllerMetrics,
+) -> None:
+    metrics.leads(4, entry_of(SHEDS).waits_for_brokers)
+    assert not metrics.health.now[0]
+    metrics.leads_no_more()
+    assert "does not lead" in metrics.health.now[1]
 
 
 def test_issued_commands_leave_less_of_the_budgets(tmp_path: Path, metrics: ControllerMetrics) -> None:

@@ -82,7 +82,7 @@ class PlayedAssembly(Assembly):
 
 def run(tmp_path: Path, leadership: PlayedLeadership, sink_failure: Exception | None = None, **played: Any) -> None:
     """Run with a query that ends at once; Spark tells it in words of its own."""
-    sink = Mock(return_value=Mock(epoch=1, failure=sink_failure))
+    sink = Mock(return_value=Mock(epoch=1, failure=sink_failure, waits_for_brokers=""))
     assembly = PlayedAssembly(tmp_path, leadership, **{"decision_sink": sink, **played})
     supervisor.balance(assembly, stop=lambda: False, poll_seconds=0.0)
 
