@@ -16,7 +16,7 @@ from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
-from controller.doctor.before_acting import refuse_rivals
+from controller.doctor.before_acting import require_broker_balancing_off
 from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
 from controller.ports.controls import ControlStore
@@ -91,7 +91,7 @@ def mode(
     choice = None if value is Mode.SETTINGS else _choice(value.value, reason, by)
     in_force = settings.decisions.mode if choice is None else choice.value
     require(settings, Part.ELECTION, *([Part.BROKERS] if in_force == "active" else []))
-    refuse_rivals(settings, mode=in_force)
+    require_broker_balancing_off(settings, mode=in_force)
     with_store(settings, lambda store: change(store, lambda now: replace(now, mode=choice)))
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, mode=in_force).as_line())

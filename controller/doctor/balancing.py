@@ -1,27 +1,17 @@
 """Do the brokers leave balancing to trimtab?  Two balancers of the same bundles undo each other's moves."""
 
-from collections import defaultdict
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from controller.doctor.facts import Facts, PulsarFacts
 from controller.doctor.finding import Finding, fine, listed
+from controller.model.balancing import ENABLED, SHEDDING, SPLITTING, Balancing, at_work, balancing_of
 from controller.settings.trimtab_toml import DecisionSettings
 
-
-class _Switch(NamedTuple):
-    key: str
-    #: The setting in [decisions] by which trimtab does the same thing.
-    ours: str
-    does: str
-
-
-_SWITCHES: Final = (
-    _Switch("loadBalancerSheddingEnabled", "shed", "brokers unload bundles by themselves"),
-    _Switch("loadBalancerAutoBundleSplitEnabled", "split", "brokers split bundles by themselves"),
-    _Switch("loadBalancerAutoUnloadSplitBundlesEnabled", "split", "brokers unload what they have split"),
-)
-_REPORTS: Final = "loadBalancerEnabled"
+#: Switch -> what brokers do by it.
+_DOES: Final = {SHEDDING: "brokers unload bundles by themselves", SPLITTING: "brokers split bundles by themselves"}
+#: Of a broker that does not show its settings, beside those that were changed for all brokers.
+_USUAL: Final = {ENABLED: "true", SHEDDING: "false", SPLITTING: "false"}
 
 
 def broker_conf(facts: Facts) -> Iterator[Finding]:
@@ -40,66 +30,75 @@ def broker_conf(facts: Facts) -> Iterator[Finding]:
 
 def balancing_off(facts: Facts) -> Iterator[Finding]:
     """balancing-not-off, balancing-unknown, load-reports-off."""
+    guardrails, decisions = facts.settings.guardrails, facts.settings.decisions
     if facts.pulsar is None or not facts.pulsar.brokers:
         return
-    findings = [*_own_balancing(facts.pulsar, facts.settings.decisions), *_reports_off(facts.pulsar)]
+    findings = [*_own_balancing(facts.pulsar, decisions), *_reports_off(facts.pulsar)]
     yield from findings
-    unknown = [broker.name for broker in facts.pulsar.brokers if broker.settings is None]
+    unknown = [broker.name for broker in facts.pulsar.brokers if _switches(broker.settings) is None]
     if unknown:
+        holds = guardrails.brokers_balance_unknown == "hold"
         yield Finding(
             code="balancing-unknown",
             severity="warning",
             objects=tuple(unknown),
-            seen=f"{listed(unknown)} did not show their settings",
+            seen=f"{listed(unknown)} did not show their settings"
+            + (", so mode active issues nothing if collectors cannot read them either" if holds else ""),
             wanted="to know that they do not balance by themselves",
-            advice="see the other findings about these brokers, then ask again",
+            advice="see the other findings about these brokers, then ask again"
+            + ('; or set brokers_balance_unknown = "ignore" in [guardrails]' if holds else ""),
         )
     elif not findings:
         yield fine("balancing-off", [broker.name for broker in facts.pulsar.brokers], "left to trimtab")
 
 
 def _own_balancing(pulsar: PulsarFacts, decisions: DecisionSettings) -> Iterator[Finding]:
-    for switch in _SWITCHES:
-        if not getattr(decisions, switch.ours):
-            continue  # what trimtab does not do is the brokers' to do
-        on, where = _not(pulsar, switch.key, "false")
-        if on:
-            yield Finding(
-                code="balancing-not-off",
-                severity="error",
-                objects=on,
-                seen=f"{switch.key}=true {where}: {switch.does}",
-                wanted=f"{switch.key}=false",
-                advice=f"pulsar-admin brokers update-dynamic-config --config {switch.key} --value false,"
-                " and the same in broker.conf for brokers to come",
-            )
+    """Brokers take a changed setting over when they hear of it, so both what they run with and what is set counts."""
+    dynamic = {key: value for key, value in (pulsar.dynamic or {}).items() if key in _USUAL}
+    on: dict[str, set[str]] = {switch: set() for switch in _DOES}
+    for changed in ({}, dynamic):
+        found = {each.name: _switches({**(each.settings or _USUAL), **changed}) for each in pulsar.brokers}
+        known = {name: switches for name, switches in found.items() if switches is not None}
+        for switch, brokers in at_work(known, shed=decisions.shed, split=decisions.split).items():
+            on[switch].update(brokers)
+    for switch, names in ((switch, sorted(on[switch])) for switch in on if on[switch]):
+        where = "as a dynamic setting" if _is_on(dynamic.get(switch)) else f"on {listed(names)}"
+        yield Finding(
+            code="balancing-not-off",
+            severity="error",
+            objects=tuple(names),
+            seen=f"{switch}=true {where}: {_DOES[switch]}",
+            wanted=f"{switch}=false",
+            advice=f"pulsar-admin brokers update-dynamic-config --config {switch} --value false,"
+            " and the same in broker.conf for brokers to come",
+        )
+
+
+def _switches(settings: Mapping[str, str] | None) -> Balancing | None:
+    """The switches in *settings*; None where those do not say."""
+    try:
+        return None if settings is None else balancing_of(settings)
+    except ValueError:
+        return None
+
+
+def _is_on(value: str | None) -> bool:
+    return (value or "").strip().lower() == "true"
 
 
 def _reports_off(pulsar: PulsarFacts) -> Iterator[Finding]:
-    off, where = _not(pulsar, _REPORTS, "true")
+    changed = (pulsar.dynamic or {}).get(ENABLED)
+    if changed is not None and not _is_on(changed):
+        off, where = [broker.name for broker in pulsar.brokers], "as a dynamic setting"
+    else:
+        off = sorted(each.name for each in pulsar.brokers if not _is_on((each.settings or _USUAL).get(ENABLED, "true")))
+        where = f"on {listed(off)}"
     if off:
         yield Finding(
             code="load-reports-off",
             severity="error",
-            objects=off,
-            seen=f"{_REPORTS}=false {where}: brokers report no load",
-            wanted=f"{_REPORTS}=true",
-            advice=f"set {_REPORTS}=true in broker.conf and restart these brokers: it cannot be changed while they run",
+            objects=tuple(off),
+            seen=f"{ENABLED}=false {where}: brokers report no load",
+            wanted=f"{ENABLED}=true",
+            advice=f"set {ENABLED}=true in broker.conf and restart these brokers: it cannot be changed while they run",
         )
-
-
-def _not(pulsar: PulsarFacts, key: str, wanted: str) -> tuple[tuple[str, ...], str]:
-    """The brokers that run with another value of *key*, or soon will, and where that value comes from.
-
-    Brokers take a changed setting over when they hear of it, so either place counts.
-    """
-    changed = (pulsar.dynamic or {}).get(key, wanted).strip().lower()
-    if changed != wanted:
-        return tuple(broker.name for broker in pulsar.brokers), "as a dynamic setting"
-    by_value: dict[str, list[str]] = defaultdict(list)
-    for broker in pulsar.brokers:
-        if broker.settings is not None:
-            by_value[broker.settings.get(key, wanted).strip().lower()].append(broker.name)
-    by_value.pop(wanted, None)
-    others = sorted(name for names in by_value.values() for name in names)
-    return tuple(others), f"on {listed(others)}"

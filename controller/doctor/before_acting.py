@@ -1,4 +1,4 @@
-"""Before a controller acts: the brokers must not balance by themselves, and Kafka must date the records."""
+"""Before a controller acts: settings, folders, the cluster's name, Kafka's dates; and whether it may be made to act."""
 
 import logging
 from collections.abc import Mapping
@@ -77,14 +77,13 @@ def refuse_another_cluster(settings: Settings) -> None:
         log.warning("whether the brokers are of cluster %s could not be checked: %s", settings.cluster.name, problem)
 
 
-def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True) -> None:
-    """Refuse active mode, with a SettingsError, where brokers shed or split by themselves.
+def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
+    """Refuse *mode* active, with a SettingsError, where brokers shed or split by themselves.
 
-    With *must_know* also, with a TrimtabError, where no broker can be asked: a leader that takes over in the middle of
-    an outage goes on, one that starts does not, and is to be started again until brokers answer.  Without a section
-    [pulsar] nobody is asked.  *mode* is the one in force, by default the settings'.
+    With a TrimtabError where no broker can be asked.  Without a section [pulsar] nobody is asked.  A controller that
+    runs does not call this: what collectors read of the brokers makes it wait.
     """
-    if (mode or settings.decisions.mode) != "active":
+    if mode != "active":
         return
     if settings.pulsar is None:
         log.info("no section [pulsar]: whether the brokers balance by themselves is not checked")
@@ -92,13 +91,10 @@ def refuse_rivals(settings: Settings, *, mode: str = "", must_know: bool = True)
     pulsar = pulsar_facts(settings, TimeLimits(answer=5, brokers=8), thorough=False)
     unasked = pulsar.error or ("" if any(each.settings is not None for each in pulsar.brokers) else "no broker answers")
     if unasked:
-        if must_know:
-            raise TrimtabError(
-                f"mode = 'active': the brokers could not be asked whether they balance by themselves: {unasked}; they"
-                " are asked again at the next start; where [pulsar] names others, correct it, and see `trimtab doctor`"
-            )
-        log.warning("whether the brokers balance by themselves could not be checked: %s", unasked)
-        return
+        raise TrimtabError(
+            f"mode = 'active': the brokers could not be asked whether they balance by themselves: {unasked}; where"
+            " [pulsar] names others, correct it, and see `trimtab doctor`"
+        )
     findings = list(balancing_off(Facts(settings=settings, now_ms=0, pulsar=pulsar)))
     for finding in findings:
         if finding.severity == "warning":

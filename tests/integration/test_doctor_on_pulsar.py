@@ -16,7 +16,7 @@ from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.doctor import doctor
 from controller.cli.lookup import lookup
 from controller.cli.status import status
-from controller.doctor.before_acting import refuse_rivals
+from controller.doctor.before_acting import require_broker_balancing_off
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import read_settings
@@ -81,14 +81,14 @@ def test_a_clean_cluster_is_healthy_until_its_brokers_balance_by_themselves(
     fine = {each["code"]: each["objects"] for each in answer["findings"] if each["severity"] == "ok"}
     assert sorted(fine["balancing-off"]) == sorted(fine["clocks"]) == sorted(pulsar.brokers)
     assert {"permissions", "cluster-name", "broker-versions", "limits", "load-report-time"} <= set(fine)
-    refuse_rivals(read_settings(conf))
+    require_broker_balancing_off(read_settings(conf), mode="active")
 
     shedding()
     code, answer = run(doctor, "--conf", conf)
     (error,) = [each for each in answer["findings"] if each["severity"] == "error"]
     assert (code, error["code"], sorted(error["objects"])) == (1, "balancing-not-off", sorted(pulsar.brokers))
     with pytest.raises(SettingsError, match=f"{SHEDDING}=true"):
-        refuse_rivals(read_settings(conf))
+        require_broker_balancing_off(read_settings(conf), mode="active")
 
 
 def test_a_topic_and_its_bundle_are_found_on_the_cluster_and_get_no_owner_by_it(

@@ -104,11 +104,7 @@ def test_a_cluster_of_another_name_is_an_error_that_names_it() -> None:
 
 @pytest.mark.parametrize(
     "key",
-    [
-        "loadBalancerSheddingEnabled",
-        "loadBalancerAutoBundleSplitEnabled",
-        "loadBalancerAutoUnloadSplitBundlesEnabled",
-    ],
+    ["loadBalancerSheddingEnabled", "loadBalancerAutoBundleSplitEnabled"],
 )
 def test_own_balancing_on_a_single_broker_is_an_error_with_the_command_that_ends_it(key: str) -> None:
     found = only(pulsar=pulsar(broker(A), broker(B, settings={**OFF, key: "true"})))
@@ -134,6 +130,27 @@ def test_brokers_may_do_what_trimtab_does_not() -> None:
     assert not problems(pulsar=sheds, settings=settings(decisions={"mode": "active", "shed": False}))
     splits = pulsar(dynamic={"loadBalancerAutoBundleSplitEnabled": "true"})
     assert not problems(pulsar=splits, settings=settings(decisions={"mode": "active", "split": False}))
+
+
+def test_brokers_that_would_unload_what_they_split_do_nothing_while_they_split_nothing() -> None:
+    assert not problems(pulsar=pulsar(broker(A, settings={**OFF, "loadBalancerAutoUnloadSplitBundlesEnabled": "true"})))
+
+
+def test_without_load_balancing_a_broker_does_not_shed_whatever_its_other_switch_says() -> None:
+    idle = {**OFF, "loadBalancerEnabled": "false", "loadBalancerSheddingEnabled": "true"}
+    found = problems(pulsar=pulsar(broker(A), broker(B, settings=idle)))
+    assert {each.code for each in found} == {"load-reports-off"}
+
+
+def test_brokers_that_cannot_be_asked_are_named_with_the_setting_that_goes_on_without_them() -> None:
+    odd = broker(B, settings={**OFF, "loadBalancerSheddingEnabled": "sometimes"})
+    found = only(pulsar=pulsar(broker(A), odd))
+    assert (found.code, found.severity, found.objects) == ("balancing-unknown", "warning", (B,))
+    ignoring = settings(guardrails={"brokers_balance_unknown": "ignore"})
+    ignored = only(pulsar=pulsar(broker(A), odd), settings=ignoring)
+    nobody = only(pulsar=None, settings=settings(pulsar=None))
+    names = 'brokers_balance_unknown = "ignore" in [guardrails]'
+    assert [names in each.advice for each in (found, nobody, ignored)] == [True, True, False]
 
 
 def test_load_reports_that_are_off_are_an_error() -> None:

@@ -15,13 +15,12 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.cli.doctor import doctor
-from controller.doctor.before_acting import refuse_rivals
+from controller.doctor.before_acting import require_broker_balancing_off
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import TimeLimits, gather
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
-from streaming import supervisor
 from tests.admin_servers import BROKERS, DYNAMIC, REPORT, RUNTIME, VERSION, AdminServer, admin_servers
 from tests.doctor import LIMITS, OFF, report
 
@@ -251,46 +250,27 @@ def test_as_json_every_finding_has_its_fields(servers: list[AdminServer], tmp_pa
 
 
 def test_active_mode_is_refused_while_brokers_balance_by_themselves(servers: list[AdminServer], tmp_path: Path) -> None:
-    refuse_rivals(settings(tmp_path, servers))
+    ours = settings(tmp_path, servers)
+    require_broker_balancing_off(ours, mode="active")
     servers[1].answers[RUNTIME] = (200, {**OFF, "loadBalancerSheddingEnabled": "true"})
     with pytest.raises(SettingsError, match=f"loadBalancerSheddingEnabled=true on {servers[1].name}"):
-        refuse_rivals(settings(tmp_path, servers))
-    refuse_rivals(settings(tmp_path, servers).model_copy(update={"pulsar": None}))
+        require_broker_balancing_off(ours, mode="active")
+    require_broker_balancing_off(ours, mode="dry_run")
+    require_broker_balancing_off(ours.model_copy(update={"pulsar": None}), mode="active")
 
 
-def test_a_controller_that_would_act_is_refused_before_it_stands_for_election(
-    servers: list[AdminServer], tmp_path: Path
-) -> None:
-    (tmp_path / "broker.conf").write_text("", encoding="utf-8")
-    servers[1].answers[RUNTIME] = (200, {**OFF, "loadBalancerAutoBundleSplitEnabled": "true"})
-    with pytest.raises(SettingsError, match="loadBalancerAutoBundleSplitEnabled=true"):
-        supervisor.run(settings(tmp_path, servers), stop=lambda: True)
-    assert not (tmp_path / "election").exists()
-
-
-def test_dry_run_is_not_refused(servers: list[AdminServer], tmp_path: Path) -> None:
-    servers[0].answers[DYNAMIC] = (200, {"loadBalancerSheddingEnabled": "true"})
-    active = settings(tmp_path, servers)
-    dry = active.decisions.model_copy(update={"mode": "dry_run"})
-    refuse_rivals(active.model_copy(update={"decisions": dry}))
-
-
-def test_a_start_needs_the_brokers_settings_but_a_takeover_in_an_outage_continues(
-    servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_active_mode_is_not_set_while_no_broker_can_be_asked(servers: list[AdminServer], tmp_path: Path) -> None:
     servers[0].refuse(503)
     with pytest.raises(TrimtabError, match="could not be asked") as failure:
-        refuse_rivals(settings(tmp_path, servers))
-    assert failure.value.exit_code == 1, "with 2 the service manager would not start it again"
-    refuse_rivals(settings(tmp_path, servers), must_know=False)
-    assert "could not be checked" in caplog.text
+        require_broker_balancing_off(settings(tmp_path, servers), mode="active")
+    assert failure.value.exit_code == 1
 
 
-def test_a_single_broker_that_is_silent_does_not_keep_the_controller_from_starting(
+def test_a_single_broker_that_is_silent_does_not_keep_active_mode_from_being_set(
     servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     servers[1].answers[RUNTIME] = (503, {"reason": "starting"})
-    refuse_rivals(settings(tmp_path, servers))
+    require_broker_balancing_off(settings(tmp_path, servers), mode="active")
     assert f"{servers[1].name} did not show their settings" in caplog.text
 
 

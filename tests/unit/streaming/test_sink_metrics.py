@@ -158,7 +158,7 @@ def test_a_log_that_ticks_for_ever_undecided_fills_no_memory(metrics: Controller
 
 
 def decided(memory: Memory, controls: Controls) -> SimpleNamespace:
-    decision = SimpleNamespace(commands=())
+    decision = SimpleNamespace(commands=(), verdicts=())
     entry = SimpleNamespace(
         interval=60_000, memory=memory, controls=controls, decision=decision, waits_for_brokers=memory.balancing.why
     )
