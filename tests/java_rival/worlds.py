@@ -69,9 +69,9 @@ class World:
                 bundle.long_term = [_brief(value * self.random.uniform(0.9, 1.1)) for value in bundle.long_term]
 
     def change_brokers(self) -> None:
-        """A broker leaves, and others get its bundles; or one joins, which has none."""
+        """A broker leaves, and others get its bundles; or one joins, which has none.  Two with load data stay."""
         unused = [name for name in self.pool if name not in self.alive]
-        if self.random.random() < 0.5 and len(self.alive) > 2:
+        if self.random.random() < 0.5 and len(self.alive) - len(self.silent) > 2:
             gone = self.random.choice(self.alive)
             self.alive.remove(gone)
             self.silent.discard(gone)
