@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -41,8 +42,9 @@ def rehearse(spark: SparkSession, options: QueryOptions, source: LogSource) -> N
         ):
             _run_query(spark, replace(options, files=True), Path(scratch))
             source.peek(spark)
-    except PySparkException as error:
-        log.warning("the rehearsal failed, so a takeover may take longer: %s", error)
+    except (PySparkException, Py4JJavaError) as error:
+        why = str(error).partition("\n\tat ")[0]  # without the JVM's trace
+        log.warning("the rehearsal failed, so a takeover may take longer: %s", why)
     else:
         log.info("this controller stands by")
 
