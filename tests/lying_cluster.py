@@ -65,7 +65,9 @@ Lie = Callable[[int, Report, "Cluster"], Report | None]
 def recommended(strategy: str, *, period_ms: int = PERIOD, guardrails: GuardrailSettings | None = None) -> Policy:
     """The recommended settings with another shedder."""
     conf = {**read_broker_conf(CONF / "broker.recommended.conf"), **STRATEGIES[strategy]}
-    return policy_of(conf, DecisionSettings(), guardrails or GuardrailSettings(), 2, "lab", period_ms)
+    # The modelled brokers have no switches.
+    rules = (guardrails or GuardrailSettings()).model_copy(update={"brokers_balance_unknown": "ignore"})
+    return policy_of(conf, DecisionSettings(), rules, 2, "lab", period_ms)
 
 
 @dataclass
