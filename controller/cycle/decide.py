@@ -78,8 +78,7 @@ def _decided(
     memory = _of_active_brokers(memory, view, policy)
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
-    verdicts += about_undescribed(view, undescribed(view, policy))
-    verdicts += about_unreadable(view, policy)
+    verdicts += [*about_undescribed(view, undescribed(view, policy)), *about_unreadable(view, policy)]
     untouchable = untouchable_in(view, memory, policy)
     memory, tripped = watched(memory, interval, controls, policy.limits)
     orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None

@@ -272,36 +272,11 @@ class ControllerMetrics(ProcessMetrics):
         self._maintenance = self.gauge(
             "trimtab_maintenance", "1 if maintenance windows forbade commands at the last decision, else 0."
         )
-        self._balancing = self.gauge(
-            "trimtab_brokers_balancing",
-            "Brokers that did by themselves at the last decision what trimtab does: shed or split. Must be 0 in mode"
-            " active, which issues nothing otherwise.",
-        )
-        self._balancing_unknown = self.gauge(
-            "trimtab_brokers_balancing_unknown",
-            "Brokers of which nobody could say at the last decision whether they balance by themselves. Always 0 with"
-            ' guardrails.brokers_balance_unknown = "ignore".',
-        )
-        self._waits = self.gauge(
-            "trimtab_waits_for_brokers",
-            "1 if the last decision issued nothing because brokers balance by themselves, or may do so. Else 0.",
-        )
         self._in_flight = self.gauge("trimtab_in_flight", "Commands without a result.")
         self._resting = self.gauge("trimtab_failed_bundles", "Bundles whose last commands failed.")
         self._tripped = self.gauge("trimtab_breaker_tripped", "1 if the breaker stops all commands, else 0.")
         self._in_a_row = self.gauge("trimtab_breaker_failures_in_a_row", "Failed commands since the last success.")
         self._in_window = self.gauge("trimtab_breaker_failures_in_window", "Failed commands in the rolling window.")
-        self._unconfirmed = self.gauge(
-            "trimtab_unconfirmed_brokers",
-            "Brokers that do not list what was moved to them: they get nothing more, and count as brokers without data."
-            " `trimtab status` names them.",
-        )
-        self._unconfirmed_moves = self.gauge(
-            "trimtab_unconfirmed_moves", "Bundles that these brokers should have listed by now."
-        )
-        self._unlisted = self.gauge(
-            "trimtab_unlisted_bundles", "Moved bundles that their destinations have not listed, for whatever reason."
-        )
         self._left = self.gauge(
             "trimtab_budget_left",
             "How much of a budget is left: of the rolling window, and of what may be in flight. `budget` is its key in"
@@ -318,7 +293,36 @@ class ControllerMetrics(ProcessMetrics):
             "trimtab_unreadable_policy_of_any_namespace",
             "1 if one of them might name any namespace, so that hardly anything moves, else 0.",
         )
+        self._declare_brokers()
         self._declare_promises()
+
+    def _declare_brokers(self) -> None:
+        """Guardrails that watch brokers."""
+        self._balancing = self.gauge(
+            "trimtab_brokers_balancing",
+            "Brokers that did by themselves at the last decision what trimtab does: shed or split. Must be 0 in mode"
+            " active, which issues nothing otherwise.",
+        )
+        self._balancing_unknown = self.gauge(
+            "trimtab_brokers_balancing_unknown",
+            "Brokers of which nobody could say at the last decision whether they balance by themselves. Always 0 with"
+            ' guardrails.brokers_balance_unknown = "ignore".',
+        )
+        self._waits = self.gauge(
+            "trimtab_waits_for_brokers",
+            "1 if the last decision issued nothing because brokers balance by themselves, or may do so. Else 0.",
+        )
+        self._unconfirmed = self.gauge(
+            "trimtab_unconfirmed_brokers",
+            "Brokers that do not list what was moved to them: they get nothing more, and count as brokers without data."
+            " `trimtab status` names them.",
+        )
+        self._unconfirmed_moves = self.gauge(
+            "trimtab_unconfirmed_moves", "Bundles that these brokers should have listed by now."
+        )
+        self._unlisted = self.gauge(
+            "trimtab_unlisted_bundles", "Moved bundles that their destinations have not listed, for whatever reason."
+        )
 
     def _declare_promises(self) -> None:
         self._gap = self.gauge(
