@@ -21,7 +21,7 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails, PydanticCustomError, from_json
+from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError, from_json
 
 from controller.model.errors import TrimtabError, WireError
 from controller.model.names import FULL_LOWER, FULL_UPPER, LONGEST_NAME, NO_NAME_HAS, parse_bundle
@@ -112,10 +112,31 @@ MAX_RATE: Final = 1e12
 Rate: TypeAlias = Annotated[float, Field(ge=0, le=MAX_RATE, allow_inf_nan=False)]
 #: No broker has more of anything, in any unit.  Pulsar reckons with usage in single precision, which ends at 3e38.
 MAX_QUANTITY: Final = 1e15
+
+
+def _reported(value: Any) -> Any:
+    """A number that JSON can hold, within MAX_QUANTITY, or the text that Jackson writes for one that is none."""
+    if value == "NaN":
+        return math.nan
+    if isinstance(value, float) and not math.isfinite(value):
+        raise PydanticKnownError("finite_number")
+    if isinstance(value, int | float) and abs(value) > MAX_QUANTITY:
+        raise PydanticKnownError("less_than_equal", {"le": MAX_QUANTITY})
+    return value
+
+
 #: A usage or a limit in whatever unit its resource has.
 Quantity: TypeAlias = Annotated[float, Field(ge=0, le=MAX_QUANTITY, allow_inf_nan=False)]
 #: The same, but Pulsar reports limits it does not know as 0 or -1.
 Limit: TypeAlias = Annotated[float, Field(ge=-MAX_QUANTITY, le=MAX_QUANTITY, allow_inf_nan=False)]
+#: A usage as a JVM writes it: negative where it cannot be measured, "NaN" as text.
+ReportedQuantity: TypeAlias = Annotated[
+    float,
+    BeforeValidator(_reported),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "minimum": -MAX_QUANTITY, "maximum": MAX_QUANTITY}, {"const": "NaN"}]}
+    ),
+]
 #: A number of ours that may also be none: JSON has no word for NaN and the infinities, so they are text there.
 Number: TypeAlias = Annotated[
     float,

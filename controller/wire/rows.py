@@ -256,7 +256,7 @@ def numbers_of(said: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
     """(16,) what a broker says of itself: see controller.aggregate.columns.rows.NUMBERS."""
     loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)
     resources = [getattr(said, name) for name in RESOURCE_FIELDS]
-    parts = [number for resource in resources for number in (resource.usage, resource.limit)]
+    parts = [number for resource in resources for number in (resource.used, resource.limit)]
     return np.array([*parts, *loads, said.num_topics, said.num_bundles], np.float64)
 
 

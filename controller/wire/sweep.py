@@ -6,13 +6,15 @@ fields as JSON in its schema's metadata and the topics as columns: no object per
 Pulsar: LocalBrokerData, NamespaceBundleStats, /admin/v2/broker-stats/topics.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_snake
+from pydantic_core import PydanticKnownError
 
 from controller.model.errors import TrimtabError, WireError
 from controller.model.load import Floats, Ints
@@ -31,6 +33,7 @@ from controller.wire.base import (
     Quantity,
     Rate,
     Record,
+    ReportedQuantity,
     Tally,
     bad_value,
     encode,
@@ -45,12 +48,33 @@ class ResourceUsage(Record):
     usage: Quantity
     limit: Quantity
 
+    @property
+    def used(self) -> float:
+        """The usage."""
+        return self.usage
+
 
 class ReportedUsage(Record):
-    """The same as a broker itself writes it: a limit it does not know is 0 or negative."""
+    """The same as a broker itself writes it.
 
-    usage: Quantity
+    A limit that it does not know is 0 or negative; the resource then counts as unused, whatever its usage is.  A usage
+    that the JVM cannot measure is negative.
+    """
+
     limit: Limit
+    usage: ReportedQuantity
+
+    @property
+    def used(self) -> float:
+        """The usage, at least 0."""
+        return self.usage if self.usage > 0 else 0.0
+
+    @field_validator("usage")
+    @classmethod
+    def _is_known_of_a_limit(cls, usage: float, info: ValidationInfo) -> float:
+        if math.isnan(usage) and info.data.get("limit", 0.0) > 0:
+            raise PydanticKnownError("finite_number")
+        return usage
 
 
 class BundleTotals(Record):

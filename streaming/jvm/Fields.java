@@ -266,6 +266,11 @@ final class Fields {
         throw new Refused();
     }
 
+    /** Whether it is the text that Jackson writes for a number that is none. */
+    boolean isNaN(String name) {
+        return "NaN".equals(this.get(name));
+    }
+
     Fields object(String name) throws Refused {
         if (this.get(name) instanceof Fields found) {
             return found;

@@ -205,7 +205,7 @@ public final class RecordRows implements Serializable {
             if (this.chunk >= this.chunks || names.size() != bundles.size()) {
                 throw new Fields.Refused();
             }
-            byte[] own = this.own(record, 0.0);
+            byte[] own = this.own(record, false);
             this.add(0, SWEEP, own);
             this.addBundles(BUNDLE, bundles);
         }
@@ -219,7 +219,7 @@ public final class RecordRows implements Serializable {
                 throw new Fields.Refused();
             }
             this.broker = !bare && record.has("broker") ? record.name("broker") : host.group(1);
-            byte[] own = this.own(report, -MAX_QUANTITY);
+            byte[] own = this.own(report, true);
             List<? extends Bundle> bundles = report.bundles("lastStats");
             this.addToAll(REPORT, own);
             this.addBundles(REPORT_BUNDLE, bundles);
@@ -307,12 +307,13 @@ public final class RecordRows implements Serializable {
         }
 
         /** What a broker says of itself, in the order of controller.aggregate.columns.rows.NUMBERS. */
-        private byte[] own(Fields said, double leastLimit) throws Fields.Refused {
+        private byte[] own(Fields said, boolean isReport) throws Fields.Refused {
             ByteBuffer own = packed(2 * RESOURCES.length + Bundle.RATES.length + 2);
             for (int i = 0; i < RESOURCES.length; i++) {
                 Fields resource = said.object(RESOURCES[i]);
-                own.putDouble(resource.number("usage", 0, MAX_QUANTITY));
-                own.putDouble(resource.number("limit", leastLimit, MAX_QUANTITY));
+                double limit = resource.number("limit", isReport ? -MAX_QUANTITY : 0, MAX_QUANTITY);
+                own.putDouble(isReport ? reportedUsage(resource, limit) : resource.number("usage", 0, MAX_QUANTITY));
+                own.putDouble(limit);
             }
             for (int i = 0; i < Bundle.RATES.length; i++) {
                 own.putDouble(said.number(Bundle.RATES[i], 0, Bundle.MAX_RATE));
@@ -327,6 +328,15 @@ public final class RecordRows implements Serializable {
             this.lastUpdate = said.count("lastUpdate");
             this.lastUpdate = this.lastUpdate > this.latest ? 0 : this.lastUpdate;
             return own.array();
+        }
+
+        /** A usage as a broker writes it: see controller.wire.sweep.ReportedUsage. */
+        private static double reportedUsage(Fields resource, double limit) throws Fields.Refused {
+            if (limit <= 0 && resource.isNaN("usage")) {
+                return 0;
+            }
+            double usage = resource.number("usage", -MAX_QUANTITY, MAX_QUANTITY);
+            return usage > 0 ? usage : 0;
         }
 
         private int shardOf(String bundle) {

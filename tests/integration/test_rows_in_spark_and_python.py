@@ -205,6 +205,15 @@ GOOD: dict[str, Any] = {
     "bare report without its type's name": without(without(report(), "loadReportType"), "webServiceUrl")
     | {"webServiceUrlTls": "https://broker-9:8443/"},
     "bare report with unknown limits": report(cpu={"usage": 5.0, "limit": -1}, memory={"usage": 5.0, "limit": 0}),
+    **{
+        f"bare report of a usage {usage} of {limit}": report(cpu={"usage": usage, "limit": limit})
+        for usage in (-1.0, -1600.0, -0.0, -5e-324, "NaN", 5.0)
+        for limit in (-1.0, 0.0, -0.0)
+    },
+    **{
+        f"bare report of a usage {usage}": report(cpu={"usage": usage, "limit": 1600.0})
+        for usage in (-1600.0, -0.0, -5e-324)
+    },
     "bare report of two bundles": report(lastStats={LEFT: last_stats(), RIGHT: last_stats(topics=0)}),
     "bare report of no bundles": report(lastStats={}),
     "bare report with fields of records of ours": report(v=7, broker="x", cluster="other", interval=7, sweepId="s"),
@@ -363,6 +372,11 @@ BAD: dict[str, Any] = {
     "resource without a limit": broker_sweep(cpu={"usage": 1.0}),
     "resource null": broker_sweep(memory=None),
     "resource a number": broker_sweep(memory=5),
+    'reported usage "NaN" of a limit': report(cpu={"usage": "NaN", "limit": 1.0}),
+    'reported usage "Infinity"': report(cpu={"usage": "Infinity", "limit": -1.0}),
+    "reported usage a text": report(cpu={"usage": "1.0", "limit": -1.0}),
+    "reported usage NaN": report(cpu={"usage": float("nan"), "limit": -1.0}),
+    "reported usage beyond all brokers": report(cpu={"usage": -2e15, "limit": 1.0}),
     "usage NaN": broker_sweep(cpu={"usage": float("nan"), "limit": 1.0}),
     'usage "NaN"': broker_sweep(cpu={"usage": "NaN", "limit": 1.0}),
     'usage "Infinity"': broker_sweep(cpu={"usage": "Infinity", "limit": 1.0}),

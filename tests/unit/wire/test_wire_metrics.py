@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from controller.model.errors import WireError
+from controller.strategies.common.resource_usage import percent_usage
 from controller.wire.base import encode
 from controller.wire.metrics import (
     MODELS,
@@ -251,6 +253,29 @@ def test_a_load_report_is_named_by_its_tls_address_where_there_is_no_other() -> 
 def test_limits_that_a_broker_does_not_know_may_be_negative_in_its_report_only() -> None:
     assert decode(load_report(cpu={"usage": 1.0, "limit": -1.0})) is not None
     assert refusal(broker_sweep(cpu={"usage": 1.0, "limit": -1.0})).startswith("bad_value: cpu.limit")
+
+
+@pytest.mark.parametrize("usage", [-1.0, -1600.0, -0.0, -4.9e-324, "NaN", 0.0, 5.0])
+@pytest.mark.parametrize("limit", [-1.0, 0.0, -0.0])
+def test_a_resource_without_a_limit_is_read_whatever_its_usage_is_and_counts_as_unused(
+    usage: float | str, limit: float
+) -> None:
+    record = decode(load_report(cpu={"usage": usage, "limit": limit}))
+    assert isinstance(record, BrokerLoadRecord)
+    cpu = record.report.cpu
+    assert percent_usage(*np.array([[cpu.used], [cpu.limit]])).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("usage", [-1.0, -1600.0, -0.0, -4.9e-324])
+def test_a_usage_that_the_jvm_could_not_measure_counts_as_none(usage: float) -> None:
+    record = decode(load_report(cpu={"usage": usage, "limit": 1600.0}))
+    assert isinstance(record, BrokerLoadRecord)
+    assert str(record.report.cpu.used) == "0.0"
+
+
+@pytest.mark.parametrize("usage", ["Infinity", "5.0", None, True, []])
+def test_what_is_no_usage_is_refused_also_of_a_resource_without_a_limit(usage: object) -> None:
+    assert refusal(load_report(cpu={"usage": usage, "limit": -1.0})).startswith("bad_value: cpu.usage")
 
 
 @pytest.mark.parametrize("amount", [1.1e15, 1e300, float("inf"), float("nan"), "NaN"])
