@@ -67,6 +67,7 @@ def assemble(
         bundles=bundles,
         recently_unloaded=np.array([name in recently_unloaded for name in bundles.names], np.bool_),
         namespace_bundle_count=np.array([counts.get(name, _UNKNOWN) for name in bundles.namespaces], np.int64),
+        boundaries={n.namespace: n.boundaries for n in zero.namespaces},
         policies=policies_of(zero.namespaces, zero.broker_states),
         preallocated=on_their_way,
         other_claims=other_claims,

@@ -1,6 +1,7 @@
 """The splits of an interval: the split policy chooses bundles, the split algorithm the positions."""
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from controller.cycle.budgets import Held
 from controller.cycle.checked import CheckedAlgorithm, splits_by
@@ -10,7 +11,7 @@ from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
 from controller.model.bundle_ranges import equal_cuts
 from controller.model.controls import Controls
-from controller.model.decision import Command, Split, Verdict
+from controller.model.decision import Command, Reason, Split, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.names import parse_bundle
@@ -27,7 +28,7 @@ class Splits:
     memory: Memory
     verdicts: list[Verdict]
     commands: list[Command] = field(default_factory=list)
-    #: Bundles whose split was held back by a budget and may be issued in a later interval.
+    #: Bundles whose split was held back and may be issued in a later interval.
     held: list[str] = field(default_factory=list)
 
 
@@ -43,6 +44,11 @@ def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issui
     found, moved = splits_by(policy.split_policy, replace(untouchable.rest(), splitting=under_way), memory.split)
     splits = Splits(memory=replace(memory, split=moved), verdicts=[*untouchable.counts("split"), *found.verdicts])
     for split in found.splits:
+        outdated = _outdated(view, split.bundle)
+        if outdated is not None:
+            splits.verdicts.append(outdated)
+            splits.held.append(split.bundle)
+            continue
         command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, issuing.controls)
         if isinstance(command, Verdict):
             splits.verdicts.append(command)
@@ -53,6 +59,16 @@ def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issui
         elif held is Held.LATER:
             splits.held.append(split.bundle)
     return splits
+
+
+def _outdated(view: ClusterView, bundle: str) -> Verdict | None:
+    """Why *bundle* cannot be split: its namespace has other ranges by now, and a broker still reports the old one."""
+    name = parse_bundle(bundle)
+    boundaries = view.boundaries.get(name.namespace)
+    if boundaries is None or (name.lower, name.upper) in pairwise(boundaries):
+        return None
+    detail = "the namespace has no bundle of this range any more, or not yet: its boundaries are waited for"
+    return Verdict(subject=bundle, reason=Reason.RANGE_OUTDATED, by="namespace_state", detail=detail)
 
 
 def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     NAMESPACE_FULL = "NamespaceFull"
     BUNDLE_COUNT_UNKNOWN = "BundleCountUnknown"
     RANGE_TOO_SMALL = "RangeTooSmall"
+    RANGE_OUTDATED = "RangeOutdated"
     NO_TOPIC_DETAIL = "NoTopicDetail"
     NO_POSITIONS = "NoPositions"
     IMPOSSIBLE_CUT = "ImpossibleCut"

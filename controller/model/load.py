@@ -266,6 +266,8 @@ class ClusterView(_ReadOnlyColumns):
     recently_unloaded: Bools
     #: (namespaces,) number of bundles of each of ``bundles.namespaces``; -1 where it is not known.
     namespace_bundle_count: Ints
+    #: Namespace -> the newest boundaries of its bundles, where they are known.
+    boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     #: Isolation policies, anti-affinity groups, failure domains, broker versions.
     policies: Policies = field(default_factory=Policies)
     #: Bundles sent to a broker that does not list them yet; ``brokers.preallocated_rate`` is their load.

@@ -191,3 +191,29 @@ def test_the_shedder_sees_which_bundles_are_split_and_unloaded_unless_nothing_is
     for controls, of in ((active, policy), (active, stay), (dry, policy), (observing, policy)):
         decide(BIG, (), memory, controls, of)
     assert seen == [{WHOLE}, set(), set(), set()]
+
+
+@pytest.mark.parametrize("boundaries", [(0, 0x800, 0x1000), (0, 0x2000), (0x1000, 0x2000)])
+def test_a_range_that_the_newest_boundaries_do_not_have_is_not_split(boundaries: tuple[int, ...]) -> None:
+    decision, memory = cycle(replace(BIG, boundaries={"acme/test": boundaries}))
+    assert decision.commands == ()
+    assert [verdict.subject for verdict in decision.verdicts if verdict.reason is Reason.RANGE_OUTDATED] == [WHOLE]
+    assert memory.in_flight == {}
+
+
+@pytest.mark.parametrize("boundaries", [{}, {"acme/test": (0, 0x1000, 0x2000)}, {"acme/other": (0, 7)}])
+def test_a_range_of_the_newest_boundaries_is_split_and_so_is_one_of_unknown_boundaries(
+    boundaries: dict[str, tuple[int, ...]],
+) -> None:
+    assert [each.bundle for each in cycle(replace(BIG, boundaries=boundaries))[0].commands] == [WHOLE]
+
+
+def test_a_split_that_waits_for_boundaries_keeps_its_hits() -> None:
+    policy = replace(POLICY, split_policy=DefaultNamespaceBundleSplitStrategyImpl(algorithm=RangeEquallyDivide()))
+    seen, memory = replace(BIG, boundaries={"acme/test": (0, 0x800, 0x1000)}), policy.initial_memory(7)
+    memory = replace(memory, last_interval=INTERVAL - PERIOD, samples=10)
+    for interval in range(INTERVAL, INTERVAL + 6 * PERIOD, PERIOD):
+        decision, memory = decide(replace(seen, as_of_ms=interval), (), memory, Controls(mode="active"), policy)
+        assert decision.commands == ()
+    known = replace(seen, as_of_ms=INTERVAL + 6 * PERIOD, boundaries={"acme/test": (0, 0x1000)})
+    assert [each.bundle for each in decide(known, (), memory, Controls(mode="active"), policy)[0].commands] == [WHOLE]
