@@ -1,7 +1,8 @@
 """Spread the namespaces of an anti-affinity group over failure domains, and within those over brokers.
 
-What a broker owns of the group is counted, also of the bundle's own namespace: the modular load manager counts the
-namespaces of which the broker owns a bundle, each once; the extensible one counts the bundles.  The domains with the
+What a broker owns of the group is counted, also of the bundle's own namespace, unless an option of trimtab's excludes
+that: the modular load manager counts the namespaces of which the broker owns a bundle, each once; the extensible one
+counts the bundles.  The domains with the
 lowest count are kept, and of their brokers those with the lowest count; so at least one is left.
 Only candidates add to their domain's count.  Brokers without a domain form one domain together.
 
@@ -37,6 +38,12 @@ class ExtAntiAffinity:
         default=False,
         meaning="spread anti-affinity groups over failure domains first, then over brokers",
     )
+    counts_own_namespace: bool = option(
+        "trimtabAntiAffinityCountsOwnNamespace",
+        default=True,
+        meaning="false: other bundles of a bundle's own namespace do not keep it from a broker, only other namespaces"
+        " of its group do; Pulsar counts both",
+    )
 
     def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
         """The *candidates* that own the least of the bundle's group; all of them where it has none."""
@@ -51,7 +58,7 @@ class ExtAntiAffinity:
 
     def counts(self, view: ClusterView, bundle: int) -> Ints | None:
         """(brokers,) how much of the bundle's group each broker owns, or None when it is in no group."""
-        return owned_bundles(view, bundle)
+        return owned_bundles(view, bundle, with_own=self.counts_own_namespace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +67,11 @@ class AntiAffinity(ExtAntiAffinity):
 
     def counts(self, view: ClusterView, bundle: int) -> Ints | None:
         """(brokers,) how many namespaces of the bundle's group each broker owns, or None when it is in no group."""
-        return owned_counts(view, bundle)
+        return owned_counts(view, bundle, with_own=self.counts_own_namespace)
 
     def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
         """False where all *candidates* own equally many namespaces of the group, so a move would change nothing."""
-        counts = owned_counts(view, bundle)
+        counts = self.counts(view, bundle)
         return counts is None or should_unload(counts, candidates, int(view.bundles.broker[bundle]))
 
 
@@ -80,8 +87,11 @@ def should_unload(counts: Ints, candidates: Ints, current: int) -> bool:
     return least == 0 or int(owned[candidates == current].sum()) > least or bool((owned != least).any())
 
 
-def owned_counts(view: ClusterView, bundle: int) -> Ints | None:
-    """(brokers,) how many namespaces of the bundle's group each broker owns, or None when it is in no group."""
+def owned_counts(view: ClusterView, bundle: int, *, with_own: bool = True) -> Ints | None:
+    """(brokers,) how many namespaces of the bundle's group each broker owns, or None when it is in no group.
+
+    *with_own*: whether the bundle's own namespace counts.
+    """
     bundles, policies, width = view.bundles, view.policies, len(view.brokers)
     group = policies.group_of(bundles.namespaces[bundles.namespace[bundle]])
     if group is None:
@@ -89,9 +99,14 @@ def owned_counts(view: ClusterView, bundle: int) -> Ints | None:
     member, pairs, counts = policies.derived(
         ("anti-affinity", group, bundles, width), lambda: _owned(policies, bundles, group, width)
     )
+    own = int(bundles.namespace[bundle])
+    if not with_own:
+        first, last = np.searchsorted(pairs, [own * width, (own + 1) * width])
+        counts = counts - np.bincount(pairs[first:last] % width, minlength=width)
     sent = view.preallocated
     if len(sent):
         namespace = bundles.namespace[sent.bundle]
+        member = member if with_own else member & (np.arange(len(member)) != own)
         coming = np.unique((namespace * width + sent.broker)[member[namespace]])
         at = np.searchsorted(pairs, coming)
         owned = (at < len(pairs)) & (pairs[np.minimum(at, len(pairs) - 1)] == coming) if len(pairs) else at < 0
@@ -99,10 +114,11 @@ def owned_counts(view: ClusterView, bundle: int) -> Ints | None:
     return counts
 
 
-def owned_bundles(view: ClusterView, bundle: int) -> Ints | None:
+def owned_bundles(view: ClusterView, bundle: int, *, with_own: bool = True) -> Ints | None:
     """(brokers,) how many bundles of the bundle's group each broker owns, or None when it is in no group.
 
-    A bundle on its way counts where it goes, and no longer where it was; a released one does not count.
+    *with_own*: whether bundles of its own namespace count.  A bundle on its way counts where it goes, and no longer
+    where it was; a released one does not count.
     """
     bundles, policies, width = view.bundles, view.policies, len(view.brokers)
     group = policies.group_of(bundles.namespaces[bundles.namespace[bundle]])
@@ -114,6 +130,10 @@ def owned_bundles(view: ClusterView, bundle: int) -> Ints | None:
         return member, np.bincount(bundles.broker[member & bundles.owned], minlength=width)
 
     member, counts = policies.derived(("anti-affinity bundles", group, bundles, width), count)
+    if not with_own:
+        own = bundles.namespace == bundles.namespace[bundle]
+        counts = counts - np.bincount(bundles.broker[own & member & bundles.owned], minlength=width)
+        member = member & ~own
     sent, released = view.preallocated, view.released
     if len(sent) or released != UNOWNED:
         counts = counts.copy()

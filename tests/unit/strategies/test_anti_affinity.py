@@ -122,3 +122,29 @@ def test_a_bundle_may_leave_for_candidates_of_which_some_own_fewer_also_where_it
     assert may_leave_for(owners, A, "x", "y")
     assert not may_leave_for(owners, A, "y")
     assert not may_leave_for(owners, A, "z")
+
+
+OTHERS_ONLY = AntiAffinity(counts_own_namespace=False)
+EXT_OTHERS_ONLY = ExtAntiAffinity(counts_own_namespace=False)
+
+
+def test_a_bundle_may_join_its_own_namespace_where_that_does_not_count() -> None:
+    seen = cluster(owning("x", A), owning("y", A2), owning("z", B))
+    assert kept(AntiAffinity(), seen, A, of=("y", "z")) == ["y", "z"]
+    for only_others in (OTHERS_ONLY, EXT_OTHERS_ONLY):
+        assert kept(only_others, seen, A, of=("y", "z")) == ["y"]
+
+
+def test_bundles_of_a_group_of_one_namespace_may_leave_where_it_does_not_count_itself() -> None:
+    seen = cluster(owning("x", A), owning("y", A2))
+    to = np.arange(2, dtype=np.int64)
+    assert not AntiAffinity().may_leave(seen, seen.bundles.code_of[A], to)
+    assert OTHERS_ONLY.may_leave(seen, seen.bundles.code_of[A], to)
+
+
+def test_bundles_of_its_own_namespace_that_are_on_their_way_do_not_count_either() -> None:
+    seen = sent(cluster(owning("x", A, A2), owning("y", B), owning("z")), A2, "z")
+    for only_others in (OTHERS_ONLY, EXT_OTHERS_ONLY):
+        assert kept(only_others, seen, A) == ["x", "z"]
+        assert kept(only_others, sent(seen, B, "z"), A, of=("y", "z")) == ["y"] or only_others is OTHERS_ONLY
+        assert kept(only_others, sent(seen, B, "z"), A, of=("x", "z")) == ["x"]

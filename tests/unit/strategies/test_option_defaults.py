@@ -168,6 +168,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "AntiAffinity": {
         "failureDomainsEnabled": False,
+        "trimtabAntiAffinityCountsOwnNamespace": True,
     },
     "FewestBundles": {
         "loadBalancerDistributeBundlesEvenlyEnabled": True,
@@ -183,6 +184,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "ExtAntiAffinity": {
         "failureDomainsEnabled": False,
+        "trimtabAntiAffinityCountsOwnNamespace": True,
     },
 }
 
