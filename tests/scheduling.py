@@ -43,6 +43,7 @@ ON_PULSAR: Final = frozenset(
         "tests/integration/test_collect_on_pulsar.py",
         "tests/integration/test_doctor_on_pulsar.py",
         "tests/integration/test_execute_on_pulsar.py",
+        "tests/integration/test_handover_on_pulsar.py",
         "tests/integration/test_pulsar_cluster.py",
         "tests/integration/test_pulsar_hostile.py",
         "tests/integration/test_pulsar_inbox.py",

@@ -43,6 +43,9 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "apply": Listed("apply", "apply", "Carry out an approved plan, wave by wave.", OPERATE),
     "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C.", OPERATE),
     "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C.", OPERATE),
+    "hand-back": Listed(
+        "handover", "hand_back", "Pause trimtab, and let the brokers balance by themselves again.", OPERATE
+    ),
     "init": Listed("init", "init", "Write commented settings to begin with.", OPERATE),
     "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster.", OPERATE),
     "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`.", OPERATE),
@@ -51,6 +54,9 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C.", OPERATE),
     "stop-all": Listed(
         "controls", "stop_all", "Pause, and make executors refuse every command that they have not started.", OPERATE
+    ),
+    "take-over": Listed(
+        "handover", "take_over", "Switch off the brokers' own balancing, and let trimtab act.", OPERATE
     ),
     "audit": Listed("audit", "audit_moves", "Say of every move what it promised and what came of it.", LOOK),
     "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),

@@ -139,6 +139,10 @@ class PulsarAdmin(PulsarHttp):
         """The settings that were changed for all brokers while they run; they go before those of broker.conf."""
         return _texts(self._object("/admin/v2/brokers/configuration/values"))
 
+    def change_dynamic_configuration(self, key: str, value: str) -> None:
+        """Set *key* to *value* for all brokers while they run; each hears of it by the metadata store."""
+        self._call("POST", f"/admin/v2/brokers/configuration/{key}/{value}", {})
+
     def clusters(self) -> tuple[str, ...]:
         """The clusters that the brokers know of, in order of their names."""
         return self._names("/admin/v2/clusters")

@@ -18,6 +18,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "release": ("trimtab release broker-1:8080", "trimtab release --all"),
     "resume": ('trimtab resume --reason "upgrade done"',),
     "run": ("trimtab run --conf conf/trimtab.toml",),
+    "take-over": ("trimtab take-over",),
+    "hand-back": ('trimtab hand-back --reason "trimtab is dead"', "trimtab hand-back --yes"),
     "stop-all": ('trimtab stop-all --reason "wrong bundles"',),
     "audit": ("trimtab audit", "trimtab audit tuesday --namespace acme/orders", "trimtab audit --from 6h --json"),
     "commands tail": ("trimtab commands tail", "trimtab commands tail --no-follow --json"),

@@ -57,6 +57,8 @@ WITH_SERVERS: Final = {
     "incident make": ("needs a log", "tests/unit/cli/test_incident_command.py"),
     "incident check": ("needs an incident", "tests/unit/cli/test_incident_command.py"),
     "what-if": ("needs a recording", "tests/unit/cli/test_what_if_command.py"),
+    "take-over": ("needs brokers", "tests/integration/test_handover_on_pulsar.py"),
+    "hand-back": ("needs brokers", "tests/integration/test_handover_on_pulsar.py"),
     "stop-all": ("needs a log and ZooKeeper", "tests/integration/test_controls_in_zookeeper.py"),
 }
 #: With one of these, no server is needed.

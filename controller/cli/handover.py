@@ -1,0 +1,140 @@
+"""``trimtab take-over`` and ``trimtab hand-back``: whose turn it is to balance, the brokers' or trimtab's.
+
+Both change the brokers' dynamic settings and then look whether every broker has heard of it.  Neither needs the log or
+a controller.  Two balancers must never work at once, so the one stops before the other begins.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Annotated, Final
+
+import typer
+
+from controller.adapters.pulsar.access import pulsar_admin
+from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
+from controller.cli import controls
+from controller.cli.shared import failures
+from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console
+from controller.cli.shared.layout import print_line
+from controller.model.balancing import SHEDDING, SPLITTING
+from controller.model.errors import SettingsError, TrimtabError
+from controller.settings.trimtab_toml import Settings, read_settings
+
+_ANSWER_SECONDS: Final = 5.0
+#: Brokers hear of a dynamic setting by the metadata store, usually within a second.
+_HEARD_SECONDS: Final = 30.0
+_LOOK_AGAIN_SECONDS: Final = 1.0
+
+_Yes = Annotated[bool, typer.Option("--yes", help="Ask no questions.")]
+_Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and kept in the journal.")]
+_By = Annotated[str, typer.Option(help="Who does this.", show_default="your user name")]
+
+
+def take_over(conf: Conf = DEFAULT_CONF, reason: _Reason = "take over", by: _By = "", yes: _Yes = False) -> None:
+    """Switch off the brokers' own shedding and splitting, then let trimtab act: asks before each step.
+
+    Exit codes: 0 trimtab is active; 1 a broker did not confirm, or you said no: nothing is issued beside brokers that
+    balance; 2 the settings name no brokers, or there is nobody to ask and no --yes.
+    """
+    settings = read_settings(conf)
+    with closing(_admin(settings)) as admin:
+        wanted = dict.fromkeys(_ours(settings), "false")
+        _say_what_is_set(admin, wanted)
+        _agreed("1. Switch off the brokers' own balancing? Nobody balances until step 2.", yes=yes)
+        _set(admin, wanted)
+        _say("   Write the same into broker.conf, so that a restart of a broker keeps it.")
+    _agreed(f"2. Set the mode of {settings.cluster.name} to active? Controllers then issue commands.", yes=yes)
+    controls.mode(controls.Mode.ACTIVE, conf=conf, reason=reason, by=by)
+    _say(f"   Watch it with `{command_line('status', conf=conf)}`.")
+
+
+def hand_back(conf: Conf = DEFAULT_CONF, reason: _Reason = "hand back", by: _By = "", yes: _Yes = False) -> None:
+    """Pause trimtab, then switch the brokers' own shedding and splitting on again: asks before each step.
+
+    For when trimtab is to end, or is dead.  Needs neither the log nor a controller; where the election cannot be
+    reached either, no controller leads, and the brokers get their switches all the same.  Exit codes: 0 the brokers
+    balance; 1 a broker did not confirm, or you said no; 2 the settings name no brokers, or there is nobody to ask and
+    no --yes.
+    """
+    settings = read_settings(conf)
+    with closing(_admin(settings)) as admin:
+        wanted = dict.fromkeys(_ours(settings), "true")
+        _say_what_is_set(admin, wanted)
+        _agreed(f"1. Pause trimtab on {settings.cluster.name}?", yes=yes)
+        try:
+            controls.pause(conf=conf, reason=reason, by=by)
+        except TrimtabError as error:
+            failures.say(f"trimtab is not paused: {error}")
+            _agreed("   Go on without? Do so where no controller runs.", yes=yes)
+        _agreed("2. Switch on the brokers' own balancing?", yes=yes)
+        _set(admin, wanted)
+    _say("   End collectors, controllers and executors; and write the same into broker.conf.")
+
+
+def _admin(settings: Settings) -> PulsarAdmin:
+    return pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
+
+
+def _ours(settings: Settings) -> tuple[str, ...]:
+    """The switches of what trimtab does in place of the brokers."""
+    decisions = settings.decisions
+    found = [key for key, does in ((SHEDDING, decisions.shed), (SPLITTING, decisions.split)) if does]
+    if not found:
+        raise SettingsError("decisions.shed and decisions.split are both false: trimtab balances nothing here")
+    return tuple(found)
+
+
+def _say_what_is_set(admin: PulsarAdmin, wanted: Mapping[str, str]) -> None:
+    brokers = admin.brokers()
+    if not brokers:
+        raise TrimtabError("no broker is active: there is nobody to hand anything over to")
+    for name in brokers:
+        shown = _switches_of(admin, name, wanted)
+        text = ", ".join(f"{key}={value}" for key, value in shown.items()) if shown else "does not show its settings"
+        _say(f"{name}: {text}")
+
+
+def _switches_of(admin: PulsarAdmin, broker: str, wanted: Mapping[str, str]) -> dict[str, str]:
+    """The *wanted* keys with what *broker* runs with; empty where it does not say."""
+    try:
+        runs_with = admin.configuration(broker)
+    except PulsarError:
+        return {}
+    return {key: runs_with.get(key, "").strip().lower() for key in wanted}
+
+
+def _set(admin: PulsarAdmin, wanted: Mapping[str, str]) -> None:
+    """Set *wanted* for all brokers; TrimtabError unless every active broker runs with it within a while."""
+    for key, value in wanted.items():
+        admin.change_dynamic_configuration(key, value)
+        _say(f"   {key}={value} is set for all brokers.")
+    ends = time.monotonic() + _HEARD_SECONDS
+    left = set(admin.brokers())
+    while left:
+        left = {name for name in left if _switches_of(admin, name, wanted) != dict(wanted)}
+        if left and time.monotonic() > ends:
+            values = ", ".join(f"{key}={value}" for key, value in wanted.items())
+            raise TrimtabError(
+                f"{', '.join(sorted(left))}: did not confirm {values} within {_HEARD_SECONDS:.0f} s; the values are"
+                " set, so look at these brokers and run the command again"
+            )
+        if left:
+            time.sleep(_LOOK_AGAIN_SECONDS)
+    _say("   Every active broker runs with it.")
+
+
+def _agreed(question: str, *, yes: bool) -> None:
+    """Return where the person says yes; TrimtabError where they say no, SettingsError where there is nobody to ask."""
+    if yes:
+        _say(question)
+        return
+    if not sys.stdin.isatty():
+        raise SettingsError(f"{question} There is no terminal to ask: give --yes")
+    if not typer.confirm(question, default=False):
+        raise TrimtabError("stopped, as you said no; run the command again to go on")
+
+
+def _say(text: str) -> None:
+    print_line(console(), text)
