@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, decide, view_of
+from controller.cycle import Policy, decide, view_of, without_dry_run
 from controller.cycle.pace import late_ms
 from controller.model.controls import Controls
 from controller.model.errors import EntryTooLargeError
@@ -77,6 +77,7 @@ def decide_interval(
     Raises StateError where a shard is missing.
     """
     results = [result for snapshot in snapshots for result in snapshot.results]
+    memory = without_dry_run(memory, controls)
     decision, memory = decide(view_of(snapshots, memory, policy), results, memory, controls, policy)
     return JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
 
@@ -244,7 +245,7 @@ def _decided(
         dropped_rows=sum(snapshot.dropped for snapshot in snapshots),
         dropped_states=sum(snapshot.dropped_states for snapshot in snapshots),
         bundles=sum(len(snapshot.names) for snapshot in snapshots),
-        settled=_settled(snapshots, before, entry.memory),
+        settled=_settled(snapshots, without_dry_run(before, entry.controls), entry.memory),
     )
 
 

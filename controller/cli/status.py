@@ -153,7 +153,10 @@ def _print(found: ClusterStatus, conf: Path) -> None:
     if found.judged is not None:
         rows.append(("reasons", f"{utc(found.judged)}: {_counts(found.reasons)}"))
     rows += [("policies", why) for why in found.unreadable_policies]
-    rows.append(("in flight", counted(len(found.in_flight), "command")))
+    dry_run = sum(each.dry_run for each in found.in_flight.values())
+    rows.append(("in flight", counted(len(found.in_flight) - dry_run, "command")))
+    if dry_run:
+        rows.append(("dry run", f"{counted(dry_run, 'command')} without an executor's answer; they move nothing"))
     out = console()
     print_fields(out, rows, label=_LABEL)
     for command, result in found.commands:
@@ -189,7 +192,8 @@ def _ticked(found: ClusterStatus, now_ms: float, collect: str) -> str:
 
 
 def _of_command(command: Command, result: Result | None) -> str:
-    return f"{utc(command.interval)}  {command.action} {command.bundle}  {does(command)}: {became(result)}"
+    action = f"{'dry run of ' if command.mode == 'dry_run' else ''}{command.action}"
+    return f"{utc(command.interval)}  {action} {command.bundle}  {does(command)}: {became(result)}"
 
 
 def _counts(reasons: Mapping[str, int]) -> str:

@@ -1,6 +1,7 @@
 """Makes commands, and what is remembered of them until their results come back."""
 
 import uuid
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from controller.cycle.budgets import Ledger
@@ -69,7 +70,8 @@ def in_flight_entry(command: Command, *, idle: bool = False) -> InFlight:
 def charge(view: ClusterView, command: Command) -> Issued:
     """What *command* counts against the budgets; a split without an unload counts no connections."""
     disturbs = command.action == "unload" or command.unload_after_split
-    return charge_for(view, command.action, command.bundle, command.source, command.destination, disturbs=disturbs)
+    found = charge_for(view, command.action, command.bundle, command.source, command.destination, disturbs=disturbs)
+    return replace(found, dry_run=command.mode == "dry_run")
 
 
 def charge_for(

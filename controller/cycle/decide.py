@@ -20,6 +20,7 @@ from controller.cycle.breaker import watched, with_broken_promises
 from controller.cycle.budgets import Ledger
 from controller.cycle.checked import observed_by
 from controller.cycle.commands import Issuing, charge, in_flight_entry
+from controller.cycle.dry_run import of_dry_run, without_dry_run
 from controller.cycle.guardrails import about_undescribed, about_unreadable, refusal_of, undescribed, unreadable
 from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.lapsed import with_lapsed_promises
@@ -45,7 +46,7 @@ def view_of(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> Cl
     interval = snapshots[0].interval
     sent = on_their_way(memory.in_flight, [result for snapshot in snapshots for result in snapshot.results])
     oldest = interval - policy.balancer.report_ttl_ms
-    return assemble(snapshots, _within_grace(memory, interval, policy), sent, oldest_report=oldest)
+    return assemble(snapshots, _unloaded_within_grace(memory, interval, policy), sent, oldest_report=oldest)
 
 
 def decide(
@@ -53,7 +54,8 @@ def decide(
 ) -> tuple[Decision, Memory]:
     """Decide interval ``view.as_of_ms``.  Same inputs, same decision, on any machine.
 
-    Raises StrategyError, which names the strategy and the interval, where a strategy fails.
+    *view* is made of *memory* ``without_dry_run``.  Raises StrategyError, which names the strategy and the interval,
+    where a strategy fails.
     """
     try:
         return _decided(view, results, memory, controls, policy)
@@ -66,6 +68,7 @@ def _decided(
     view: ClusterView, results: Sequence[CommandResult], memory: Memory, controls: Controls, policy: Policy
 ) -> tuple[Decision, Memory]:
     interval, policy = view.as_of_ms, with_drained(policy, controls)
+    memory = without_dry_run(memory, controls)
     memory = followed(
         memory, results, view, resumed_ms=controls.resumed_ms, limits=policy.limits, patience=policy.patience
     )
@@ -97,7 +100,7 @@ def _decided(
     refusal = forbidden or unsettled or tripped
     leaving = frozenset() if refusal is not None else _leaving(splits)
     unloads = unloads_of(replace(view, splitting=leaving), untouchable, taken, splits.memory, issuing)
-    verdicts += [*splits.verdicts, *unloads.verdicts, *ledger.verdicts()]
+    verdicts = of_dry_run([*verdicts, *splits.verdicts, *unloads.verdicts], before) + ledger.verdicts()
 
     commands = (*splits.commands, *unloads.commands)
     if refusal is not None:
@@ -168,12 +171,16 @@ def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, 
 def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command], issuing: Issuing) -> Memory:
     """*memory* with *commands* issued: in flight, counted by budgets, and their bundles in the grace period."""
     at_ms = issuing.controls.decided_at_ms
-    unloaded = {command.bundle: view.as_of_ms for command in commands if command.action == "unload"}
-    table = view.bundles
+    interval, policy, table = view.as_of_ms, issuing.policy, view.bundles
+    now = {
+        mode: {each.bundle: interval for each in commands if each.action == "unload" and each.mode == mode}
+        for mode in ("active", "dry_run")
+    }
     in_flight = {each.id: in_flight_entry(each, idle=table.is_idle(table.code_of[each.bundle])) for each in commands}
     return replace(
         memory,
-        recently_unloaded=_within_grace(memory, view.as_of_ms, issuing.policy) | unloaded,
+        recently_unloaded=_within_grace(memory.recently_unloaded, interval, policy) | now["active"],
+        dry_run_unloaded=_within_grace(memory.dry_run_unloaded, interval, policy) | now["dry_run"],
         in_flight={**memory.in_flight, **in_flight},
         issued={**memory.issued, **{command.id: replace(charge(view, command), at_ms=at_ms) for command in commands}},
     )
@@ -217,9 +224,16 @@ def _of_active_brokers(memory: Memory, view: ClusterView, policy: Policy) -> Mem
     )
 
 
-def _within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, int]:
+def _unloaded_within_grace(memory: Memory, interval: int, policy: Policy) -> dict[str, int]:
+    real, dry_run = (
+        _within_grace(each, interval, policy) for each in (memory.recently_unloaded, memory.dry_run_unloaded)
+    )
+    return dry_run | real
+
+
+def _within_grace(unloaded: Mapping[str, int], interval: int, policy: Policy) -> dict[str, int]:
     since = interval - policy.balancer.grace_period_minutes * MINUTE_MS
-    return {bundle: t for bundle, t in memory.recently_unloaded.items() if t >= since}
+    return {bundle: t for bundle, t in unloaded.items() if t >= since}
 
 
 def _summary(view: ClusterView, commands: Sequence[Command], held_back: int, refusal: Verdict | None) -> str:

@@ -140,9 +140,12 @@ def _against(view: ClusterView, memory: Memory, orders: Orders, move: OrderedMov
     row = view.bundles.code_of.get(move.bundle)
     if row is None or not view.bundles.owned[row]:
         return _outdated(move, "no broker with data owns it")
-    if memory.recently_unloaded.get(move.bundle, -1) >= orders.checked_at:
-        since = "unloaded since the plan was checked"
-        return Verdict(subject=move.bundle, reason=Reason.RECENTLY_UNLOADED, by=BY_PLAN, detail=since)
+    for unloaded, reason, detail in (
+        (memory.recently_unloaded, Reason.RECENTLY_UNLOADED, "unloaded since the plan was checked"),
+        (memory.dry_run_unloaded, Reason.DRY_RUN, "a dry run has issued it since the plan was checked"),
+    ):
+        if unloaded.get(move.bundle, -1) >= orders.checked_at:
+            return Verdict(subject=move.bundle, reason=reason, by=BY_PLAN, detail=detail)
     owner = view.brokers.names[int(view.bundles.broker[row])]
     if owner != move.source:
         return _outdated(move, f"it is on {owner}, and the plan moves it off {move.source}")

@@ -46,6 +46,7 @@ def settle(
     Commands that were never begun no longer count against budgets.  Failures count for the breaker, except dry runs'.
     """
     in_flight, unloaded, issued = dict(memory.in_flight), dict(memory.recently_unloaded), dict(memory.issued)
+    dry_run_unloaded = dict(memory.dry_run_unloaded)
     failed = dict(_not_forgotten(memory.failed, interval, patience))
     verdicts, went_wrong, succeeded = [], list[str](), False
     for result in results:
@@ -53,16 +54,16 @@ def settle(
         if command is None:
             continue
         if result.status in _WENT_WRONG:
-            before = failed.get(command.bundle)
-            failed[command.bundle] = Failed(times=1 if before is None else before.times + 1, interval=interval)
+            failed[command.bundle] = _failed_again(failed.get(command.bundle), command, interval)
             went_wrong += [] if command.dry_run else [result.id]
         elif result.status in _MOVED:
             failed.pop(command.bundle, None)
             succeeded = True
         elif result.status in _NEVER_BEGUN:
             issued.pop(result.id, None)
-            if unloaded.get(command.bundle) == command.interval:
-                del unloaded[command.bundle]
+            grace = dry_run_unloaded if command.dry_run else unloaded
+            if grace.get(command.bundle) == command.interval:
+                del grace[command.bundle]
         verdicts.append(_verdict_of(command, result))
     for key, command in sorted(in_flight.items()):
         if interval > command.expires_at_ms + patience.lost_after_ms:
@@ -75,12 +76,22 @@ def settle(
         memory,
         in_flight=in_flight,
         recently_unloaded=unloaded,
+        dry_run_unloaded=dry_run_unloaded,
         failed=failed,
         issued=issued,
         failures={**memory.failures, **dict.fromkeys(sorted(went_wrong), interval)},
         breaker=replace(memory.breaker, in_a_row=in_a_row),
     )
     return memory, verdicts
+
+
+def _failed_again(before: Failed | None, command: InFlight, interval: int) -> Failed:
+    """The failures of a bundle after *command* failed; a dry run's do not add to those of real commands."""
+    if before is None or (before.dry_run and not command.dry_run):
+        return Failed(times=1, interval=interval, dry_run=command.dry_run)
+    if command.dry_run and not before.dry_run:
+        return before
+    return replace(before, times=before.times + 1, interval=interval)
 
 
 def _verdict_of(command: InFlight, result: CommandResult | None) -> Verdict:

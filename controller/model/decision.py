@@ -57,6 +57,7 @@ class Reason(StrEnum):
     # refused by a filter or guardrail
     RECENTLY_UNLOADED = "RecentlyUnloaded"
     IN_FLIGHT = "InFlight"
+    DRY_RUN = "DryRun"
     BACK_OFF = "BackOff"
     SYSTEM_NAMESPACE = "SystemNamespace"
     EXCLUDED = "Excluded"

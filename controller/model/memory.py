@@ -158,7 +158,7 @@ class InFlight:
     destination: str
     interval: int
     expires_at_ms: int
-    #: A dry run changes nothing, so its result never counts as a failure.
+    #: A dry run changes nothing: its result never counts as a failure, and it is forgotten once the mode is active.
     dry_run: bool = False
     #: The bundle had neither clients nor traffic: no broker has to list it after the move.
     idle: bool = False
@@ -178,6 +178,8 @@ class Issued:
     interval: int
     #: When the interval was decided, epoch ms, wall clock; 0: in its own time, or by an earlier release.
     at_ms: int = 0
+    #: Of a dry run: forgotten once the mode is active.
+    dry_run: bool = False
 
     @property
     def decided_at(self) -> int:
@@ -229,6 +231,8 @@ class Failed:
     times: int
     #: T in which the last failure became known, epoch ms.
     interval: int
+    #: Only commands of a dry run failed: forgotten once the mode is active.
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +282,8 @@ class Memory:
     membership: StrategyMemory = field(default_factory=NoMemory)
     #: Bundle -> T of its last unload, epoch ms.
     recently_unloaded: Mapping[str, int] = field(default_factory=dict)
+    #: Bundle -> T of the last unload that a dry run issued, epoch ms: forgotten once the mode is active.
+    dry_run_unloaded: Mapping[str, int] = field(default_factory=dict)
     #: Command id -> the command, until its result comes back.
     in_flight: Mapping[str, InFlight] = field(default_factory=dict)
     #: Bundle -> its consecutive failures, until they no longer count.

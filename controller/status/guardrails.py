@@ -8,6 +8,7 @@ from typing import Final
 from controller.adapters.opened import election_system
 from controller.cycle.arrivals import unconfirmed_brokers
 from controller.cycle.budgets import Ledger, Line
+from controller.cycle.dry_run import forget_dry_run, in_flight
 from controller.cycle.ordered import told_of
 from controller.model.controls import Choice, OperatorControls
 from controller.model.errors import TrimtabError
@@ -65,8 +66,10 @@ def guardrail_status(settings: Settings, last: JournalEntry | None) -> Guardrail
     mode, paused, _ = chosen.in_force(mode=decisions.mode, paused=decisions.paused)
     memory = None if last is None else last.memory
     now_ms = time.time_ns() // 1_000_000
+    if memory is not None and mode == "active":
+        memory = forget_dry_run(memory)
     issued = () if memory is None else memory.issued.values()
-    ledger = Ledger(limits, issued, () if memory is None else memory.in_flight.values())
+    ledger = Ledger(limits, issued, () if memory is None else in_flight(memory, dry_run=False).values())
     maintenance = Maintenance(time_zone=windows.time_zone, allowed=windows.allowed, frozen=windows.frozen)
     return GuardrailStatus(
         mode=mode,

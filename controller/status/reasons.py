@@ -72,6 +72,9 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         _THROTTLED, "the bundle was unloaded within loadBalancerSheddingGracePeriodMinutes"
     ),
     Reason.IN_FLIGHT: Meaning(_THROTTLED, "a command has no result yet: see `trimtab status` if it does not come"),
+    Reason.DRY_RUN: Meaning(
+        _THROTTLED, "a dry run issued a command about the bundle and keeps a real run's pace; active mode forgets it"
+    ),
     Reason.BACK_OFF: Meaning(_THROTTLED, "a command about the bundle failed; it rests before the next one"),
     Reason.SYSTEM_NAMESPACE: Meaning(_CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
     Reason.EXCLUDED: Meaning(

@@ -107,6 +107,7 @@ class IssuedRecord(Record):
     interval: Millis
     at_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     """When it was issued; left out where that was at its interval, and by earlier releases."""
+    dry_run: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
 
 class BreakerRecord(Record):
@@ -139,6 +140,7 @@ class FailedRecord(Record):
 
     times: Count
     interval: Millis
+    dry_run: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
 
 class UnlistedBundleRecord(Record):
@@ -175,6 +177,9 @@ class MemoryRecord(Record):
     #: Older entries have none.
     membership: StrategyMemoryField = NoMemory()
     recently_unloaded: dict[str, Millis]
+    dry_run_unloaded: Annotated[dict[str, Millis], Field(exclude_if=lambda value: not value)] = Field(
+        default_factory=dict
+    )
     in_flight: dict[str, InFlightRecord]
     #: Older entries have none.
     failed: dict[str, FailedRecord] = Field(default_factory=dict)
@@ -260,6 +265,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 split=memory.split,
                 membership=memory.membership,
                 recently_unloaded=_by_key(memory.recently_unloaded),
+                dry_run_unloaded=_by_key(memory.dry_run_unloaded),
                 in_flight={key: InFlightRecord(**_fields(flight)) for key, flight in _by_key(memory.in_flight).items()},
                 failed={bundle: FailedRecord(**_fields(each)) for bundle, each in _by_key(memory.failed).items()},
                 issued={key: IssuedRecord(**_fields(each)) for key, each in _by_key(memory.issued).items()},
@@ -310,6 +316,7 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
             split=memory.split,
             membership=memory.membership,
             recently_unloaded=memory.recently_unloaded,
+            dry_run_unloaded=memory.dry_run_unloaded,
             in_flight={key: InFlight(**dict(flight)) for key, flight in memory.in_flight.items()},
             failed={bundle: Failed(**dict(each)) for bundle, each in memory.failed.items()},
             issued={key: Issued(**dict(each)) for key, each in memory.issued.items()},

@@ -13,6 +13,7 @@ from controller.adapters.metrics.traces import ROOT, BatchSpans, SpanFacts, ns
 from controller.adapters.network.deadline import Clock
 from controller.cycle.arrivals import unconfirmed_brokers
 from controller.cycle.budgets import Ledger
+from controller.cycle.dry_run import in_flight
 from controller.cycle.guardrails import unreadable_policies
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval
@@ -272,7 +273,7 @@ class ControllerMetrics(ProcessMetrics):
         self._maintenance = self.gauge(
             "trimtab_maintenance", "1 if maintenance windows forbade commands at the last decision, else 0."
         )
-        self._in_flight = self.gauge("trimtab_in_flight", "Commands without a result.")
+        self._in_flight = self.gauge("trimtab_in_flight", "Commands without a result; those of a dry run do not count.")
         self._resting = self.gauge("trimtab_failed_bundles", "Bundles whose last commands failed.")
         self._tripped = self.gauge("trimtab_breaker_tripped", "1 if the breaker stops all commands, else 0.")
         self._in_a_row = self.gauge("trimtab_breaker_failures_in_a_row", "Failed commands since the last success.")
@@ -354,7 +355,7 @@ class ControllerMetrics(ProcessMetrics):
         self._stale.set(controls.stale)
         self._unknown.set(bool(controls.unknown))
         self._maintenance.set(bool(controls.maintenance))
-        self._in_flight.set(len(memory.in_flight))
+        self._in_flight.set(len(in_flight(memory, dry_run=False)))
         self._resting.set(len(memory.failed))
         self._balancing.set(memory.balancing.on)
         self._balancing_unknown.set(len(memory.balancing.unknown))
@@ -384,7 +385,9 @@ class ControllerMetrics(ProcessMetrics):
         return super().page()
 
     def _tell_budgets(self, memory: Memory) -> None:
-        for line, used in Ledger(self._limits, memory.issued.values(), memory.in_flight.values()).usage():
+        for line, used in Ledger(
+            self._limits, memory.issued.values(), in_flight(memory, dry_run=False).values()
+        ).usage():
             if not line.key.startswith("interval."):
                 self._left.labels(line.key).set(line.limit - used)
                 self._limit.labels(line.key).set(line.limit)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, untouchable_in, view_of
+from controller.cycle import Policy, untouchable_in, view_of, without_dry_run
 from controller.cycle.checked import unloads_by
+from controller.cycle.dry_run import of_dry_run
 from controller.cycle.ordered import with_drained
 from controller.cycle.placing import counts_at_once, place, place_as_planned, sent
 from controller.cycle.untouchable import Untouchable
@@ -148,6 +149,11 @@ class Examined:
         in_flight = {key: each for key, each in self.memory.in_flight.items() if key not in issued}
         return untouchable_in(self.view, replace(self.memory, in_flight=in_flight), self.policy)
 
+    def guard_of(self, bundle: str) -> Verdict | None:
+        """The guardrail that kept *bundle* where it is, or None."""
+        found = self.guarded().verdict(bundle)
+        return None if found is None else of_dry_run([found], self.made_of.memory)[0]
+
     def placed(self, bundle: str) -> tuple[Placed, bool] | None:
         """Where *bundle* may go, and whether the decision asked; None where no broker with data owns it.
 
@@ -203,6 +209,7 @@ def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Poli
         seen.append(view_of(snapshots, memory, policy))
         return seen[0]
 
+    memory = without_dry_run(memory, controls)
     entry = decide_interval([snapshot], memory, controls, listening, look)
     made_of = Redecision(view=seen[0], results=snapshot.results, memory=memory, controls=controls, policy=policy)
     return Examined(

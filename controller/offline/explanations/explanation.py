@@ -6,6 +6,7 @@ from typing import Final
 
 from controller.cycle import Policy
 from controller.cycle.budgets import BUDGET_REASONS
+from controller.cycle.dry_run import of_dry_run
 from controller.cycle.guardrails import GRACE_PERIOD
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import CLUSTER, Command, Reason, Verdict
@@ -29,6 +30,7 @@ from controller.wire.readable import counted, utc
 from controller.wire.results import Result
 
 _DESTINATION: Final = "filters and placement"
+_RECENT: Final = (Reason.RECENTLY_UNLOADED, Reason.DRY_RUN)
 #: Reasons that one sentence gives.
 _TOLD: Final = 3
 
@@ -160,20 +162,21 @@ class _About:
 
     def _guard(self) -> Verdict | None:
         examined, names = self._told.examined, [each.by for each in GUARDRAILS]
-        found = None if examined is None else examined.guarded().verdict(self._subject)
+        found = None if examined is None else examined.guard_of(self._subject)
         told = (each for each in self.verdicts if each.by in names and each.reason is not Reason.SETTLED)
         return found or next(told, None)
 
     def _recently(self) -> Verdict | None:
         examined = self._told.examined
         if examined is None:
-            return next((each for each in self.verdicts if each.reason is Reason.RECENTLY_UNLOADED), None)
+            return next((each for each in self.verdicts if each.reason in _RECENT), None)
         row = examined.view.bundles.code_of.get(self._subject)
         if row is None or not examined.view.recently_unloaded[row]:
             return None
-        since = examined.memory.recently_unloaded.get(self._subject)
+        since = examined.made_of.memory.recently_unloaded.get(self._subject)
         detail = "" if since is None else f"unloaded at {utc(since)}"
-        return Verdict(subject=self._subject, reason=Reason.RECENTLY_UNLOADED, by=GRACE_PERIOD, detail=detail)
+        found = Verdict(subject=self._subject, reason=Reason.RECENTLY_UNLOADED, by=GRACE_PERIOD, detail=detail)
+        return of_dry_run([found], examined.made_of.memory)[0]
 
     def _chosen(self) -> Verdict | None:
         """Why the shedder takes the bundle off its broker; None where it does not."""

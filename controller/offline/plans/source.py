@@ -12,7 +12,7 @@ import numpy as np
 from controller.adapters.opened import log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.recordings.reading import Recording
-from controller.cycle import Policy, untouchable_in, view_of
+from controller.cycle import Policy, forget_dry_run, untouchable_in, view_of
 from controller.cycle.guardrails import undescribed
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import with_drained
@@ -176,13 +176,13 @@ def source_of_recording(recording: Recording, wanted: int | None) -> PlanSource:
     """
     again = decided_again(recording, wanted)
     made_of = again.interval
-    policy = with_drained(again.policy, made_of.controls)
+    policy, memory = with_drained(again.policy, made_of.controls), forget_dry_run(made_of.remembered)
     return PlanSource(
         cluster=policy.cluster,
         period_ms=policy.period_ms,
-        view=view_of(made_of.snapshots, made_of.remembered, policy),
+        view=view_of(made_of.snapshots, memory, policy),
         policy=policy,
-        memory=made_of.remembered,
+        memory=memory,
         shedder=build(PeakShedder, recording.manifest.settings.broker_conf),
         maintenance=maintenance_of(recording.manifest.settings.guardrails),
     )
@@ -203,7 +203,7 @@ def source_of_log(settings: Settings, *, before: int) -> PlanSource:
     if snapshot is None:
         raise TrimtabError(f"the log does not hold the load of interval {interval}: wait for the next one")
     last = tail.last_entry(settings.cluster.name)
-    memory = policy.initial_memory(settings.decisions.seed) if last is None else last.memory
+    memory = policy.initial_memory(settings.decisions.seed) if last is None else forget_dry_run(last.memory)
     if last is not None:
         policy = with_drained(policy, last.controls)
     conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)

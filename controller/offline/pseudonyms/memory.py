@@ -62,6 +62,7 @@ class JournalPseudonyms:
             split=self.strategy(memory.split),
             membership=self.strategy(memory.membership),
             recently_unloaded=_renamed(memory.recently_unloaded, names.bundle),
+            dry_run_unloaded=_renamed(memory.dry_run_unloaded, names.bundle),
             in_flight={
                 self._command_id(key): replace(
                     each,
