@@ -62,6 +62,10 @@ class _HeardSelection:
     def __init__(self, selection: Any, heard: Heard) -> None:
         self._selection, self._heard = selection, heard
 
+    def __getattr__(self, name: str) -> Any:
+        # What is not listened to is the selection's own.
+        return getattr(self._selection, name)
+
     def candidates(self, view: ClusterView, bundle: int, filters: Any) -> Candidates:
         found: Candidates = self._selection.candidates(view, bundle, filters)
         self._heard.placed[view.bundles.names[bundle]] = Placed(view=view, found=found)
