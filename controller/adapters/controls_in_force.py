@@ -8,6 +8,7 @@ from controller.model.controls import Controls, OperatorControls
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.settings.standing_controls import StandingControls
+from controller.wire.controls_text import change_text, pauses_text
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ def mode_in_force(mode: str, store: ControlStore) -> str:
     except TrimtabError as error:
         log.warning("the mode that an operator set cannot be read; the mode of the settings is used: %s", error)
         return mode
-    return controls.in_force(mode=mode, paused=False)[0]
+    return controls.mode_in_force(mode)
 
 
 class ControlsInForce:
@@ -41,16 +42,21 @@ class ControlsInForce:
     def at(self, interval: int) -> Controls:
         """The controls of *interval*, T, epoch ms."""
         unknown, now_ms = self._look(), self._now_ms()
-        known = self._known or OperatorControls()
-        mode, paused, choice = known.in_force(mode=self._mode, paused=self._paused)
+        known, is_recorded = self._known or OperatorControls(), self._is_recorded(interval, now_ms)
+        # A pause ends by the clock; what runs by no clock has its own time.
+        pauses = known.standing(interval if is_recorded else now_ms)
+        explains = pauses[0] if pauses else known.mode
         return Controls(
-            mode=mode,
-            paused=paused,
+            mode=known.mode_in_force(self._mode),
+            paused=known.is_paused(interval if is_recorded else now_ms, paused=self._paused),
             stale=now_ms - interval > self._stale_after_ms,
-            decided_at_ms=0 if self._is_recorded(interval, now_ms) else now_ms,
-            reason="" if choice is None else choice.reason,
-            by="" if choice is None else choice.by,
-            since_ms=0 if choice is None else choice.at_ms,
+            decided_at_ms=0 if is_recorded else now_ms,
+            reason="" if explains is None else explains.reason,
+            by="" if explains is None else explains.by,
+            since_ms=0 if explains is None else explains.at_ms,
+            pauses=pauses,
+            mode_since_ms=0 if known.mode is None else known.mode.at_ms,
+            drained_since_ms=min((each.at_ms for each in known.drained), default=0),
             resumed_ms=known.resumed_ms,
             maintenance=self._maintenance.forbids(interval),
             unknown=unknown,
@@ -81,7 +87,7 @@ class ControlsInForce:
         if self._problem:
             log.info("the controls can be read again")
         self._problem = ""
-        if found != self._known:
+        if self._known is None or _told(found) != _told(self._known):
             self._tell(found)
         self._known = found
         return ""
@@ -92,6 +98,21 @@ class ControlsInForce:
         self._problem = problem
 
     def _tell(self, found: OperatorControls) -> None:
-        mode, paused, choice = found.in_force(mode=self._mode, paused=self._paused)
-        who = "by the settings" if choice is None else f"by {choice.by}: {choice.reason}"
-        log.info("mode %s, %s, %s", mode, "paused" if paused else "not paused", who)
+        before = () if self._known is None else self._known.history
+        for each in found.history if self._known is not None else ():
+            if each not in before:
+                log.info("%s", change_text(each))
+        mode = found.mode_in_force(self._mode)
+        set_by = "by the settings" if found.mode is None else f"set by {found.mode.by}"
+        log.info("mode %s, %s; %s", mode, set_by, self._pauses(found))
+
+    def _pauses(self, found: OperatorControls) -> str:
+        now_ms = self._now_ms()
+        if not found.is_paused(now_ms, paused=self._paused):
+            return "not paused"
+        return f"paused by {pauses_text(found.standing(now_ms)) or 'the settings'}"
+
+
+def _told(controls: OperatorControls) -> tuple[object, ...]:
+    """What the log tells of *controls*: not the orders of a plan, which are renewed again and again."""
+    return controls.mode, controls.pauses, controls.history, controls.resumed_ms

@@ -60,6 +60,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     ),
     "audit": Listed("audit", "audit_moves", "Say of every move what it promised and what came of it.", LOOK),
     "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),
+    "controls": Listed("controls", "controls", "Print who changed the controls: pauses, modes, plans.", LOOK),
     "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts.", LOOK),
     "explain": Listed(
         "explain", "explain_subject", "Explain why a bundle was or was not moved; or a broker; or an interval.", LOOK

@@ -78,7 +78,7 @@ def apply(
     output: _Output = None,
     tolerance: _Tolerance = 25.0,
     intervals: _Intervals = 30,
-    by: Annotated[str, typer.Option(help="Who does this.", show_default="your user name")] = "",
+    by: Annotated[str, typer.Option(help="Your name, for the record.", show_default="your user name")] = "",
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.apply")] = False,
 ) -> None:
@@ -193,8 +193,9 @@ def _tell_check(run: PlanRun, *, as_json: bool) -> None:
 
 
 def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
-    mode, paused, choice = store.read()[0].in_force(mode=settings.decisions.mode, paused=settings.decisions.paused)
-    if paused and choice is None:
+    controls, now_ms = store.read()[0], time.time_ns() // 1_000_000
+    mode = controls.mode_in_force(settings.decisions.mode)
+    if not controls.standing(now_ms) and controls.is_paused(now_ms, paused=settings.decisions.paused):
         resume = command_line("resume", conf=conf)
         raise TrimtabError(f"decisions.paused is set, so nothing is issued: run `{resume}`")
     if mode != "active":

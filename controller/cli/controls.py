@@ -1,11 +1,12 @@
-"""``trimtab pause``, ``resume``, ``mode``, ``stop-all``, ``accept-loss``: controls of all the cluster's controllers."""
+"""``trimtab pause``, ``resume``, ``mode``, ``stop-all`` ...: controls of all the cluster's controllers."""
 
 import getpass
 import os
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -16,24 +17,25 @@ from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
+from controller.cli.shared.times import length_ms
 from controller.doctor.before_acting import require_broker_balancing_off
-from controller.model.controls import PAUSED, RUNNING, Choice, OperatorControls
+from controller.model.controls import MAX_HISTORY, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.answers.status import ControlsAnswer
+from controller.wire.answers.status import ControlChangeAnswer, ControlsAnswer, PauseAnswer
 from controller.wire.base import printable
 from controller.wire.controls import MAX_NAME, MAX_REASON
+from controller.wire.controls_text import change_text, pause_text, pauses_text
+from controller.wire.readable import utc
 
 _TRIES: Final = 5
 
-_Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and kept in the journal.")]
+_Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and `trimtab controls`.")]
 _By = Annotated[
     str,
-    typer.Option(
-        help="Who does this; shown by `trimtab status` and kept in the journal.", show_default="your user name"
-    ),
+    typer.Option(help="Your name; shown by `trimtab status` and `trimtab controls`.", show_default="your user name"),
 ]
 _AsJson = Annotated[bool, json_option("answer.controls")]
 
@@ -48,35 +50,106 @@ class Mode(StrEnum):
     SETTINGS = "settings"
 
 
-def pause(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json: _AsJson = False) -> None:
-    """Issue no more commands from the next interval on, until `trimtab resume`.  Holds over restarts and takeovers."""
-    settings = read_settings(conf)
-    choice = _choice(PAUSED, reason, by)
+def pause(
+    conf: Conf = DEFAULT_CONF,
+    reason: _Reason = "",
+    by: _By = "",
+    ends_after: Annotated[
+        str, typer.Option("--for", help="End by itself after this time: 90m, 2h, 1d.", show_default="until `resume`")
+    ] = "",
+    as_json: _AsJson = False,
+) -> None:
+    """Issue no more commands from the next interval on, until `trimtab resume`.  Holds over restarts and takeovers.
+
+    Pauses of several people stand side by side: commands are issued again once all of them have ended.
+    """
+    settings, made = read_settings(conf), _choice("", reason, by)
+    until_ms = made.at_ms + length_ms(ends_after, of="--for") if ends_after else 0
+    added = Pause(by=made.by, reason=made.reason, at_ms=made.at_ms, until_ms=until_ms)
+    detail = f"until {utc(until_ms)}" if until_ms else ""
+
+    def paused(now: OperatorControls) -> OperatorControls:
+        return now.with_pause(added).with_change(_change("pause", made, detail))
+
     require(settings, Part.ELECTION)
-    with_store(settings, lambda store: change(store, lambda now: replace(now, pause=choice), may_replace=True))
+    with_store(
+        settings, lambda store: _tell_paused(settings, conf, change(store, paused, may_replace=True), added, as_json)
+    )
+
+
+def _tell_paused(settings: Settings, conf: Path, now: OperatorControls, added: Pause, as_json: bool) -> None:
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
         return
     resumed, stop = (command_line(name, conf=conf) for name in ("resume", "stop-all"))
-    _say(f"Paused {settings.cluster.name}: no commands from the next interval on, until `{resumed}`.")
+    until = f"{utc(added.until_ms)}, or `{resumed}`" if added.until_ms else f"`{resumed}`"
+    _say(f"Paused {settings.cluster.name}: no commands from the next interval on, until {until}.")
+    others = [each for each in now.standing(added.at_ms) if each != added]
+    if others:
+        _say(f"Also paused by {pauses_text(others)}. Commands are issued again once all pauses have ended.")
     _say(f"Executors still execute the commands that were issued before; `{stop}` stops those, too.")
 
 
-def resume(conf: Conf = DEFAULT_CONF, reason: _Reason = "", by: _By = "", as_json: _AsJson = False) -> None:
-    """Issue commands again, and reset the circuit breaker if it has tripped."""
-    settings = read_settings(conf)
-    choice = _choice(RUNNING, reason, by)
+def resume(
+    conf: Conf = DEFAULT_CONF,
+    reason: _Reason = "",
+    by: _By = "",
+    of: Annotated[
+        list[str] | None, typer.Option("--of", metavar="NAME", help="End this person's pauses.", show_default="yours")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="End the pauses of everybody.")] = False,
+    as_json: _AsJson = False,
+) -> None:
+    """End your pauses, and reset the circuit breaker if it has tripped.
 
+    Pauses of others stand until they resume, or until you name them with --of or give --all.  With no pause at all
+    decisions.paused of the settings applies no more.
+    """
+    if of and every:
+        raise typer.BadParameter("give names, or --all", param_hint="--of")
+    settings, made = read_settings(conf), _choice("", reason, by)
     require(settings, Part.ELECTION)
+    ended = list[Pause]()
 
     def resumed(now: OperatorControls) -> OperatorControls:
-        return replace(now, pause=choice, resumed_ms=max(choice.at_ms, now.resumed_ms + 1))
+        standing = now.standing(made.at_ms)
+        ended[:] = _ending(standing, conf, None if every else of or [made.by])
+        detail = f"ends the pause of {pauses_text(ended)}"[:MAX_REASON] if ended else ""
+        return replace(
+            now,
+            pauses=tuple(each for each in standing if each not in ended),
+            resumed_ms=max(made.at_ms, now.resumed_ms + 1),
+        ).with_change(_change("resume", made, detail))
 
-    with_store(settings, lambda store: change(store, resumed))
+    with_store(settings, lambda store: _tell_resumed(settings, change(store, resumed), ended, as_json=as_json))
+
+
+def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) -> list[Pause]:
+    """Those of *standing* that are to end: of *names*, or all; TrimtabError where there is none of a name."""
+    if names is None or not standing:
+        return list(standing)
+    unknown = sorted(set(names) - {each.by for each in standing})
+    if unknown:
+        of = command_line("resume", "--of", standing[0].by, conf=conf)
+        raise TrimtabError(
+            f"no pause of {', '.join(unknown)} stands, and nothing was changed; paused by {pauses_text(standing)}:"
+            f" end that with `{of}`, or every pause with `{command_line('resume', '--all', conf=conf)}`"
+        )
+    return [each for each in standing if each.by in names]
+
+
+def _tell_resumed(settings: Settings, now: OperatorControls, ended: Sequence[Pause], *, as_json: bool) -> None:
+    name, standing = settings.cluster.name, now.standing(time.time_ns() // 1_000_000)
     if as_json:
-        typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=False).as_line())
+        told, left = ([PauseAnswer(**asdict(each)) for each in pauses] for pauses in (ended, standing))
+        typer.echo(ControlsAnswer(cluster=name, paused=bool(standing), ended=told, pauses=left).as_line())
+        return
+    for each in ended:
+        _say(f"Ended the pause of {pause_text(each)} (since {utc(each.at_ms)}).")
+    if standing:
+        _say(f"Still paused: by {pauses_text(standing)}. No commands until that has ended, too.")
     else:
-        _say(f"Resumed {settings.cluster.name}: commands may be issued from the next interval on.")
+        _say(f"Resumed {name}: commands may be issued from the next interval on.")
 
 
 def mode(
@@ -92,7 +165,12 @@ def mode(
     in_force = settings.decisions.mode if choice is None else choice.value
     require(settings, Part.ELECTION, *([Part.BROKERS] if in_force == "active" else []))
     require_broker_balancing_off(settings, mode=in_force)
-    with_store(settings, lambda store: change(store, lambda now: replace(now, mode=choice)))
+    made = _choice("", reason, by)
+
+    def changed(now: OperatorControls) -> OperatorControls:
+        return replace(now, mode=choice).with_change(_change("mode", made, value.value))
+
+    with_store(settings, lambda store: change(store, changed))
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, mode=in_force).as_line())
     else:
@@ -105,12 +183,14 @@ def release(
     ] = None,
     release_all: Annotated[bool, typer.Option("--all", help="Release every drained broker.")] = False,
     conf: Conf = DEFAULT_CONF,
+    reason: _Reason = "",
+    by: _By = "",
     as_json: _AsJson = False,
 ) -> None:
     """Let drained brokers get bundles again, from the next interval on."""
     if release_all == bool(brokers):
         raise typer.BadParameter("name drained brokers, or give --all", param_hint="BROKER")
-    settings = read_settings(conf)
+    settings, made = read_settings(conf), _choice("", reason, by)
     require(settings, Part.ELECTION)
     named = set(brokers or ())
 
@@ -119,7 +199,9 @@ def release(
         if unknown:
             have = ", ".join(each.broker for each in now.drained) or "none"
             raise TrimtabError(f"{', '.join(sorted(unknown))} is not drained; drained are: {have}")
-        return replace(now, drained=tuple(each for each in now.drained if not release_all and each.broker not in named))
+        left = tuple(each for each in now.drained if not release_all and each.broker not in named)
+        released = ", ".join(each.broker for each in now.drained if each not in left)[:MAX_REASON]
+        return replace(now, drained=left).with_change(_change("release", made, released))
 
     with_store(settings, lambda store: _tell_drained(settings, change(store, released), as_json=as_json))
 
@@ -134,13 +216,12 @@ def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bo
 
 def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "", as_json: _AsJson = False) -> None:
     """Pause, and make executors refuse every command that they have not started.  No controller needs to run."""
-    settings = read_settings(conf)
-    choice = _choice(PAUSED, reason, by)
-
+    settings, made = read_settings(conf), _choice("", reason, by)
     require(settings, useful=(Part.ELECTION, Part.LOG))
 
     def stopped(now: OperatorControls) -> OperatorControls:
-        return replace(now, pause=choice, orders=None, stopped_ms=max(choice.at_ms, now.stopped_ms + 1))
+        paused = now.with_pause(_pause(made)).with_change(_change("stop-all", made))
+        return replace(paused, orders=None, stopped_ms=max(made.at_ms, now.stopped_ms + 1))
 
     def stop(store: ControlStore) -> None:
         failure = ""
@@ -172,12 +253,12 @@ def accept_loss(
     Budgets, moves under way and a tripped breaker that only these entries held are forgotten: restore the journal
     instead where there is a copy.  A later loss is refused again.
     """
-    settings = read_settings(conf)
-    choice = _choice(PAUSED, reason, by)
+    settings, made = read_settings(conf), _choice("", reason, by)
     require(settings, Part.ELECTION)
 
     def accepted(now: OperatorControls) -> OperatorControls:
-        return replace(now, pause=choice, loss_accepted_ms=max(choice.at_ms, now.loss_accepted_ms))
+        paused = now.with_pause(_pause(made)).with_change(_change("accept-loss", made))
+        return replace(paused, loss_accepted_ms=max(made.at_ms, now.loss_accepted_ms))
 
     with_store(settings, lambda store: change(store, accepted, may_replace=True))
     if as_json:
@@ -186,6 +267,27 @@ def accept_loss(
     resume_line = command_line("resume", conf=conf)
     _say(f"Accepted: {settings.cluster.name} goes on with the journal that it has. Start `trimtab run` again.")
     _say(f"Paused: no commands until `{resume_line}`. Look at `{command_line('status', conf=conf)}` first.")
+
+
+def controls(
+    limit: Annotated[int, typer.Option(min=1, max=MAX_HISTORY, help="Print so many changes at most.")] = 20,
+    conf: Conf = DEFAULT_CONF,
+    as_json: Annotated[bool, json_option("answer.control_change", each="change")] = False,
+) -> None:
+    """Print who changed the controls, when, what and why, the newest first; the last 100 changes are stored."""
+    settings = read_settings(conf)
+    require(settings, Part.ELECTION)
+    with_store(settings, lambda store: _print_history(store.read()[0].history[::-1][:limit], as_json=as_json))
+
+
+def _print_history(changes: Sequence[ControlChange], *, as_json: bool) -> None:
+    if not changes and not as_json:
+        _say("Nobody has changed the controls yet.")
+    for each in changes:
+        if as_json:
+            typer.echo(ControlChangeAnswer(**asdict(each)).as_line())
+        else:
+            print_line(console(), f"{utc(each.at_ms)}  {change_text(each)}", rest="    ")
 
 
 def change(
@@ -250,6 +352,15 @@ def _choice(value: str, reason: str, by: str) -> Choice:
     # Whatever somebody pastes as a reason in an emergency, the command has to work.
     kept = printable(reason)[:MAX_REASON]
     return Choice(value=value, reason=kept, by=name_of(by), at_ms=time.time_ns() // 1_000_000)
+
+
+def _pause(made: Choice) -> Pause:
+    """A pause that does not end by itself."""
+    return Pause(by=made.by, reason=made.reason, at_ms=made.at_ms)
+
+
+def _change(action: str, made: Choice, detail: str = "") -> ControlChange:
+    return ControlChange(at_ms=made.at_ms, by=made.by, action=action, detail=printable(detail), reason=made.reason)
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,7 @@
 """``trimtab journal``: browse the decisions in the journal, the newest first."""
 
 import time
+from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Annotated, Final, TypeAlias
 
@@ -21,6 +22,8 @@ from controller.status.decisions import DecisionFilter, FoundDecision, decisions
 from controller.status.texts import became, does, reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, VerdictAnswer
 from controller.wire.answers.explain import JournalAnswer
+from controller.wire.answers.status import PauseAnswer
+from controller.wire.controls_text import pauses_text
 from controller.wire.readable import in_number, utc
 
 _MOST: Final = 100_000
@@ -111,7 +114,8 @@ def _reason(text: str) -> Reason:
 
 
 def _print(found: FoundDecision, out: Console) -> None:
-    notes = [note for note, on in (("paused", found.paused), ("stale", found.stale)) if on]
+    paused = f"paused by {pauses_text(found.pauses)}" if found.pauses else "paused"
+    notes = [note for note, on in ((paused, found.paused), ("stale", found.stale)) if on]
     how = ", ".join([found.mode, *notes])
     print_line(out, f"{utc(found.interval)}  {how}: {in_number(found.summary)}", rest="    ", style="bold")
     for command, result in found.commands:
@@ -131,6 +135,9 @@ def _answer(found: FoundDecision) -> JournalAnswer:
         mode=found.mode,
         paused=found.paused,
         stale=found.stale,
+        by=found.by,
+        reason=found.reason,
+        pauses=[PauseAnswer(**asdict(each)) for each in found.pauses],
         commands=[CommandAnswer.of(command, result) for command, result in found.commands],
         verdicts=None if found.verdicts is None else [VerdictAnswer.short(verdict) for verdict in found.verdicts],
     )

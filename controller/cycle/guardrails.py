@@ -71,7 +71,8 @@ def _forbidden(controls: Controls, policy: Policy) -> Verdict | None:
     if controls.mode == "observe":
         return Verdict(subject=CLUSTER, reason=Reason.OBSERVE_ONLY, by="mode", detail=who)
     if controls.paused:
-        return Verdict(subject=CLUSTER, reason=Reason.PAUSED, by="operator", detail=who)
+        detail = "; ".join(map(str, controls.pauses)) or who
+        return Verdict(subject=CLUSTER, reason=Reason.PAUSED, by="operator", detail=detail)
     if controls.maintenance:
         by = "guardrails.maintenance"
         return Verdict(subject=CLUSTER, reason=Reason.MAINTENANCE, by=by, detail=controls.maintenance)

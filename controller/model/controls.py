@@ -1,6 +1,8 @@
 """Controls: what the operator and the age of the data allow.  An input of every decision, journalled with it."""
 
+import math
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,25 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """One person's pause.  Several can stand: commands are issued once all have ended."""
+
+    by: str
+    reason: str
+    #: Epoch ms, wall clock.
+    at_ms: int
+    #: When it ends by itself, epoch ms, wall clock; 0: never.
+    until_ms: int = 0
+
+    def stands_at(self, now_ms: int) -> bool:
+        """Whether it has not ended by itself at *now_ms*."""
+        return not self.until_ms or now_ms < self.until_ms
+
+    def __str__(self) -> str:
+        return f"{self.by}: {self.reason}" if self.reason else self.by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Controls:
     """The controls that an interval was decided with."""
 
@@ -52,10 +73,16 @@ class Controls:
     #: When the interval is decided, epoch ms, wall clock; 0: in its own time, as in what is modelled.  Controls are
     #: equal where they allow the same, whenever that is.
     decided_at_ms: int = field(default=0, compare=False)
-    #: Why an operator set the mode or the pause, who, and when (epoch ms, wall clock); "" and 0 if nobody did.
+    #: Why an operator set the mode, or paused first if it is paused, who, and when (epoch ms, wall clock); "" and 0 if
+    #: nobody did.
     reason: str = ""
     by: str = ""
     since_ms: int = 0
+    #: Every pause that stands, the oldest first; empty if the settings alone pause.
+    pauses: tuple[Pause, ...] = ()
+    #: When an operator set the mode, and drained the broker that is drained for longest, epoch ms; 0: nobody did.
+    mode_since_ms: int = 0
+    drained_since_ms: int = 0
     #: Time of the last `trimtab resume`, epoch ms, wall clock; 0: never.  A later resume closes the breaker.
     resumed_ms: int = 0
     #: Why the maintenance windows forbid commands at this T; "" if they allow them.
@@ -88,6 +115,20 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ControlChange:
+    """Something that an operator did, for the history of the controls."""
+
+    #: Epoch ms, wall clock.
+    at_ms: int
+    by: str
+    #: The command: pause, resume, mode, stop-all, accept-loss, release or apply.
+    action: str
+    #: What it changed.
+    detail: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drained:
     """A broker that gets no bundles."""
 
@@ -101,14 +142,14 @@ class Drained:
 class OperatorControls:
     """What operators set with `trimtab pause`, `resume`, `mode`, `apply` and `release`.
 
-    It is stored, so it survives every restart.  None: no operator has set it, so the settings in trimtab.toml apply.
+    It is stored, so it survives every restart.
     """
 
-    #: "active", "dry_run" or "observe".
+    #: "active", "dry_run" or "observe"; None: that of the settings.
     mode: Choice | None = None
-    #: "paused" or "running".
-    pause: Choice | None = None
-    #: Time of the last `trimtab resume`, epoch ms, wall clock; 0: never.
+    #: The oldest first; some may have ended by themselves.
+    pauses: tuple[Pause, ...] = ()
+    #: Time of the last `trimtab resume`, epoch ms, wall clock; 0: never, so decisions.paused of the settings applies.
     resumed_ms: int = 0
     #: Time of the last `trimtab stop-all`, likewise: it ends what `trimtab apply` began before.
     stopped_ms: int = 0
@@ -117,19 +158,33 @@ class OperatorControls:
     #: By name.
     drained: tuple[Drained, ...] = ()
     orders: Orders | None = None
+    #: What operators did, the oldest first, at most MAX_HISTORY.
+    history: tuple[ControlChange, ...] = ()
 
-    def in_force(self, *, mode: str, paused: bool) -> tuple[str, bool, Choice | None]:
-        """The mode and the pause that apply, and the operator's choice that explains them.
+    def mode_in_force(self, mode: str) -> str:
+        """The mode that applies; *mode* is that of the settings."""
+        return mode if self.mode is None else self.mode.value
 
-        *mode* and *paused* come from the settings; they apply where no operator has set anything.
-        """
-        is_paused = paused if self.pause is None else self.pause.value == PAUSED
-        return (
-            mode if self.mode is None else self.mode.value,
-            is_paused,
-            self.pause if is_paused and self.pause is not None else self.mode,
-        )
+    def standing(self, now_ms: int) -> tuple[Pause, ...]:
+        """The pauses that stand at *now_ms*, the oldest first."""
+        return tuple(each for each in self.pauses if each.stands_at(now_ms))
+
+    def is_paused(self, now_ms: int, *, paused: bool) -> bool:
+        """Whether commands are held back at *now_ms*; *paused* is decisions.paused, which a resume overrides."""
+        return bool(self.standing(now_ms)) or (paused and not self.resumed_ms)
+
+    def with_pause(self, pause: Pause) -> "OperatorControls":
+        """*pause* stands, too.  It replaces one of the same person for the same reason, and pauses that have ended."""
+        others = [each for each in self.standing(pause.at_ms) if (each.by, each.reason) != (pause.by, pause.reason)]
+        if len(others) >= MAX_PAUSES:
+            # A pause must always work, and the others still stand: the one that ends first gives way.
+            others.remove(min(others, key=lambda each: (each.until_ms or math.inf, each.at_ms)))
+        return replace(self, pauses=(*others, pause))
+
+    def with_change(self, change: ControlChange) -> "OperatorControls":
+        """These, with *change* in the history; the oldest changes are forgotten."""
+        return replace(self, history=(*self.history, change)[-MAX_HISTORY:])
 
 
-PAUSED = "paused"
-RUNNING = "running"
+MAX_PAUSES: Final = 20
+MAX_HISTORY: Final = 100

@@ -6,9 +6,10 @@ from itertools import islice
 
 from controller.adapters.opened import log_system, verdict_store
 from controller.adapters.recent import ReadEntry, entries_backwards, recent_results
+from controller.model.controls import Pause
 from controller.model.decision import Command, Reason, Verdict
 from controller.settings.trimtab_toml import Settings
-from controller.wire.journal import to_decision
+from controller.wire.journal import to_controls, to_decision
 from controller.wire.results import Result
 
 
@@ -59,6 +60,9 @@ class FoundDecision:
     mode: str
     paused: bool
     stale: bool
+    by: str
+    reason: str
+    pauses: tuple[Pause, ...]
     #: With the results that have come.
     commands: tuple[tuple[Command, Result | None], ...]
     #: None: those of this interval are not kept any more, or they were not looked for.
@@ -79,6 +83,9 @@ def decisions(settings: Settings, wanted: DecisionFilter, most: int) -> list[Fou
             mode=read.record.controls.mode,
             paused=read.record.controls.paused,
             stale=read.record.controls.stale,
+            by=read.record.controls.by,
+            reason=read.record.controls.reason,
+            pauses=to_controls(read.record.controls).pauses,
             commands=tuple((command, results.get(command.id)) for command in commands),
             verdicts=verdicts,
         )

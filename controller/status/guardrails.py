@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from controller.adapters.opened import election_system
@@ -10,7 +10,7 @@ from controller.cycle.arrivals import unconfirmed_brokers
 from controller.cycle.budgets import Ledger, Line
 from controller.cycle.dry_run import forget_dry_run, in_flight
 from controller.cycle.ordered import told_of
-from controller.model.controls import Choice, OperatorControls
+from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Roster
@@ -23,6 +23,7 @@ from controller.wire.answers.status import (
     ChoiceAnswer,
     GuardrailsAnswer,
     ModeAnswer,
+    PauseAnswer,
     PausedAnswer,
 )
 from controller.wire.readable import counted, in_time, utc
@@ -38,6 +39,8 @@ class GuardrailStatus:
     #: In force now.
     mode: str
     paused: bool
+    #: The pauses that stand, the oldest first.
+    pauses: tuple[Pause, ...]
     #: What the settings say; it holds where nobody has chosen.
     settings_mode: str
     settings_paused: bool
@@ -63,9 +66,9 @@ def guardrail_status(settings: Settings, last: JournalEntry | None) -> Guardrail
     """Read the store of controls, and what *last*, the newest decision, remembers."""
     chosen, unknown = _chosen(settings)
     decisions, windows, limits = settings.decisions, settings.guardrails.maintenance, limits_of(settings.guardrails)
-    mode, paused, _ = chosen.in_force(mode=decisions.mode, paused=decisions.paused)
-    memory = None if last is None else last.memory
     now_ms = time.time_ns() // 1_000_000
+    mode, paused = chosen.mode_in_force(decisions.mode), chosen.is_paused(now_ms, paused=decisions.paused)
+    memory = None if last is None else last.memory
     if memory is not None and mode == "active":
         memory = forget_dry_run(memory)
     issued = () if memory is None else memory.issued.values()
@@ -74,6 +77,7 @@ def guardrail_status(settings: Settings, last: JournalEntry | None) -> Guardrail
     return GuardrailStatus(
         mode=mode,
         paused=paused,
+        pauses=chosen.standing(now_ms),
         settings_mode=decisions.mode,
         settings_paused=decisions.paused,
         chosen=chosen,
@@ -135,10 +139,14 @@ def _in_words(unconfirmed: Mapping[str, list[str]]) -> str:
 
 def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
     """For a program."""
-    mode, pause, breaker = found.chosen.mode, found.chosen.pause, found.breaker
+    mode, breaker = found.chosen.mode, found.breaker
     return GuardrailsAnswer(
         mode=ModeAnswer(in_force=found.mode, settings=found.settings_mode, set=_choice(mode)),
-        paused=PausedAnswer(in_force=found.paused, settings=found.settings_paused, set=_choice(pause)),
+        paused=PausedAnswer(
+            in_force=found.paused,
+            settings=found.settings_paused,
+            pauses=[PauseAnswer(**asdict(each)) for each in found.pauses],
+        ),
         drained=[each.broker for each in found.chosen.drained],
         plan=found.plan,
         unknown=found.unknown,
@@ -173,14 +181,22 @@ def _mode(found: GuardrailStatus) -> str:
 
 
 def _paused(found: GuardrailStatus) -> str:
-    word = "yes" if found.paused else "no"
-    if found.chosen.pause is None:
-        return f"{word}, by the settings"
-    return f"{word}, {_who(found.chosen.pause)}; the settings say {'yes' if found.settings_paused else 'no'}"
+    says = f"the settings say {'yes' if found.settings_paused else 'no'}"
+    if not found.paused:
+        resumed = found.chosen.resumed_ms
+        return f"no, resumed at {utc(resumed)}; {says}" if resumed else "no, by the settings"
+    if not found.pauses:
+        return "yes, by the settings"
+    return f"yes, {'; '.join(map(_pause, found.pauses))}; {says}"
 
 
 def _who(choice: Choice) -> str:
     return f"set by {choice.by} at {utc(choice.at_ms)}{f': {choice.reason}' if choice.reason else ''}"
+
+
+def _pause(pause: Pause) -> str:
+    until = f" until {utc(pause.until_ms)}" if pause.until_ms else ""
+    return f"set by {pause.by} at {utc(pause.at_ms)}{until}{f': {pause.reason}' if pause.reason else ''}"
 
 
 def _choice(choice: Choice | None) -> ChoiceAnswer | None:

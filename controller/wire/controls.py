@@ -1,11 +1,21 @@
 """What persons have set, as it is kept beside the election: one small JSON object."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.controls import (
+    MAX_HISTORY,
+    MAX_PAUSES,
+    Choice,
+    ControlChange,
+    Drained,
+    OperatorControls,
+    OrderedMove,
+    Orders,
+    Pause,
+)
 from controller.model.errors import ControlsCorruptError, WireError
 from controller.wire.base import (
     VERSION,
@@ -44,10 +54,24 @@ class ModeRecord(_ChoiceRecord):
     value: Literal["active", "dry_run", "observe"]
 
 
-class PauseRecord(_ChoiceRecord):
-    """That somebody paused or resumed."""
+class SinglePauseRecord(_ChoiceRecord):
+    """That somebody paused or resumed, as it was stored when one pause replaced the other."""
 
     value: Literal["paused", "running"]
+
+
+class PauseRecord(_ChoiceRecord):
+    """One person's pause."""
+
+    until_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
+    """When it ends by itself; left out where it does not."""
+
+
+class ControlChangeRecord(_ChoiceRecord):
+    """Something that an operator did."""
+
+    action: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
+    detail: Annotated[str, Field(max_length=MAX_REASON, pattern=_PRINTABLE)] = ""
 
 
 class DrainedRecord(Record):
@@ -90,46 +114,66 @@ class ControlsDocument(Record):
     v: Literal[1] = VERSION
     type: Literal["controls"] = "controls"
     mode: ModeRecord | None = None
-    pause: PauseRecord | None = None
+    pause: Annotated[SinglePauseRecord | None, Field(exclude_if=is_empty)] = None
+    """Read, and never written."""
+    pauses: Annotated[Items[PauseRecord], Field(max_length=MAX_PAUSES, exclude_if=is_empty)] = ()
     resumed_ms: Millis = 0
     stopped_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     loss_accepted_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
+    history: Annotated[Items[ControlChangeRecord], Field(max_length=MAX_HISTORY, exclude_if=is_empty)] = ()
 
 
 MODELS: Final[dict[str, type[Any]]] = {"controls": ControlsDocument}
 
 
 def encode_controls(controls: OperatorControls) -> bytes:
-    """*controls* as they are kept; WireError where a reason or a name is too long or not printable."""
-    value = encode(
+    """*controls* as they are kept; WireError where a reason or a name is too long or not printable.
+
+    The oldest changes of the history give way where all together would be too large.
+    """
+    value = _encoded(controls)
+    while len(value) > MAX_BYTES and controls.history:
+        controls = replace(controls, history=controls.history[(len(controls.history) + 1) // 2 :])
+        value = _encoded(controls)
+    parse_controls(value)
+    return value
+
+
+def _encoded(controls: OperatorControls) -> bytes:
+    return encode(
         ControlsDocument.model_construct(
             mode=None if controls.mode is None else ModeRecord.model_construct(**_fields(controls.mode)),
-            pause=None if controls.pause is None else PauseRecord.model_construct(**_fields(controls.pause)),
+            pauses=tuple(PauseRecord.model_construct(**asdict(each)) for each in controls.pauses),
             resumed_ms=controls.resumed_ms,
             stopped_ms=controls.stopped_ms,
             loss_accepted_ms=controls.loss_accepted_ms,
             drained=tuple(DrainedRecord.model_construct(**asdict(each)) for each in controls.drained),
             orders=orders_record(controls.orders),
+            history=tuple(ControlChangeRecord.model_construct(**asdict(each)) for each in controls.history),
         )
     )
-    parse_controls(value)
-    return value
 
 
 def parse_controls(value: bytes) -> OperatorControls:
     """The controls that *value* holds, or WireError."""
     refuse_too_large(value, MAX_BYTES)
     record: ControlsDocument = validate(model_for(read_object(value), MODELS), value)
+    pauses, resumed_ms, single = [Pause(**dict(each)) for each in record.pauses], record.resumed_ms, record.pause
+    if single is not None and single.value == "paused":
+        pauses.append(Pause(by=single.by, reason=single.reason, at_ms=single.at_ms))
+    elif single is not None:
+        resumed_ms = max(resumed_ms, single.at_ms)
     return OperatorControls(
         mode=None if record.mode is None else Choice(**dict(record.mode)),
-        pause=None if record.pause is None else Choice(**dict(record.pause)),
-        resumed_ms=record.resumed_ms,
+        pauses=tuple(pauses),
+        resumed_ms=resumed_ms,
         stopped_ms=record.stopped_ms,
         loss_accepted_ms=record.loss_accepted_ms,
         drained=tuple(Drained(**dict(each)) for each in record.drained),
         orders=to_orders(record.orders),
+        history=tuple(ControlChange(**dict(each)) for each in record.history),
     )
 
 

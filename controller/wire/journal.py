@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
-from controller.model.controls import Controls
+from controller.model.controls import Controls, Pause
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.model.memory import (
@@ -37,7 +37,7 @@ from controller.wire.base import (
     is_empty,
 )
 from controller.wire.commands import CommandData, command_data, to_command
-from controller.wire.controls import OrdersRecord, orders_record, to_orders
+from controller.wire.controls import OrdersRecord, PauseRecord, orders_record, to_orders
 
 V = TypeVar("V")
 
@@ -202,6 +202,9 @@ class ControlsRecord(Record):
     reason: str = ""
     by: str = ""
     since_ms: Millis = 0
+    pauses: Annotated[tuple[PauseRecord, ...], Field(exclude_if=is_empty)] = ()
+    mode_since_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
+    drained_since_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     resumed_ms: Millis = 0
     maintenance: str = ""
     unknown: str = ""
@@ -348,12 +351,14 @@ def _balancing_record(balancing: OwnBalancing) -> BalancingRecord | None:
 
 def _controls_record(controls: Controls) -> ControlsRecord:
     fields = {each.name: getattr(controls, each.name) for each in dataclass_fields(controls)}
-    return ControlsRecord(**{**fields, "orders": orders_record(controls.orders)})
+    pauses = tuple(PauseRecord.model_construct(**_fields(each)) for each in controls.pauses)
+    return ControlsRecord(**{**fields, "pauses": pauses, "orders": orders_record(controls.orders)})
 
 
 def to_controls(record: ControlsRecord) -> Controls:
     """The controls that *record* says."""
-    return Controls(**{**dict(record), "orders": to_orders(record.orders)})
+    pauses = tuple(Pause(**dict(each)) for each in record.pauses)
+    return Controls(**{**dict(record), "pauses": pauses, "orders": to_orders(record.orders)})
 
 
 def _by_key(mapping: Mapping[str, V]) -> dict[str, V]:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
 
-from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders, Pause
 from controller.model.errors import AnotherClusterError
 from controller.ports.controls import ABSENT, ControlStore
 
 #: One more process that reads and writes the controls of the same cluster; the fixture closes it at the end.
 OpenStore: TypeAlias = Callable[[], ControlStore]
 
-PAUSED = OperatorControls(pause=Choice(value="paused", reason="upgrade", by="ada", at_ms=5))
+PAUSED = OperatorControls(pauses=(Pause(reason="upgrade", by="ada", at_ms=5),))
 OBSERVE = OperatorControls(mode=Choice(value="observe", reason="", by="bob", at_ms=1))
 ORDERS = OperatorControls(
     drained=(Drained(broker="a:8080", by="ada", at_ms=5),),

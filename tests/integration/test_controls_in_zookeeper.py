@@ -14,7 +14,7 @@ from controller.adapters.kafka.reader import read_all
 from controller.adapters.opened import election_system
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
-from controller.model.controls import Choice, OperatorControls
+from controller.model.controls import OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError
 from controller.ports.controls import ABSENT, ControlStore
 from controller.settings.log import KafkaLogSettings
@@ -29,7 +29,7 @@ from tests.unit.executor.test_executor_loop import Owners
 pytestmark = pytest.mark.integration
 _ = log  # the fixture
 
-PAUSED = Choice(value="paused", reason="upgrade", by="ada", at_ms=5)
+PAUSED = Pause(reason="upgrade", by="ada", at_ms=5)
 
 
 def settings(
@@ -76,9 +76,9 @@ def test_every_controller_reads_what_was_set_and_nobody_writes_over_another(
     found = settings(tmp_path, zookeeper.hosts, uuid4().hex)
     with store_of(found) as one, store_of(found) as other:
         assert one.read() == (OperatorControls(), ABSENT)
-        assert one.write(OperatorControls(pause=PAUSED), ABSENT)
+        assert one.write(OperatorControls(pauses=(PAUSED,)), ABSENT)
         assert not other.write(OperatorControls(), ABSENT), "somebody came first"
-        assert other.read()[0] == OperatorControls(pause=PAUSED)
+        assert other.read()[0] == OperatorControls(pauses=(PAUSED,))
         assert ControlsInForce(standing_controls(found), other, lambda: 0).at(0).by == "ada"
         change(other, lambda now: OperatorControls(mode=now.mode))
         assert one.read()[0] == OperatorControls()
@@ -94,15 +94,15 @@ def test_a_node_that_holds_something_else_is_an_error_and_can_be_set_anew(
             store.read()
         with pytest.raises(ControlsCorruptError, match="set them again with `trimtab pause`"):
             change(store, lambda now: now)
-        change(store, lambda now: replace(now, pause=PAUSED), may_replace=True)
-        assert store.read()[0] == OperatorControls(pause=PAUSED)
+        change(store, lambda now: replace(now, pauses=(PAUSED,)), may_replace=True)
+        assert store.read()[0] == OperatorControls(pauses=(PAUSED,))
 
 
 def test_while_zookeeper_is_away_the_last_known_pause_holds(tmp_path: Path) -> None:
     with zookeeper_server(tmp_path / "server") as server:
         found = settings(tmp_path, server.hosts, "lab")
         with store_of(found) as store, store_of(found) as late:
-            change(store, lambda _: OperatorControls(pause=PAUSED))
+            change(store, lambda _: OperatorControls(pauses=(PAUSED,)))
             controller = ControlsInForce(standing_controls(found), store, lambda: 0)
             assert controller.at(0).paused
             server.stop()

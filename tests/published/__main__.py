@@ -11,7 +11,7 @@ from controller.adapters.disk.places import SHIPPED
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import ShardState
 from controller.cli.shared.common_options import own_version
-from controller.model.controls import Choice, OperatorControls
+from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.errors import WireError
 from controller.wire.base import encode, validate
 from controller.wire.commands import command_event, epoch_event
@@ -63,7 +63,7 @@ def controls() -> OperatorControls:
     """Controls with something in every place."""
     return OperatorControls(
         mode=Choice(value="active", reason="tried for a week", by="anna", at_ms=T),
-        pause=Choice(value="paused", reason="upgrade", by="ben", at_ms=_ISSUED),
+        pauses=(Pause(reason="upgrade", by="ben", at_ms=_ISSUED),),
         resumed_ms=T,
     )
 

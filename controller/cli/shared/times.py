@@ -8,6 +8,7 @@ import typer
 
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LONGEST_MS: Final = 366 * _UNIT_MS["d"]
 _OF_DAY: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 #: What ``time_of`` takes, for the help of options.
 FORMS: Final = "2025-01-31T14:05:00Z, 14:05 (of the last 24 hours), or 90m (ago: s, m, h or d)"
@@ -24,6 +25,15 @@ def time_of(text: str, *, now_ms: int, of: str) -> int:
     if found is None:
         raise typer.BadParameter(f"{text!r} is no time: give {FORMS}", param_hint=of)
     return found
+
+
+def length_ms(text: str, *, of: str) -> int:
+    """The length of time that *text* means, such as 2h, ms; typer.BadParameter of the option *of* where it is none."""
+    found = _AGO.fullmatch(text)
+    length = 0 if found is None else int(found[1]) * _UNIT_MS[found[2]]
+    if not 0 < length <= _LONGEST_MS:
+        raise typer.BadParameter(f"{text!r} is no length of time up to 366d: give 90m, 2h or 1d", param_hint=of)
+    return length
 
 
 def _read(text: str, *, now_ms: int) -> int | None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
-from controller.model.controls import PAUSED, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.controls import ControlChange, Drained, OperatorControls, OrderedMove, Orders
 from controller.model.errors import TrimtabError
 from controller.offline.plans.moves import NamedMove
 from controller.offline.plans.surroundings import PlanHaltedError, Surroundings, some
 from controller.planning.plans.plan import EMPTY, Plan, PlanStep
+from controller.wire.controls import MAX_REASON
 
 
 @dataclass
@@ -84,11 +85,17 @@ class HeldStep:
                 who = "`trimtab stop-all`" if now.orders is None else f"another `trimtab apply`, of {now.orders.by}"
                 raise PlanHaltedError(f"stopped by {who}")
             drained = self._drained(now) if first else now.drained
-            return replace(now, drained=drained, orders=replace(orders, expires_at_ms=expires))
+            changed = replace(now, drained=drained, orders=replace(orders, expires_at_ms=expires))
+            return changed.with_change(self._began(now, drained)) if first else changed
 
         controls = self.around.change(held)
         self.is_held = True
-        return controls.pause is not None and controls.pause.value == PAUSED
+        return bool(controls.standing(self.around.now_ms()))
+
+    def _began(self, now: OperatorControls, drained: Sequence[Drained]) -> ControlChange:
+        new = [each.broker for each in drained if each not in now.drained]
+        detail = f"of plan {self.sha256[:12]}, step {self.number + 1}" + (f"; drains {some(new)}" if new else "")
+        return ControlChange(at_ms=self.around.now_ms(), by=self.around.by, action="apply", detail=detail[:MAX_REASON])
 
     def withdraw(self) -> None:
         """End the hold, if it is still this process's; drained brokers stay drained."""

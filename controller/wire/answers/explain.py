@@ -3,6 +3,7 @@
 from typing import Final, Literal, TypeAlias
 
 from controller.wire.answers.base import CommandAnswer, JsonAnswer, VerdictAnswer
+from controller.wire.answers.status import PauseAnswer
 from controller.wire.base import Number
 
 ReasonKind: TypeAlias = Literal["normal", "throttled", "configuration", "impossible", ""]
@@ -23,6 +24,12 @@ class JournalAnswer(JsonAnswer):
     paused: bool
     stale: bool
     """Whether the interval was too old to act on."""
+    by: str
+    """Who set the mode, or paused first if it was paused; "": nobody, the settings."""
+    reason: str
+    """Why."""
+    pauses: list[PauseAnswer]
+    """Every pause that stood."""
     commands: list[CommandAnswer]
     """Those that were looked for."""
     verdicts: list[VerdictAnswer] | None

@@ -74,12 +74,35 @@ class ModeAnswer(JsonAnswer):
     set: ChoiceAnswer | None
 
 
+class PauseAnswer(JsonAnswer):
+    """One person's pause."""
+
+    by: str
+    reason: str
+    at_ms: int
+    until_ms: int
+    """When it ends by itself, epoch ms; 0: never."""
+
+
 class PausedAnswer(JsonAnswer):
     """Whether the controller is paused, and why."""
 
     in_force: bool
     settings: bool
-    set: ChoiceAnswer | None
+    pauses: list[PauseAnswer]
+    """Every pause that stands, the oldest first."""
+
+
+class ControlChangeAnswer(JsonAnswer):
+    """``trimtab controls --json``, a line for each change, the newest first."""
+
+    at_ms: int
+    by: str
+    action: str
+    """pause, resume, mode, stop-all, accept-loss, release or apply."""
+    detail: str
+    """What it changed."""
+    reason: str
 
 
 class BreakerAnswer(JsonAnswer):
@@ -206,6 +229,11 @@ class ControlsAnswer(JsonAnswer):
 
     cluster: str
     paused: bool | None = None
+    """Whether somebody's pause stands."""
+    ended: list[PauseAnswer] | None = None
+    """The pauses that resume ended."""
+    pauses: list[PauseAnswer] | None = None
+    """The pauses that stand after a resume."""
     mode: str | None = None
     epoch: int | None = None
     """The epoch that stop-all started; executors refuse older commands that they have not started."""
@@ -234,6 +262,7 @@ class CollectAnswer(JsonAnswer):
 #: Name of the schema in docs/schemas -> answer.
 ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.collect": CollectAnswer,
+    "answer.control_change": ControlChangeAnswer,
     "answer.controls": ControlsAnswer,
     "answer.lookup": LookupAnswer,
     "answer.status": StatusAnswer,

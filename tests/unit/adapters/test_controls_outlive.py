@@ -17,7 +17,7 @@ from controller.adapters.folder.system import FileElection
 from controller.adapters.opened import election_system
 from controller.cli import controls as controls_cli
 from controller.cycle import decide
-from controller.model.controls import Choice, Controls, OperatorControls
+from controller.model.controls import Choice, Controls, OperatorControls, Pause
 from controller.model.decision import Reason
 from controller.model.errors import (
     AnotherClusterError,
@@ -45,7 +45,7 @@ election = { kind = "file", path = "election" }
 checkpoint.path = "checkpoint"
 decisions.mode = "active"
 """
-PAUSED = Choice(value="paused", reason="upgrade", by="ada", at_ms=5)
+PAUSED = Pause(reason="upgrade", by="ada", at_ms=5)
 
 
 @pytest.fixture
@@ -79,7 +79,8 @@ def test_each_control_says_in_json_what_holds_from_now_on(conf: Path) -> None:
         return json.loads(cli(conf, command, *arguments, "--json").stdout)
 
     assert said(controls_cli.pause) == {"cluster": "standalone", "paused": True}
-    assert said(controls_cli.resume) == {"cluster": "standalone", "paused": False}
+    resumed = said(controls_cli.resume)
+    assert (resumed["paused"], len(resumed["ended"]), resumed["pauses"]) == (False, 1, [])
     assert said(controls_cli.mode, "observe") == {"cluster": "standalone", "mode": "observe"}
     assert said(controls_cli.stop_all) == {"cluster": "standalone", "paused": True, "epoch": 1}
 
@@ -99,7 +100,7 @@ def test_two_leaderships_after_each_other_see_the_pause_and_who_it_was(conf: Pat
         assert decision.commands == ()
         (verdict,) = [v for v in decision.verdicts if v.reason is Reason.PAUSED]
         assert verdict.detail == "ada: upgrade"
-    cli(conf, controls_cli.resume)
+    cli(conf, controls_cli.resume, "--by", "ada")
     for leadership in (first, in_force(settings)):
         assert not leadership.at(INTERVAL).paused
         assert leadership.at(INTERVAL).resumed_ms > 0
@@ -144,9 +145,9 @@ class TestFileControls(ControlStoreContract):
 
 def test_a_folder_of_an_earlier_release_is_no_clusters_until_one_works_there(tmp_path: Path) -> None:
     (tmp_path / "epoch").write_bytes(b"7\n")
-    (tmp_path / "controls.json").write_bytes(encode_controls(OperatorControls(pause=PAUSED)))
+    (tmp_path / "controls.json").write_bytes(encode_controls(OperatorControls(pauses=(PAUSED,))))
     one, other = FileElection(tmp_path, cluster="standalone"), FileElection(tmp_path, cluster="other")
-    assert one.controls().read()[0] == OperatorControls(pause=PAUSED)
+    assert one.controls().read()[0] == OperatorControls(pauses=(PAUSED,))
     assert one.controls().write(OperatorControls(), one.controls().version())
     assert other.controls().epoch() == 7, "a person's command does not make the folder theirs"
     one.leadership()
@@ -183,8 +184,8 @@ def test_the_command_line_tries_again_where_somebody_came_in_between(tmp_path: P
                 super().write(OperatorControls(mode=mode), version)
             return super().write(controls, version)
 
-    controls_cli.change(Raced(tmp_path, cluster="standalone"), lambda now: replace(now, pause=PAUSED))
-    assert FileControls(tmp_path, cluster="standalone").read()[0] == OperatorControls(mode=mode, pause=PAUSED)
+    controls_cli.change(Raced(tmp_path, cluster="standalone"), lambda now: replace(now, pauses=(PAUSED,)))
+    assert FileControls(tmp_path, cluster="standalone").read()[0] == OperatorControls(mode=mode, pauses=(PAUSED,))
 
 
 @pytest.mark.parametrize(
@@ -215,12 +216,14 @@ def test_invalid_controls_stop_all_commands_until_they_are_set_again(
 
 
 def test_controls_come_back_as_they_were_and_what_is_too_long_or_not_printable_is_refused() -> None:
-    controls = OperatorControls(mode=replace(PAUSED, value="observe"), pause=PAUSED, resumed_ms=7)
+    controls = OperatorControls(
+        mode=Choice(value="observe", reason="upgrade", by="ada", at_ms=5), pauses=(PAUSED,), resumed_ms=7
+    )
     assert parse_controls(encode_controls(controls)) == controls
     assert parse_controls(encode_controls(OperatorControls())) == OperatorControls()
     for bad in (replace(PAUSED, reason="x" * 501), replace(PAUSED, by="a\nb"), replace(PAUSED, by="")):
         with pytest.raises(WireError, match="bad_value"):
-            encode_controls(OperatorControls(pause=bad))
+            encode_controls(OperatorControls(pauses=(bad,)))
 
 
 class Away(FileControls):
@@ -248,7 +251,7 @@ def test_a_controller_that_could_never_read_them_issues_nothing(
 def test_while_they_cannot_be_read_the_last_known_ones_hold(tmp_path: Path, settings: Settings) -> None:
     store = Away(tmp_path, cluster="standalone")
     store.away = False
-    store.write(OperatorControls(pause=PAUSED), ABSENT)
+    store.write(OperatorControls(pauses=(PAUSED,)), ABSENT)
     controller = ControlsInForce(standing_controls(settings), store, lambda: INTERVAL)
     before = controller.at(INTERVAL)
     store.away = True
@@ -307,7 +310,7 @@ def test_stop_all_works_where_nobody_leads_and_again(conf: Path, settings: Setti
     assert "Epoch 1 starts" in cli(conf, controls_cli.stop_all).output
     assert "Epoch 2 starts" in cli(conf, controls_cli.stop_all).output
     stored = json.loads((Path(settings.election.path) / "controls.json").read_bytes())
-    assert stored["pause"]["value"] == "paused"
+    assert [each["reason"] for each in stored["pauses"]] == ["stop-all"]
 
 
 def test_a_command_that_was_taken_and_not_begun_is_fenced_when_a_newer_epoch_begins(tmp_path: Path) -> None:

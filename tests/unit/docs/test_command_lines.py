@@ -47,6 +47,7 @@ WITH_SERVERS: Final = {
     "pause": ("needs ZooKeeper", "tests/faults/operations.py"),
     "record": ("needs a log", "tests/unit/cli/test_record_command.py"),
     "apply": ("needs a log", "tests/unit/cli/test_apply_command.py"),
+    "controls": ("needs an election", "tests/unit/cli/test_pauses_of_several.py"),
     "release": ("needs an election", "tests/unit/cli/test_apply_command.py"),
     "plan": ("needs a log", "tests/unit/cli/test_plan_command.py"),
     "replay": ("needs a recording", "tests/unit/cli/test_replay_command.py"),

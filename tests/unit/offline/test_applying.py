@@ -10,7 +10,7 @@ import pytest
 
 from controller.adapters.opened import log_system
 from controller.cli.controls import stop_all
-from controller.model.controls import Choice, Drained, OrderedMove, Orders
+from controller.model.controls import Drained, OrderedMove, Orders, Pause
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
@@ -27,8 +27,7 @@ from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
 from tests.records import PERIOD
 
-PAUSED = Choice(value="paused", reason="upgrade", by="bob", at_ms=1)
-RUNNING = Choice(value="running", reason="", by="bob", at_ms=2)
+PAUSED = Pause(reason="upgrade", by="bob", at_ms=1)
 BROKER = "broker-1:8080"
 
 
@@ -121,13 +120,13 @@ def test_a_plan_that_sends_bundles_to_a_drained_broker_is_refused(live: LiveClus
 
 def test_a_paused_controller_issues_nothing_and_goes_on_when_it_is_resumed(live: LiveCluster) -> None:
     plan = drain(live)
-    live.change(pause=PAUSED)
+    live.change(pauses=(PAUSED,))
     intervals = iter(range(1000))
 
     def resume() -> None:
         if next(intervals) == 20:
             assert live.commands == []
-            live.change(pause=RUNNING)
+            live.change(pauses=())
 
     live.meanwhile = resume
     assert live.run(plan).run().done == len(plan.moves)
@@ -145,14 +144,14 @@ def test_what_was_not_issued_before_a_pause_is_checked_again_after_it(live: Live
         orders = live.controls.orders
         if not paused_at and orders is not None and wave[0] in {move.bundle for move in orders.moves}:
             paused_at.append(live.interval)
-            live.change(pause=PAUSED)
+            live.change(pauses=(PAUSED,))
         elif paused_at and live.interval == paused_at[0] + 3 * PERIOD:
             # While it is paused somebody moves a bundle of the wave by hand.
             assert live.controls.orders is not None
             assert live.controls.orders.moves == ()
             live.hand(wave[0], BROKER, elsewhere)
         elif paused_at and live.interval == paused_at[0] + 6 * PERIOD:
-            live.change(pause=RUNNING)
+            live.change(pauses=())
 
     live.meanwhile = pause
     planned = {plan.bundles[move.bundle]: plan.brokers[move.destination] for move in plan.moves}
@@ -178,12 +177,12 @@ def test_orders_that_have_expired_are_checked_before_they_are_given_again(live: 
     orders = live.controls.orders
     assert orders is not None
     moved = orders.moves[0].bundle
-    live.change(pause=PAUSED)
+    live.change(pauses=(PAUSED,))
     while orders.hold_at(live.interval):
         live.advance()
     to = next(name for name in plan.brokers[1:] if name not in (BROKER, orders.moves[0].destination))
     live.hand(moved, BROKER, to)
-    live.change(pause=RUNNING)
+    live.change(pauses=())
     live.advance()
     with pytest.raises(PlanHaltedError, match=f"{moved} is on {to}"):
         live.run(plan, holder="second").run()
@@ -254,7 +253,7 @@ def test_stop_all_ends_it(live: LiveCluster) -> None:
 
     def stop() -> None:
         if live.commands:
-            live.change(pause=PAUSED, orders=None)
+            live.change(pauses=(PAUSED,), orders=None)
 
     live.meanwhile = stop
     with pytest.raises(PlanHaltedError, match="stopped by `trimtab stop-all`"):
@@ -274,7 +273,7 @@ def test_stop_all_ends_it_also_before_anything_is_in_force(live: LiveCluster, tm
     run = live.run(plan)
 
     def stop() -> None:
-        if live.controls.pause is None:
+        if not live.controls.pauses:
             stop_all(conf=tmp_path / "trimtab.toml", reason="", by="bob")
 
     def source() -> PlanSource:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.model.controls import Choice
+from controller.model.controls import Choice, Pause
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.surroundings import PlanHaltedError
 from controller.planning.plans.plan import DRAIN, Plan
@@ -124,14 +124,14 @@ def test_a_standstill_that_nothing_explains_ends_the_plan(tmp_path: Path) -> Non
 
 def test_a_pause_does_not_count_as_a_standstill(tmp_path: Path) -> None:
     live = cluster(tmp_path, SETTINGS)
-    plan, paused = drain(live), Choice(value="paused", reason="", by="bob", at_ms=1)
-    at = once_handed_over(live, lambda: live.change(pause=paused))
+    plan, paused = drain(live), Pause(reason="", by="bob", at_ms=1)
+    at = once_handed_over(live, lambda: live.change(pauses=(paused,)))
     look = live.meanwhile
 
     def resume() -> None:
         look()
         if at and live.interval == at[0] + 20 * PERIOD:
-            live.change(pause=Choice(value="running", reason="", by="bob", at_ms=2))
+            live.change(pauses=())
 
     live.meanwhile = resume
     assert live.run(plan).run().done == len(plan.moves)
@@ -187,12 +187,12 @@ def test_a_pause_before_a_decision_has_seen_the_moves_is_no_standstill_either(tm
         def append(self, text: str) -> None:
             if text.startswith("wave 1") and not begun:
                 begun.append(live.interval)
-                live.change(pause=Choice(value="paused", reason="", by="bob", at_ms=1))
+                live.change(pauses=(Pause(reason="", by="bob", at_ms=1),))
             super().append(text)
 
     def resume() -> None:
         if begun and live.interval == begun[0] + 20 * PERIOD:
-            live.change(pause=Choice(value="running", reason="", by="bob", at_ms=2))
+            live.change(pauses=())
 
     live.said, live.meanwhile = Said(), resume
     assert live.run(plan).run().done == len(plan.moves)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from controller.adapters.opened import election_system
-from controller.model.controls import Choice, OperatorControls
+from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.memory import Breaker, Destination, Memory, OwnBalancing, Roster, UnlistedBundle
 from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -26,7 +26,7 @@ def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Pat
     assert (rows["mode"], rows["paused"]) == ("active, by the settings", "no, by the settings")
     chosen = OperatorControls(
         mode=Choice(value="dry_run", reason="", by="bob", at_ms=T),
-        pause=Choice(value="paused", reason="upgrade", by="ada", at_ms=T),
+        pauses=(Pause(reason="upgrade", by="ada", at_ms=T),),
     )
     store = election_system(found).controls()
     Path(found.election.path).mkdir()
@@ -38,7 +38,7 @@ def test_mode_and_pause_say_who_set_them_and_what_the_settings_say(tmp_path: Pat
     assert rows["paused"].endswith("Z: upgrade; the settings say no")
     fields = guardrail_answer(guardrail_status(found, None)).model_dump(by_alias=True)
     assert fields["mode"]["inForce"] == "dry_run"
-    assert fields["paused"]["set"] == {"value": "paused", "reason": "upgrade", "by": "ada", "atMs": T}
+    assert fields["paused"]["pauses"] == [{"by": "ada", "reason": "upgrade", "atMs": T, "untilMs": 0}]
 
 
 def test_brokers_that_balance_are_named_as_the_last_decision_knew_them(tmp_path: Path) -> None:

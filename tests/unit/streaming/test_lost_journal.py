@@ -13,7 +13,6 @@ from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.journal_evidence import JOURNALLED, content_of
 from controller.adapters.opened import own_verdict_store
 from controller.cli import app as cli
-from controller.model.controls import PAUSED
 from controller.model.errors import JournalLostError
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import command_event, epoch_event
@@ -144,8 +143,7 @@ def test_after_accept_loss_it_starts_paused_above_all_epochs_and_a_later_loss_is
     assert accepted.exit_code == 0, accepted.output
     assert lead(tmp_path) == 3
     controls, _ = Assembly(settings(tmp_path)).control_store().read()
-    assert controls.pause is not None
-    assert controls.pause.value == PAUSED
+    assert [each.reason for each in controls.pauses] == ["journal entries lost"]
     soon = time.time_ns() // 1_000_000 + 60_000
     FolderFiles(tmp_path / "checkpoint").replace(JOURNALLED, content_of(soon))
     with pytest.raises(JournalLostError):

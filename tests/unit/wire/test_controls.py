@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders, Pause
 from controller.model.errors import WireError
 from controller.wire.controls import encode_controls, parse_controls
 
 MODE = Choice(value="observe", reason="maintenance", by="ada@lab", at_ms=1_735_689_600_000)
-PAUSE = Choice(value="paused", reason="", by="x", at_ms=7)
+PAUSE = Pause(reason="", by="x", at_ms=7)
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ PAUSE = Choice(value="paused", reason="", by="x", at_ms=7)
     [
         OperatorControls(),
         OperatorControls(mode=MODE),
-        OperatorControls(pause=PAUSE),
-        OperatorControls(mode=MODE, pause=PAUSE, resumed_ms=9),
-        OperatorControls(pause=PAUSE, stopped_ms=9),
+        OperatorControls(pauses=(PAUSE,)),
+        OperatorControls(mode=MODE, pauses=(PAUSE,), resumed_ms=9),
+        OperatorControls(pauses=(PAUSE,), stopped_ms=9),
     ],
 )
 def test_controls_come_back(controls: OperatorControls) -> None:
