@@ -21,7 +21,7 @@ from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
-from controller.model.errors import JournalError, TrimtabError
+from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import Journal
 from controller.ports.log import Retention
@@ -118,8 +118,8 @@ class DecisionSink:
                 self._prune_records(read)
             failpoint("before-spark-commit")
         except Exception as error:
-            # Whoever stops the query interrupts its batch, and says why.
-            stopped = "InterruptedException" in str(error)
+            # Whoever stops the query interrupts its batch, and says why; a lost leadership is said once, by run.
+            stopped = "InterruptedException" in str(error) or isinstance(error, LeadershipLostError)
             log.log(logging.DEBUG if stopped else logging.ERROR, "batch %d: %s", batch_id, with_cause(str(error)))
             self.failure = error
             raise

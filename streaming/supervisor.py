@@ -22,6 +22,7 @@ from controller.model.errors import LeadershipLostError, StalledError, TrimtabEr
 from controller.ports.controls import ControlStore
 from controller.ports.leadership import Leadership, no_preparation
 from controller.settings.trimtab_toml import Settings
+from controller.wire.controls_text import change_text
 from streaming.assembly import Assembly
 from streaming.batches import catching_up
 from streaming.batches.progress import ProgressWatch
@@ -71,12 +72,13 @@ def balance(
         while leadership.acquire(stop, partial(metrics.stands_by, prepare)):
             prepare = no_preparation  # a process that has led needs no rehearsal
             metrics.takes_over()
+            stopped_ms = _stopped_ms(store)
             try:
                 _lead(assembly, spark, leadership, store, stop, poll_seconds)
             except LeadershipLostError as error:
                 if leadership.session_lost():
                     raise
-                log.warning("lost leadership: %s", error)
+                log.warning("%s; this controller stands for election again", _why_lost(store, stopped_ms, error))
             finally:
                 metrics.leads_no_more()
             if stop():
@@ -127,12 +129,44 @@ def _lead(
                 return
         with assembly.gate(spark, decisions) as wait, running(decide(None, processingTime=_AT_ONCE)) as query:
             looks(query, wait=wait)
-    except TrimtabError:
-        raise
     except Exception as error:
-        leadership.check()  # a driver that wakes up behind its successor may meet anything: lost leadership is why
-        failure = decisions.failure or error
-        raise failure if isinstance(failure, TrimtabError) else assembly.why_it_ended(failure) from error
+        failure = _failure(error, decisions.failure, leadership, assembly)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def _failure(error: Exception, in_batch: Exception | None, leadership: Leadership, assembly: Assembly) -> Exception:
+    """What *error*, which ended a leadership, is told as; *in_batch* is what a batch met before.
+
+    LeadershipLostError where leadership is lost: a driver that wakes up behind its successor may meet anything.
+    """
+    if isinstance(in_batch, LeadershipLostError):
+        return in_batch  # it knows why; the flag only says that leadership is in doubt
+    if isinstance(error, TrimtabError):
+        return error
+    leadership.check()
+    return in_batch if isinstance(in_batch, TrimtabError) else assembly.why_it_ended(in_batch or error)
+
+
+def _stopped_ms(store: ControlStore) -> int | None:
+    """When `trimtab stop-all` ran last, epoch ms; None where that cannot be read."""
+    try:
+        return store.read()[0].stopped_ms
+    except TrimtabError:
+        return None
+
+
+def _why_lost(store: ControlStore, stopped_ms: int | None, error: LeadershipLostError) -> str:
+    """Why a leadership ended that began when the last `trimtab stop-all` was at *stopped_ms*; *error* ended it."""
+    try:
+        controls, _ = store.read()
+    except TrimtabError:
+        return f"lost leadership: {error}"
+    if stopped_ms is None or controls.stopped_ms == stopped_ms:
+        return f"lost leadership: {error}"
+    stopped = next((each for each in reversed(controls.history) if each.action == "stop-all"), None)
+    return f"this leadership ended: {'stop-all' if stopped is None else change_text(stopped)}"
 
 
 @contextmanager
@@ -180,8 +214,8 @@ def _watch(
         wait(poll_seconds)
         if leadership.lost():
             raise LeadershipLostError(
-                "lost leadership: this process stood still, or did not reach the election's servers, for longer than"
-                " session_timeout_seconds in [election]; another controller may lead now; start this one again"
+                "this process stood still, or did not reach the election's servers, for longer than"
+                " session_timeout_seconds in [election]; another controller may lead now"
             )
         if not query.isActive:
             query.awaitTermination()  # raises what ended it

@@ -23,6 +23,8 @@ _LEVELS: Final = {"WARN": logging.WARNING, "ERROR": logging.ERROR, "FATAL": logg
 _FATAL: Final = ("OutOfMemoryError", "# A fatal error", "insufficient memory")
 #: Of a line as much goes to trimtab's log.
 _SHOWN: Final = 500
+#: How Spark's line ends on a query that failed.
+_ENDED: Final = "terminated with error"
 _LINES_KEPT: Final = 15
 #: How the lines of a trace of Java begin, below the error that it is of.
 _FRAMES: Final = ("\tat ", "\t... ")
@@ -107,6 +109,8 @@ class OutputReader:
             return
         self._told, self._told_at = line, now
         _, level, logger, text = [*line.split("|", 3), "", ""][:4]
+        if text.startswith("Query ") and text.endswith(_ENDED):
+            return  # the file has it, and who runs the query says why it ended
         log.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s; see %s", logger, _SHOWN, text, self._file)
 
     def _keep(self, line: str) -> None:

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from kazoo.client import TransactionRequest
 from kazoo.exceptions import (
+    BadVersionError,
     ConnectionLoss,
     KazooException,
     NoAuthError,
@@ -199,10 +200,18 @@ class ZooKeeperLeadership:
         if failed:
             if isinstance((causes or failed)[0], NoAuthError):
                 raise self._access.refusal((causes or failed)[0], self._epoch_path)
-            raise self._loss(f"{self._contender} lost leadership: {(causes or failed)[0]!r}")
+            raise self._loss(self._why((causes or failed)[0]))
         if self.lost():
             raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
         return results
+
+    def _why(self, refusal: KazooException) -> str:
+        """Why ZooKeeper refused what only the leader may do."""
+        if isinstance(refusal, BadVersionError):
+            return f"a newer epoch has begun ({self._epoch_path}): another controller leads, or somebody ran stop-all"
+        if isinstance(refusal, NoNodeError):
+            return f"this process takes part in the election no more: {self._contender} is gone"
+        return f"ZooKeeper at {self._hosts} refused {self._contender}: {refusal!r}"
 
     def _ask(self, request: Any, node: str) -> Any:
         try:

@@ -105,3 +105,10 @@ def test_the_options_name_the_configuration_and_the_file() -> None:
     configuration = Path(spark_log.__file__).with_name("log4j2.properties")
     assert configuration.as_uri() in options
     assert "${sys:trimtab.spark.log}" in configuration.read_text()
+
+
+def test_a_query_that_failed_is_left_to_who_runs_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    _read(
+        ["trimtab|ERROR|MicroBatchExecution|Query d [id = 1, runId = 2] terminated with error"], tmp_path / "spark.log"
+    )
+    assert not caplog.records

@@ -1,5 +1,6 @@
 """What the supervisor makes of a query that ended, without Spark: queries, sinks and leadership are played."""
 
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -10,7 +11,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from controller.adapters.folder.controls import FileControls
 from controller.adapters.metrics.controller import ControllerMetrics
+from controller.model.controls import ControlChange, OperatorControls
 from controller.model.errors import JournalError, LeadershipLostError, SettingsError, StalledError, TrimtabError
 from controller.ports.leadership import Agreement
 from controller.settings.trimtab_toml import Settings
@@ -238,3 +241,41 @@ def test_where_all_controllers_are_on_one_machine_a_checkpoint_gets_no_identity(
     with pytest.raises(TrimtabError):
         run(tmp_path, PlayedLeadership(gone=False), files=Mock(return_value=files))
     files.create.assert_not_called()
+
+
+class Stopped(PlayedLeadership):
+    """A leadership that *stops* while it leads; the election goes on."""
+
+    def __init__(self, stops: Callable[[], None]) -> None:
+        super().__init__(gone=False)
+        self._stops = stops
+
+    def lost(self) -> bool:
+        self._stops()
+        return True
+
+
+def lost(folder: Path, caplog: pytest.LogCaptureFixture, stops: Callable[[], None]) -> list[str]:
+    """The lines above INFO of a run whose leadership *stops*, and whose batch was refused then."""
+    caplog.set_level(logging.WARNING)
+    run(folder, Stopped(stops), LeadershipLostError("a newer epoch has begun"))
+    return caplog.messages
+
+
+def test_a_leadership_that_stop_all_ended_is_told_in_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def stop_all() -> None:
+        store = FileControls(tmp_path, cluster="lab")
+        stopped = ControlChange(at_ms=7, by="root", action="stop-all", reason="wrong bundles")
+        store.write(OperatorControls(stopped_ms=7).with_change(stopped), store.version())
+
+    assert lost(tmp_path, caplog, stop_all) == [
+        "this leadership ended: stop-all, by root: wrong bundles; this controller stands for election again"
+    ]
+
+
+def test_a_leadership_that_another_ended_is_told_in_one_line_with_what_the_batch_met(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert lost(tmp_path, caplog, lambda: None) == [
+        "lost leadership: a newer epoch has begun; this controller stands for election again"
+    ]
