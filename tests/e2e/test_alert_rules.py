@@ -111,3 +111,26 @@ def test_rows_are_told_of_when_they_are_dropped_and_not_again_when_another_contr
     }
     expected = {f"{at}m": {"TrimtabRowsDropped": jobs} for at, jobs in told.items()}
     promtool(tmp_path, series, expected | {"305m": {"TrimtabRowsDropped": ["trimtab-a"]}}, severity="warning")
+
+
+@pytest.mark.parametrize(
+    ("alert", "metric", "hours"),
+    [
+        ("TrimtabPauseForgotten", "trimtab_paused_since_timestamp_seconds", 4),
+        ("TrimtabDrainForgotten", "trimtab_drained_since_timestamp_seconds", 24),
+        ("TrimtabDryRunForgotten", 'trimtab_mode_since_timestamp_seconds{mode="dry_run"', 168),
+    ],
+)
+def test_what_was_forgotten_is_told_of_the_leader_alone(tmp_path: Path, alert: str, metric: str, hours: int) -> None:
+    minutes, opening = 60 * hours, metric if "{" in metric else f"{metric}{{"
+    labels = opening if opening.endswith("{") else f"{opening},"
+    series = {
+        f'{labels}job="trimtab-a",instance="x"}}': f"60x{minutes + 20}",
+        f'{labels}job="trimtab-a",instance="y"}}': f"1x{minutes + 20}",
+        f'{labels}job="trimtab-b",instance="z"}}': f"{60 * minutes}x{minutes + 20}",
+        'trimtab_leader{job="trimtab-a",instance="x"}': f"1x{minutes + 20}",
+        'trimtab_leader{job="trimtab-a",instance="y"}': f"0x{minutes + 20}",
+        'trimtab_leader{job="trimtab-b",instance="z"}': f"1x{minutes + 20}",
+    }
+    expected = {f"{minutes}m": {alert: []}, f"{minutes + 2}m": {alert: ["trimtab-a"]}}
+    promtool(tmp_path, series, expected, severity="warning")

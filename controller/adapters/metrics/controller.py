@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
+from controller.adapters.metrics import ages
 from controller.adapters.metrics.audits import AuditMetrics
 from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics
@@ -266,6 +267,7 @@ class ControllerMetrics(ProcessMetrics):
     def _declare_guardrails(self) -> None:
         self._mode = self.gauge("trimtab_mode", "1 for the mode of the last decision, else 0.", "mode")
         self._paused = self.gauge("trimtab_paused", "1 if the last decision was made while paused, else 0.")
+        self._declare_ages()
         self._stale = self.gauge("trimtab_stale", "1 if the last interval was too old to act on, else 0.")
         self._unknown = self.gauge(
             "trimtab_controls_unknown", "1 if the operator's controls could not be read: nothing is issued. Else 0."
@@ -325,6 +327,35 @@ class ControllerMetrics(ProcessMetrics):
             "trimtab_unlisted_bundles", "Moved bundles that their destinations have not listed, for whatever reason."
         )
 
+    def _declare_ages(self) -> None:
+        first = "set in trimtab.toml: T of the first interval that this process decided so."
+        self._mode_since = self.gauge(
+            "trimtab_mode_since_timestamp_seconds",
+            f"When the mode of the last decision was set, seconds since 1970; {first} Other modes: NaN.",
+            "mode",
+        )
+        self._paused_since = self.gauge(
+            "trimtab_paused_since_timestamp_seconds",
+            "When the oldest pause that stands and does not end by itself was set, seconds since 1970;"
+            f" {first} NaN without one.",
+        )
+        self._drained = self.gauge("trimtab_drained_brokers", "Brokers that get no bundles until `trimtab release`.")
+        self._drained_since = self.gauge(
+            "trimtab_drained_since_timestamp_seconds",
+            "When the broker was drained that is drained for longest, seconds since 1970; NaN without one.",
+        )
+        self._seen = ages.FirstSeen()
+
+    def _tell_ages(self, interval: int, controls: Controls) -> None:
+        begun = self._seen.since(interval, mode=controls.mode, paused=controls.paused and not controls.pauses)
+        for mode in _MODES:
+            since = (controls.mode_since_ms or begun.mode) if mode == controls.mode else 0
+            self._mode_since.labels(mode).set(ages.seconds(since))
+        forever = [each.at_ms for each in controls.pauses if not each.until_ms]
+        self._paused_since.set(ages.seconds(min(forever, default=begun.paused)))
+        self._drained.set(len(controls.drained))
+        self._drained_since.set(ages.seconds(controls.drained_since_ms))
+
     def _declare_promises(self) -> None:
         self._gap = self.gauge(
             "trimtab_plan_gap",
@@ -352,6 +383,7 @@ class ControllerMetrics(ProcessMetrics):
         for mode in _MODES:
             self._mode.labels(mode).set(controls.mode == mode)
         self._paused.set(controls.paused)
+        self._tell_ages(memory.last_interval or 0, controls)
         self._stale.set(controls.stale)
         self._unknown.set(bool(controls.unknown))
         self._maintenance.set(bool(controls.maintenance))
