@@ -199,8 +199,8 @@ def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[V
         held, initial = getattr(memory, role), getattr(new, role)
         if held.kind != initial.kind:
             begins[role] = initial
-            detail = f"{role}: memory begins anew, the journal's is another strategy's ({held.kind})"
             by = role if strategy is None else type(strategy).__name__
+            detail = f"{role}: strategy changed to {'none' if strategy is None else by}, its memory starts empty"
             verdicts.append(Verdict(subject=CLUSTER, reason=Reason.STARTED_ANEW, by=by, detail=detail))
     return replace(memory, **begins), verdicts
 

@@ -49,7 +49,11 @@ def balancing_off(facts: Facts) -> Iterator[Finding]:
             + ('; or set brokers_balance_unknown = "ignore" in [guardrails]' if holds else ""),
         )
     elif not findings:
-        yield fine("balancing-off", [broker.name for broker in facts.pulsar.brokers], "left to trimtab")
+        yield fine(
+            "balancing-off",
+            [broker.name for broker in facts.pulsar.brokers],
+            "the brokers' own shedding and splitting are off",
+        )
 
 
 def _own_balancing(pulsar: PulsarFacts, decisions: DecisionSettings) -> Iterator[Finding]:

@@ -101,7 +101,7 @@ def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
             log.warning("%s: %s", finding.code, finding.seen)
     rivals = [finding for finding in findings if finding.severity == "error"]
     if rivals:
-        raise SettingsError("mode = 'active': " + "\n".join(map(_told, rivals)))
+        raise SettingsError("mode active is refused while the brokers balance: " + "\n".join(map(_told, rivals)))
 
 
 def refuse_producers_clocks(settings: Settings) -> None:

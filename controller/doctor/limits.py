@@ -52,7 +52,7 @@ def limits_plausible(facts: Facts) -> Iterator[Finding]:
     problems = [finding for resource in _PLAUSIBLE for finding in _of_resource(resource, reports, facts.capacity)]
     yield from problems
     if reports and not problems:
-        yield fine("limits", reports, "cores and network cards as they may be")
+        yield fine("limits", reports, "CPU and network limits look plausible")
 
 
 def _unknown(brokers: list[BrokerFacts]) -> Iterator[Finding]:

@@ -78,6 +78,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def in_number(sentence: str) -> str:
     """*sentence*, for example the summary of a decision as it is journalled, with "1 unload" for "1 unloads"."""
+    sentence = sentence.replace(", 0 commands held back", ", there was nothing to do")
     return _ONE_OF_MANY.sub(lambda found: f"1 {_ONE[found[1]]}", sentence)
 
 

@@ -406,6 +406,6 @@ def test_a_changed_strategy_starts_with_a_new_memory_and_a_verdict() -> None:
     assert (decision.commands, memory) == (plain.commands, expected)
     anew = [v for v in decision.verdicts if v.reason is Reason.STARTED_ANEW]
     assert [v.by for v in anew] == ["ThresholdShedder", "LeastLongTermMessageRate"]
-    assert "shedder: memory begins anew" in decision.summary
-    assert "placement: memory begins anew" in decision.summary
+    assert "shedder: strategy changed to " in decision.summary
+    assert "placement: strategy changed to " in decision.summary
     assert "anew" not in plain.summary

@@ -57,6 +57,14 @@ def test_one_is_singular_and_all_else_plural(number: int, said: str) -> None:
         ("96 bundles on 1 brokers: 1 unloads", "96 bundles on 1 broker: 1 unload"),
         ("1 splits, 11 unloads, 1,201 commands held back", "1 split, 11 unloads, 1,201 commands held back"),
         ("0.1 unloads", "0.1 unloads"),
+        (
+            "9 bundles on 2 brokers: Paused, 0 commands held back",
+            "9 bundles on 2 brokers: Paused, there was nothing to do",
+        ),
+        (
+            "9 bundles on 2 brokers: Paused, 10 commands held back",
+            "9 bundles on 2 brokers: Paused, 10 commands held back",
+        ),
     ],
 )
 def test_a_journalled_summary_is_read_in_singular_and_plural(journalled: str, said: str) -> None:
