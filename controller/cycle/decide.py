@@ -146,7 +146,8 @@ def untouchable_in(view: ClusterView, memory: Memory, policy: Policy) -> Untouch
     """The bundles that *memory* and *policy* guard in the interval of *view*."""
     in_flight = (command.bundle for command in memory.in_flight.values())
     rests = resting(memory.failed, view.as_of_ms, policy.patience)
-    return Untouchable.of(view, in_flight, policy.excluded, rests, undescribed(view, policy), unreadable(view, policy))
+    masks = undescribed(view, policy), unreadable(view, policy)
+    return Untouchable.of(view, in_flight, policy.excluded, rests, *masks, only=policy.only)
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:

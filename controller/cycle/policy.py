@@ -107,8 +107,10 @@ class Policy:
     command_ttl_ms: int = 300_000
     executor_timeout_ms: int = 60_000
     retry_failed_after_ms: int = 300_000
-    #: Namespaces and bundles that are never moved or split.
+    #: Namespaces, also as patterns, and bundles that are never moved or split.
     excluded: frozenset[str] = frozenset()
+    #: Namespaces, also as patterns, whose bundles alone are moved and split; empty: those of all.
+    only: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from controller.aggregate.waiting.claims import ragged
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicDetail
+from controller.model.name_patterns import Namespaces
 from controller.model.names import is_untouchable
 
 
@@ -45,10 +46,11 @@ GUARDRAILS: Final = (
         Reason.BACK_OFF, "decisions.retry_failed_after_seconds", "commands about them failed, and they rest for a while"
     ),
     BundleGuardrail(Reason.IN_FLIGHT, "in_flight", "they have commands in flight"),
+    BundleGuardrail(Reason.EXCLUDED, "decisions.only", "decisions.only does not name their namespaces"),
     BundleGuardrail(Reason.EXCLUDED, "decisions.excluded", "they, or their namespaces, are excluded"),
     BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
-_FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _EXCLUDED, _SYSTEM = range(-1, 8)
+_FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _OTHERS, _EXCLUDED, _SYSTEM = range(-1, 9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,15 +70,25 @@ class Untouchable:
         resting: Iterable[str] = (),
         undescribed: Bools | None = None,
         unreadable: Bools | None = None,
+        *,
+        only: Set[str] = frozenset(),
     ) -> "Untouchable":
         """Guarded are bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's namespaces.
 
         Also those *resting* after a failed command, and those of namespaces that are *undescribed*, or whose policies
-        are *unreadable*: (bundles,).
+        are *unreadable*: (bundles,).  Where *only* is not empty, also those of namespaces that it does not name.
+        *excluded* and *only* have names and patterns.
         """
-        table = view.bundles
+        table, shut, open_ = view.bundles, Namespaces.of(excluded), Namespaces.of(only)
         spaces = [
-            _SYSTEM if is_untouchable(name) else _EXCLUDED if name in excluded else _FREE for name in table.namespaces
+            _SYSTEM
+            if is_untouchable(name)
+            else _EXCLUDED
+            if name in shut
+            else _OTHERS
+            if only and name not in open_
+            else _FREE
+            for name in table.namespaces
         ]
         guardrail = np.array(spaces, np.int64)[table.namespace] if len(table) else np.zeros(0, np.int64)
         for mask, code in ((undescribed, _UNDESCRIBED), (unreadable, _UNREADABLE)):

@@ -17,6 +17,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     balancing.balancing_off,
     limits.limits_plausible,
     names.excluded,
+    names.patterns,
     names.excluded_by_brokers,
     names.isolation_policies,
     names.capacity_overrides,

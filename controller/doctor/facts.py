@@ -64,6 +64,8 @@ class PulsarFacts:
     #: Namespaces that decisions.excluded names -> the boundaries of their bundles; none: there is no such namespace.
     #: Those that could not be read are missing.
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: The namespaces that decisions.only and patterns in decisions.excluded might name; None: the brokers did not tell.
+    namespaces: frozenset[str] | None = None
     #: Isolation policies that cannot be read -> why.
     unusable_policies: Mapping[str, str] = field(default_factory=dict)
     #: What was asked of the cluster -> the answer, where that was 401 or 403.

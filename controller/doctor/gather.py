@@ -36,6 +36,7 @@ from controller.doctor.facts import (
 )
 from controller.doctor.names import namespace_in
 from controller.model.errors import SettingsError, TrimtabError
+from controller.model.name_patterns import is_pattern, matches
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.guardrails import limits_of
@@ -129,11 +130,28 @@ def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thor
     except TrimtabError as error:  # TLS files
         return PulsarFacts(error=str(error))
     with closing(admin):
-        spaces = {namespace_in(name) for name in settings.decisions.excluded} if thorough else set()
-        return _of_brokers(admin, patience, sorted(spaces), thorough=thorough)
+        decisions = settings.decisions
+        spaces = {namespace_in(each) for each in decisions.excluded if not is_pattern(each)} if thorough else set()
+        patterns = [*decisions.only, *filter(is_pattern, decisions.excluded)] if thorough else []
+        return _of_brokers(admin, patience, sorted(spaces), patterns, thorough=thorough)
 
 
-def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[str], *, thorough: bool) -> PulsarFacts:
+#: No broker and no namespace has this name.
+_PATTERNS: Final = "patterns"
+
+
+def _namespaces(admin: PulsarAdmin, patterns: Sequence[str]) -> frozenset[str] | None:
+    """The namespaces of all tenants that *patterns* might name; None where the brokers do not tell them."""
+    try:
+        tenants = [each for each in admin.tenants() if any(matches(one.split("/")[0], each) for one in patterns)]
+        return frozenset(name for tenant in tenants for name in admin.namespaces(tenant))
+    except PulsarError:
+        return None
+
+
+def _of_brokers(
+    admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[str], patterns: Sequence[str], *, thorough: bool
+) -> PulsarFacts:
     try:
         names = admin.active_brokers()
     except PulsarError as error:
@@ -146,6 +164,8 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
         asked("tenants", admin.tenants)
     work: dict[str, Callable[[], Any]] = {name: _probe(admin, name, thorough=thorough) for name in names}
     work |= {space: partial(_boundaries, admin, space) for space in namespaces}
+    if patterns:
+        work[_PATTERNS] = partial(_namespaces, admin, patterns)
     found = _on_time(side_by_side(work, patience.brokers))
     late = f"no answer within {patience.brokers:g} s"
     return PulsarFacts(
@@ -153,6 +173,7 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
         brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
         dynamic=dynamic,
         boundaries={space: found[space] for space in namespaces if found[space] is not None},
+        namespaces=found.get(_PATTERNS),
         unusable_policies=isolation_flaws(policies),
         refused=asked.refused,
     )

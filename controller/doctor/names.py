@@ -1,14 +1,20 @@
 """Do the names in the settings match anything?  One that matches nothing has no effect, and nothing else tells it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import Final
 
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed
 from controller.model.errors import TrimtabError
+from controller.model.name_patterns import Namespaces, is_pattern, matches
 from controller.model.names import is_untouchable, parse_bundle
 from controller.settings.broker_conf import names_in
 from controller.strategies.filters.shedding_excluded_namespaces import EXCLUDED_NAMESPACES
+
+#: The codes of patterns in decisions.only -> in decisions.excluded.
+_OF_EXCLUDED: Final = {"only-unknown": "excluded-unknown", "only-matches-nothing": "excluded-matches-nothing"}
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:
@@ -16,7 +22,8 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     if facts.pulsar is None or facts.pulsar.error:
         return
     boundaries = facts.pulsar.boundaries
-    names = [name for name in facts.settings.decisions.excluded if not is_untouchable(namespace_in(name))]
+    given = facts.settings.decisions.excluded
+    names = [name for name in given if not is_pattern(name) and not is_untouchable(namespace_in(name))]
     unknown = [name for name in names if namespace_in(name) not in boundaries]
     missing = {
         name: why
@@ -43,7 +50,45 @@ def excluded(facts: Facts) -> Iterator[Finding]:
             f" `pulsar-admin namespaces bundles {namespace_in(name)}` shows what there is",
         )
     if names and not unknown and not missing:
-        yield fine("excluded", names, "all are in the cluster")
+        yield fine("excluded", names, "every excluded namespace exists")
+
+
+def patterns(facts: Facts) -> Iterator[Finding]:
+    """only-matches-nothing, only-unknown, and what holds of names in decisions.excluded for patterns there."""
+    if facts.pulsar is None or facts.pulsar.error:
+        return
+    decisions, known = facts.settings.decisions, facts.pulsar.namespaces
+    for key, names in (("only", decisions.only), ("excluded", tuple(filter(is_pattern, decisions.excluded)))):
+        idle = [name for name in names if known is not None and not any(matches(name, each) for each in known)]
+        found = [_idle_pattern(name, key) for name in idle]
+        if names and known is None:
+            found = [_unknown_patterns(names, key)]
+        of_only = key == "only"
+        yield from found if of_only else (replace(each, code=_OF_EXCLUDED[each.code]) for each in found)
+        if names and known is not None and not idle:
+            yield fine(key, names, "each matches a namespace")
+
+
+def _unknown_patterns(names: tuple[str, ...], key: str) -> Finding:
+    return Finding(
+        code="only-unknown",
+        severity="warning",
+        objects=names,
+        seen="the brokers did not tell their namespaces",
+        wanted=f"to know whether the names in decisions.{key} match something",
+        advice="see the other findings about the brokers, then ask again",
+    )
+
+
+def _idle_pattern(name: str, key: str) -> Finding:
+    return Finding(
+        code="only-matches-nothing",
+        severity="warning",
+        objects=(name,),
+        seen=f"no namespace matches {name}",
+        wanted=f"names in decisions.{key} that the cluster has",
+        advice="correct the name or take it out; `pulsar-admin namespaces list TENANT` shows what there is",
+    )
 
 
 def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
@@ -55,7 +100,8 @@ def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
     said += [(broker.settings or {}).get(EXCLUDED_NAMESPACES, "") for broker in facts.pulsar.brokers]
     # A dynamic setting is a text of names; a broker shows its settings as Java prints a set.
     theirs = frozenset[str]().union(*(names_in(text.strip().removeprefix("[").removesuffix("]")) for text in said))
-    missing = sorted(theirs - ours)
+    shut = Namespaces.of(ours)
+    missing = sorted(name for name in theirs if name not in shut)
     if missing:
         yield Finding(
             code="excluded-by-brokers-alone",

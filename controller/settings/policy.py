@@ -114,6 +114,7 @@ def policy_of(
         executor_timeout_ms=decisions.executor_timeout_seconds * 1000,
         retry_failed_after_ms=decisions.retry_failed_after_seconds * 1000,
         excluded=frozenset(decisions.excluded),
+        only=frozenset(decisions.only),
         limits=limits_of(guardrails),
     )
     # Last: a strategy that cannot be loaded explains more than an option of it that is not known.

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from controller.model.errors import TrimtabError
+from controller.model.name_patterns import ANY
 from controller.model.names import LONGEST_NAME, parse_bundle
 from controller.model.topic_name import is_named_entity
 
@@ -13,13 +14,14 @@ _RANGE: Final = re.compile(r"(?:0x)?([0-9a-f]{1,8})[^0-9a-fx](?:0x)?([0-9a-f]{1,
 _MEANT_AS_RANGE: Final = re.compile(r"0x.*|[0-9a-f]{8}.[0-9a-f]{8}", re.ASCII | re.IGNORECASE)
 #: So is the second, where the tenant is forgotten.  "20240101-20240131" is not: a namespace may be called so.
 _MEANT_WITHOUT_TENANT: Final = re.compile(r"0x[0-9a-f]{1,8}_0x[0-9a-f]{1,8}", re.ASCII | re.IGNORECASE)
-_FORMS: Final = "expected tenant/namespace, or tenant/namespace/0xLLLLLLLL_0xUUUUUUUU for a bundle"
+_NAMESPACE: Final = "expected tenant/namespace, or a pattern such as tenant/* or tenant/prod-*"
+_FORMS: Final = f"{_NAMESPACE}, or tenant/namespace/0xLLLLLLLL_0xUUUUUUUU for a bundle"
 #: tenant/namespace; and tenant/cluster/namespace, as Pulsar's first version had it.
 _NAMESPACE_PARTS: Final = (2, 3)
 
 
 def namespace_or_bundle(name: str) -> str:
-    """*name* as Pulsar writes it: of a namespace, or of a bundle, whose range it has in lower case.
+    """*name* as Pulsar writes it: of a namespace, or of a bundle, whose range it has in lower case.  Or a pattern.
 
     ValueError where neither can have that name: it says what is wrong, and what may be meant.
     """
@@ -28,6 +30,13 @@ def namespace_or_bundle(name: str) -> str:
     if namespace and meant_as_range.fullmatch(last):
         return _bundle(namespace, last)
     _check_namespace(name)
+    return name
+
+
+def namespace_or_pattern(name: str) -> str:
+    """*name*, of a namespace or a pattern of namespaces.  ValueError where it is neither, or a bundle's."""
+    if namespace_or_bundle(name).rpartition("/")[2].startswith("0x") and name.count("/") > 1:
+        raise ValueError(f"{name!r} is a bundle, and its halves would not be in it once it is split; {_NAMESPACE}")
     return name
 
 
@@ -51,8 +60,10 @@ def _check_namespace(name: str, *, of_bundle: bool = False) -> list[str]:
     parts = name.split("/")
     if len(parts) not in _NAMESPACE_PARTS or not all(parts) or len(name) > LONGEST_NAME:
         raise ValueError(f"{name!r} is not a namespace{' with its tenant' if of_bundle else ''}; {_FORMS}")
-    wrong = next((part for part in parts if not is_named_entity(part)), None)
+    # In a pattern a letter stands for what fits.
+    fitting = parts if of_bundle else [part.replace(ANY, "x") for part in parts]
+    wrong = next((part for part, fits in zip(parts, fitting, strict=True) if not is_named_entity(fits)), None)
     if wrong is not None:
-        alone = "; name each namespace by itself" if "*" in wrong else ""
+        alone = "; a bundle's namespace is a name, and no pattern" if ANY in wrong else ""
         raise ValueError(f"{wrong!r} is no name in Pulsar: allowed are ASCII letters, digits and -=:._{alone}")
     return parts

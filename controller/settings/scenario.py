@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, NonNegativeInt, ValidationError, model_validator
 
 from controller.model.errors import SettingsError
+from controller.model.name_patterns import matches
 from controller.model.names import namespace_of
 from controller.settings.expectation import Expectation, parse_expectation
 from controller.settings.guardrails import GuardrailSettings
@@ -169,11 +170,12 @@ class Scenario(Section):
     def _excludes_what_there_is(self) -> Self:
         names = {space.name for space in self.namespaces}
         for prefix, each in (("", self), ("cure.", self.cure)):
-            excluded = () if each is None or each.decisions is None else each.decisions.excluded
-            for name in excluded:
-                if name not in names and namespace_of(name) not in names:
+            given = None if each is None else each.decisions
+            named = [] if given is None else [("excluded", given.excluded), ("only", given.only)]
+            for key, name in ((key, name) for key, found in named for name in found):
+                if not any(matches(name, space) or namespace_of(name) == space for space in names):
                     known = ", ".join(sorted(names))
-                    raise ValueError(f"{prefix}decisions.excluded = {name!r}: no such namespace; there are: {known}")
+                    raise ValueError(f"{prefix}decisions.{key} = {name!r}: no such namespace; there are: {known}")
         return self
 
     @model_validator(mode="after")

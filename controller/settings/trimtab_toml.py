@@ -21,7 +21,7 @@ from controller.settings.kafka_client import Scalar
 from controller.settings.log import LogSettings
 from controller.settings.metrics import MetricsSettings
 from controller.settings.problems import lines_of, problems
-from controller.settings.pulsar_names import namespace_or_bundle
+from controller.settings.pulsar_names import namespace_or_bundle, namespace_or_pattern
 from controller.settings.section import PathText, Section, Text, is_uri
 from controller.settings.small_file import read_tables
 from controller.settings.tracing import TracingSettings
@@ -46,6 +46,7 @@ def _cluster_name(name: str) -> str:
     return name
 
 
+Only: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(namespace_or_pattern)], ...], Field(strict=False)]
 Excluded: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(namespace_or_bundle)], ...], Field(strict=False)]
 
 
@@ -205,7 +206,9 @@ class RecordedDecisions(Section):
     """A bundle is left alone for this long when a command about it failed, twice as long with each further failure, and
     for an hour at most."""
     excluded: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    """Namespaces and bundles that are never touched."""
+    """Namespaces, also as patterns, and bundles that are never touched."""
+    only: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Namespaces, also as patterns, that alone are touched; empty: all."""
     seed: NonNegativeInt = 0
     """Seed of the choice among equally good brokers: the same seed gives the same choices."""
 
@@ -215,7 +218,11 @@ class DecisionSettings(RecordedDecisions):
 
     excluded: Excluded = ()
     """Namespaces (tenant/namespace) and bundles (tenant/namespace/0xLLLLLLLL_0xUUUUUUUU) that are never touched,
-    besides Pulsar's own.  There are no patterns.  `trimtab doctor` warns of a name that the cluster does not have."""
+    besides Pulsar's own.  In a namespace * stands for any text without a slash: tenant/*, tenant/prod-*.
+    `trimtab doctor` warns of what matches nothing in the cluster."""
+    only: Only = ()
+    """Namespaces whose bundles alone are moved and split, to begin with a few: tenant/namespace, or a pattern as above.
+    What `excluded` names stays all the same.  Empty: every namespace."""
 
 
 class PulsarSettings(PulsarLogin):

@@ -79,7 +79,7 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.SYSTEM_NAMESPACE: Meaning(_CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
     Reason.EXCLUDED: Meaning(
         _CONFIGURATION,
-        "decisions.excluded or loadBalancerSheddingExcludedNamespaces names it, or it holds trimtab's log",
+        "decisions.excluded, decisions.only or loadBalancerSheddingExcludedNamespaces keeps it, or the log",
     ),
     Reason.NOT_THIS_INTERVAL: Meaning(_THROTTLED, "it is not its turn: the verdict says when, or what goes first"),
     Reason.DISABLED: Meaning(_CONFIGURATION, "a setting switches it off"),

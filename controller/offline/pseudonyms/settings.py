@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from controller.adapters.recordings.manifest import RecordedSettings
+from controller.model.errors import TrimtabError
+from controller.model.name_patterns import is_pattern
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.settings.broker_conf import names_in
 from controller.settings.brokers_own import brokers_own_rows
@@ -23,8 +25,15 @@ _PLAIN: Final = re.compile(rf"[0-9.,+\-eE ]{{0,100}}|true|false|{'|'.join(PROTOC
 
 def anonymised_settings(settings: RecordedSettings, names: Pseudonyms) -> RecordedSettings:
     """*settings* with other *names*; of broker.conf only numbers, switches, and names of strategies of trimtab."""
+    given = next(filter(is_pattern, (*settings.decisions.excluded, *settings.decisions.only)), None)
+    if given is not None:
+        raise TrimtabError(
+            f"{given!r} in [decisions] is a pattern, and other names would not match it: leave out --anonymise, or name"
+            " each namespace in the settings before the next recording"
+        )
     excluded = tuple(map(names.namespace_or_bundle, settings.decisions.excluded))
-    decisions = settings.decisions.model_copy(update={"excluded": excluded})
+    only = tuple(map(names.namespace, settings.decisions.only))
+    decisions = settings.decisions.model_copy(update={"excluded": excluded, "only": only})
     return settings.model_copy(update={"decisions": decisions, "broker_conf": _options(settings.broker_conf, names)})
 
 

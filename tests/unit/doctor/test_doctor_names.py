@@ -49,6 +49,26 @@ def test_names_that_could_not_be_looked_up_are_unknown_and_pulsars_own_are_not_l
     assert (found.code, found.objects) == ("excluded-unknown", ("acme/orders",))
 
 
+def test_patterns_and_the_allow_list_that_match_nothing_are_named() -> None:
+    given = settings(decisions={"only": ["acme/prod-*", "acme/oders"], "excluded": ["acme/*", "old/*"]})
+    found = problems(settings=given, pulsar=pulsar(namespaces=frozenset({"acme/orders", "acme/prod-eu"})))
+    assert [(each.code, each.objects) for each in found] == [
+        ("only-matches-nothing", ("acme/oders",)),
+        ("excluded-matches-nothing", ("old/*",)),
+    ]
+
+
+def test_where_the_brokers_do_not_tell_their_namespaces_that_is_said() -> None:
+    found = problems(settings=settings(decisions={"only": ["acme/*"]}), pulsar=pulsar())
+    assert [(each.code, each.objects) for each in found] == [("only-unknown", ("acme/*",))]
+
+
+def test_a_namespace_that_a_pattern_excludes_is_not_excluded_by_brokers_alone() -> None:
+    given = settings(decisions={"excluded": ["acme/*"]})
+    told = pulsar(dynamic={EXCLUDED: "acme/orders"}, namespaces=frozenset({"acme/orders"}))
+    assert "excluded-by-brokers-alone" not in [each.code for each in problems(settings=given, pulsar=told)]
+
+
 def test_a_capacity_override_that_fits_no_broker_is_named() -> None:
     given = CapacityOverrides(brokers=(CapacityOverride(match="[ab]:8080"), CapacityOverride(match="http://c:8080")))
     found = only(capacity=given)

@@ -15,12 +15,13 @@ from pydantic import BaseModel
 from controller.adapters.recordings.manifest import RecordedSettings
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Command, Decision, Reason, Verdict
+from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, OwnBalancing, Roster, StrategyMemory
 from controller.model.peak_history import PeakHistory
 from controller.offline.pseudonyms.anonymise import Anonymiser, plain_version
 from controller.offline.pseudonyms.names import Pseudonyms
-from controller.offline.pseudonyms.settings import OWN_STRATEGY
+from controller.offline.pseudonyms.settings import OWN_STRATEGY, anonymised_settings
 from controller.settings.known_options import options_table
 from controller.wire import metrics, results
 from controller.wire.arrow_stream import COLUMNS
@@ -178,7 +179,7 @@ def test_of_a_version_its_numbers_are_left(given: str, kept: str | None) -> None
 
 
 #: Fields of the settings that can hold a text: those that are replaced, and those that hold no text of somebody's own.
-_REPLACED = {("decisions", "excluded"), ("broker_conf",)}
+_REPLACED = {("decisions", "excluded"), ("decisions", "only"), ("broker_conf",)}
 _FORM_IS_CHECKED = {
     ("guardrails", "maintenance", "time_zone"),
     ("guardrails", "maintenance", "allowed"),
@@ -314,3 +315,10 @@ def _without_text(value: Any, path: str = "") -> list[str]:
         return [found for each in value for found in _without_text(each, path)]
     own = path.rpartition(".")[2] in ("kind", "action", "mode", "reason", "algorithm") and path != ".controls.reason"
     return [path] if isinstance(value, str) and SECRET not in value and not own else []
+
+
+@pytest.mark.parametrize("key", ["excluded", "only"])
+def test_patterns_that_other_names_would_not_match_are_refused(key: str) -> None:
+    given = SETTINGS.model_copy(update={"decisions": SETTINGS.decisions.model_copy(update={key: ("acme/prod-*",)})})
+    with pytest.raises(TrimtabError, match="'acme/prod-\\*' in \\[decisions\\] is a pattern"):
+        anonymised_settings(given, Pseudonyms(b"salt"))
