@@ -74,8 +74,7 @@ def _decided(
     )
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, anew = _of_these_strategies(memory, policy)
-    verdicts += anew
-    verdicts += _about_missing(view, policy)
+    verdicts += [*anew, *_about_missing(view, policy)]
     view, rooms, unconfirmed = _without_blocked(view, memory, policy)
     verdicts += unconfirmed
     memory = _of_active_brokers(memory, view, policy)

@@ -132,5 +132,5 @@ def test_what_was_forgotten_is_told_of_the_leader_alone(tmp_path: Path, alert: s
         'trimtab_leader{job="trimtab-a",instance="y"}': f"0x{minutes + 20}",
         'trimtab_leader{job="trimtab-b",instance="z"}': f"1x{minutes + 20}",
     }
-    expected = {f"{minutes}m": {alert: []}, f"{minutes + 2}m": {alert: ["trimtab-a"]}}
+    expected: dict[str, dict[str, list[str]]] = {f"{minutes}m": {alert: []}, f"{minutes + 2}m": {alert: ["trimtab-a"]}}
     promtool(tmp_path, series, expected, severity="warning")
