@@ -8,12 +8,16 @@ import pytest
 
 from controller.cycle import decide, without_dry_run
 from controller.cycle.limits import Budget, Limits
+from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason
 from controller.model.memory import Memory, TransferHistory
 from controller.model.peak_history import MovePromise, PeakHistory
 from controller.model.records import CommandResult
+from tests.batches import snapshots
 from tests.cluster import INTERVAL
+from tests.logs import Shape, located, log
+from tests.pure_controller import POLICY as ENGINES_POLICY
 from tests.unit.cycle.test_guardrails_grace import POLICY, VIEW, WARM
 
 MINUTE = 60_000
@@ -110,3 +114,26 @@ def test_strategies_expect_nothing_of_moves_that_a_dry_run_issued() -> None:
     assert (set(found.promises), found.plan) == ({"z"}, ())
     cooling = replace(memory, shedder=TransferHistory(recently_unloaded_brokers={"hot": INTERVAL, "x": INTERVAL}))
     assert without_dry_run(cooling, ACTIVE).shedder == TransferHistory(recently_unloaded_brokers={"x": INTERVAL})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_decided_after_a_dry_run_is_what_is_decided_after_observing(seed: int) -> None:
+    closed = snapshots([*located(log(Shape(calm=True, seed=seed, intervals=8)))])
+
+    def run(mode: str) -> tuple[int, list[object]]:
+        """Commands of the first four intervals, which have *mode*; and those after it, with what the shedder saw."""
+        memory, before, after = ENGINES_POLICY.initial_memory(7), 0, list[object]()
+        for number, snapshot in enumerate(closed):
+            controls = Controls(mode=mode if number < 4 else "active")
+            entry = decide_interval([snapshot], memory, controls, ENGINES_POLICY)
+            memory = entry.memory
+            if number < 4:
+                before += len(entry.decision.commands)
+            else:
+                after.append((entry.decision.commands, memory.shedder, memory.in_flight, memory.recently_unloaded))
+        return before, after
+
+    (rehearsed, after_dry_run), (nothing, after_observing) = run("dry_run"), run("observe")
+    assert rehearsed > 0
+    assert nothing == 0
+    assert after_dry_run == after_observing
