@@ -150,7 +150,8 @@ class DecisionSink:
         if decided.breaker_tripped:
             tripped = "the breaker tripped: %s; see `trimtab status`, then run `trimtab resume`"
             log.error(tripped, entry.memory.breaker.why, extra=fields)
-        log.info("interval %s: %s", fields["interval"], in_number(entry.decision.summary), extra=fields)
+        run = "dry run: " if entry.controls.mode == "dry_run" else ""
+        log.info("interval %s: %s%s", fields["interval"], run, in_number(entry.decision.summary), extra=fields)
 
     def _tell_dropped(self, decided: DecidedInterval) -> None:
         if decided.dropped_rows > self._dropped:
