@@ -104,8 +104,7 @@ def stored(conf: Path) -> str:
     """Whether trimtab is paused now, and its mode."""
     with closing(election_system(read_settings(conf)).controls()) as store:
         controls, _ = store.read()
-    paused = getattr(controls, "pauses", None) or (controls.pause is not None and controls.pause.value == "paused")
-    return f"{'paused' if paused else 'running'} {controls.mode.value if controls.mode else 'settings'}"
+    return f"{'paused' if controls.pauses else 'running'} {controls.mode.value if controls.mode else 'settings'}"
 
 
 def run(command: str, conf: Path, *options: str) -> Result:
