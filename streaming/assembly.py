@@ -157,7 +157,8 @@ class Assembly:
         def evidence() -> list[Evidence]:
             path = settings.checkpoint.path
             noted = None if files is None else files.read(JOURNALLED)
-            return [*of_checkpoint(path, noted), *of_commands(self._log.tail(), settings.cluster.name)]
+            commands = of_commands(self._log.tail(), settings.cluster.name, election_epoch=store.epoch())
+            return [*of_checkpoint(path, noted), *commands]
 
         verdicts = own_verdict_store(settings)
         journal = self.metrics.traces.of_journal(self._log.journal())

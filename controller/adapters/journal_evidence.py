@@ -18,20 +18,29 @@ JOURNALLED: Final = "journalled"
 DIGITS: Final = 15
 
 
-def of_commands(tail: LogTail, cluster: str) -> Iterator[Evidence]:
-    """What the newest command of *cluster* shows, and each epoch that was begun after it.  TrimtabError."""
+def of_commands(tail: LogTail, cluster: str, *, election_epoch: int | None = None) -> Iterator[Evidence]:
+    """What the newest command of *cluster* shows, and each epoch that was begun after it.
+
+    *election_epoch*: the newest leadership in the election, where every leader claims its epoch first; what has a newer
+    one was forged, and does not hide what is older.  None: that is not known.  Raises TrimtabError.
+    """
     for value in islice(tail.backwards("commands", (b"",)), _MOST_EVENTS):
         try:
             event = own_event(value, cluster)
         except WireError:  # nobody executes it, either
             continue
+        if event is None:
+            continue
+        genuine = election_epoch is None or event.epoch <= election_epoch
         if isinstance(event, EpochEvent):
             what = f"the command topic has epoch {event.epoch}"
-            yield Evidence(what=what, epoch=event.epoch, at_ms=event.time_ms)
-        elif event is not None:
-            interval = event.data.interval
-            what = f"the command topic has commands of interval {utc(interval)}, epoch {event.epoch}"
-            yield Evidence(what=what, interval=interval, epoch=event.epoch, at_ms=max(interval, event.time_ms))
+            yield Evidence(what=what, epoch=event.epoch, at_ms=event.time_ms, genuine=genuine)
+            continue
+        interval = event.data.interval
+        what = f"the command topic has commands of interval {utc(interval)}, epoch {event.epoch}"
+        at_ms = max(interval, event.time_ms)
+        yield Evidence(what=what, interval=interval, epoch=event.epoch, at_ms=at_ms, genuine=genuine)
+        if genuine:
             return
 
 

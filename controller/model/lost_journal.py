@@ -29,6 +29,8 @@ class Evidence:
     epoch: int = 0
     #: When that was journalled, epoch ms; a loss that a person accepted later is no reason to stop again.
     at_ms: int
+    #: False: of a leadership that the election never had, so somebody forged it.  It proves no loss.
+    genuine: bool = True
 
 
 def refuse_lost(
@@ -39,7 +41,8 @@ def refuse_lost(
     Its last decision is of *interval*, T, epoch ms, None before the first; *epoch* is its newest leadership.
     *accepted_ms*: when a person accepted a loss, epoch ms; 0: never.
     """
-    lost = [each for each in evidence if each.at_ms > accepted_ms and _is_newer(each, interval, epoch)]
+    believed = [each for each in evidence if each.genuine and each.at_ms > accepted_ms]
+    lost = [each for each in believed if _is_newer(each, interval, epoch)]
     if not lost:
         return
     held = f"ends with interval {_utc(interval)}, epoch {epoch}" if interval else f"ends with epoch {epoch}"

@@ -53,7 +53,6 @@ def settings(master: str, folder: Path) -> str:
 journal.verdicts_path = "verdicts"
 intervals = {{ shards = 4, stale_after_seconds = 3_153_600_000 }}
 decisions.mode = "active"
-guardrails.brokers_balance_unknown = "ignore"
 [spark]
 master = "{master}"
 shuffle_partitions = 2

@@ -47,16 +47,22 @@ def settings(folder: Path) -> Settings:
 
 def lead(folder: Path, *, has_begun: bool = False) -> int:
     """Begin a leadership; returns its epoch."""
-    leader = Mock(claim=lambda epoch: epoch + 1)
+    leader = Mock(claim=lambda epoch: claimed(folder, epoch + 1))
     assembly, files = Assembly(settings(folder)), FolderFiles(folder / "checkpoint")
     sink = assembly.decision_sink(leader, assembly.control_store(), Mock(), has_begun=has_begun, files=files)
     return sink.epoch
 
 
+def claimed(folder: Path, epoch: int) -> int:
+    """Store *epoch* in the election, as every leader does first."""
+    Assembly(settings(folder)).control_store().raise_epoch(epoch)
+    return epoch
+
+
 def decided(folder: Path, *intervals: int) -> None:
     """The first leader decides *intervals*, with a command in each."""
     journal = FolderJournal(folder / "log", cluster=CLUSTER)
-    epoch = journal.open().epoch + 1
+    epoch = claimed(folder, journal.open().epoch + 1)
     journal.begin_epoch(epoch)
     for interval in intervals:
         command = replace(UNLOAD, id=f"of-{interval}", interval=interval)
@@ -112,7 +118,21 @@ def test_a_journal_without_the_epoch_of_the_newest_commands_is_refused(tmp_path:
     decided(tmp_path, T)
     marks = [epoch_event(CLUSTER, 2, NEXT), command_event(replace(UNLOAD, interval=T), 2, NEXT)]
     (tmp_path / "log" / "commands" / f"{NEXT:015d}.jsonl").write_bytes(b"".join(mark + b"\n" for mark in marks))
+    claimed(tmp_path, 2)
     with pytest.raises(JournalLostError, match=r"ends with interval .*, epoch 1, and"):
+        lead(tmp_path)
+
+
+def test_commands_of_an_epoch_that_no_leader_claimed_refuse_nothing_and_hide_no_older_ones(tmp_path: Path) -> None:
+    decided(tmp_path, T, NEXT)
+    forged = command_event(replace(UNLOAD, interval=NEXT + 60_000), 2, NEXT + 60_000)
+    (tmp_path / "log" / "commands" / f"{NEXT + 60_000:015d}.jsonl").write_bytes(forged + b"\n")
+    assert lead(tmp_path) == 3  # above the forged epoch, so that executors believe the leader
+    (tmp_path / "log" / "commands" / f"{NEXT + 60_000:015d}.jsonl").write_bytes(
+        command_event(replace(UNLOAD, interval=NEXT + 60_000), 9, NEXT + 60_000) + b"\n"
+    )
+    lose(tmp_path, NEXT)
+    with pytest.raises(JournalLostError, match="the command topic has commands of interval"):
         lead(tmp_path)
 
 
