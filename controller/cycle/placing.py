@@ -8,6 +8,7 @@ from controller.cycle.policy import Policy
 from controller.model.decision import Reason, Unload, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import StrategyMemory
+from controller.strategies.common.candidates import first_against
 from controller.strategies.protocols import Filter
 
 _NO_OTHER: Final = "no other broker may take it"
@@ -77,6 +78,28 @@ def place_as_planned(view: ClusterView, unload: Unload, policy: Policy) -> tuple
     row = view.bundles.code_of[unload.bundle]
     found = policy.selection.candidates(view, row, policy.filters)
     against = found.anchored(view, row) or found.excludes(view.brokers.code_of[unload.destination])
+    return _unless(against, unload)
+
+
+def place_as_ordered(
+    view: ClusterView, unload: Unload, policy: Policy, *, must_leave: bool
+) -> tuple[str, list[Verdict]]:
+    """The destination that a person's plan names; "" with a verdict if a filter excludes it.
+
+    No filter keeps the bundle on its broker: a person has it leave.  *must_leave*: its broker is drained.  Then only
+    binding filters are asked.  The others prefer some brokers, and the plan sends the bundle elsewhere only where
+    these have no room, which is not known here.
+    """
+    row, to = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.destination]
+    if must_leave:
+        against = first_against(view, row, to, [each for each in policy.filters if each.binding])
+    else:
+        against = policy.selection.candidates(view, row, policy.filters).excludes(to)
+    return _unless(against, unload)
+
+
+def _unless(against: Filter | None, unload: Unload) -> tuple[str, list[Verdict]]:
+    """The destination of *unload*, unless the filter *against* excludes it."""
     if against is None:
         return unload.destination, []
     by, detail = type(against).__name__, f"the filter excludes the destination {unload.destination}: it stays"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from controller.cycle.checked import CheckedPlacement, relieving_of, unloads_by
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
 from controller.cycle.guardrails import in_grace, switched_off, too_few_brokers
 from controller.cycle.ordered import ordered_unloads, why_void, without_drained
-from controller.cycle.placing import counts_at_once, place, place_as_planned, sent
+from controller.cycle.placing import counts_at_once, place, place_as_ordered, place_as_planned, sent
 from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
 from controller.model.decision import CLUSTER, Command, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
@@ -21,6 +21,10 @@ from controller.model.memory import Memory, StrategyMemory
 #: So often a shedder is asked again without the bundles of brokers of which a budget would hold back half an exchange;
 #: then once without the bundles of all brokers that a budget holds something back of.
 _ASKED_AGAIN: Final = 3
+
+
+#: (view, unload) -> its destination, "": it stays; and verdicts.
+_Where: TypeAlias = Callable[[ClusterView, Unload], tuple[str, list[Verdict]]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,7 +103,7 @@ def _of_strategies(
     free = _Free(untouchable, splitting, verdicts, graced=view)
     moves = tuple(free.of(moves))
     free = _Free(told, splitting, verdicts, graced=view, moving={unload.bundle for unload in moves})
-    view = _moved(view, moves, unloads, issuing)
+    view = _moved(view, moves, _as_planned(issuing.policy), unloads, issuing)
     chosen = free.of(found.unloads)
     _shed(view, staying, chosen, unloads, issuing)
     return unloads
@@ -137,13 +141,19 @@ def _halves(view: ClusterView, unloads: Sequence[Unload], issuing: Issuing, *, e
     if not any(unload.in_order for unload in unloads):
         return set()
 
-    def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
-        return place_as_planned(view, unload, issuing.policy)
-
-    tried = _issue(view, unloads, where, issuing._replace(ledger=issuing.ledger.copy()), planned=True)
+    tried = _issue(
+        view, unloads, _as_planned(issuing.policy), issuing._replace(ledger=issuing.ledger.copy()), planned=True
+    )
     held = {unload.source for unload in tried.held if unload.in_order}
     halves = held & {command.destination for command in tried.commands}
     return held if halves and every else halves
+
+
+def _as_planned(policy: Policy) -> _Where:
+    def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
+        return place_as_planned(view, unload, policy)
+
+    return where
 
 
 def _with_budgets(verdicts: Sequence[Verdict], view: ClusterView, kept: Bools) -> LazyVerdicts:
@@ -175,7 +185,12 @@ def _ordered(
         unloads.verdicts.append(too_few_brokers(view, "plan"))
         return unloads
     free = _Free(untouchable, splitting, unloads.verdicts)
-    _moved(view, free.of(chosen), unloads, issuing)
+    drained = {*issuing.controls.drained}
+
+    def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
+        return place_as_ordered(view, unload, issuing.policy, must_leave=unload.source in drained)
+
+    _moved(view, free.of(chosen), where, unloads, issuing)
     return unloads
 
 
@@ -225,14 +240,14 @@ class _Free(NamedTuple):
 def _moved(
     view: ClusterView,
     moves: Sequence[Unload],
+    where: _Where,
     unloads: Unloads,
     issuing: Issuing,
 ) -> ClusterView:
-    """Issue those of *moves* that budgets allow, to the destinations that they name; returns the view after them."""
+    """Issue those of *moves* that budgets and *where* allow, to the destinations that they name.
 
-    def where(view: ClusterView, unload: Unload) -> tuple[str, list[Verdict]]:
-        return place_as_planned(view, unload, issuing.policy)
-
+    Returns the view after them.
+    """
     issued = _issue(view, moves, where, issuing, planned=True)
     unloads.commands += issued.commands
     unloads.verdicts += issued.verdicts
@@ -282,7 +297,7 @@ class _Issued:
 def _issue(
     view: ClusterView,
     chosen: Sequence[Unload],
-    where: Callable[[ClusterView, Unload], tuple[str, list[Verdict]]],
+    where: _Where,
     issuing: Issuing,
     *,
     planned: bool,

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+import numpy as np
+
 from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import loads
 from controller.planning.problem import BalanceProblem, PlannedMove
@@ -12,6 +14,23 @@ Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
 #: (rows of brokers that get nothing, (m,) the owner of each bundle; None: that of the problem) -> where bundles may go
 #: then.  A filter that keeps the best of the brokers sees only the others.
 Closing = Callable[[Collection[int], Ints | None], Allowed]
+
+
+def among_those_with_room(
+    closing: Closing,
+    closed: Collection[int],
+    owner: Ints | None,
+    bundle: int,
+    moves: Sequence[PlannedMove],
+    room: Bools,
+) -> Bools:
+    """(n,) where *bundle*, which has to leave its broker, may go: brokers that have *room* (n,) for it.
+
+    Filters that keep the best brokers, as anti-affinity does, choose among all.  Where none of these has room, they
+    choose among those that do.
+    """
+    best = closing(closed, owner)(bundle, moves) & room
+    return best if best.any() else closing({*closed, *np.flatnonzero(~room).tolist()}, owner)(bundle, moves)
 
 
 class MoveSequence:

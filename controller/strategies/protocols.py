@@ -101,7 +101,7 @@ class Filter(Protocol):
 
 @runtime_checkable
 class Anchor(Protocol):
-    """A filter that can also decide that a bundle stays on its broker."""
+    """A filter that can also decide that a bundle stays on its broker, unless a person has it leave."""
 
     def may_leave(self, view: ClusterView, bundle: int, candidates: Ints) -> bool:
         """Whether *bundle* (a row) may leave its broker; *candidates*: the rows that binding filters allow."""

@@ -107,7 +107,9 @@ class _Planner:
         )
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
-        self._allowed, self._closing = source.allowed(self._found), source.closing(self._found)
+        is_ordered = bool(asked.named) or asked.moves is not None
+        self._allowed = source.allowed(self._found, must_leave=is_ordered)
+        self._closing = source.closing(self._found)
         self._pace = WavePace(
             wave_seconds=2 * source.period_ms / 1000,
             connections_per_second=asked.connections_per_second,

@@ -127,17 +127,24 @@ class PlanSource:
         verdict = self._untouchable.verdict(self.view.bundles.names[row])
         return "it serves its broker alone" if verdict is None else f"{verdict.reason} ({verdict.by})"
 
-    def closing(self, found: StatedProblem, *, without: Sequence[Filter] = ()) -> Closing | None:
+    def closing(
+        self, found: StatedProblem, *, without: Sequence[Filter] = (), must_leave: bool = True
+    ) -> Closing | None:
         """Where the filters, but those of *without*, let the bundles of *found* go, when brokers are closed.
 
-        None: there are no filters.
+        *must_leave*: a person says which bundles leave, so filters limit only where they go.  False: trimtab chooses
+        them, as a shedder does, and filters may keep bundles where they are.  None: there are no filters.
         """
         filters = tuple(each for each in self.policy.filters if each not in without)
-        return Destinations(view=self.view, rows=found.rows, filters=filters).closing if filters else None
+        if not filters:
+            return None
+        return Destinations(view=self.view, rows=found.rows, filters=filters, must_leave=must_leave).closing
 
-    def allowed(self, found: StatedProblem, *, without: Sequence[Filter] = ()) -> Allowed | None:
+    def allowed(
+        self, found: StatedProblem, *, without: Sequence[Filter] = (), must_leave: bool = False
+    ) -> Allowed | None:
         """``closing`` where no broker is closed."""
-        closing = self.closing(found, without=without)
+        closing = self.closing(found, without=without, must_leave=must_leave)
         return None if closing is None else closing((), None)
 
     def msg_rate(self, found: StatedProblem) -> Floats:

@@ -1,6 +1,6 @@
 """A plan against today's cluster: what is done, what is left, and what has changed since the plan was made."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,9 +12,11 @@ from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.from_view import StatedProblem
-from controller.planning.objective import highest, load_after, loads
+from controller.planning.objective import ROUNDING, highest, load_after, loads
+from controller.planning.plans.emptying import full_with
 from controller.planning.plans.plan import EMPTY, Plan, PlanStep
 from controller.planning.problem import PlannedMove
+from controller.planning.sequence import Allowed, among_those_with_room
 
 #: A change of a bundle's load below this share of its broker's capacity is none.
 _SMALL: Final = 0.01
@@ -137,7 +139,7 @@ class _Comparison:
             of_today.append([])
             for move in wave:
                 planned = PlannedMove(self._row_of[move.bundle], codes[move.source], codes[move.destination])
-                if allowed is not None and not allowed(planned.bundle, before)[planned.destination]:
+                if not self._may_go(planned, before, allowed, closed):
                     yield f"{move.bundle}: {told_against(self._source, self._found, planned, before, closed)}"
                 before.append(planned)
                 of_today[-1].append(planned)
@@ -145,6 +147,24 @@ class _Comparison:
         for flaw in wave_flaws(self._found.problem, of_today, self._ceilings()):
             # The checker knows rows.
             yield f"by today's load, {_with_names(flaw, names)}"
+
+    def _may_go(
+        self, move: PlannedMove, before: Sequence[PlannedMove], allowed: Allowed | None, closed: list[int]
+    ) -> bool:
+        """Whether filters let *move* happen by today's load, after the moves *before*.
+
+        Off a broker that is emptied (*closed*), a bundle may also go where none of the brokers *allowed* has room.
+        """
+        if allowed is None or allowed(move.bundle, before)[move.destination]:
+            return True
+        closing, problem = self._source.closing(self._found), self._found.problem
+        if closing is None or not closed:
+            return False
+        load = loads(problem, problem.owner)
+        for each in before:
+            load[each.destination] += problem.size[each.bundle]
+        room = full_with(load, problem.capacity, problem.size[move.bundle]) <= self._plan.ceiling + ROUNDING
+        return bool(among_those_with_room(closing, closed, None, move.bundle, before, room)[move.destination])
 
     def _ceilings(self) -> list[float]:
         """How full brokers may be on the way: above their capacity only where they are today, or are to end.

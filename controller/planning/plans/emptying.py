@@ -8,7 +8,7 @@ import numpy as np
 from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import ROUNDING, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
-from controller.planning.sequence import Closing
+from controller.planning.sequence import Closing, among_those_with_room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,13 @@ def emptied(
     moves, stuck = list[PlannedMove](), list[Stuck]()
     for bundle in rows.tolist():
         may = ~shut if allowed is None else allowed(bundle, moves) & ~shut
-        to = _emptiest(load, capacity, problem.size[bundle], may, later, ceiling)
+        filled = full_with(load, capacity, problem.size[bundle])
+        room = filled <= ceiling + ROUNDING
+        if closing is not None and may.any() and not (may & room).any():
+            may_with_room = among_those_with_room(closing, brokers, owner, bundle, moves, room) & room & ~shut
+        else:
+            may_with_room = may & room
+        to = _emptiest(filled, may_with_room, later)
         if to is None:
             stuck.append(Stuck(bundle=bundle, no_room=bool(may.any())))
             continue
@@ -74,11 +80,15 @@ def _largest_first(problem: BalanceProblem, owner: Ints, brokers: Collection[int
     return rows[np.argsort(-share, kind="stable")]
 
 
-def _emptiest(load: Floats, capacity: Floats, size: Floats, may: Bools, later: Bools, ceiling: float) -> int | None:
-    """The row that is emptiest with *size*, none of *later* if there is another; None where there is no room."""
-    filled = ((load + size) / capacity).max(axis=1, initial=0.0)
-    room = may & (filled <= ceiling + ROUNDING)
-    for rows in (room & ~later, room):
+def full_with(load: Floats, capacity: Floats, size: Floats) -> Floats:
+    """(n,) the utilisation of each broker's fullest resource with *size* (R,) on top of its *load* (n, R)."""
+    filled: Floats = ((load + size) / capacity).max(axis=1, initial=0.0)
+    return filled
+
+
+def _emptiest(filled: Floats, may: Bools, later: Bools) -> int | None:
+    """The row of *may* that is emptiest, none of *later* if there is another; None where there is none."""
+    for rows in (may & ~later, may):
         if rows.any():
             return int(np.where(rows, filled, np.inf).argmin())
     return None

@@ -1,8 +1,8 @@
 """Orders of a plan and drained brokers in a cycle: what is issued, what holds it back, and what stays as it was."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,7 +12,7 @@ from controller.cycle.ordered import with_drained
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
-from controller.model.load import ClusterView
+from controller.model.load import ClusterView, Ints
 from controller.model.memory import BrokerMembership, Failed, InFlight, Memory, Roster
 from controller.strategies.catalogue import SHEDDERS
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
@@ -211,6 +211,37 @@ def test_orders_to_a_drained_broker_are_not_issued() -> None:
     found, _ = decided(orders((ONE, "a:80", "b:80"), (TWO, "a:80", "c:80")), drained=("b:80",))
     assert moved(found) == {TWO: "c:80"}
     assert reasons(found, ONE) == {Reason.DRAINED}
+
+
+@dataclass(frozen=True)
+class Prefers:
+    """A filter that keeps every bundle where it is, and prefers one broker."""
+
+    name: str
+    reason: ClassVar[Reason] = Reason.ANTI_AFFINITY
+    binding: ClassVar[bool] = False
+
+    def keep(self, view: ClusterView, _bundle: int, candidates: Ints) -> Ints:
+        return candidates[candidates == view.brokers.code_of[self.name]]
+
+    def may_leave(self, _view: ClusterView, _bundle: int, _candidates: Ints) -> bool:
+        return False
+
+
+def test_a_filter_that_keeps_bundles_where_they_are_holds_no_order_back() -> None:
+    policy = replace(POLICY, filters=(Prefers("b:80"),))
+    given = orders((ONE, "a:80", "b:80"), (TWO, "a:80", "c:80"))
+    found, _ = decide(UNEVEN, [], WARM, Controls(mode="active", orders=given), policy)
+    assert moved(found) == {ONE: "b:80"}
+    assert reasons(found, TWO) == {Reason.ANTI_AFFINITY}  # it says where a bundle goes
+
+
+def test_of_a_drained_broker_only_binding_filters_say_where_ordered_bundles_go() -> None:
+    policy = replace(POLICY, filters=(Prefers("b:80"),))
+    controls = Controls(mode="active", orders=orders((ONE, "a:80", "c:80")), drained=("a:80",))
+    assert moved(decide(UNEVEN, [], WARM, controls, with_drained(policy, controls))[0]) == {ONE: "c:80"}
+    controls = replace(controls, drained=("a:80", "c:80"))
+    assert decide(UNEVEN, [], WARM, controls, with_drained(policy, controls))[0].commands == ()
 
 
 def test_orders_and_drains_are_journalled_and_without_them_the_bytes_are_as_before() -> None:

@@ -89,5 +89,5 @@ def test_a_removal_that_filters_forbid_is_not_said_to_lack_room(isolated: PlanSo
 
 
 def test_a_removal_without_room_says_so(even: PlanSource) -> None:
-    with pytest.raises(TrimtabError, match=r"of the next one [0-9]+ bundles? fit nowhere below 60% of the capacity$"):
-        planned_cluster(even, Asked(kind=REMOVE, number=1, ceiling=0.6))
+    with pytest.raises(TrimtabError, match=r"of the next one [0-9]+ bundles? fit nowhere below 55% of the capacity$"):
+        planned_cluster(even, Asked(kind=REMOVE, number=1, ceiling=0.55))

@@ -44,6 +44,8 @@ class Destinations:
     filters: tuple[Filter, ...]
     #: (n,) brokers that get nothing; None: there are none.
     closed: Bools | None = None
+    #: A person has the bundles leave: filters limit where they go, and none makes them stay.
+    must_leave: bool = False
     _asked: _Asked = field(default_factory=_Asked, init=False)
 
     def closing(self, brokers: Collection[int], owner: Ints | None) -> Allowed:
@@ -74,7 +76,7 @@ class Destinations:
             kept = left if len(left) or step.binding else kept
             binding = kept if step.binding else binding
         found = np.zeros(n, np.bool_)
-        if not any(keeps_in_place(step, view, row, binding) for step in self.filters):
+        if self.must_leave or not any(keeps_in_place(step, view, row, binding) for step in self.filters):
             found[kept] = True
         return found
 
