@@ -126,8 +126,8 @@ _Below: TypeAlias = Annotated[
 _Own: TypeAlias = Annotated[
     list[OwnResource] | None,
     typer.Option(
-        help="Not for a balance: what brokers use of this resource stays when bundles leave, as the CPU of a host that"
-        " does other work, too; can be repeated.",
+        help="What brokers use of this resource stays when bundles leave, as the CPU of a host that does other work,"
+        " too.  Bundles are then spread by message rate; can be repeated.",
         show_default="all follow the load, unless the brokers' load shows that a part does not",
     ),
 ]
@@ -203,7 +203,7 @@ def plan(
     _refuse_sources(load, recording, at, broker_conf, cluster)
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = None if by is None else _deadline(by, now_ms)
-    asked = replace(asked, frontier=frontier, own=_owned(own or [], asked, sizes=sizes))
+    asked = replace(asked, frontier=frontier, own=tuple(sorted({each.value.replace("-", " ") for each in own or []})))
     asked = _limited(asked, budget or [], to, peers_below / 100, wave_moves)
     if load:
         source = _loaded(load, broker_conf, cluster, period_seconds * 1000)
@@ -228,9 +228,13 @@ def tell_plan(
 
     *conf* are the settings with which it is to be carried out.
     """
-    if output is not None:
-        write_output(output, encode_plan(found.plan), "--output")
-    answer = plan_answer(found, file="" if output is None else str(output), now_ms=now_ms, deadline_ms=deadline_ms)
+    # A plan of no moves is none to approve, and its file would be in the way of the next one.
+    written = None if not found.plan.moves else output
+    if written is not None:
+        write_output(written, encode_plan(found.plan), "--output")
+    elif output is not None:
+        typer.echo(f"the plan has no moves, so {output} is not written", err=True)
+    answer = plan_answer(found, file="" if written is None else str(written), now_ms=now_ms, deadline_ms=deadline_ms)
     if as_json:
         typer.echo(answer.as_line())
     else:
@@ -275,14 +279,6 @@ def _named(text: str) -> tuple[str, str]:
             param_hint="--move",
         )
     return bundle, broker
-
-
-def _owned(own: list[OwnResource], asked: Asked, *, sizes: bool) -> tuple[str, ...]:
-    if own and asked.kind == BALANCE and not sizes:
-        raise typer.BadParameter(
-            "a balance counts as the controllers do, and so do named moves: give another kind", param_hint="--own"
-        )
-    return tuple(sorted({each.value.replace("-", " ") for each in own}))
 
 
 def _limited(asked: Asked, budget: list[str], to: float, ceiling: float, wave_moves: int) -> Asked:

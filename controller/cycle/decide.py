@@ -145,8 +145,8 @@ def untouchable_in(view: ClusterView, memory: Memory, policy: Policy) -> Untouch
     """The bundles that *memory* and *policy* guard in the interval of *view*."""
     in_flight = (command.bundle for command in memory.in_flight.values())
     rests = resting(memory.failed, view.as_of_ms, policy.patience)
-    masks = undescribed(view, policy), unreadable(view, policy)
-    return Untouchable.of(view, in_flight, policy.excluded, rests, *masks, only=policy.only)
+    masks, own = (undescribed(view, policy), unreadable(view, policy)), policy.own_namespaces
+    return Untouchable.of(view, in_flight, policy.excluded, rests, *masks, only=policy.only, own_namespaces=own)
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:

@@ -111,6 +111,8 @@ class Policy:
     excluded: frozenset[str] = frozenset()
     #: Namespaces, also as patterns, whose bundles alone are moved and split; empty: those of all.
     only: frozenset[str] = frozenset()
+    #: Namespaces of trimtab's own topics: to move or split their bundles would interrupt trimtab meanwhile.
+    own_namespaces: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
 
     @property

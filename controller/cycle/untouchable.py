@@ -48,9 +48,12 @@ GUARDRAILS: Final = (
     BundleGuardrail(Reason.IN_FLIGHT, "in_flight", "they have commands in flight"),
     BundleGuardrail(Reason.EXCLUDED, "decisions.only", "decisions.only does not name their namespaces"),
     BundleGuardrail(Reason.EXCLUDED, "decisions.excluded", "they, or their namespaces, are excluded"),
+    BundleGuardrail(Reason.EXCLUDED, "log.pulsar.namespace", "trimtab's own topics are in their namespaces"),
     BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
-_FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _OTHERS, _EXCLUDED, _SYSTEM = range(-1, 9)
+(
+    _FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _OTHERS, _EXCLUDED, _OWN, _SYSTEM,
+) = range(-1, 10)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,24 +75,26 @@ class Untouchable:
         unreadable: Bools | None = None,
         *,
         only: Set[str] = frozenset(),
+        own_namespaces: Set[str] = frozenset(),
     ) -> "Untouchable":
         """Guarded are bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's namespaces.
 
         Also those *resting* after a failed command, and those of namespaces that are *undescribed*, or whose policies
         are *unreadable*: (bundles,).  Where *only* is not empty, also those of namespaces that it does not name.
-        *excluded* and *only* have names and patterns.
+        *excluded* and *only* have names and patterns.  *own_namespaces* hold trimtab's own topics.
         """
         table, shut, open_ = view.bundles, Namespaces.of(excluded), Namespaces.of(only)
-        spaces = [
-            _SYSTEM
-            if is_untouchable(name)
-            else _EXCLUDED
-            if name in shut
-            else _OTHERS
-            if only and name not in open_
-            else _FREE
-            for name in table.namespaces
-        ]
+
+        def of_namespace(name: str) -> int:
+            if is_untouchable(name):
+                return _SYSTEM
+            if name in own_namespaces:
+                return _OWN
+            if name in shut:
+                return _EXCLUDED
+            return _OTHERS if only and name not in open_ else _FREE
+
+        spaces = [of_namespace(name) for name in table.namespaces]
         guardrail = np.array(spaces, np.int64)[table.namespace] if len(table) else np.zeros(0, np.int64)
         for mask, code in ((undescribed, _UNDESCRIBED), (unreadable, _UNREADABLE)):
             if mask is not None:

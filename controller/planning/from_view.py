@@ -22,7 +22,7 @@ from controller.model.load import (
     Ints,
 )
 from controller.planning.objective import disturbance
-from controller.planning.problem import BalanceProblem
+from controller.planning.problem import RATE_SHARE, BalanceProblem
 from controller.planning.shares import Fit, fitted
 from controller.planning.units import of_one_unit
 
@@ -49,6 +49,9 @@ class Counted:
     msg_rate: float = 0.0
     topics: float = 0.0
     sessions: float = 0.0
+    #: What a broker with the average CPU limit may carry as a multiple of the cluster's whole message rate.  It is no
+    #: limit of brokers: it spreads messages where usage does not say what bundles take.
+    rate_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -196,6 +199,18 @@ def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints, splits: In
     return fixed
 
 
+def unexplained(found: StatedProblem) -> tuple[str, ...]:
+    """The resources of FOLLOWING that no load explains, if the scarcest resource of *found* is one of them; else none.
+
+    Moves change nothing about such a resource, as where brokers share their hosts.
+    """
+    problem, fits = found.problem, found.fits
+    names = [name for name in FOLLOWING if name in fits and not any(fits[name].factors)]
+    capacity = problem.capacity.sum(axis=0)
+    used = (problem.fixed.sum(axis=0) + problem.size.sum(axis=0)) / capacity
+    return tuple(names) if len(used) and problem.resources[int(used.argmax())] in names else ()
+
+
 def reported(view: ClusterView, found: StatedProblem) -> Floats:
     """(n, R) the usage that the brokers of *view* report, of the resources of now, as a share of the capacity.
 
@@ -333,6 +348,7 @@ def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]
         ("message rate", counted.msg_rate, rate),
         ("topics", counted.topics, bundles.topics.astype(np.float64)),
         ("sessions", counted.sessions, (bundles.producers + bundles.consumers).astype(np.float64)),
+        (RATE_SHARE, counted.rate_share * float(rate[bundles.owned].sum()), rate),
     )
     none = np.zeros(len(limit))
     return [_Column(name, scale * most, none, size, None) for name, most, size in sizes if most > 0]

@@ -9,6 +9,9 @@ from typing import Final, NamedTuple
 
 from controller.model.load import Floats, Ints
 
+#: A resource that spreads messages where usage does not say what bundles take: a broker's share of all messages/s.
+RATE_SHARE: Final = "share of the message rate"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BalanceProblem:

@@ -12,7 +12,7 @@ from controller.offline.plans.planner import PlannedCluster
 from controller.offline.plans.rightsizing import Rightsizing
 from controller.offline.plans.source import PlanSource
 from controller.planning.plans.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
-from controller.planning.problem import PlannedMove
+from controller.planning.problem import FIXED, PlannedMove
 from controller.wire.answers.plan import (
     BrokerChangeAnswer,
     DisturbedAnswer,
@@ -71,6 +71,7 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
         ],
         frontier=frontier_levels(found),
         stays=found.stays,
+        by_hand=found.by_hand,
         notes=list(found.notes),
     )
 
@@ -105,9 +106,13 @@ def move_answer(plan: Plan, move: PlannedMove) -> PlannedMoveAnswer:
 def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
     """Print *answer* for a person who is to approve it; *conf* are the settings with which it is carried out."""
     _print_moves(out, answer)
-    header = columns("broker", "before", "by", "after", "highest on the way", "bundles that may move")
-    changed = [each for each in answer.brokers if each.before != each.after]
-    rest = [each for each in answer.brokers if each.before == each.after]
+    header = columns("broker", "before", "by", "after", "highest on the way", "bundles that may move", "their msg/s")
+    changed, rest = list[BrokerChangeAnswer](), list[BrokerChangeAnswer]()
+    for each in answer.brokers:
+        same = (each.before, each.bundles_before, each.msg_rate_before) == (
+            each.after, each.bundles_after, each.msg_rate_after,
+        )  # fmt: skip
+        (rest if same else changed).append(each)
     shown = [*changed, *rest[: _FEW if changed else None]]
     rows = [
         (
@@ -117,6 +122,7 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
             f"{each.after:.1%}",
             f"{each.highest:.1%}",
             f"{each.bundles_before} to {each.bundles_after}",
+            f"{each.msg_rate_before:,.0f} to {each.msg_rate_after:,.0f}",
         )
         for each in shown
     ]
@@ -132,7 +138,18 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
         print_line(out, f"stays: {len(answer.stays) - _FEW} more; --json names all")
     for note in answer.notes:
         print_line(out, note)
+    _print_by_hand(out, answer)
     print_fields(out, [*_summary(answer), *_next(answer, conf)], whole=[_NEXT] if answer.file else [])
+
+
+def _print_by_hand(out: Console, answer: PlanAnswer) -> None:
+    if not answer.by_hand:
+        return
+    number = len(answer.by_hand)
+    text = f"{counted(number, 'bundle')} of trimtab's own topics {'is' if number == 1 else 'are'} not part of the plan,"
+    print_line(out, f"{text} as trimtab cannot work while they move. After the moves, before the broker stops, run:")
+    for command in answer.by_hand.values():
+        out.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _print_moves(out: Console, answer: PlanAnswer) -> None:
@@ -171,10 +188,11 @@ def _print_disturbed(out: Console, answer: PlanAnswer) -> None:
 
 
 def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
-    least = "" if answer.fewest_moves is None else f"; at least {answer.fewest_moves} are needed"
+    fewest = answer.fewest_moves
+    least = "" if fewest is None else " (the minimum)" if fewest == answer.moves else f" ({fewest} is the minimum)"
     rows = [
         ("load of", utc(answer.interval)),
-        ("moves", f"{counted(answer.moves, 'move')} in {counted(answer.waves, 'wave')}{least}"),
+        ("moves", f"{counted(answer.moves, 'move')}{least} in {counted(answer.waves, 'wave')}"),
         ("usage", f"highest {answer.before:.1%} before, {answer.after:.1%} after"),
         ("time", f"{duration(answer.seconds)}, {_reconnecting(answer)}"),
     ]
@@ -183,20 +201,24 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
     for why in answer.never_issued[:_FEW]:
         rows.append(("never", why))
     for number, step in enumerate(answer.steps, 1):
-        gap = 0.0 if step.bound <= 0 else max(0.0, step.reached / step.bound - 1)
-        any_other = (
-            "wherever else these bundles go, it is not" if step.task == EMPTY else "no plan of as many moves ends"
-        )
-        proved = (
-            f"highest usage {step.reached:.3g}; {any_other} below {step.bound:.3g} ({step.bound_kind}); gap {gap:.1%}"
-        )
-        rows.append((f"step {number}" if len(answer.steps) > 1 else "proved", proved))
+        rows.append((f"step {number}" if len(answer.steps) > 1 else "proved", _proved(step)))
     if answer.deadline_ms is not None:
         said = "it can be met" if answer.in_time else "it cannot be met"
         rows.append(("deadline", f"{utc(answer.deadline_ms)}: {said}"))
     if answer.file:
         rows.append(("file", answer.file))
     return [*rows, ("hash", answer.sha256)]
+
+
+def _proved(step: PlanStepAnswer) -> str:
+    """How full the fullest broker is after *step*, and how much lower it could be at most."""
+    other = "placement of these bundles" if step.task == EMPTY else "plan of as many moves"
+    proof = f"no other {other} gets it below {step.bound:.1%}"
+    if step.bound_kind == FIXED:
+        proof += ": that part does not move with bundles"
+    gap = 0.0 if step.bound <= 0 else max(0.0, step.reached / step.bound - 1)
+    more = f" (this one is {gap:.1%} above that)" if f"{gap:.1%}" != "0.0%" else ""
+    return f"highest usage {step.reached:.1%}; {proof}{more}"
 
 
 def _reconnecting(answer: PlanAnswer) -> str:

@@ -11,13 +11,14 @@ from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
 from controller.offline.plans.filters import filters_against, named, told_against
 from controller.offline.plans.named_moves import better_or_worse, broker_named, named_moves
+from controller.offline.plans.own_topics import own_bundles_on
 from controller.offline.plans.plan_time import PlanTime, plan_time
 from controller.offline.plans.shortfall import shortfall
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.checker import flaws
 from controller.planning.checking.plan_checker import plan_flaws
-from controller.planning.from_view import StatedProblem
-from controller.planning.objective import highest, load_after
+from controller.planning.from_view import StatedProblem, unexplained
+from controller.planning.objective import highest, load_after, loads
 from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART, Plan, PlanKind, PlanStep
 from controller.planning.plans.plan_steps import (
     MOST_MOVES,
@@ -32,7 +33,7 @@ from controller.planning.plans.plan_steps import (
 )
 from controller.planning.plans.rightsizing import removable
 from controller.planning.plans.waves import WaveLimits, WavePace
-from controller.planning.problem import BalanceProblem, CertifiedPlan, PlannedMove
+from controller.planning.problem import RATE_SHARE, BalanceProblem, CertifiedPlan, PlannedMove
 from controller.planning.solving.frontier import FURTHER_MOVES, numbers_of_moves, plans_by_moves
 from controller.wire.readable import counted
 
@@ -40,6 +41,8 @@ from controller.wire.readable import counted
 _OF_EVERY_BROKER: Final[Mapping[PlanKind, str]] = {RESTART: "a rolling restart", REMOVE: "a removal of brokers"}
 #: Of so many bundles that stay, or of whose named moves are not possible, it is found out which filter keeps them.
 _EXPLAINED: Final = 100
+#: So many namespaces are named.
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,7 @@ class Asked:
     wave_moves_per_broker: int = 10
     #: Brokers that get bundles of drained ones stay at or below this share of their capacity.
     ceiling: float = 1.0
-    #: Resources whose usage stays with the brokers when bundles leave, by name; not of a balance.
+    #: Resources whose usage stays with the brokers when bundles leave, by name: bundles are spread by message rate.
     own: tuple[str, ...] = ()
     #: Of a balance: also how low other numbers of moves would bring the highest usage.
     frontier: bool = False
@@ -87,6 +90,8 @@ class PlannedCluster:
     fewest_moves: int | None = None
     #: Bundles that stay on brokers that are to be empty, or whose named move is not possible, by name, and why.
     stays: dict[str, str] = field(default_factory=dict)
+    #: Bundles of trimtab's own topics on brokers that are to be empty, and the command that moves each.
+    by_hand: dict[str, str] = field(default_factory=dict)
     #: Of a balance, where it was asked for: plans of at most so many moves, ascending, verified.
     frontier: tuple[CertifiedPlan, ...] = ()
     #: How long it takes, with the budgets and windows of the controllers.
@@ -99,12 +104,8 @@ class _Planner:
     def __init__(self, source: PlanSource, asked: Asked) -> None:
         if asked.kind in _OF_EVERY_BROKER:
             source.require_every_broker(_OF_EVERY_BROKER[asked.kind])
-        self._source, self._asked = source, asked
-        self._found: StatedProblem = source.problem(
-            asked.kind,
-            asked.own,
-            recently_unloaded_too=asked.kind != BALANCE or asked.moves is not None or bool(asked.named),
-        )
+        self._source, self._found, self._own = source, *_stated(source, asked)
+        self._asked = asked
         if not len(source.view.brokers) or not self._found.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
         is_ordered = bool(asked.named) or asked.moves is not None
@@ -128,7 +129,7 @@ class _Planner:
         self.fewest: int | None = None
         #: Bundles of named moves that are not possible, and why.
         self._not_possible: dict[str, str] = {}
-        self.notes = [*source.notes, *source.note_on_missing, *_assumed(self._found)]
+        self.notes = [*source.notes, *source.note_on_missing, *_assumed(self._found), *_by_rate(self._own, asked)]
 
     @property
     def problem(self) -> BalanceProblem:
@@ -187,15 +188,16 @@ class _Planner:
         self.fewest = found.fewest
         again = int((found.times() > 1).sum())
         most = int(found.times().max(initial=0))
+        twice = "twice" if most == 2 else f"up to {most} times"
         self.notes.append(
-            f"{counted(found.moves, 'move')} to empty every broker once, at least {found.fewest} are needed;"
-            f" {counted(again, 'bundle')} move more than once, at most {counted(most, 'time')}"
+            f"{counted(found.moves, 'move')} to empty every broker once ({found.fewest} is the minimum)"
+            + (f"; {counted(again, 'bundle')} {'moves' if again == 1 else 'move'} {twice}" if again else "")
         )
         if steps and steps[-1].task == FILL:
             back = len(found.steps[-1].moves)
             self.notes.append(
-                f"the last step fills what was restarted last, with {counted(len(steps[-1].moves), 'move')};"
-                f" to bring its own bundles back would be {back}"
+                f"the last step fills the broker that was restarted last, with {counted(len(steps[-1].moves), 'move')}"
+                f" (bringing its own bundles back would take {back})"
             )
         return steps
 
@@ -243,7 +245,7 @@ class _Planner:
             period_ms=self._source.period_ms,
             pace=self._pace,
             ceiling=self._asked.ceiling,
-            own=self._asked.own,
+            own=self._own,
             fits=tuple(self._found.fits.items()),
             brokers=view.brokers.names,
             bundles=tuple(view.bundles.names[row] for row in self._found.rows.tolist()),
@@ -293,7 +295,7 @@ class _Planner:
     def _guarded(self, emptied: set[int]) -> dict[str, str]:
         """Bundles that must not move although their broker is *emptied*, and why."""
         view, source, found, pulsars = self._source.view, self._source, dict[str, str](), 0
-        on_them = np.isin(view.bundles.broker, list(emptied)) & source.guarded
+        on_them = np.isin(view.bundles.broker, list(emptied)) & source.guarded & ~source.own
         for row in np.flatnonzero(on_them).tolist():
             name = view.bundles.names[row]
             if is_untouchable(namespace_of(name)):
@@ -308,14 +310,69 @@ class _Planner:
         return found
 
 
+def _by_hand(source: PlanSource, plan: Plan) -> dict[str, str]:
+    """The bundles of trimtab's own topics on brokers that *plan* empties, and the command that moves each off them.
+
+    They go to the broker that the plan leaves the emptiest, of those that are not emptied in the same step.
+    """
+    owner = plan.before(len(plan.steps)).owner
+    ascending = np.argsort(highest(loads(plan.problem, owner), plan.problem.capacity), kind="stable").tolist()
+    found = dict[str, str]()
+    for step in plan.steps:
+        others = [plan.brokers[row] for row in ascending if row not in step.brokers]
+        if step.task == EMPTY and others:
+            own = own_bundles_on(source, [plan.brokers[row] for row in step.brokers], others[0])
+            found |= {each.bundle: each.command for each in own}
+    return found
+
+
+def _stated(source: PlanSource, asked: Asked) -> tuple[StatedProblem, tuple[str, ...]]:
+    """The problem that *asked* is about, and the resources whose usage counts as the brokers' own.
+
+    Of a balance, these are all that no load explains, where such a one is the scarcest: nothing else would move.
+    """
+    recently = asked.kind != BALANCE or asked.moves is not None or bool(asked.named)
+    found = source.problem(asked.kind, asked.own, recently_unloaded_too=recently)
+    own = unexplained(found) if asked.kind == BALANCE and not asked.own else ()
+    if not own:
+        return found, asked.own
+    by_rate = source.problem(asked.kind, own, recently_unloaded_too=recently)
+    return (by_rate, own) if RATE_SHARE in by_rate.problem.resources else (found, ())
+
+
+def _by_rate(own: Sequence[str], asked: Asked) -> list[str]:
+    """That bundles are spread by message rate although nobody asked for it; nothing where that is not so."""
+    if not own or asked.own:
+        return []
+    return [
+        f"the brokers' {' and '.join(own)} usage does not follow their messages (do they share hosts?): planned by"
+        " message rate"
+    ]
+
+
 def _assumed(found: StatedProblem) -> list[str]:
     """What a person should know of how *found* counts the bundles."""
     if not found.assumed:
         return []
-    of, options = " and of ".join(found.assumed), " ".join(f"--own {name.replace(' ', '-')}" for name in found.assumed)
+    of, options = " and ".join(found.assumed), " ".join(f"--own {name.replace(' ', '-')}" for name in found.assumed)
     return [
-        f"what the bundles take of {of} is not known for sure: planned as if all that brokers use moved with them"
-        f" (where it stays with the brokers: {options})"
+        f"trimtab cannot tell how much {of} leaves with a bundle, so it assumes all of it; if brokers share their"
+        f" machines, add {options}: then bundles are spread by message rate"
+    ]
+
+
+def _undescribed(source: PlanSource) -> list[str]:
+    """That bundles stay because nothing is known of their namespaces, with the names of these."""
+    bundles = source.view.bundles
+    rows = np.flatnonzero(source.undescribed)
+    names = sorted({bundles.namespaces[row] for row in np.unique(bundles.namespace[rows]).tolist()})
+    if not names:
+        return []
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return [
+        f"{counted(len(rows), 'bundle')} {'stays' if len(rows) == 1 else 'stay'}: the policies of"
+        f" {'namespace' if len(names) == 1 else 'namespaces'} {', '.join(names[:_NAMED])}{more} are not known yet"
+        " (no namespace_state record; guardrails.move_undescribed)"
     ]
 
 
@@ -327,17 +384,14 @@ def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:
     planner = _Planner(source, asked)
     plan = planner.plan()
     stays = planner.stays(plan)
-    if source.unknown_namespaces:
-        planner.notes.append(
-            f"{counted(source.unknown_namespaces, 'bundle')} of namespaces without a namespace_state record stay"
-            " (guardrails.move_undescribed)"
-        )
+    planner.notes += _undescribed(source)
     frontier = planner.frontier(plan)
     return PlannedCluster(
         plan=plan,
         notes=tuple(planner.notes),
         fewest_moves=planner.fewest,
         stays=stays,
+        by_hand=_by_hand(source, plan),
         frontier=frontier,
         time=plan_time(plan, source.policy.limits, source.maintenance, source.memory.issued.values()),
     )

@@ -45,7 +45,7 @@ def rightsizing(source: PlanSource, *, headroom: float, added: int, own: Collect
     TrimtabError where a broker of the cluster has no complete report: its load would not be counted.
     """
     source.require_every_broker("a number of brokers")
-    problem = source.problem(REMOVE, own).problem
+    problem = source.problem(REMOVE, own, by_rate=False).problem
     if not len(problem.capacity) or not problem.resources:
         raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be said")
     if len(problem.capacity) + added > 10_000:

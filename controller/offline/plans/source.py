@@ -20,13 +20,14 @@ from controller.cycle.untouchable import Untouchable
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
+from controller.model.names import is_untouchable
 from controller.offline.decide import decide_on_load
 from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
 from controller.planning.from_view import FOLLOWING, StatedProblem, stated
-from controller.planning.plans.plan import BALANCE, PlanKind
+from controller.planning.plans.plan import BALANCE, JOIN, PlanKind
 from controller.planning.sequence import Allowed, Closing
 from controller.planning.shares import Fit
 from controller.settings.broker_conf import build, read_broker_conf
@@ -44,6 +45,8 @@ _SHEDDER = "PeakShedder"
 _NO_FITS: Final[Mapping[str, Fit]] = {}
 #: More than any broker carries.
 _MOST = 1e15
+#: So many times the cluster's message rate fill no broker, however few there are.
+_NO_LIMIT: Final = 1e6
 #: So many brokers without a report are named.
 _TOLD = 5
 
@@ -97,16 +100,26 @@ class PlanSource:
         *,
         recently_unloaded_too: bool = True,
         fits: Mapping[str, Fit] = _NO_FITS,
+        by_rate: bool = True,
     ) -> StatedProblem:
         """The problem of a plan of this *kind*; *recently_unloaded_too*: bundles in their grace period may move, too.
 
         A balance counts as the controllers' shedder does.  All other kinds need room for bundles: they let the
         resources that may follow the load do so, but those that are the brokers' *own*.  *fits*: how resources follow
         the load, where that is known already.
+
+        Resources that are the brokers' *own* say nothing about bundles.  So these are spread by message rate (unless
+        *by_rate* is False), and where brokers are to be filled or evened out, no broker counts as full by its own use.
         """
         stays = self.guarded if recently_unloaded_too else self.guarded | self.view.recently_unloaded
         following = () if kind == BALANCE else [name for name in FOLLOWING if name not in own]
-        return stated(self.view, stays, self.shedder.counted, following=following, fits=fits)
+        counted = self.shedder.counted
+        if own and kind in (BALANCE, JOIN):
+            weights = {name: 0.0 if name in own else weight for name, weight in counted.weights.items()}
+            counted = replace(counted, weights=weights, rate_share=1.0)
+        elif own and by_rate:
+            counted = replace(counted, rate_share=_NO_LIMIT)
+        return stated(self.view, stays, counted, following=following, fits=fits)
 
     @cached_property
     def guarded(self) -> Bools:
@@ -118,14 +131,22 @@ class PlanSource:
         return untouchable_in(self.view, self.memory, self.policy)
 
     @cached_property
-    def unknown_namespaces(self) -> int:
-        """How many bundles stay because nothing describes their namespace."""
-        return int(undescribed(self.view, self.policy).sum())
+    def undescribed(self) -> Bools:
+        """(bundles,) that stay because nothing describes their namespace; Pulsar's own namespaces aside."""
+        names = np.array([not is_untouchable(name) for name in self.view.bundles.namespaces], np.bool_)
+        found = undescribed(self.view, self.policy)
+        return found & names[self.view.bundles.namespace] if len(found) else found
 
     def why_guarded(self, row: int) -> str:
         """Why the bundle at *row* of the view, which is guarded, must not move."""
         verdict = self._untouchable.verdict(self.view.bundles.names[row])
         return "it serves its broker alone" if verdict is None else f"{verdict.reason} ({verdict.by})"
+
+    @cached_property
+    def own(self) -> Bools:
+        """(bundles,) that hold trimtab's own topics.  trimtab does not move them: it would be cut off meanwhile."""
+        names = [name in self.policy.own_namespaces for name in self.view.bundles.namespaces]
+        return np.array(names, np.bool_)[self.view.bundles.namespace] if len(self.view.bundles) else self.guarded
 
     def closing(
         self, found: StatedProblem, *, without: Sequence[Filter] = (), must_leave: bool = True

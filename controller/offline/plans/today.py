@@ -9,6 +9,7 @@ import numpy as np
 from controller.offline.plans.filters import told_against
 from controller.offline.plans.held import never_issued
 from controller.offline.plans.moves import NamedMove, named_moves
+from controller.offline.plans.own_topics import own_bundles_on
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.from_view import StatedProblem
@@ -59,6 +60,7 @@ class _Comparison:
             self.changed.append(f"the plan is for cluster {self._plan.cluster!r}, not {self._source.cluster!r}")
             return ()
         self.changed += self._silent()
+        self.notes += self._own_topics()
         left = tuple(tuple(filter(self._is_left, wave)) for wave in named_moves(self._plan, self._step))
         left = tuple(wave for wave in left if wave)
         self.changed += self._unplanned()
@@ -115,6 +117,14 @@ class _Comparison:
         for row in self._step.brokers if self._step.task == EMPTY else ():
             if self._plan.brokers[row] in self._view.missing:
                 yield f"{self._plan.brokers[row]}, which is to be empty, has no data in this interval"
+
+    def _own_topics(self) -> Iterator[str]:
+        """Bundles of trimtab's own topics on brokers that are to be empty, and how a person moves them."""
+        emptied = [self._plan.brokers[row] for row in self._step.brokers] if self._step.task == EMPTY else []
+        others = sorted({*self._view.brokers.names} - {*emptied})
+        of_moves = [self._plan.brokers[move.destination] for move in self._step.moves]
+        for own in own_bundles_on(self._source, emptied, next(iter([*of_moves, *others]), "")):
+            yield f"{own.bundle} holds trimtab's own topics and stays on {own.broker}; to move it: {own.command}"
 
     def _unplanned(self) -> Iterator[str]:
         """Bundles on a broker that is to be empty, of which the plan does not know."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import ROUNDING, loads
-from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.problem import RATE_SHARE, BalanceProblem, PlannedMove
 from controller.planning.sequence import Closing, among_those_with_room
 
 
@@ -39,6 +39,8 @@ def emptied(
 ) -> Emptied:
     """Move every bundle off *brokers*, the largest first, each to the broker that is emptiest with it.
 
+    Where the share of the message rate is one of the resources, the emptiest broker is that with the smallest share.
+
     No broker gets above *ceiling*, even while all of them move at the same time.  None of *brokers* gets a bundle;
     one of *last_choice* gets those that fit nowhere else.  *owner* (m,) is where the bundles are now, if that is not
     the problem's.
@@ -46,18 +48,20 @@ def emptied(
     placed = problem.owner if owner is None else owner
     load, capacity = loads(problem, placed), problem.capacity
     shut, later = _marked(len(capacity), brokers), _marked(len(capacity), last_choice)
-    rows = _largest_first(problem, placed, brokers)
+    ranked = _ranked(problem)
+    rows = _largest_first(problem, placed, brokers, ranked)
     allowed = None if closing is None else closing(brokers, owner)
     moves, stuck = list[PlannedMove](), list[Stuck]()
     for bundle in rows.tolist():
         may = ~shut if allowed is None else allowed(bundle, moves) & ~shut
         filled = full_with(load, capacity, problem.size[bundle])
         room = filled <= ceiling + ROUNDING
-        if closing is not None and may.any() and not (may & room).any():
+        may_with_room = may & room
+        if closing is not None and may.any() and not may_with_room.any():
             may_with_room = among_those_with_room(closing, brokers, owner, bundle, moves, room) & room & ~shut
-        else:
-            may_with_room = may & room
-        to = _emptiest(filled, may_with_room, later)
+        to = _emptiest(
+            full_with(*(each[..., ranked] for each in (load, capacity, problem.size[bundle]))), may_with_room, later
+        )
         if to is None:
             stuck.append(Stuck(bundle=bundle, no_room=bool(may.any())))
             continue
@@ -72,11 +76,17 @@ def _marked(n: int, rows: Collection[int]) -> Bools:
     return found
 
 
-def _largest_first(problem: BalanceProblem, owner: Ints, brokers: Collection[int]) -> Ints:
-    """Rows of the bundles on *brokers*, by the largest share of any resource of the widest broker."""
+def _ranked(problem: BalanceProblem) -> list[int]:
+    """The resources by which one broker is emptier than another: the share of the message rate, if it is there."""
+    shares = [column for column, name in enumerate(problem.resources) if name == RATE_SHARE]
+    return shares or list(range(len(problem.resources)))
+
+
+def _largest_first(problem: BalanceProblem, owner: Ints, brokers: Collection[int], ranked: list[int]) -> Ints:
+    """Rows of the bundles on *brokers*, by the largest share of any resource of *ranked* of the widest broker."""
     rows = np.flatnonzero(np.isin(owner, list(brokers)))
-    widest = problem.capacity.max(axis=0, initial=0.0)
-    share = (problem.size[rows] / widest).max(axis=1, initial=0.0) if len(rows) else np.zeros(0)
+    widest = problem.capacity[:, ranked].max(axis=0, initial=0.0)
+    share = (problem.size[rows][:, ranked] / widest).max(axis=1, initial=0.0) if len(rows) else np.zeros(0)
     return rows[np.argsort(-share, kind="stable")]
 
 

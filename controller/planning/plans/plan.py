@@ -103,6 +103,9 @@ class BrokerChange:
     #: Bundles that may move: before, and after.
     bundles_before: int
     bundles_after: int
+    #: Their messages/s in and out.
+    msg_rate_before: float
+    msg_rate_after: float
 
 
 def broker_changes(plan: Plan) -> list[BrokerChange]:
@@ -116,6 +119,7 @@ def broker_changes(plan: Plan) -> list[BrokerChange]:
         most = np.maximum(most, highest(during, capacity))
     fullest = (load / capacity).argmax(axis=1) if problem.resources else np.zeros(n, np.int64)
     held, left = np.bincount(problem.owner, minlength=n), np.bincount(end, minlength=n)
+    rates = [np.bincount(owner, weights=plan.msg_rate, minlength=n) for owner in (problem.owner, end)]
     return [
         BrokerChange(
             broker=name,
@@ -125,6 +129,8 @@ def broker_changes(plan: Plan) -> list[BrokerChange]:
             highest=float(most[row]),
             bundles_before=int(held[row]),
             bundles_after=int(left[row]),
+            msg_rate_before=float(rates[0][row]),
+            msg_rate_after=float(rates[1][row]),
         )
         for row, name in enumerate(plan.brokers)
     ]

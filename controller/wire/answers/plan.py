@@ -18,6 +18,9 @@ class BrokerChangeAnswer(JsonAnswer):
     bundles_before: int
     """Of those that may move."""
     bundles_after: int
+    msg_rate_before: float
+    """Messages/s in and out of the bundles that may move."""
+    msg_rate_after: float
 
 
 class PlannedMoveAnswer(JsonAnswer):
@@ -113,6 +116,8 @@ class PlanAnswer(JsonAnswer):
     """With --frontier: other numbers of moves, ascending."""
     stays: dict[str, str]
     """Bundle that stays on a broker that is to be empty, or whose named move is not possible -> why."""
+    by_hand: dict[str, str]
+    """Bundle of trimtab's own topics on a broker that is to be empty -> the command that moves it: trimtab does not."""
     notes: list[str]
 
 

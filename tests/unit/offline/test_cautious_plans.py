@@ -21,8 +21,8 @@ from tests.plan_sources import modelled_load, source
 BROKERS = 3
 BROKER = "broker-1:8080"
 UNSURE = (
-    "what the bundles take of {} is not known for sure: planned as if all that brokers use moved with them (where it"
-    " stays with the brokers: --own {})"
+    "trimtab cannot tell how much {} leaves with a bundle, so it assumes all of it; if brokers share their machines,"
+    " add --own {}: then bundles are spread by message rate"
 )
 
 
