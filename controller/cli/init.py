@@ -11,6 +11,7 @@ from controller.adapters.disk.files import create
 from controller.adapters.disk.places import SHIPPED
 from controller.cli.shared.console import DEFAULT_CONF, command_line
 from controller.model.errors import SettingsError, TrimtabError
+from controller.model.topic_name import is_named_entity
 from controller.settings.starter import Values, starter
 from controller.settings.trimtab_toml import read_settings
 
@@ -22,6 +23,7 @@ _AS_SHIPPED: Final = (_RULES, "broker.recommended.conf", "prometheus/trimtab.rul
 _OF_THE_CHECKOUT: Final = (
     "# Unchanged, it works with the servers that scripts/kafka and scripts/zookeeper start on this machine."
 )
+_CLUSTER: Final = "standalone"
 _KAFKA: Final = "127.0.0.1:9092"
 _ZOOKEEPER: Final = "127.0.0.1:2181"
 _ADMIN: Final = "http://127.0.0.1:8080"
@@ -47,7 +49,10 @@ def init(
             "  folder: all in a folder of this machine, without a server; to try trimtab on a cluster.",
         ),
     ] = Log.KAFKA,
-    cluster: Annotated[str, typer.Option(help="The Pulsar cluster's name.")] = "standalone",
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="The Pulsar cluster's name.", show_default="DIR, if it is a name; else standalone"),
+    ] = None,
     kafka: Annotated[str, typer.Option(help="host:port[,host:port ...] of Kafka.")] = _KAFKA,
     service_url: Annotated[
         str, typer.Option(help="pulsar://host:port[,host:port ...] of brokers, for --log pulsar.")
@@ -71,6 +76,7 @@ def init(
 
     Exit codes: 0 written; 1 a file cannot be written; 2 a file is there already, or a value is invalid.
     """
+    cluster = _cluster_of(folder) if cluster is None else cluster
     values: dict[tuple[str, str], str | list[str]] = {
         ("cluster", "name"): cluster,
         ("pulsar", "admin_url"): admin_url or [_ADMIN],
@@ -86,6 +92,12 @@ def init(
     _write(folder, {_SETTINGS: _settings(values, log), **shipped})
     for line in _next_steps(folder, log):
         typer.echo(line)
+
+
+def _cluster_of(folder: Path) -> str:
+    """The cluster that a person means who gives only a name, which is that of the folder, too; no path of folders."""
+    is_name = len(folder.parts) == 1 and is_named_entity(folder.name)
+    return folder.name if is_name and folder != DEFAULT_CONF.parent else _CLUSTER
 
 
 def _in_pulsar(service_url: str, admin_url: list[str]) -> dict[tuple[str, str], str | list[str]]:

@@ -45,6 +45,24 @@ def test_settings_for_kafka_are_those_that_come_with_trimtab_with_the_given_addr
     assert read_broker_conf(Path("mine/broker.conf")) == read_broker_conf(CONF / "broker.conf")
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["my-cluster"], "my-cluster"),
+        (["my-cluster/"], "my-cluster"),
+        (["my-cluster", "--cluster", "east"], "east"),
+        ([], "standalone"),
+        (["conf"], "standalone"),
+        (["below/settings"], "standalone"),
+    ],
+)
+def test_a_name_that_is_given_is_the_clusters_name(words: list[str], name: str) -> None:
+    assert run(*words).exit_code == 0
+    made = read_settings(Path(words[0] if words else "conf") / "trimtab.toml")
+    assert made.cluster.name == name
+    assert Path(made.checkpoint.path).parent.name == name
+
+
 def test_settings_for_a_folder_name_no_server() -> None:
     assert run("mine", "--log", "folder", "--state", "kept").exit_code == 0
     made, text = read_settings(Path("mine/trimtab.toml")), Path("mine/trimtab.toml").read_text()
