@@ -15,7 +15,7 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.DeviationShedder, an abstract 
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -101,6 +101,7 @@ class DeviationShedder(ABC):
             spread.move(
                 (most, broker), most - load, (least, receiver), least + (load if self.fixed_receiver else -load)
             )
+        verdicts = [self._not_balanced(each, bool(unloads)) for each in verdicts]
         reason = refusals[0].reason if refusals else Reason.BALANCED
         if unloads:
             reason = Reason.OVERLOADED
@@ -110,6 +111,15 @@ class DeviationShedder(ABC):
         most = spread.by_load[-1][0]
         high = most > spread.mean * (1 + self.min_above_percent / 100)
         return high and spread.deviation(most) > self.threshold
+
+    def _not_balanced(self, verdict: Verdict, others_give: bool) -> Verdict:
+        """*verdict*, with the reason why a broker above the threshold gives nothing; *others_give*: others do."""
+        if verdict.reason is not Reason.BALANCED or verdict.observed is None or verdict.observed <= self.threshold:
+            return verdict
+        if others_give:
+            return replace(verdict, reason=Reason.NOT_THIS_INTERVAL, detail="brokers that stand out more give first")
+        detail = f"it is less than {self.min_above_percent:g} % above the average"
+        return replace(verdict, reason=Reason.BELOW_MINIMUM, detail=detail)
 
     def _about(self, broker: str, reason: Reason, deviation: float) -> Verdict:
         observed = deviation if math.isfinite(deviation) else None

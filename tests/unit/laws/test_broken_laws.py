@@ -40,6 +40,10 @@ def shed(*unloads: Unload, reason: Reason = Reason.OVERLOADED, verdicts: tuple[V
     return Shedder(lambda _, memory: (UnloadDecision(unloads=unloads, verdicts=verdicts, reason=reason), memory))
 
 
+def compared(reason: Reason, observed: float) -> Verdict:
+    return Verdict(subject="b0", reason=reason, observed=observed, limit=0.75, unit="usage")
+
+
 @dataclass(frozen=True)
 class Shedder:
     answer: Answer
@@ -86,6 +90,8 @@ def raising(view: ClusterView, memory: Any) -> tuple[UnloadDecision, Any]:
         (3, shed(verdicts=(HOT,)), "no verdict is about broker b1; its reason is Overloaded, not NoLoadData"),
         (4, forgetful(), "asked twice, it gives two answers"),
         (6, shed(reason=Reason.BALANCED), "it unloads nothing in 10 intervals; its last reason is Balanced"),
+        (7, shed(verdicts=(compared(Reason.BALANCED, 0.99),)), "it says b0: Balanced (0.99 vs 0.75 usage)"),
+        (8, shed(verdicts=(compared(Reason.OVERLOADED, 0.5),)), "it says b0: Overloaded (0.5 vs 0.75 usage)"),
     ],
 )
 def test_a_shedder_breaks_a_law(law: int, shedder: Shedder, flaw: str) -> None:
@@ -107,7 +113,7 @@ def test_a_shedder_breaks_a_law_in_a_later_interval() -> None:
 
 def test_a_shedder_that_keeps_the_laws_has_no_flaw_there() -> None:
     shedder = SHEDDERS["ThresholdShedder"]()
-    assert [flaw_in(shedder, SHEDDING_LAWS[law], VIEW) for law in (0, 1, 3, 4)] == [None] * 4
+    assert [flaw_in(shedder, SHEDDING_LAWS[law], VIEW) for law in (0, 1, 3, 4, 7, 8)] == [None] * 6
 
 
 @dataclass(frozen=True)

@@ -379,7 +379,8 @@ def whys(brokers: dict[str, dict[str, float]], plan: list[PlannedMove], *, of: i
     load = loads(found.problem, found.problem.owner)
     before, after = (highest(each, found.problem.capacity) for each in (load, load_after(found.problem, plan)))
     of_round = RoundTold(
-        view=view, found=found, goal=0.4, load=load, before=before, after=after, memory=PeakHistory(), error=0.0,
+        view=view, found=found, goal=0.4, begin=np.full(load.shape[1], 0.4), load=load, before=before, after=after,
+        memory=PeakHistory(), error=0.0,
         plan=plan, undoes=False, urgent=False, varies=False, relieved=np.zeros(len(before), np.bool_),
         spared=np.zeros(len(before), np.bool_),
     )  # fmt: skip

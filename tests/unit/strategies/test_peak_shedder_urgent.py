@@ -130,7 +130,7 @@ def test_a_load_that_jumped_is_relieved_and_the_broker_gives_nothing_more_until_
         found, later = SHEDDER.decide(placed(where, jumped, at * MINUTE), later)
         assert found.unloads == ()
     told = {verdict.subject: (verdict.reason, verdict.detail) for verdict in found.verdicts}["a:8080"]
-    assert told[0] is Reason.BALANCED
+    assert told[0] is Reason.COOL_DOWN
     assert told[1] == "it was relieved after load jumped, which may go back: for a day it gives only if that is urgent"
     # The same where that is not remembered, and where another broker came.
     for other in (replace(memory, relieved={}), replace(memory, brokers=("a:8080", "b:8080"))):

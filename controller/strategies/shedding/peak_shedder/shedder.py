@@ -234,14 +234,12 @@ class PeakShedder(PeakOptions):
         now, refused, certificate = plan.now, plan.refused, plan.certified.certificate
         view, gives = now.view, np.flatnonzero(now.over)
         stay = [one for row in gives.tolist() for one in movable(view, broker_own(view), row, BY)[1]]
-        reason = Reason.OVERLOADED if refused is None and plan.moves else Reason.BALANCED
-        if refused is not None:
-            reason = stay[0].reason if stay and plan.found_none else refused.reason
         after, urgent = now.ends_of(plan.moves), plan.start.urgent
         told = RoundTold(
             view=view,
             found=now.found,
             goal=plan.start.goal,
+            begin=now.begin,
             load=now.load,
             before=now.before,
             after=after,
@@ -254,6 +252,11 @@ class PeakShedder(PeakOptions):
             relieved=now.relieved,
             spared=now.spared,
         )
+        reason = Reason.OVERLOADED if plan.moves else Reason.BALANCED
+        if refused is not None:
+            reason = stay[0].reason if stay and plan.found_none else refused.reason
+        elif not plan.moves and told.keeps_hot(now.over):
+            reason = Reason.BELOW_MINIMUM
 
         def tell() -> Iterator[Verdict]:
             yield told.cluster(certificate, reason, plan.later)

@@ -95,6 +95,13 @@ class Situation:
         full = highest(self.load[:, now], problem.capacity[:, now])
         return BrokersNow(view=self.view, full=full, mean=self.mean_now)
 
+    @property
+    def begin(self) -> Floats:
+        """(R,) above which a broker gives bundles, by an ordinary plan or an urgent one; of now."""
+        begin, now = self.ordinary.begin.copy(), slice(0, self.found.now)
+        begin[now] = np.minimum(begin[now], self.urgent.begin)
+        return begin
+
     def without_later(self) -> "Situation":
         """The same situation, in which no time to come counts."""
         now = slice(0, self.found.now)

@@ -13,6 +13,8 @@ from controller.planning.words import certificate_told
 
 BY: Final = "PeakShedder"
 _MINUTE_MS: Final = 60_000
+#: A limit above this share of the capacity is none that a broker can be below in comfort.
+_FULL: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +24,8 @@ class RoundTold:
     view: ClusterView
     found: StatedProblem
     goal: float
+    #: (R,) above which a broker gives.
+    begin: Floats
     #: (n, R) of the brokers, before the plan.
     load: Floats
     before: Floats
@@ -43,11 +47,12 @@ class RoundTold:
 
     def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
         """The certificate of this round, and what following rounds are to do *later*."""
+        # The bound of the certificate is none that decides whether load is balanced: it stands in the detail.
         return Verdict(
             subject=CLUSTER,
             reason=reason,
             observed=certificate.reached,
-            limit=certificate.bound,
+            limit=None if reason is Reason.BALANCED else certificate.bound,
             unit="usage",
             by=BY,
             detail=certificate_told(certificate, self.found.problem.resources) + later + self._errors(),
@@ -74,11 +79,34 @@ class RoundTold:
     def broker(self, row: int, *, over: bool) -> Verdict:
         """How full a broker is, in its fullest resource, and how full it will be."""
         detail = self._way(row) if over or self.after[row] != self.before[row] else ""
-        if self.relieved[row] and not detail:
-            detail = "it was relieved after load jumped, which may go back: for a day it gives only if that is urgent"
+        if over:
+            return self._usage(row, Reason.OVERLOADED, detail)
+        if self.before[row] > self.goal:
+            return self._above_the_goal(row, detail)
         if self.spared[row] and not detail:
             detail = "it came back within the last day, so it is not filled: its clients were disturbed when it went"
-        return self._usage(row, Reason.OVERLOADED if over else Reason.BALANCED, detail)
+        return self._usage(row, Reason.BALANCED, detail)
+
+    def _above_the_goal(self, row: int, detail: str) -> Verdict:
+        """Why a broker gives nothing although it is above the goal: what decides is from where on brokers give."""
+        share = self.load[row] / self.found.problem.capacity[row]
+        column = int(share.argmax())
+        begin, name = float(self.begin[column]), self.found.problem.resources[column]
+        if self.relieved[row]:
+            why = "it was relieved after load jumped, which may go back: for a day it gives only if that is urgent"
+            return self._usage(row, Reason.COOL_DOWN, detail or why)
+        if self.before[row] <= begin <= _FULL:
+            return replace(self._usage(row, Reason.BALANCED, detail), limit=begin)
+        fit = self.found.fits.get(name)
+        off = "" if fit is None else f" (the estimate of {name} is off by {fit.error:.1%})"
+        why = f"what load explains of its usage is too uncertain{off}: a broker gives only above {begin:.3g}"
+        return self._usage(row, Reason.BELOW_MINIMUM, detail or why)
+
+    def keeps_hot(self, over: Bools) -> bool:
+        """Whether a broker that is not *over* (n,) is above the goal, and would give only above its whole capacity."""
+        full = (self.load / self.found.problem.capacity).argmax(axis=1)
+        hot: Bools = ~over & ~self.relieved & (self.before > self.goal) & (self.begin[full] > _FULL)
+        return bool(hot.any())
 
     def _usage(self, row: int, reason: Reason, detail: str) -> Verdict:
         return Verdict(

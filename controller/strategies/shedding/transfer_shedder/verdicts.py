@@ -85,7 +85,7 @@ class Narrator:
         reason = attempt.why if outcome.moves else Reason.NO_BUNDLES
         why = self._on_broker(loads, attempt.giver, reason, average, f"the emptiest broker is {taker}")
         verdicts = [why]
-        back = self._on_broker(loads, attempt.taker, attempt.why, average, f"in exchange with {giver}")
+        back = self._on_broker(loads, attempt.taker, attempt.why, None, f"in exchange with {giver}")
         if any(move.source == taker for move in outcome.moves):
             verdicts.append(back)
         unloads = [
@@ -119,7 +119,8 @@ class Narrator:
             subject=loads.names[row],
             reason=reason,
             observed=float(loads.load[row]),
-            limit=average,
+            # Of even load the standard deviation decided, and no broker's distance from the average.
+            limit=None if reason is Reason.BALANCED else average,
             unit="usage",
             by=_BY,
             detail=detail,
