@@ -65,6 +65,8 @@ class BrokerFigures:
     #: Of its bundles, in and out: msg/s and bytes/s.
     rate: float
     throughput: float
+    #: The resource that the usage is of; "" where that is not known.
+    resource: str = ""
 
 
 class Shift(NamedTuple):
@@ -85,6 +87,8 @@ class BrokerColumns:
     usage: Floats
     #: (n, 4) sums over the bundles.
     load: Floats
+    #: (n,) the resource that the usage is of.
+    resource: Sequence[str]
 
     def of(self, broker: str) -> BrokerFigures | None:
         """The figures of *broker*; None where it has no data."""
@@ -96,6 +100,7 @@ class BrokerColumns:
             usage=usage if np.isfinite(usage) else None,
             rate=float(load[RATE_IN] + load[RATE_OUT]),
             throughput=float(load[THROUGHPUT_IN] + load[THROUGHPUT_OUT]),
+            resource=self.resource[code] if np.isfinite(usage) else "",
         )
 
 
@@ -201,7 +206,10 @@ class SeenLoad:
         load, owner = (np.concatenate([getattr(each, name) for each in self.snapshots]) for name in ("load", "owner"))
         code_of = {name: code for code, name in enumerate(known)}
         return BrokerColumns(
-            code_of=code_of, usage=self._usage(self._amounts), load=_summed(load, rank[owner], len(code_of))
+            code_of=code_of,
+            usage=self._usage(self._amounts),
+            load=_summed(load, rank[owner], len(code_of)),
+            resource=self.weights.fullest(self._amounts, self._limits),
         )
 
     def after(self, shifts: Sequence[Shift]) -> BrokerColumns:
@@ -229,7 +237,8 @@ class SeenLoad:
             amounts[:, resource] = np.where(touched, np.maximum(asked + fit.taken(change), 0.0), reported)
         load = np.where(touched[:, None], np.maximum(now.load + comes - goes, 0.0), now.load)
         usage = np.where(touched & unknown, np.nan, self._usage(amounts))
-        return BrokerColumns(code_of=now.code_of, usage=usage, load=load)
+        fullest = self.weights.fullest(amounts, self._limits)
+        return BrokerColumns(code_of=now.code_of, usage=usage, load=load, resource=fullest)
 
     def _usage(self, amounts: Floats) -> Floats:
         with np.errstate(all="ignore"):

@@ -65,7 +65,12 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "explain": Listed(
         "explain", "explain_subject", "Explain why a bundle was or was not moved; or a broker; or an interval.", LOOK
     ),
-    "incident": Listed("incident", "app", "Put a time into one file that reproduces its decisions elsewhere.", LOOK),
+    "incident": Listed(
+        "incident",
+        "app",
+        "Export all around a time to one file; its decisions can be replayed anywhere.",
+        LOOK,
+    ),
     "journal": Listed("journal", "journal", "Browse the decisions: by bundle, broker, reason and time.", LOOK),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
     "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),

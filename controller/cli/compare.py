@@ -14,6 +14,7 @@ from controller.cli.shared.layout import columns, print_fields, print_line, prin
 from controller.cli.shared.output_file import require_writable, write_output
 from controller.cli.simulate import SeedCount
 from controller.cli.simulated_incident import INCIDENT_SUFFIX
+from controller.cli.texts.legend import print_legend
 from controller.cli.texts.numbers import compact, mean_text
 from controller.offline.counterfactual.comparison import add_recording, compare_on_recording
 from controller.offline.counterfactual.opened import opened_recording
@@ -141,6 +142,7 @@ def _print(shown: _Shown) -> None:
     if rows:
         columns_of = columns("figure", *letters.values(), numbers=tuple(letters.values()))
         print_table(out, columns_of, rows, title=f"{over}; the smaller, the better")
+        print_legend(out, (figure for figure, *_ in rows))
         out.print()
     if rows and not shown.recorded:
         _print_winners(compared, letters)

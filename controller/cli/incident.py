@@ -20,7 +20,10 @@ from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.wire.answers.what_if import IncidentAnswer
 from controller.wire.readable import counted, utc
 
-app = typer.Typer(help="Put a time into one file that reproduces its decisions elsewhere.", no_args_is_help=True)
+app = typer.Typer(
+    help="Export all that happened around a time to one file; its decisions can be replayed anywhere.",
+    no_args_is_help=True,
+)
 
 _MINUTE_MS: Final = 60_000
 
@@ -49,13 +52,19 @@ _OTHERWISE: Final = (
 )
 
 
+_SETTINGS_DIFFER: Final = (
+    "if settings changed in that time, decisions before the change differ: make a file of the time since, or give the"
+    " settings of then (--conf)"
+)
+
+
 class NotReproducedError(TrimtabError):
-    """The decision that an incident is about comes out otherwise."""
+    """The decision that an incident is about comes out differently."""
 
 
 @app.callback()
 def incident() -> None:
-    """Put the load, decisions and settings around a time into one file that reproduces the decisions elsewhere."""
+    """Export the load, decisions and settings around a time to one file; its decisions can be replayed anywhere."""
 
 
 @app.command()
@@ -81,8 +90,8 @@ def make(
     holds names of tenants, namespaces, topics and brokers, if --anonymise does not replace them, and no passwords: of
     broker.conf only the options of strategies.
 
-    Exit codes: 0 written, and the decision comes out the same from it; 1 it failed, or the decision comes out
-    otherwise; 2 an option or the settings are invalid.
+    Exit codes: 0 written, and replaying the decision gives the same result; 1 it failed, or the result
+    differs; 2 an option or the settings are invalid.
     """
     key = key_of(anonymise, key_file)
     around_ms = time_of(around, now_ms=time.time_ns() // 1_000_000, of="--around")
@@ -102,9 +111,9 @@ def make(
 
 @app.command()
 def check(file: _File, as_json: Annotated[bool, json_option("answer.incident")] = False) -> None:
-    """Make the decisions of an incident again, and say which have the same bytes as in its journal.
+    """Replay the decisions of an incident, and say which have the same bytes as in its journal.
 
-    Exit codes: 0 the decision that it is about comes out the same; 1 it does not, or the file is damaged.
+    Exit codes: 0 the decision that it is about is identical; 1 it is not, or the file is damaged.
     """
     _check(file, as_json=as_json)
 
@@ -138,12 +147,13 @@ def _check(path: Path, *, as_json: bool, otherwise: tuple[int, ...] = ()) -> Non
 
 def _print(answer: IncidentAnswer) -> None:
     decision = "none" if answer.decision is None else utc(answer.decision)
-    again = f"{answer.same} the same, {len(answer.different)} otherwise, {len(answer.unknown)} not possible"
+    again = f"{answer.same} identical, {len(answer.different)} different, {len(answer.unknown)} failed"
     fields = [
         ("file", f"{answer.file}, {answer.bytes / 1e6:,.1f} MB"),
         ("cluster", f"{answer.cluster}, names are {'replaced' if answer.anonymised else 'as they are'}"),
         ("about", f"the decision of {decision}"),
-        ("made again", again),
+        ("replayed", again),
+        *([("hint", _SETTINGS_DIFFER)] if answer.different else []),
         *([("with other names", _other_names(answer))] if answer.anonymised else []),
         ("versions", ", ".join(f"{name} {value}" for name, value in answer.versions.items() if value)),
     ]
@@ -161,11 +171,11 @@ def _why_not(checked: CheckedIncident) -> str:
         return "there is no decision up to that time: the journal has none, or --minutes is too small"
     if checked.around in checked.unknown:
         return (
-            f"the decision of {utc(checked.around)} cannot be made again: the memory that it began with is not in the"
+            f"the decision of {utc(checked.around)} cannot be replayed: the memory that it began with is not in the"
             " journal"
         )
     n = counted(len(checked.different), "decision")
     return (
-        f"{n} come out otherwise, that of {utc(checked.around)} too: read more of the log for averages (--before), and"
-        " give the settings that were in force (--conf)"
+        f"{n} come out differently, that of {utc(checked.around)} too: read more of the log for averages (--before),"
+        " and give the settings that were in force (--conf)"
     )

@@ -81,7 +81,7 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         _CONFIGURATION,
         "decisions.excluded, decisions.only or loadBalancerSheddingExcludedNamespaces keeps it, or the log",
     ),
-    Reason.NOT_THIS_INTERVAL: Meaning(_THROTTLED, "it is not its turn: the verdict says when, or what goes first"),
+    Reason.NOT_THIS_INTERVAL: Meaning(_THROTTLED, "it is not its turn in this interval"),
     Reason.DISABLED: Meaning(_CONFIGURATION, "a setting switches it off"),
     Reason.WARMING_UP: Meaning(_THROTTLED, "the controller is new and waits for intervals.warm_up_samples"),
     Reason.GAP: Meaning(_THROTTLED, "intervals were missing; the controller waits for intervals.warm_up_samples again"),

@@ -39,7 +39,7 @@ class AuditMetrics:
         )
         self._helped = declared.counter(
             "trimtab_audited_moves_helped_total",
-            "Moves that arrived, by whether the fuller of the two brokers became emptier, beside what the traffic of"
+            "Moves that arrived, by whether the fuller of the two brokers became emptier, compared with the traffic of"
             " the cluster did. `helped`: yes, no.",
             "strategy",
             "helped",

@@ -130,7 +130,9 @@ def _figures(figures: BrokerFigures | None) -> BrokerFiguresAnswer | None:
     if figures is None:
         return None
     usage = None if figures.usage is None else 100 * figures.usage
-    return BrokerFiguresAnswer(usage=usage, msg_rate=figures.rate, msg_throughput=figures.throughput)
+    return BrokerFiguresAnswer(
+        usage=usage, resource=figures.resource, msg_rate=figures.rate, msg_throughput=figures.throughput
+    )
 
 
 def _notes(found: MoveAudit, *, is_known: bool) -> Iterable[str]:

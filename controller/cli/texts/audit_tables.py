@@ -150,21 +150,26 @@ def _usages(side: AuditedSideAnswer) -> str:
     else:
         actual = _percent(side.actual)
     promised = "*" if side.predicted_by == "promise" else ""
-    return f"{_percent(side.before)} > {_percent(side.predicted)}{promised} > {actual}"
+    of = next((each.resource for each in (side.before, side.predicted, side.actual) if each and each.resource), "")
+    return f"{_percent(side.before)} > {_percent(side.predicted)}{promised} > {actual} {of}".rstrip()
 
 
 def _percent(figures: BrokerFiguresAnswer | None) -> str:
     return _UNKNOWN if figures is None or figures.usage is None else amounts([figures.usage / 100], "usage")[0]
 
 
+#: Why a bundle moved that trimtab did not move.
+_WHY: Final = {"others": "a person, a lookup or the brokers' balancing", "broker_left": "its broker left"}
+
+
 def _print_changes(out: Console, answer: AuditAnswer, most: int) -> None:
     rows = [
-        (utc(each.interval), each.bundle, each.source, each.destination, each.why.replace("_", " "))
+        (utc(each.interval), each.bundle, each.source, each.destination, _WHY.get(each.why, each.why))
         for each in answer.changes[:most]
     ]
     if rows:
         header = columns("seen", "bundle", "from", "to", "why")
-        print_table(out, header, rows, title="Came to other brokers without a command", head=2)
+        print_table(out, header, rows, title="Moved, but not by trimtab", head=2)
         _print_left(out, answer.changed_by_others + answer.changed_as_broker_left, most)
         out.print()
 

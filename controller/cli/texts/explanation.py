@@ -61,8 +61,12 @@ def _print_found_flips(out: Console, found: Sequence[FlipAnswer], most: int | No
 
 
 def _head(answer: ExplainAnswer) -> list[tuple[str, str]]:
-    again = {True: "; made again, it is the same", False: "; made again, it is NOT the same", None: ""}
-    of = {"journal": "as journalled", "recording": "of the recording", "load": "what would be decided on this load"}[
+    again = {
+        True: "; replaying it now gives the same result",
+        False: "; replaying it now gives ANOTHER result",
+        None: "",
+    }
+    of = {"journal": "from the journal", "recording": "from the recording", "load": "what trimtab would decide now"}[
         answer.source
     ]
     rows = [
@@ -138,6 +142,7 @@ def _broker(broker: BrokerForBundleAnswer, *, show_all: bool) -> tuple[str, ...]
     if show_all:
         words = {True: "yes", False: "no", None: "not asked"}
         said += [f"{name}: {words[kept]}" for name, kept in broker.filters.items()]
+    usage = f"{usage} {broker.resource}".rstrip()
     return broker.broker, broker.answer, usage, rate, str(broker.bundles), "; ".join(said)
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from rich.console import Console
 
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cli.texts.legend import print_legend
 from controller.cli.texts.numbers import compact
 from controller.model.decision import Command
 from controller.offline.counterfactual.answer import Counterfactual
@@ -200,9 +201,9 @@ def _print_figures(out: Console, answer: WhatIfAnswer) -> None:
     for label, of in (("uncertain decisions", "uncertain"), ("largest error of usage", "largest_error")):
         rows.append((label, "", *(compact(float(getattr(answer.strategies[name], of))) for name in names)))
     header = columns("figure", "happened", *names, numbers=("happened", *names))
-    print_table(
-        out, header, rows, title="The smaller, the better; usage is the larger of CPU and bandwidth, in percent"
-    )
+    title = "The smaller, the better; usage is that of the fullest resource (CPU or bandwidth), in percent"
+    print_table(out, header, rows, title=title)
+    print_legend(out, answer.happened)
     out.print()
 
 

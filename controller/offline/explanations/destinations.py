@@ -21,7 +21,9 @@ def destinations(view: ClusterView, bundle: str, policy: Policy, placed: Placed)
     """Each broker as the destination of *bundle*: first where it goes and where it is, then the others by name."""
     brokers, source = view.brokers, int(view.bundles.broker[view.bundles.code_of[bundle]])
     # As the shedder's verdicts and the audit give it.
-    usage = np.nan_to_num(weights_of(policy.shedder).weighted_usage(brokers.usage, brokers.limit), neginf=0.0)
+    weights = weights_of(policy.shedder)
+    usage = np.nan_to_num(weights.weighted_usage(brokers.usage, brokers.limit), neginf=0.0)
+    resources = weights.fullest(brokers.usage, brokers.limit)
     found = []
     for row, name in enumerate(brokers.names):
         said = _answer(row, name, source, policy, placed)
@@ -35,6 +37,7 @@ def destinations(view: ClusterView, bundle: str, policy: Policy, placed: Placed)
                 text=said.text,
                 filters=_of_filters(placed.found, row),
                 usage=float(usage[row]),
+                resource=resources[row],
                 msg_rate=float(brokers.load[row, RATE_IN] + brokers.load[row, RATE_OUT]),
                 msg_throughput=float(brokers.throughput[row]),
                 bundles=int(brokers.bundle_count[row]),

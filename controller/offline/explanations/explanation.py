@@ -1,5 +1,6 @@
 """Why a bundle was moved or not, what was decided about a broker, and what an interval decided: one answer for each."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from controller.cycle import Policy
 from controller.cycle.budgets import BUDGET_REASONS
 from controller.cycle.dry_run import of_dry_run
-from controller.cycle.guardrails import GRACE_PERIOD
+from controller.cycle.guardrails import GRACE_PERIOD, REFUSALS
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import CLUSTER, Command, Reason, Verdict
 from controller.model.names import namespace_of
@@ -23,12 +24,15 @@ from controller.offline.explanations.guardrail_answers import (
     refusals,
     yes,
 )
+from controller.status.reasons import ReasonClass
 from controller.status.texts import reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, VerdictAnswer
 from controller.wire.answers.explain import ExplainAnswer, ExplainedSource, GivenAnswer, SubjectKind
 from controller.wire.readable import counted, utc
 from controller.wire.results import Result
 
+#: What a shedder says of a broker that is to give bundles.
+_ASKS_FOR_A_MOVE: Final = frozenset({Reason.OVERLOADED, Reason.UNDERLOADED})
 _DESTINATION: Final = "filters and placement"
 _RECENT: Final = (Reason.RECENTLY_UNLOADED, Reason.DRY_RUN)
 #: Reasons that one sentence gives.
@@ -78,6 +82,15 @@ def explain(told: ExplainedDecision, subject: str, kind: SubjectKind) -> Explain
     )
 
 
+def _decisive(answers: Sequence[GivenAnswer]) -> GivenAnswer | None:
+    """The "no" that decided: the first one, but what holds back all commands before what passes by itself."""
+    against = [each for each in answers if each.answer == "no"]
+    of_all = next((each for each in against if each.asked in REFUSALS), None)
+    first = next(iter(against), None)
+    passes = first is not None and first.kind == ReasonClass.THROTTLED.value
+    return of_all if of_all is not None and passes else first
+
+
 class _About:
     """What is known about one subject."""
 
@@ -100,7 +113,7 @@ class _About:
         """Of guardrails and strategies, in the order of their weight: the first "no" decides."""
         if self._told.verdicts is None:
             return []
-        shedding = before_shedding(self._all, self._told.policy)
+        shedding = before_shedding(self._all, self._told.policy, self._told.interval)
         asked = all(each.answer == "yes" for each in shedding)
         if self._kind == "bundle":
             own = list(self._of_bundle(asked=asked))
@@ -125,7 +138,7 @@ class _About:
         if said:
             more = f"; and {len(said) - _TOLD} more" if len(said) > _TOLD else ""
             return f"{'; '.join(said[:_TOLD])}{more}"
-        against = next((each for each in answers if each.answer == "no"), None)
+        against = _decisive(answers)
         if against is not None:
             return f"{against.asked}: {against.text}; {against.means}"
         if self._told.verdicts is None:
@@ -212,9 +225,25 @@ class _About:
         by_shedder = [each for each in self._all if each.by == self._shedder]
         for name in [*subjects, CLUSTER]:
             found = next((each for each in by_shedder if each.subject == name), None)
+            if found is not None and self._kind == "broker" and found.reason in _ASKS_FOR_A_MOVE:
+                found = self._against_its_bundles(by_shedder) or found
             if found is not None:
                 return no(self._shedder, found)
         return yes(self._shedder) if self._kind == "interval" else not_asked(self._shedder)
+
+    def _against_its_bundles(self, by_shedder: Sequence[Verdict]) -> Verdict | None:
+        """Why no bundle leaves the broker although the shedder wants that: what holds most of them, else its reason."""
+        examined, counts = self._told.examined, Counter[Reason]()
+        if examined is not None and self._subject in examined.view.brokers.code_of:
+            table = examined.view.bundles
+            own = {table.names[row] for row in table.of_broker(examined.view.brokers.code_of[self._subject]).tolist()}
+            counts.update({each.subject: each.reason for each in self._all if each.subject in own}.values())
+            if counts:
+                reason, number = counts.most_common(1)[0]
+                detail = f"{number} of its {counted(len(own), 'bundle')}"
+                return Verdict(subject=self._subject, reason=reason, by=self._shedder, detail=detail)
+        of_all = (each for each in by_shedder if each.subject == CLUSTER and each.reason not in _ASKS_FOR_A_MOVE)
+        return next((each for each in of_all if each.reason is not Reason.BALANCED), None)
 
     def _of_budgets(self) -> GivenAnswer:
         against = None

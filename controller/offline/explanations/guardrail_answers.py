@@ -4,6 +4,7 @@ The cycle stops at the first guardrail that holds commands back, so those behind
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from controller.cycle import Policy
@@ -14,6 +15,7 @@ from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.status.reasons import MEANINGS
 from controller.status.texts import reason_text
 from controller.wire.answers.explain import GivenAnswer
+from controller.wire.readable import duration, utc
 
 BUDGETS: Final = "guardrails: budgets"
 #: Whether a verdict is the "no" of a guardrail.
@@ -48,12 +50,19 @@ def refusals(verdicts: Iterable[Verdict]) -> list[GivenAnswer]:
     return list(_chain(verdicts, [(by, _by(by)) for by in REFUSALS]))
 
 
-def before_shedding(verdicts: Iterable[Verdict], policy: Policy) -> list[GivenAnswer]:
-    """Whether the shedder is asked at all in the interval of *verdicts*."""
-    every = policy.balancer.shedding_interval_option
+def before_shedding(verdicts: Iterable[Verdict], policy: Policy, interval: int) -> list[GivenAnswer]:
+    """Whether the shedder is asked at all in the *interval* (T, epoch ms) of *verdicts*; where not, when it is."""
+    every, length = policy.balancer.shedding_interval_option, policy.balancer.shedding_interval_ms
+    detail = f"the next round is at {utc(interval - interval % length + length)}, one every {duration(length / 1000)}"
+    told = [
+        replace(each, detail=each.detail or detail)
+        if (each.reason, each.by) == (Reason.NOT_THIS_INTERVAL, every)
+        else each
+        for each in verdicts
+    ]
     return list(
         _chain(
-            verdicts,
+            told,
             [
                 ("decisions.shed", lambda each: each.reason is Reason.DISABLED and each.by == "shed"),
                 (every, lambda each: (each.reason, each.by) == (Reason.NOT_THIS_INTERVAL, every)),

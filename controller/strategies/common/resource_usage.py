@@ -11,7 +11,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, ClusterView, Floats
+from controller.model.load import (
+    BANDWIDTH_IN,
+    BANDWIDTH_OUT,
+    CPU,
+    DIRECT_MEMORY,
+    RESOURCE_WORDS,
+    Bools,
+    ClusterView,
+    Floats,
+)
 from controller.model.option import option
 
 F = TypeVar("F", np.float32, np.float64)
@@ -48,6 +57,19 @@ class ResourceWeights:
         weights = np.array([self.weight_of(resource) for resource in _COUNTED])
         with np.errstate(invalid="ignore"):
             return largest(_counted(usage, limit).astype(np.float64) * weights[:, None]) / 100.0
+
+    def fullest(self, usage: Floats, limit: Floats) -> list[str]:
+        """The resource that ``weighted_usage`` is of, by name, for each broker; "" where that is not known."""
+        weights = np.array([self.weight_of(resource) for resource in _COUNTED])
+        with np.errstate(all="ignore"):
+            shares = _counted(usage, limit).astype(np.float64) * weights[:, None]
+        shares = np.where(np.isnan(shares), -np.inf, shares)
+        names = [RESOURCE_WORDS[resource] for resource in _COUNTED]
+        known: Bools = np.isfinite(shares).any(axis=0)
+        return [
+            names[row] if there else ""
+            for row, there in zip(shares.argmax(axis=0).tolist(), known.tolist(), strict=True)
+        ]
 
     def weight_of(self, resource: int) -> float:
         """The weight of *resource*, a column of usage; 0 of those that never count."""

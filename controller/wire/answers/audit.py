@@ -11,6 +11,8 @@ class BrokerFiguresAnswer(JsonAnswer):
 
     usage: Number | None
     """Percent of its limit, of the resource that is fullest as the shedder weighs them; null: it is not known."""
+    resource: str
+    """That resource; "" where it is not known."""
     msg_rate: Number
     """Messages/s of its bundles, in and out."""
     msg_throughput: Number
@@ -79,7 +81,7 @@ class AuditedMoveAnswer(JsonAnswer):
     later: int
     """Moves from or to its brokers that were decided in between: no prediction knows of them."""
     helped: bool | None
-    """The fuller of the two brokers became emptier, as compared with the traffic of the cluster."""
+    """The fuller broker lost more load than the cluster as a whole."""
     undone: bool | None
     """The bundle was back on its source within an hour; null: that hour is not over."""
     undone_at: int | None

@@ -70,6 +70,8 @@ class BrokerForBundleAnswer(JsonAnswer):
     """Filter -> whether it keeps the broker; null: an earlier one has excluded it."""
     usage: Number
     """The largest share of its limits as the shedder weighs resources: 1 is all; heap memory never counts."""
+    resource: str
+    """The resource that the usage is of; "" where that is not known."""
     msg_rate: Number
     """msg/s, in and out."""
     msg_throughput: Number

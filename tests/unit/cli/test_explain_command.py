@@ -211,7 +211,7 @@ def test_a_decision_of_a_recording_is_explained_by_the_settings_in_it() -> None:
     assert (answer["interval"], answer["chosen"], answer["whereTo"]) == (whole["interval"], True, moved["destination"])
     assert told("last", *recording)["interval"] - whole["interval"] == 37 * 10_000
     text = run("2026-11-23T04:36:00Z", *recording).stdout
-    assert "of the recording; made again, it is the same" in text
+    assert "from the recording; replaying it now gives the same result" in text
 
 
 def test_of_many_brokers_the_first_are_printed_and_it_is_told_how_to_see_all(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_other_settings_are_noticed(conf: Path) -> None:
     other.mkdir()
     wrong = settings_in(other, broker_conf="loadBalancerLoadSheddingStrategy=OverloadShedder\n")
     said = told("incident", "make", conf.parent / "log", "--conf", wrong, *AROUND, "-o", path, code=1)
-    assert "come out otherwise" in said
+    assert "come out differently" in said
     assert path.exists()
 
 

@@ -222,7 +222,8 @@ class Prefers:
     binding: ClassVar[bool] = False
 
     def keep(self, view: ClusterView, _bundle: int, candidates: Ints) -> Ints:
-        return candidates[candidates == view.brokers.code_of[self.name]]
+        kept: Ints = candidates[candidates == view.brokers.code_of[self.name]]
+        return kept
 
     def may_leave(self, _view: ClusterView, _bundle: int, _candidates: Ints) -> bool:
         return False

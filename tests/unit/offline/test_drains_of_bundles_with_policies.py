@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,11 @@ def bundle(namespace: str) -> str:
 
 
 def records(
-    brokers: dict[str, list[str]], *, group: str = "", policies: dict[str, object] | None = None, msg_rate: float = 100
+    brokers: dict[str, list[str]],
+    *,
+    group: str = "",
+    policies: Mapping[str, object] | None = None,
+    msg_rate: float = 100,
 ) -> list[dict[str, object]]:
     """Brokers with one bundle of each of these namespaces: all in the anti-affinity *group*, or with *policies*."""
     made: list[dict[str, object]] = []
