@@ -17,7 +17,6 @@ from controller.model.load import (
     CPU,
     DIRECT_MEMORY,
     RESOURCE_WORDS,
-    Bools,
     ClusterView,
     Floats,
 )
@@ -65,11 +64,8 @@ class ResourceWeights:
             shares = _counted(usage, limit).astype(np.float64) * weights[:, None]
         shares = np.where(np.isnan(shares), -np.inf, shares)
         names = [RESOURCE_WORDS[resource] for resource in _COUNTED]
-        known: Bools = np.isfinite(shares).any(axis=0)
-        return [
-            names[row] if there else ""
-            for row, there in zip(shares.argmax(axis=0).tolist(), known.tolist(), strict=True)
-        ]
+        known = np.isfinite(shares.max(axis=0)).tolist()
+        return [names[row] if there else "" for row, there in zip(shares.argmax(axis=0).tolist(), known, strict=True)]
 
     def weight_of(self, resource: int) -> float:
         """The weight of *resource*, a column of usage; 0 of those that never count."""
