@@ -138,18 +138,30 @@ def test_a_balance_leaves_bundles_with_policies_where_they_are_as_the_shedder_do
     assert planned_cluster(cluster(tmp_path, EXTENSIBLE, made), Asked(kind=BALANCE)).plan.moves == ()
 
 
+def isolated(primary: str, secondary: list[str]) -> dict[str, object]:
+    """A policy of all namespaces."""
+    failover = {"policy_type": "min_available", "parameters": {"min_limit": "1", "usage_threshold": "100"}}
+    return {
+        "namespaces": ["acme/.*"],
+        "primary": [primary],
+        "secondary": secondary,
+        "auto_failover_policy": failover,
+    }
+
+
 @BOTH
 def test_an_isolation_policy_still_says_where_a_bundle_may_go(tmp_path: Path, manager: str) -> None:
-    policy = {
-        "name": "own",
-        "namespaces": ["acme/.*"],
-        "primary": ["b0.*"],
-        "secondary": [],
-        "autoFailover": {"policy": "min_available", "minLimit": 1, "usageThreshold": 80},
-    }
-    made = records({"b0:8080": ["n0"], "b1:8080": []}, policies=policy)
+    made = records({"b0:8080": ["n0"], "b1:8080": []}, policies=isolated("b0", []))
     found = planned_cluster(cluster(tmp_path, manager, made), Asked(kind=DRAIN, brokers=("b0:8080",)))
     assert found.stays == {bundle("n0"): "filters allow no other: without IsolationPolicy there is one"}
+
+
+@BOTH
+def test_where_the_last_primary_broker_is_drained_a_secondary_one_gets_the_bundle(tmp_path: Path, manager: str) -> None:
+    made = records({"b0:8080": ["n0"], "b1:8080": [], "b2:8080": []}, policies=isolated("b0", ["b2"]))
+    found = planned_cluster(cluster(tmp_path, manager, made), Asked(kind=DRAIN, brokers=("b0:8080",)))
+    assert found.stays == {}
+    assert where(found)[bundle("n0")] == "b2:8080"
 
 
 @BOTH
