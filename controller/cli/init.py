@@ -77,17 +77,13 @@ def init(
     Exit codes: 0 written; 1 a file cannot be written; 2 a file is there already, or a value is invalid.
     """
     cluster = _cluster_of(folder) if cluster is None else cluster
+    places = _places(f"../.trimtab/{cluster}" if state is None else str(state.absolute()), log)
     values: dict[tuple[str, str], str | list[str]] = {
         ("cluster", "name"): cluster,
         ("pulsar", "admin_url"): admin_url or [_ADMIN],
-        **_places(f"../.trimtab/{cluster}" if state is None else str(state.absolute()), log),
+        **places,
+        **_servers(log, kafka=kafka, zookeeper=zookeeper, service_url=service_url, admin_url=admin_url or [_ADMIN]),
     }
-    if log is not Log.FOLDER:
-        values[("election", "hosts")] = zookeeper
-    if log is Log.KAFKA:
-        values[("log.kafka", "bootstrap")] = kafka
-    if log is Log.PULSAR:
-        values |= _in_pulsar(service_url, admin_url or [_ADMIN])
     shipped = {name: (SHIPPED / name).read_text(encoding="utf-8") for name in _AS_SHIPPED}
     _write(folder, {_SETTINGS: _settings(values, log), **shipped})
     for line in _next_steps(folder, log):
@@ -98,6 +94,18 @@ def _cluster_of(folder: Path) -> str:
     """The cluster that a person means who gives only a name, which is that of the folder, too; no path of folders."""
     is_name = len(folder.parts) == 1 and is_named_entity(folder.name)
     return folder.name if is_name and folder != DEFAULT_CONF.parent else _CLUSTER
+
+
+def _servers(
+    log: Log, *, kafka: str, zookeeper: str, service_url: str, admin_url: list[str]
+) -> dict[tuple[str, str], str | list[str]]:
+    """Where the election and the log are."""
+    if log is Log.FOLDER:
+        return {}
+    election: dict[tuple[str, str], str | list[str]] = {("election", "hosts"): zookeeper}
+    if log is Log.KAFKA:
+        return {**election, ("log.kafka", "bootstrap"): kafka}
+    return {**election, **_in_pulsar(service_url, admin_url)}
 
 
 def _in_pulsar(service_url: str, admin_url: list[str]) -> dict[tuple[str, str], str | list[str]]:

@@ -74,7 +74,8 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
             settings.cluster.name,
             settings.intervals.period_ms,
         )
-        return replace(policy, own_namespaces=settings.log.own_namespaces)
+        own = settings.log.own_namespaces
+        return replace(policy, excluded=policy.excluded | own, own_namespaces=own)
     except SettingsError as error:
         raise SettingsError(f"{origin_of(file, environment)}: {error}") from error
 
