@@ -1,7 +1,7 @@
 """The splits of an interval: the split policy chooses bundles, the split algorithm the positions."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from controller.cycle.budgets import Held
 from controller.cycle.checked import CheckedAlgorithm, splits_by
@@ -62,12 +62,16 @@ def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issui
 
 
 def _outdated(view: ClusterView, bundle: str) -> Verdict | None:
-    """Why *bundle* cannot be split: its namespace has other ranges by now, and a broker still reports the old one."""
+    """Why *bundle* cannot be split: the newest boundaries cut its range, so it was split, and a broker still lists it.
+
+    A range within one of the boundaries' is a part of a split that they do not know yet.
+    """
     name = parse_bundle(bundle)
-    boundaries = view.boundaries.get(name.namespace)
-    if boundaries is None or (name.lower, name.upper) in pairwise(boundaries):
+    boundaries = view.boundaries.get(name.namespace, ())
+    inside = bisect_right(boundaries, name.lower)
+    if inside == len(boundaries) or boundaries[inside] >= name.upper:
         return None
-    detail = "the namespace has no bundle of this range any more, or not yet: its boundaries are waited for"
+    detail = f"its namespace is cut at 0x{boundaries[inside]:08x} by now"
     return Verdict(subject=bundle, reason=Reason.RANGE_OUTDATED, by="namespace_state", detail=detail)
 
 

@@ -59,7 +59,9 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         _IMPOSSIBLE, "no namespace_state record says how many bundles the namespace has: see the collectors"
     ),
     Reason.RANGE_TOO_SMALL: Meaning(_IMPOSSIBLE, "the bundle's hash range is too small to be cut"),
-    Reason.RANGE_OUTDATED: Meaning(_IMPOSSIBLE, "the namespace's newest boundaries have no bundle of this range"),
+    Reason.RANGE_OUTDATED: Meaning(
+        _IMPOSSIBLE, "the bundle was split already: the namespace's newest boundaries cut its range"
+    ),
     Reason.NO_TOPIC_DETAIL: Meaning(_THROTTLED, "the bundle's topics are not known yet; they come with the next load"),
     Reason.NO_POSITIONS: Meaning(_IMPOSSIBLE, "the split algorithm finds no position to cut at"),
     Reason.IMPOSSIBLE_CUT: Meaning(_IMPOSSIBLE, "the split algorithm's position cannot be carried out"),

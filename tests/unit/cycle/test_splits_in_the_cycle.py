@@ -193,16 +193,18 @@ def test_the_shedder_sees_which_bundles_are_split_and_unloaded_unless_nothing_is
     assert seen == [{WHOLE}, set(), set(), set()]
 
 
-@pytest.mark.parametrize("boundaries", [(0, 0x800, 0x1000), (0, 0x2000), (0x1000, 0x2000)])
-def test_a_range_that_the_newest_boundaries_do_not_have_is_not_split(boundaries: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("boundaries", [(0, 0x800, 0x1000), (0, 0x1, 0x2000), (0, 0xFFF, 0x1000)])
+def test_a_range_that_the_newest_boundaries_cut_is_not_split(boundaries: tuple[int, ...]) -> None:
     decision, memory = cycle(replace(BIG, boundaries={"acme/test": boundaries}))
     assert decision.commands == ()
     assert [verdict.subject for verdict in decision.verdicts if verdict.reason is Reason.RANGE_OUTDATED] == [WHOLE]
     assert memory.in_flight == {}
 
 
-@pytest.mark.parametrize("boundaries", [{}, {"acme/test": (0, 0x1000, 0x2000)}, {"acme/other": (0, 7)}])
-def test_a_range_of_the_newest_boundaries_is_split_and_so_is_one_of_unknown_boundaries(
+@pytest.mark.parametrize(
+    "boundaries", [{}, {"acme/test": (0, 0x1000, 0x2000)}, {"acme/test": (0, 0x2000)}, {"acme/other": (0, 7)}]
+)
+def test_a_range_of_the_newest_boundaries_is_split_and_so_is_a_part_that_they_do_not_know_yet(
     boundaries: dict[str, tuple[int, ...]],
 ) -> None:
     assert [each.bundle for each in cycle(replace(BIG, boundaries=boundaries))[0].commands] == [WHOLE]
