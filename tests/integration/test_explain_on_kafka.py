@@ -41,6 +41,7 @@ def _in_kafka(kafka: KafkaServer, folder: Path) -> Settings:
         f"""cluster.name = "{CLUSTER}"
 election = {{kind = "file", path = "election"}}
 checkpoint.path = "checkpoint"
+guardrails.brokers_balance_unknown = "ignore"
 [log]
 kind = "kafka"
 [log.kafka]
