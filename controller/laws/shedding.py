@@ -1,6 +1,6 @@
 """Laws of shedders: what they may unload, and what they have to say."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 from controller.cycle.checked import unloads_by
 from controller.laws.clusters import alike, clusters, hot_and_cold
 from controller.laws.law import Law
+from controller.laws.verdicts import on_wrong_side
 from controller.laws.words import cluster_told
-from controller.model.decision import Reason, UnloadDecision, Verdict
+from controller.model.decision import Reason, UnloadDecision
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView
 
 #: Some shedders act only after they have seen the same for some rounds.
 ROUNDS: Final = 10
-#: So many intervals are looked at for what verdicts say.
-_HELD: Final = 3
+#: A broker may have to be above its limit for some rounds before its verdict changes.
+_VERDICT_ROUNDS: Final = 3
 
 
 def _first(shedder: Any, view: ClusterView) -> UnloadDecision:
@@ -58,27 +59,13 @@ def _says_nothing(shedder: Any, view: ClusterView) -> str | None:
     return f"no verdict is about broker {silent[0]}; its reason is {decision.reason}, not NoLoadData"
 
 
-def _verdicts_with_numbers(shedder: Any, view: ClusterView) -> Iterator[Verdict]:
-    """Verdicts that compare two numbers, of some intervals: a broker may have to be above its limit for a while."""
+def _wrong_numbers(shedder: Any, view: ClusterView) -> str | None:
     memory = shedder.initial_memory()
-    for _ in range(_HELD):
+    for _ in range(_VERDICT_ROUNDS):
         decision, memory = unloads_by(shedder, view, memory)
-        for verdict in (*decision.verdicts, *(unload.why for unload in decision.unloads)):
-            if verdict.observed is not None and verdict.limit is not None:
-                yield verdict
-
-
-def _hot_but_balanced(shedder: Any, view: ClusterView) -> str | None:
-    for verdict in _verdicts_with_numbers(shedder, view):
-        if verdict.reason is Reason.BALANCED and verdict.observed > verdict.limit:  # type: ignore[operator]
-            return f"it says {verdict}"
-    return None
-
-
-def _overloaded_below_the_limit(shedder: Any, view: ClusterView) -> str | None:
-    for verdict in _verdicts_with_numbers(shedder, view):
-        if verdict.reason is Reason.OVERLOADED and verdict.observed < verdict.limit:  # type: ignore[operator]
-            return f"it says {verdict}"
+        wrong = on_wrong_side((*decision.verdicts, *(unload.why for unload in decision.unloads)))
+        if wrong is not None:
+            return f"it says {wrong}"
     return None
 
 
@@ -144,10 +131,9 @@ SHEDDING_LAWS: Final = (
         _idle,
         st.builds(hot_and_cold),
     ),
-    _law("It calls nothing Balanced that is above its limit.", _hot_but_balanced, clusters()),
     _law(
-        "The numbers of a verdict are those that decided: it calls nothing Overloaded that is below its limit.",
-        _overloaded_below_the_limit,
+        "The numbers of a verdict are those that decided: nothing is Balanced above its limit, or Overloaded below it.",
+        _wrong_numbers,
         clusters(),
     ),
 )

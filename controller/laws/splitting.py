@@ -10,6 +10,7 @@ from controller.cycle.checked import CheckedAlgorithm, splits_by
 from controller.laws.clusters import NAMESPACE, bundle_name, clusters
 from controller.laws.law import Law
 from controller.laws.shedding import ROUNDS
+from controller.laws.verdicts import on_wrong_side
 from controller.laws.words import cluster_told, load_told
 from controller.model.decision import SplitDecision, Verdict
 from controller.model.load import ClusterView, TopicDetail
@@ -53,6 +54,16 @@ def _splits_nothing(policy: Any, view: ClusterView) -> str | None:
     return None if first_splits(policy, view).splits else f"it splits nothing in {ROUNDS} intervals"
 
 
+def _wrong_numbers(policy: Any, view: ClusterView) -> str | None:
+    memory = policy.initial_memory()
+    for _ in range(ROUNDS):
+        decision, memory = splits_by(policy, view, memory)
+        wrong = on_wrong_side(decision.verdicts)
+        if wrong is not None:
+            return f"it says {wrong}"
+    return None
+
+
 def _many_topics() -> ClusterView:
     return cluster_view(Broker("b", cpu=0.5, bundles={bundle_name(0, 0): Bundle(topics=5000)}))
 
@@ -69,6 +80,12 @@ SPLIT_POLICY_LAWS: Final = (
         sentence="It splits no more bundles of a namespace than that has room for.",
         examples=clusters(),
         flaw=_too_many_splits,
+        describe=cluster_told,
+    ),
+    Law(
+        sentence="The numbers of a verdict are those that decided.",
+        examples=clusters(),
+        flaw=_wrong_numbers,
         describe=cluster_told,
     ),
     Law(

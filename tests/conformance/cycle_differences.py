@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
+from controller.laws.verdicts import on_wrong_side
 from controller.model.decision import CLUSTER, Decision, Reason
 from controller.model.memory import BrokerHitCounts, Memory, RoundRobinTurn, TransferHistory, UsageHistory
 from tests.conformance.recorded_cycles import played
@@ -25,6 +26,7 @@ def differences(case: Case) -> list[str]:
             *_of_commands(decision, expected),
             *_of_memory(memory, expected, {broker["name"] for broker in given["brokers"]}),
             *_of_reason(decision, counters, expected.get("counters", {})),
+            *_of_numbers(decision),
         ]
         if found:
             return [f"round {nth}: {one}" for one in found]
@@ -80,6 +82,13 @@ def _of_reason(decision: Decision, before: Mapping[str, int], after: Mapping[str
         ours.add(Reason.HIT_COUNT)  # Pulsar's word for both
     if not theirs <= ours:
         yield f"reasons: {sorted(ours)}, Pulsar: {sorted(theirs)}"
+
+
+def _of_numbers(decision: Decision) -> Iterator[str]:
+    """A verdict whose numbers contradict its reason: of a strategy with any options, of a filter, or of a guardrail."""
+    wrong = on_wrong_side(decision.verdicts)
+    if wrong is not None:
+        yield f"numbers: {wrong}"
 
 
 def _apart(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:

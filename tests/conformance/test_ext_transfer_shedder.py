@@ -92,7 +92,7 @@ def _gate(given: Mapping[str, Any], shedder: TransferShedder, *, policies: bool)
 def _decisions(found: Round) -> dict[str, list[str | None]]:
     """Bundle -> source, destination, label and reason."""
     return {
-        move.bundle: [move.source, move.destination or None, f"Success/{attempt.why}"]
+        move.bundle: [move.source, move.destination or None, f"Success/{attempt.why.reason}"]
         for attempt in found.attempts
         if isinstance(attempt.outcome, Exchange)
         for move in attempt.outcome.moves

@@ -93,7 +93,7 @@ class DeviationShedder(ABC):
             found = givers.take(broker, least, most)
             if found is None:
                 # Pulsar then looks at the next broker.
-                refusals.append(givers.why_nothing(broker, most - least, self.unit))
+                refusals.append(givers.why_nothing(broker, least, most, self.unit))
                 spread.by_load.pop()
                 continue
             row, load = found
@@ -101,7 +101,10 @@ class DeviationShedder(ABC):
             spread.move(
                 (most, broker), most - load, (least, receiver), least + (load if self.fixed_receiver else -load)
             )
-        verdicts = [self._not_balanced(each, bool(unloads)) for each in verdicts]
+        verdicts = [
+            self._not_balanced(each, load, spread.mean, bool(unloads))
+            for each, load in zip(verdicts, spread.load, strict=True)
+        ]
         reason = refusals[0].reason if refusals else Reason.BALANCED
         if unloads:
             reason = Reason.OVERLOADED
@@ -112,14 +115,15 @@ class DeviationShedder(ABC):
         high = most > spread.mean * (1 + self.min_above_percent / 100)
         return high and spread.deviation(most) > self.threshold
 
-    def _not_balanced(self, verdict: Verdict, others_give: bool) -> Verdict:
+    def _not_balanced(self, verdict: Verdict, load: float, mean: float, others_give: bool) -> Verdict:
         """*verdict*, with the reason why a broker above the threshold gives nothing; *others_give*: others do."""
         if verdict.reason is not Reason.BALANCED or verdict.observed is None or verdict.observed <= self.threshold:
             return verdict
         if others_give:
             return replace(verdict, reason=Reason.NOT_THIS_INTERVAL, detail="brokers that stand out more give first")
-        detail = f"it is less than {self.min_above_percent:g} % above the average"
-        return replace(verdict, reason=Reason.BELOW_MINIMUM, detail=detail)
+        limit, detail = mean * (1 + self.min_above_percent / 100), f"{self.min_above_percent:g} % above the average"
+        refused = replace(verdict, reason=Reason.BELOW_MINIMUM, observed=load, limit=limit)
+        return replace(refused, unit=self.unit, detail=detail)
 
     def _about(self, broker: str, reason: Reason, deviation: float) -> Verdict:
         observed = deviation if math.isfinite(deviation) else None
@@ -208,16 +212,16 @@ class _Givers:
         i = bisect_left(loads, most, key=lambda load: load + least)  # a difference would be rounded otherwise
         return (rows.pop(i - 1), loads.pop(i - 1)) if i else None
 
-    def why_nothing(self, broker: int, room: float, unit: str) -> Verdict:
-        """The verdict on *broker*, which has no bundle below *room*."""
+    def why_nothing(self, broker: int, least: float, most: float, unit: str) -> Verdict:
+        """The verdict on *broker*, whose smallest bundle would bring the receiver from *least* to *most* or above."""
         name, loads = self._view.brokers.names[broker], self._left[broker][0]
         if not loads:
             return Verdict(subject=name, reason=Reason.NO_BUNDLES, by=self._by)
         return Verdict(
             subject=name,
             reason=Reason.TOO_LARGE,
-            observed=loads[0],
-            limit=room,
+            observed=loads[0] + least,
+            limit=most,
             unit=unit,
             by=self._by,
             detail="any bundle would make the idlest broker at least as busy",

@@ -24,7 +24,9 @@ def test_a_deviation_that_is_the_target_is_even_and_one_above_it_is_not() -> Non
     # Squares: (0.0625 + 0.5625) / 2 - 0.25 = 0.0625.
     assert stats(0.25, 0.75, target_std=0.25).std == 0.25
     assert stats(0.25, 0.75, target_std=0.25).imbalance() is None
-    assert stats(0.25, 0.75, target_std=0.2499).imbalance() is Reason.OVERLOADED
+    found = stats(0.25, 0.75, target_std=0.2499).imbalance()
+    assert found is not None
+    assert (found.reason, found.observed, found.limit) == (Reason.OVERLOADED, 0.25, 0.2499)
 
 
 def test_a_planned_move_changes_the_deviation_of_giver_and_taker() -> None:

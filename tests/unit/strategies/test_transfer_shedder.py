@@ -21,6 +21,12 @@ SHEDDER = TransferShedder(hit_count_threshold=0, history_fraction=0)
 #: (0.9 - 0.1) / 2 of 0.9: 44.4 of 100 MB/s are to move.
 HOT_AND_COLD = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, a=10, b=20, c=30, d=40))
 
+#: The verdict on a broker that gives: what decided, and how full it is.
+HOT_GIVES = (
+    "hot: Overloaded (0.4 vs 0.25 usage): standard deviation of the load; this broker is at 0.9 usage,"
+    " the emptiest is cold"
+)
+
 
 def run(
     cluster: ClusterView, shedder: TransferShedder = SHEDDER, memory: TransferHistory | None = None
@@ -53,7 +59,7 @@ def test_light_bundles_go_to_the_emptiest_broker_while_half_of_the_difference_is
 def test_the_verdicts_say_how_uneven_load_was_and_what_was_too_large() -> None:
     assert verdicts(HOT_AND_COLD) == [
         "cluster: Overloaded (0.4 vs 0.25 usage): standard deviation of the load",
-        "hot: Overloaded (0.9 vs 0.5 usage): the emptiest broker is cold",
+        HOT_GIVES,
         "c: TooLarge (6.29146e+07 vs 4.66034e+07 bytes/s)",
         "cold: Balanced (0.1 usage)",
     ]
@@ -72,7 +78,7 @@ def test_a_bundle_too_large_goes_in_exchange_for_lighter_ones() -> None:
     decision, memory = run(cluster)
     assert [str(one.why) for one in decision.unloads] == [
         "cold: Overloaded (0.1 usage): in exchange with hot",
-        "hot: Overloaded (0.9 vs 0.5 usage): the emptiest broker is cold",
+        HOT_GIVES,
     ]
     told = [str(verdict) for verdict in decision.verdicts]
     assert told.count("cold: Overloaded (0.1 usage): in exchange with hot") == 1
@@ -178,7 +184,10 @@ def test_load_has_to_be_uneven_for_more_rounds_than_the_threshold() -> None:
         decision, memory = run(at(HOT_AND_COLD, minute), shedder, memory)
         reasons.append(decision.reason)
         if minute == 1:
-            assert "cluster: HitCount (2 vs 3 rounds)" in map(str, decision.verdicts)
+            assert (
+                "cluster: HitCount (2 vs 3 rounds): load was uneven; its standard deviation is 0.4, the target 0.25"
+                in map(str, decision.verdicts)
+            )
     assert reasons == [Reason.HIT_COUNT] * 3 + [Reason.OVERLOADED, Reason.HIT_COUNT]
     assert memory.hit_count == 1
 

@@ -47,12 +47,11 @@ class RoundTold:
 
     def cluster(self, certificate: Certificate, reason: Reason, later: str) -> Verdict:
         """The certificate of this round, and what following rounds are to do *later*."""
-        # The bound of the certificate is none that decides whether load is balanced: it stands in the detail.
+        # The bound of the certificate decides nothing, so it is no limit: it stands in the detail.
         return Verdict(
             subject=CLUSTER,
             reason=reason,
             observed=certificate.reached,
-            limit=None if reason is Reason.BALANCED else certificate.bound,
             unit="usage",
             by=BY,
             detail=certificate_told(certificate, self.found.problem.resources) + later + self._errors(),
@@ -80,7 +79,10 @@ class RoundTold:
         """How full a broker is, in its fullest resource, and how full it will be."""
         detail = self._way(row) if over or self.after[row] != self.before[row] else ""
         if over:
-            return self._usage(row, Reason.OVERLOADED, detail)
+            share = self.load[row] / self.found.problem.capacity[row]
+            column = int((share - self.begin).argmax())  # a broker gives where one resource is above its limit
+            observed, limit = float(share[column]), float(self.begin[column])
+            return replace(self._usage(row, Reason.OVERLOADED, detail), observed=observed, limit=limit)
         if self.before[row] > self.goal:
             return self._above_the_goal(row, detail)
         if self.spared[row] and not detail:
@@ -94,13 +96,13 @@ class RoundTold:
         begin, name = float(self.begin[column]), self.found.problem.resources[column]
         if self.relieved[row]:
             why = "it was relieved after load jumped, which may go back: for a day it gives only if that is urgent"
-            return self._usage(row, Reason.COOL_DOWN, detail or why)
+            return replace(self._usage(row, Reason.COOL_DOWN, detail or why), limit=None)  # usage does not end it
         if self.before[row] <= begin <= _FULL:
             return replace(self._usage(row, Reason.BALANCED, detail), limit=begin)
         fit = self.found.fits.get(name)
         off = "" if fit is None else f" (the estimate of {name} is off by {fit.error:.1%})"
-        why = f"what load explains of its usage is too uncertain{off}: a broker gives only above {begin:.3g}"
-        return self._usage(row, Reason.BELOW_MINIMUM, detail or why)
+        why = f"what load explains of its usage is too uncertain{off}: a broker gives only above this limit"
+        return replace(self._usage(row, Reason.BELOW_MINIMUM, detail or why), limit=begin)
 
     def keeps_hot(self, over: Bools) -> bool:
         """Whether a broker that is not *over* (n,) is above the goal, and would give only above its whole capacity."""

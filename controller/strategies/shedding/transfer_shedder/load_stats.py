@@ -5,7 +5,7 @@ Pulsar: org.apache.pulsar.broker.loadbalance.extensions.scheduler.TransferShedde
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -81,6 +81,16 @@ def readiness(
     return Readiness(refusal=refusal_or_none, broker=unknown, counted=counted, recently_unloaded=settling)
 
 
+class ImbalanceCause(NamedTuple):
+    """Why load should move: the comparison that decided."""
+
+    reason: Reason
+    observed: float
+    limit: float
+    what: str
+    unit: str = "usage"
+
+
 class LoadStats:
     """Average and deviation of the load, and the brokers by load; both change as moves are planned."""
 
@@ -123,19 +133,24 @@ class LoadStats:
         """The row of the broker with least load that nothing was planned to go to."""
         return int(self._order[self._least])
 
-    def imbalance(self) -> Reason | None:
+    def imbalance(self) -> ImbalanceCause | None:
         """Why load should move from the fullest to the emptiest broker, or None."""
         if self.std > self._target_std:
-            return Reason.OVERLOADED
+            return ImbalanceCause(
+                Reason.OVERLOADED, float(self.std), self._target_std, "standard deviation of the load"
+            )
         loads, fullest, emptiest = self._loads, self.fullest, self.emptiest
-        share = self._share_underloaded
-        if (
-            loads.load[emptiest] < self.average * share
-            or loads.throughput_ema[emptiest] < loads.throughput_ema[fullest] * share
-        ):
-            return Reason.UNDERLOADED
-        if loads.load[fullest] > self._overloaded and loads.load[fullest] > self.average + self._target_std:
-            return Reason.OVERLOADED
+        least, low = float(loads.load[emptiest]), float(self.average * self._share_underloaded)
+        if least < low:
+            return ImbalanceCause(Reason.UNDERLOADED, least, low, "load of the emptiest broker")
+        least = float(loads.throughput_ema[emptiest])
+        low = float(loads.throughput_ema[fullest] * self._share_underloaded)
+        if least < low:
+            return ImbalanceCause(Reason.UNDERLOADED, least, low, "throughput of the emptiest broker", "bytes/s")
+        most = float(loads.load[fullest])
+        high = float(np.maximum(self._overloaded, self.average + self._target_std))  # NaN where the average is NaN
+        if most > high:
+            return ImbalanceCause(Reason.OVERLOADED, most, high, "load of the fullest broker")
         return None
 
     def poll_fullest(self) -> int:

@@ -11,7 +11,13 @@ import numpy as np
 from controller.model.decision import Reason
 from controller.model.load import Ints
 from controller.strategies.shedding.transfer_shedder.exchange import Exchange, Gate, GiverAndTaker, TopBundle
-from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads, LoadStats, Readiness, readiness
+from controller.strategies.shedding.transfer_shedder.load_stats import (
+    BrokerLoads,
+    ImbalanceCause,
+    LoadStats,
+    Readiness,
+    readiness,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,7 +41,7 @@ class Attempt:
 
     giver: int
     taker: int
-    why: Reason
+    why: ImbalanceCause
     outcome: Exchange | Reason
 
 
@@ -140,7 +146,7 @@ def _outcome(attempts: Sequence[Attempt]) -> tuple[Reason, bool]:
     """The reason for the whole round, and whether anything moves."""
     for attempt in attempts:
         if isinstance(attempt.outcome, Exchange) and attempt.outcome.moves:
-            return attempt.why, True
+            return attempt.why.reason, True
     if any(attempt.outcome is Reason.NO_LOAD_DATA for attempt in attempts):
         return Reason.NO_LOAD_DATA, False
     return (Reason.NO_BUNDLES if attempts else Reason.HIT_COUNT), False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.model.decision import CLUSTER, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
-from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads
+from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads, ImbalanceCause
 from controller.strategies.shedding.transfer_shedder.rounds import Attempt, LoadStore, Round
 
 _BY: Final = "TransferShedder"
@@ -58,22 +58,18 @@ class Narrator:
             ]
         if found.average is None:
             return [Verdict(subject=found.ready.broker or CLUSTER, reason=reason, by=_BY)]
-        spread = Verdict(
-            subject=CLUSTER,
-            reason=reason,
-            observed=found.std,
-            limit=self.target_std,
-            unit="usage",
-            by=_BY,
-            detail="standard deviation of the load",
-        )
-        if reason is not Reason.HIT_COUNT or found.attempts:
-            return [spread]
-        hits, limit = float(found.hit_count), float(self.hit_count_threshold)
-        return [
-            spread,
-            Verdict(subject=CLUSTER, reason=reason, observed=hits, limit=limit, unit="rounds", by=_BY),
-        ]
+        if reason is Reason.HIT_COUNT and not found.attempts:
+            hits, limit = float(found.hit_count), float(self.hit_count_threshold)
+            detail = f"load was uneven; its standard deviation is {found.std:.3g}, the target {self.target_std:g}"
+            return [
+                Verdict(
+                    subject=CLUSTER, reason=reason, observed=hits, limit=limit, unit="rounds", by=_BY, detail=detail
+                )
+            ]
+        why = next((each.why for each in found.attempts if each.why.reason is reason), None)
+        if why is None:
+            why = ImbalanceCause(reason, found.std or 0.0, self.target_std, "standard deviation of the load")
+        return [_compared(CLUSTER, why, why.what)]
 
     def _attempt(
         self, loads: BrokerLoads, attempt: Attempt, average: float | None
@@ -82,10 +78,14 @@ class Narrator:
         if isinstance(outcome, Reason):
             few = "it reports no bundle that may move" if outcome is Reason.NO_LOAD_DATA else "it reports one bundle"
             return [], [self._on_broker(loads, attempt.giver, outcome, average, few)]
-        reason = attempt.why if outcome.moves else Reason.NO_BUNDLES
-        why = self._on_broker(loads, attempt.giver, reason, average, f"the emptiest broker is {taker}")
+        if outcome.moves:
+            load = float(loads.load[attempt.giver])
+            detail = f"{attempt.why.what}; this broker is at {load:.3g} usage, the emptiest is {taker}"
+            why = _compared(giver, attempt.why, detail)
+        else:
+            why = self._on_broker(loads, attempt.giver, Reason.NO_BUNDLES, average, f"the emptiest broker is {taker}")
         verdicts = [why]
-        back = self._on_broker(loads, attempt.taker, attempt.why, None, f"in exchange with {giver}")
+        back = self._on_broker(loads, attempt.taker, attempt.why.reason, None, f"in exchange with {giver}")
         if any(move.source == taker for move in outcome.moves):
             verdicts.append(back)
         unloads = [
@@ -119,9 +119,16 @@ class Narrator:
             subject=loads.names[row],
             reason=reason,
             observed=float(loads.load[row]),
-            # Of even load the standard deviation decided, and no broker's distance from the average.
-            limit=None if reason is Reason.BALANCED else average,
+            # Where the load is even, or not uneven for long enough, the distance from the average decided nothing.
+            limit=None if reason in (Reason.BALANCED, Reason.HIT_COUNT) else average,
             unit="usage",
             by=_BY,
             detail=detail,
         )
+
+
+def _compared(subject: str, why: ImbalanceCause, detail: str) -> Verdict:
+    """The verdict on *subject* with the comparison that decided."""
+    return Verdict(
+        subject=subject, reason=why.reason, observed=why.observed, limit=why.limit, unit=why.unit, by=_BY, detail=detail
+    )
