@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, decide, view_of, without_dry_run
+from controller.cycle import Policy, about_version, decide, version_in_use, view_of, without_dry_run
 from controller.cycle.pace import late_ms
 from controller.model.controls import Controls
-from controller.model.errors import EntryTooLargeError
+from controller.model.decision import CLUSTER, Reason, Verdict
+from controller.model.errors import EntryTooLargeError, SettingsError
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
 from controller.model.lost_journal import Evidence, refuse_lost
@@ -74,12 +75,33 @@ def decide_interval(
 ) -> JournalEntry:
     """Decide one interval: *snapshots* are those of all its shards, in any order.
 
+    *policy* is that of the settings: the brokers' version, which *snapshots* and *memory* say, chooses its strategies.
     Raises StateError where a shard is missing.
     """
     results = [result for snapshot in snapshots for result in snapshot.results]
     memory = without_dry_run(memory, controls)
+    memory, controls, policy, about = _for_version(snapshots, memory, controls, policy)
     decision, memory = decide(view_of(snapshots, memory, policy), results, memory, controls, policy)
+    decision = replace(decision, verdicts=(*decision.verdicts, *about))
     return JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
+
+
+def _for_version(
+    snapshots: Sequence[Snapshot], memory: Memory, controls: Controls, policy: Policy
+) -> tuple[Memory, Controls, Policy, tuple[Verdict, ...]]:
+    """*memory*, *controls* and *policy* for the version of Pulsar that decides, and verdicts on it."""
+    if policy.versions is None:
+        return memory, controls, policy, ()
+    used = version_in_use(snapshots, memory.pulsar, policy.versions.pinned)
+    about = about_version(snapshots, used, memory.pulsar)
+    memory = replace(memory, pulsar=used)
+    try:
+        return memory, controls, policy.on(used.version), about
+    except SettingsError as error:
+        # The settings were valid when the controller started; a record must not end it.
+        detail = f"Pulsar {used.version} does not go with the settings, so nothing is issued: {error}"
+        held = Verdict(subject=CLUSTER, reason=Reason.PULSAR_VERSION, by="version", detail=detail)
+        return memory, replace(controls, mode="observe"), policy, (*about, held)
 
 
 class Engine:

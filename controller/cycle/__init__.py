@@ -2,6 +2,20 @@
 
 from controller.cycle.decide import decide, untouchable_in, view_of
 from controller.cycle.dry_run import forget_dry_run, without_dry_run
-from controller.cycle.policy import BalancerOptions, Policy
+from controller.cycle.policy import BalancerOptions, Policy, Versions
+from controller.cycle.pulsar_version import about_version, policy_for, version_in_use, version_text
 
-__all__ = ["BalancerOptions", "Policy", "decide", "forget_dry_run", "untouchable_in", "view_of", "without_dry_run"]
+__all__ = [
+    "BalancerOptions",
+    "Policy",
+    "Versions",
+    "about_version",
+    "decide",
+    "forget_dry_run",
+    "policy_for",
+    "untouchable_in",
+    "version_in_use",
+    "version_text",
+    "view_of",
+    "without_dry_run",
+]

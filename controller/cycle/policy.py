@@ -1,7 +1,8 @@
 """The configuration of a cycle: its strategies, and what the operator allows."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
 
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle.checked import first_memory, thresholds_of
@@ -9,11 +10,16 @@ from controller.cycle.limits import Limits
 from controller.cycle.outcomes import Patience
 from controller.model.memory import Memory, NoMemory
 from controller.model.option import option
+from controller.model.pulsar_version import ASSUMED, PulsarVersion
 from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy
 
 MINUTE_MS = 60_000
+#: What of a policy depends on the version of Pulsar.
+_BY_VERSION: Final = (
+    "shedder", "placement", "split_policy", "split_algorithm", "membership", "filters", "selection", "balancer",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +90,16 @@ class BalancerOptions:
         return "trimtabSheddingIntervalSeconds" if seconds else "loadBalancerSheddingIntervalMinutes"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """How a policy follows the version of the brokers."""
+
+    #: The version that the settings name; None: that of the brokers, interval by interval.
+    pinned: PulsarVersion | None
+    #: The policy of the same settings for a version; SettingsError where they allow none.
+    build: "Callable[[PulsarVersion], Policy]"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy:
     """The configuration of a cycle: its strategies, and what the operator allows."""
@@ -114,6 +130,20 @@ class Policy:
     #: Namespaces of trimtab's own topics: to move or split their bundles would interrupt trimtab meanwhile.
     own_namespaces: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
+    #: The version of Pulsar whose defaults and classes the strategies have.
+    pulsar: PulsarVersion = ASSUMED
+    #: None: the same for every version.
+    versions: Versions | None = field(default=None, compare=False, repr=False)
+
+    def on(self, version: PulsarVersion) -> Self:
+        """This policy for *version*: other strategies and options, all else as it is.
+
+        SettingsError where the settings allow no policy for it.
+        """
+        if self.versions is None or version == self.pulsar:
+            return self
+        made = self.versions.build(version)
+        return replace(self, pulsar=version, **{name: getattr(made, name) for name in _BY_VERSION})
 
     @property
     def patience(self) -> Patience:

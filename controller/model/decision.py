@@ -90,6 +90,8 @@ class Reason(StrEnum):
     PLAN_OUTDATED = "PlanOutdated"
     # about the memory of strategies
     STARTED_ANEW = "StartedAnew"
+    # about the version of Pulsar that decides
+    PULSAR_VERSION = "PulsarVersion"
     # results that came back
     SETTLED = "Settled"
     FAILED = "Failed"

@@ -9,6 +9,7 @@ import numpy as np
 from controller.model.history_column import HistoryColumn
 from controller.model.load import Bools, Floats, Ints
 from controller.model.peak_history import PeakHistory
+from controller.model.pulsar_version import VersionInUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,3 +298,5 @@ class Memory:
     #: Broker -> what became of the bundles that were moved to it.
     destinations: Mapping[str, Destination] = field(default_factory=dict)
     balancing: OwnBalancing = field(default_factory=OwnBalancing)
+    #: The version of Pulsar that the last interval was decided by; None where nothing depends on it.
+    pulsar: VersionInUse | None = None

@@ -10,7 +10,7 @@ Pulsar: ServiceConfiguration of 2.8.4 to 5.0.1.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, Literal, Self, TypeAlias
 
 #: A version as brokers report it or as people write it; builds add a fourth number, a pre-release or metadata.
 _TEXT: Final = re.compile(
@@ -64,6 +64,33 @@ KNOWN_LINES: Final = tuple(
 ASSUMED: Final = PulsarVersion(4, 0)
 
 
+#: Who said which version decides: the settings; Pulsar's own leader; all brokers alike; the oldest of several brokers;
+#: the last interval in which it was known; nobody.
+VersionSource: TypeAlias = Literal["settings", "leader", "brokers", "oldest", "last", "nobody"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionInUse:
+    """The version of Pulsar that an interval was decided by."""
+
+    version: PulsarVersion
+    source: VersionSource
+    #: Pulsar's own leader, where it said so.
+    leader: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """What brokers use, from one version on, in place of a class that works with one other class alone."""
+
+    since: PulsarVersion
+    option: str
+    strategy: str
+    #: The option that has to name the same class.
+    partner: str
+    instead: str
+
+
 @dataclass(frozen=True, slots=True)
 class Default:
     """The default of an option from one version on, as broker.conf would have it."""
@@ -111,6 +138,17 @@ DEFAULTS: Final[Mapping[str, tuple[Default, ...]]] = {
     # A constant of UniformLoadShedder's that went.
     "trimtabUniformLoadShedderSlack": _defaults("1000", v4_2="0"),
 }
+
+#: Pull request 26609: brokers log a warning.  Before, the placement ran without its shedder's plans.
+FALLBACKS: Final = (
+    Fallback(
+        since=_first("5.0"),
+        option="loadBalancerLoadPlacementStrategy",
+        strategy="AvgShedder",
+        partner="loadBalancerLoadSheddingStrategy",
+        instead="LeastLongTermMessageRate",
+    ),
+)
 
 #: (option, class as the catalogue has it) -> what the class means, oldest first.  A class that is not here, and one
 #: before its first row, is the strategy of that name.
@@ -192,3 +230,12 @@ def knows(version: PulsarVersion, option: str) -> bool:
 def not_known(version: PulsarVersion, options: Iterable[str]) -> list[str]:
     """Those of *options* that *version* does not have, sorted."""
     return sorted(option for option in options if not knows(version, option))
+
+
+def known_version(text: str) -> PulsarVersion:
+    """The version that a person wrote: one of a line in the table, as ``4.0`` or ``5.0.1``.  ValueError else."""
+    version = PulsarVersion.parse(text)
+    if version is None or version.line not in KNOWN_LINES:
+        lines = ", ".join(map(str, KNOWN_LINES))
+        raise ValueError(f"allowed is a version of Pulsar, as 5.0 or 5.0.1, of the lines {lines}")
+    return version

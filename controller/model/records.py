@@ -55,6 +55,8 @@ class BrokerState:
     capacity: tuple[tuple[str, float], ...] = ()
     #: The switches of its own balancing; None: nobody could read them.
     balancing: Balancing | None = None
+    #: Whether Pulsar's own load manager has elected it; None: nobody said so.
+    leader: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, view_of
+from controller.cycle import Policy, policy_for, view_of
 from controller.cycle.limits import Limits
 from controller.engine import decide_interval
 from controller.model.controls import Controls
@@ -37,7 +37,7 @@ def decide_on_load(last: Snapshot, policy: Policy, *, seed: int = 0, rounds: int
 
     A round is one shedding interval after the one before, with the same load and whatever the strategies remember.
     """
-    policy = _unhindered(policy)
+    policy = _unhindered(policy_for([last], policy.initial_memory(seed), policy))
     memory = policy.initial_memory(seed)
     view = _with_bundle_counts(view_of([last], memory, policy))
 

@@ -4,7 +4,7 @@ Ticks that are missing are placed as ``trimtab ticks`` places them; those that a
 """
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,9 +24,17 @@ from controller.offline.recording import (
     header_of,
     nothing_of,
     recorded_files,
+    version_in,
 )
 from controller.offline.replay import LogReplay
-from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
+from controller.wire.metrics import (
+    BrokerLoadRecord,
+    BrokerStateRecord,
+    Partitions,
+    RosterEntry,
+    TickRecord,
+    decode_metric,
+)
 from controller.wire.readable import counted, lasting
 from controller.wire.rows import Located, rows_from_records
 
@@ -67,7 +75,7 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     where = ", ".join(map(str, sources))
     if next(iter(recorded), None) is None:
         raise SettingsError(f"{where} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
-    found, refused = list[Any](), RefusedRecords(_TOLD)
+    found, refused, versions = list[Any](), RefusedRecords(_TOLD), dict[str, str]()
     for line in recorded:
         # Before the first record that names a cluster none can be another's.
         cluster = cluster or cluster_of(line)
@@ -78,7 +86,10 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
             continue
         if record is not None:
             found.append(record)
+        if isinstance(record, BrokerLoadRecord):
+            versions[record.broker_name] = version_in(line.value)
     cluster = cluster or _DEFAULT_CLUSTER
+    found[:0] = _states(versions, cluster)
     headers = [header_of(record) for record in found]
     heard: dict[str, int] = {}
     for header in headers:
@@ -94,6 +105,15 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
     told = (*refused.lines, *_others(refused.number - len(refused.lines)))
     return RecordedLoad(cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=heard, refused=told)
+
+
+def _states(versions: Mapping[str, str], cluster: str) -> list[BrokerStateRecord]:
+    """Broker -> what its load report says of its version, as states; those that are recorded are later, and count."""
+    return [
+        BrokerStateRecord(cluster=cluster, broker=broker, version=0, broker_version_string=text)
+        for broker, text in versions.items()
+        if text
+    ]
 
 
 def _others(number: int) -> list[str]:

@@ -11,6 +11,7 @@ from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.recordings.reading import Recording, is_recording
 from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.model.errors import SettingsError, TrimtabError, WireError
+from controller.model.pulsar_version import PulsarVersion
 from controller.ports.records import RecordLog
 from controller.settings.small_file import open_to_read
 from controller.wire.base import MAX_RECORD_BYTES
@@ -195,6 +196,13 @@ def cluster_of(record: Recorded) -> str | None:
         return None
     name = fields.get("cluster") if isinstance(fields, dict) else None
     return name if isinstance(name, str) else None
+
+
+def version_in(report: bytes) -> str:
+    """The version of Pulsar that a broker's load *report*, which could be decoded, says; "" for none."""
+    fields = json.loads(report)
+    said = fields.get("report", fields).get("brokerVersionString")
+    return said if isinstance(said, str) and PulsarVersion.parse(said) is not None else ""
 
 
 def _is_large(document: bytes) -> bool:

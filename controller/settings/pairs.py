@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.model.errors import SettingsError
+from controller.model.pulsar_version import ASSUMED, FALLBACKS, PulsarVersion, meant, other_defaults
 from controller.strategies.catalogue import is_python_name, short_name
 
 SHEDDER: Final = "loadBalancerLoadSheddingStrategy"
@@ -34,11 +35,15 @@ class _Needs:
     why: str
     #: Whether the other setting may also name a user's own strategy, which brokers do not run.
     or_own: bool = False
+    #: The first version whose brokers take them together, with a warning; None: none does.
+    allowed_since: PulsarVersion | None = None
 
-    def refuses(self, given: Mapping[str, str]) -> bool:
+    def refuses(self, given: Mapping[str, str], version: PulsarVersion = ASSUMED) -> bool:
         """Whether two of the settings *given* (key -> name) do not go together; one that is missing counts as ""."""
         key, other = given.get(self.key, ""), given.get(self.other, "")
         if self.or_own and is_python_name(other):
+            return False
+        if self.allowed_since is not None and version >= self.allowed_since:
             return False
         return short_name(key) == self.value and short_name(other) not in self.values
 
@@ -51,6 +56,7 @@ _BELONG_TOGETHER: Final = (
         other=PLACEMENT,
         values=frozenset({"AvgShedder"}),
         why="it plans where each bundle goes",
+        allowed_since=PulsarVersion(5, 0, 0),
     ),
     _Needs(
         key=PLACEMENT,
@@ -111,10 +117,33 @@ def with_asked(conf: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, s
     return merged
 
 
-def refuse_misfits(given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool) -> None:
-    """Raise SettingsError where two of the settings *given* (key -> name) exclude each other."""
+def for_version(conf: Mapping[str, str], version: PulsarVersion) -> dict[str, str]:
+    """*conf*, and the defaults of *version* for what it does not say, where they differ from those of ``option``.
+
+    A class that *version* does not run with another class in its partner's place gives way to what brokers use then.
+    """
+    written = {key: text for key, text in conf.items() if text}
+    found = {**conf, **{key: text for key, text in other_defaults(version).items() if key not in written}}
+    for each in FALLBACKS:
+        named, partner = (short_name(found.get(key, "")) for key in (each.option, each.partner))
+        if version >= each.since and named == each.strategy and partner != named:
+            found[each.option] = each.instead
+    return found
+
+
+def as_meant(conf: Mapping[str, str], version: PulsarVersion) -> dict[str, str]:
+    """*conf*, in which a class that is another strategy in *version* is called as the catalogue calls that one."""
+    named = {key: short_name(conf[key]) for key in (SHEDDER, PLACEMENT, SPLIT_ALGORITHM, ASSIGNMENT) if conf.get(key)}
+    found = {key: meant(version, key, name) for key, name in named.items()}
+    return {**conf, **{key: name for key, name in found.items() if name != named[key]}}
+
+
+def refuse_misfits(
+    given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool, version: PulsarVersion = ASSUMED
+) -> None:
+    """Raise SettingsError where two of the settings *given* (key -> name) exclude each other in *version*."""
     for needs in _BELONG_TOGETHER:
-        if needs.refuses(given):
+        if needs.refuses(given, version):
             raise SettingsError(
                 f"{needs.key}={given[needs.key]} does not go with {needs.other}={given[needs.other]}: {needs.why};"
                 f" allowed: {needs.other}={' or '.join(sorted(needs.values))}"

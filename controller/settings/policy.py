@@ -3,16 +3,19 @@
 import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from controller.cycle import BalancerOptions, Policy
+from controller.cycle import BalancerOptions, Policy, Versions
 from controller.model.errors import SettingsError
+from controller.model.pulsar_version import ASSUMED, PulsarVersion
 from controller.settings.broker_conf import build, origin_of, read_broker_conf
 from controller.settings.guardrails import GuardrailSettings, limits_of
 from controller.settings.known_options import KNOWN_KEYS, StrategyNames
 from controller.settings.misspelt import keys_of, refuse_misspelt
-from controller.settings.pairs import EXTENSIBLE, of_load_manager, refuse_misfits
+from controller.settings.pairs import EXTENSIBLE, as_meant, for_version, of_load_manager, refuse_misfits
+from controller.settings.pulsar_version import pinned
 from controller.settings.strategy_kinds import (
     ASSIGNMENT_KIND,
     PLACEMENT_KIND,
@@ -49,6 +52,8 @@ _SPLIT_POLICY_OF: Final[Mapping[str, str]] = {
     "ExtensibleLoadManagerImpl": "DefaultNamespaceBundleSplitStrategyImpl",
 }
 LOAD_MANAGERS: Final = frozenset(_SPLIT_POLICY_OF)
+#: Policies that are kept for versions that a running controller meets: before, during and after an upgrade.
+_MOST_VERSIONS: Final = 8
 #: Load managers of Pulsar that leave trimtab nothing to do.
 _NOT_BALANCED: Final[Mapping[str, str]] = {
     "NoopLoadManager": "that of a single broker (standalone.conf), which owns all bundles: there is nothing to balance."
@@ -66,18 +71,38 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
     file = Path(settings.cluster.broker_conf)
     conf = read_broker_conf(file, environment)
     try:
-        policy = policy_of(
+        policy = versioned_policy(
             conf,
             settings.decisions,
             settings.guardrails,
             settings.intervals.warm_up_samples,
             settings.cluster.name,
             settings.intervals.period_ms,
+            pulsar=pinned(settings.cluster.pulsar),
         )
         own = settings.log.own_namespaces
         return replace(policy, excluded=policy.excluded | own, own_namespaces=own)
     except SettingsError as error:
         raise SettingsError(f"{origin_of(file, environment)}: {error}") from error
+
+
+def versioned_policy(
+    conf: Mapping[str, str],
+    decisions: RecordedDecisions,
+    guardrails: GuardrailSettings,
+    warm_up_samples: int,
+    cluster: str,
+    period_ms: int,
+    *,
+    pulsar: PulsarVersion | None,
+) -> Policy:
+    """``policy_of`` for the version *pulsar*; None: for that of the brokers, which each interval's records say."""
+
+    @lru_cache(maxsize=_MOST_VERSIONS)
+    def build_for(version: PulsarVersion) -> Policy:
+        return policy_of(conf, decisions, guardrails, warm_up_samples, cluster, period_ms, pulsar=version)
+
+    return replace(build_for(pulsar or ASSUMED), versions=Versions(pinned=pulsar, build=build_for))
 
 
 def policy_of(
@@ -87,15 +112,22 @@ def policy_of(
     warm_up_samples: int,
     cluster: str,
     period_ms: int,
+    *,
+    pulsar: PulsarVersion = ASSUMED,
 ) -> Policy:
-    """The policy from the options in *conf*, the *decisions* and the *guardrails*, or SettingsError."""
-    given_conf, conf = conf, of_load_manager(build(StrategyNames, conf).load_manager, conf)
+    """The policy from the options in *conf*, the *decisions* and the *guardrails*, or SettingsError.
+
+    What *conf* does not say, and what its class names mean, is as in version *pulsar*.
+    """
+    given_conf, conf = conf, for_version(of_load_manager(build(StrategyNames, conf).load_manager, conf), pulsar)
     names, hot = build(StrategyNames, conf), build(HotTopic, conf)
     given = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
     several_cuts = build(DefaultNamespaceBundleSplitStrategyImpl, conf).several_cuts
+    refuse_misfits(given, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts, version=pulsar)
+    conf = as_meant(conf, pulsar)
+    names = build(StrategyNames, conf)
     algorithm = _split_algorithm(names, conf)
     filters = tuple(build(cls, conf) for cls in (EXTENSIBLE_FILTERS if _extensible(names) else FILTERS).values())
-    refuse_misfits(given, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts)
     read_assignment(conf)
     policy = Policy(
         cluster=cluster,
@@ -117,6 +149,7 @@ def policy_of(
         excluded=frozenset(decisions.excluded),
         only=frozenset(decisions.only),
         limits=limits_of(guardrails),
+        pulsar=pulsar,
     )
     # Last: a strategy that cannot be loaded explains more than an option of it that is not known.
     refuse_misspelt(given_conf, known_keys(given_conf))

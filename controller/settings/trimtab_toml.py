@@ -22,6 +22,7 @@ from controller.settings.log import LogSettings
 from controller.settings.metrics import MetricsSettings
 from controller.settings.problems import lines_of, problems
 from controller.settings.pulsar_names import namespace_or_bundle, namespace_or_pattern
+from controller.settings.pulsar_version import AUTO, PulsarSetting
 from controller.settings.section import PathText, Section, Text, is_uri
 from controller.settings.small_file import read_tables
 from controller.settings.tracing import TracingSettings
@@ -59,6 +60,10 @@ class ClusterSettings(Section):
     are one cluster's: those of another one are refused."""
     broker_conf: PathText = "broker.conf"
     """The brokers' own configuration file: strategies and their thresholds are read from it."""
+    pulsar: PulsarSetting = AUTO
+    """The version of Pulsar whose defaults hold for what broker.conf does not say: "auto" takes that of the brokers,
+    during an upgrade that of Pulsar's leader, interval by interval.  A version, as 4.0 or 5.0.1, holds whatever the
+    brokers run; set it where the records do not say which version they run."""
 
 
 class IntervalSettings(Section):

@@ -135,6 +135,7 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "the cluster changed after the check of the plan: `trimtab apply` checks again, and says what to do",
     ),
     Reason.STARTED_ANEW: Meaning(_NORMAL, "the strategy was changed, so its memory starts empty"),
+    Reason.PULSAR_VERSION: Meaning(_NORMAL, "which version of Pulsar decided; the brokers run others, or it changed"),
     Reason.SETTLED: Meaning(_NORMAL, "the result of a command came back"),
     Reason.FAILED: Meaning(_THROTTLED, "the command failed; it is tried again after a rest"),
     Reason.LOST: Meaning(_THROTTLED, "no result of the command came back: see the executor's log"),

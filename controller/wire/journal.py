@@ -10,7 +10,7 @@ from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from controller.model.controls import Controls, Pause
 from controller.model.decision import Decision
@@ -28,6 +28,7 @@ from controller.model.memory import (
     StrategyMemory,
     UnlistedBundle,
 )
+from controller.model.pulsar_version import PulsarVersion, VersionInUse, VersionSource
 from controller.wire.base import (
     Count,
     Envelope,
@@ -135,6 +136,23 @@ class BalancingRecord(Record):
     unknown: dict[str, Millis] = Field(default_factory=dict)
 
 
+def _pulsar_version(text: str) -> str:
+    if PulsarVersion.parse(text) is None:
+        raise ValueError(f"{text!r:.40} is no version of Pulsar")
+    return text
+
+
+class VersionRecord(Record):
+    """The version of Pulsar that the interval was decided by."""
+
+    version: Annotated[str, AfterValidator(_pulsar_version)]
+    source: VersionSource
+    """Who said so: the settings, Pulsar's own leader, all brokers alike, the oldest of several, the last interval in
+    which it was known; or nobody."""
+    leader: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
+    """Pulsar's own leader, where it said so."""
+
+
 class FailedRecord(Record):
     """Commands about a bundle that failed one after the other."""
 
@@ -190,6 +208,8 @@ class MemoryRecord(Record):
     roster: RosterRecord = RosterRecord()
     destinations: Annotated[dict[str, DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
     balancing: Annotated[BalancingRecord | None, Field(exclude_if=is_empty)] = None
+    pulsar: Annotated[VersionRecord | None, Field(exclude_if=is_empty)] = None
+    """Left out where nothing depends on it, and by earlier releases."""
 
 
 class ControlsRecord(Record):
@@ -283,6 +303,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                     broker: _destination_record(each) for broker, each in _by_key(memory.destinations).items()
                 },
                 balancing=_balancing_record(memory.balancing),
+                pulsar=_version_record(memory.pulsar),
             ),
             controls=_controls_record(entry.controls),
         )
@@ -328,6 +349,7 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
             roster=Roster(**dict(memory.roster)),
             destinations={broker: _to_destination(each) for broker, each in memory.destinations.items()},
             balancing=OwnBalancing() if memory.balancing is None else OwnBalancing(**dict(memory.balancing)),
+            pulsar=_to_version(memory.pulsar),
         ),
         controls=to_controls(record.controls),
     )
@@ -347,6 +369,18 @@ def _balancing_record(balancing: OwnBalancing) -> BalancingRecord | None:
     if balancing == OwnBalancing():
         return None
     return BalancingRecord(why=balancing.why, on=balancing.on, unknown=_by_key(balancing.unknown))
+
+
+def _version_record(used: VersionInUse | None) -> VersionRecord | None:
+    return None if used is None else VersionRecord(**{**_fields(used), "version": str(used.version)})
+
+
+def _to_version(record: VersionRecord | None) -> VersionInUse | None:
+    """The version that *record* says."""
+    version = None if record is None else PulsarVersion.parse(record.version)
+    if record is None or version is None:
+        return None
+    return VersionInUse(version=version, source=record.source, leader=record.leader)
 
 
 def _controls_record(controls: Controls) -> ControlsRecord:

@@ -204,7 +204,7 @@ class BrokerStateRecord(Envelope):
     """As a namespace's."""
     failure_domain: NameOrEmpty | None = None
     broker_version_string: AnyText | None = None
-    """Version of its software, as its load report says it."""
+    """Version of Pulsar that it runs, as its load report or GET /admin/v2/brokers/version says it."""
     persistent_topics_enabled: bool | None = None
     """True where nothing is said."""
     non_persistent_topics_enabled: bool | None = None
@@ -212,6 +212,9 @@ class BrokerStateRecord(Envelope):
     capacity: Capacity | None = None
     balancing: BalancingSwitches | None = None
     """Without it nobody knows whether the broker balances by itself: see guardrails.brokers_balance_unknown."""
+    leader: bool | None = None
+    """True: it leads Pulsar's own load manager (GET /admin/v2/brokers/leaderBroker).  While a cluster is upgraded, the
+    version of this broker decides: see docs/upgrade.md."""
 
 
 class TimeAverage(Record):

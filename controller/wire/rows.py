@@ -74,6 +74,7 @@ def fact_of(record: Any) -> model.Fact:
                 non_persistent_topics=record.non_persistent_topics_enabled is not False,
                 capacity=tuple(sorted(capacity.items())),
                 balancing=None if record.balancing is None else record.balancing.balancing,
+                leader=record.leader or None,
             )
         case metrics.BundleData():
             return _seed(record)

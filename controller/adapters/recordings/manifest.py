@@ -19,7 +19,8 @@ from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import LATER_GUARDRAILS, GuardrailSettings
 from controller.settings.known_options import options_table
-from controller.settings.policy import known_keys, policy_of
+from controller.settings.policy import known_keys, policy_of, versioned_policy
+from controller.settings.pulsar_version import PulsarSetting, pinned
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, Settings
 from controller.strategies.catalogue import is_python_name
@@ -134,6 +135,8 @@ class RecordedSettings(Record):
     """[journal] whole_every_intervals."""
     broker_conf: dict[str, str]
     """Those options of broker.conf that trimtab reads, as they were in force."""
+    pulsar: PulsarSetting | None = None
+    """[cluster] pulsar; none: made by a release that decided as Pulsar 4.0, whatever the brokers ran."""
 
     @model_validator(mode="before")
     @classmethod
@@ -156,8 +159,15 @@ class RecordedSettings(Record):
                     f"the recording was made with {kind.key}={name}, a class that is no part of trimtab: give the"
                     " settings that name it with --conf"
                 )
-        warm_up, period_ms = self.intervals.warm_up_samples, self.intervals.period_ms
-        return policy_of(self.broker_conf, self.decisions, self.guardrails, warm_up, cluster, period_ms)
+        return self.policy_with(self.broker_conf, cluster)
+
+    def policy_with(self, broker_conf: Mapping[str, str], cluster: str) -> Policy:
+        """The policy with other options of broker.conf, which a person names.  SettingsError where there is none."""
+        parts = broker_conf, self.decisions, self.guardrails, self.intervals.warm_up_samples, cluster
+        period_ms = self.intervals.period_ms
+        if self.pulsar is None:
+            return policy_of(*parts, period_ms)
+        return versioned_policy(*parts, period_ms, pulsar=pinned(self.pulsar))
 
     def fold_options(self, policy: Policy, *, shards: int = 1) -> FoldOptions:
         """The options of a fold in so many *shards* that closes all that a batch allows, as one of a whole log does."""
@@ -219,6 +229,7 @@ def recorded_settings(settings: Settings) -> RecordedSettings:
         guardrails=settings.guardrails,
         whole_every_intervals=settings.journal.whole_every_intervals,
         broker_conf={key: conf[key] for key in sorted(conf) if key in known},
+        pulsar=settings.cluster.pulsar,
     )
 
 

@@ -80,6 +80,7 @@ def _brokers(states: States[BrokerState], cluster: str) -> Iterator[bytes]:
             persistent_topics_enabled=state.persistent_topics,
             non_persistent_topics_enabled=state.non_persistent_topics,
             balancing=None if state.balancing is None else BalancingSwitches.of(state.balancing),
+            leader=state.leader,
         )
         if state.capacity:
             record = record.model_copy(update={"capacity": Capacity.model_validate(dict(state.capacity))})

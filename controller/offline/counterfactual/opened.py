@@ -19,7 +19,7 @@ from controller.offline.scenarios.shipped import strategy_options
 from controller.ports.records import RecordLog
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import with_asked
-from controller.settings.policy import policy_of
+from controller.settings.pulsar_version import AUTO
 from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, read_settings
 
 #: So many first records are looked at for the name of the cluster.
@@ -46,9 +46,8 @@ class OpenedRecording:
         policy = settings.policy(cluster)
         if strategy:
             conf = with_asked(settings.broker_conf, strategy_options(strategy))
-            warm_up, period_ms = settings.intervals.warm_up_samples, settings.intervals.period_ms
             try:
-                policy = policy_of(conf, settings.decisions, settings.guardrails, warm_up, cluster, period_ms)
+                policy = settings.policy_with(conf, cluster)
             except SettingsError as error:
                 raise SettingsError(f"{strategy}: {error}") from error
         return ReplayPolicy(
@@ -108,6 +107,7 @@ def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRe
         guardrails=GuardrailSettings(brokers_balance_unknown="ignore"),
         whole_every_intervals=60,
         broker_conf={},
+        pulsar=AUTO,
     )
     return _opened(records, _cluster(records), defaults, known=False)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, untouchable_in, view_of, without_dry_run
+from controller.cycle import Policy, policy_for, untouchable_in, view_of, without_dry_run
 from controller.cycle.checked import unloads_by
 from controller.cycle.dry_run import of_dry_run
 from controller.cycle.ordered import with_drained
@@ -205,7 +205,7 @@ class Examined:
 
 def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Policy) -> Examined:
     """Decide the interval of *snapshot* as the engine does, from *memory*, and listen."""
-    policy = with_drained(policy, controls)
+    policy = with_drained(policy_for([snapshot], memory, policy), controls)
     listening, heard = heard_policy(policy)
     seen = list[ClusterView]()
 

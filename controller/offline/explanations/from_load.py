@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from controller.cycle import policy_for
 from controller.offline.decide import decide_on_load
 from controller.offline.explanations.examined import Examined, heard_policy
 from controller.offline.explanations.explanation import ExplainedDecision
@@ -20,6 +21,7 @@ def decision_on_load(
     """
     policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms)
     recorded = read_load(load, cluster=None, period_ms=period_ms)
+    policy = policy_for([recorded.last], policy.initial_memory(0), policy)
     listening, heard = heard_policy(policy)
     found = decide_on_load(recorded.last, listening, rounds=rounds)
     # Without the listeners.

@@ -12,7 +12,7 @@ import numpy as np
 from controller.adapters.opened import log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.recordings.reading import Recording
-from controller.cycle import Policy, forget_dry_run, untouchable_in, view_of
+from controller.cycle import Policy, forget_dry_run, policy_for, untouchable_in, view_of
 from controller.cycle.guardrails import undescribed
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import with_drained
@@ -33,6 +33,7 @@ from controller.planning.shares import Fit
 from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.guardrails import maintenance_of
 from controller.settings.maintenance import Maintenance
+from controller.settings.pairs import for_version
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.common.movable import broker_own
@@ -182,6 +183,7 @@ def source_of_load(
     policy = recorded_policy(_SHEDDER, None, broker_conf, split=False, period_ms=period_ms)
     policy = replace(policy, limits=Limits())
     recorded = read_load(load, cluster=cluster, period_ms=period_ms)
+    policy = policy_for([recorded.last], policy.initial_memory(0), policy)
     found = decide_on_load(recorded.last, policy)
     shedder = policy.shedder
     if not isinstance(shedder, PeakShedder):
@@ -204,14 +206,15 @@ def source_of_recording(recording: Recording, wanted: int | None) -> PlanSource:
     """
     again = decided_again(recording, wanted)
     made_of = again.interval
-    policy, memory = with_drained(again.policy, made_of.controls), forget_dry_run(made_of.remembered)
+    memory = forget_dry_run(made_of.remembered)
+    policy = with_drained(policy_for(made_of.snapshots, memory, again.policy), made_of.controls)
     return PlanSource(
         cluster=policy.cluster,
         period_ms=policy.period_ms,
         view=view_of(made_of.snapshots, memory, policy),
         policy=policy,
         memory=memory,
-        shedder=build(PeakShedder, recording.manifest.settings.broker_conf),
+        shedder=build(PeakShedder, for_version(recording.manifest.settings.broker_conf, policy.pulsar)),
         maintenance=maintenance_of(recording.manifest.settings.guardrails),
     )
 
@@ -232,6 +235,7 @@ def source_of_log(settings: Settings, *, before: int) -> PlanSource:
         raise TrimtabError(f"the log does not hold the load of interval {interval}: wait for the next one")
     last = tail.last_entry(settings.cluster.name)
     memory = policy.initial_memory(settings.decisions.seed) if last is None else forget_dry_run(last.memory)
+    policy = policy_for([snapshot], memory, policy)
     if last is not None:
         policy = with_drained(policy, last.controls)
     conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
@@ -241,6 +245,6 @@ def source_of_log(settings: Settings, *, before: int) -> PlanSource:
         view=view_of([snapshot], memory, policy),
         policy=policy,
         memory=memory,
-        shedder=build(PeakShedder, conf),
+        shedder=build(PeakShedder, for_version(conf, policy.pulsar)),
         maintenance=maintenance_of(settings.guardrails),
     )

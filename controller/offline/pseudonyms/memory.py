@@ -15,6 +15,7 @@ from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Memory, Roster, StrategyMemory
 from controller.model.peak_history import PeakHistory
+from controller.model.pulsar_version import VersionInUse
 from controller.offline.pseudonyms.names import Pseudonyms
 
 V = TypeVar("V")
@@ -98,7 +99,11 @@ class JournalPseudonyms:
                 why=_BROKERS_BALANCE if memory.balancing.why else "",
                 unknown=_renamed(memory.balancing.unknown, names.broker),
             ),
+            pulsar=self._version(memory.pulsar),
         )
+
+    def _version(self, used: VersionInUse | None) -> VersionInUse | None:
+        return replace(used, leader=self._names.broker(used.leader)) if used is not None and used.leader else used
 
     def strategy(self, memory: StrategyMemory) -> StrategyMemory:
         """What a strategy remembers.  TypeError for a kind of field of which nobody said what its names are."""

@@ -184,6 +184,7 @@ _FORM_IS_CHECKED = {
     ("guardrails", "maintenance", "time_zone"),
     ("guardrails", "maintenance", "allowed"),
     ("guardrails", "maintenance", "frozen"),
+    ("pulsar",),
 }
 
 
