@@ -82,7 +82,7 @@ def decide_interval(
     memory = without_dry_run(memory, controls)
     memory, controls, policy, about = _for_version(snapshots, memory, controls, policy)
     decision, memory = decide(view_of(snapshots, memory, policy), results, memory, controls, policy)
-    decision = replace(decision, verdicts=(*decision.verdicts, *about))
+    decision = replace(decision, verdicts=(*decision.verdicts, *about), pulsar=memory.pulsar)
     return JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
 
 

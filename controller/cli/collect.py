@@ -169,6 +169,7 @@ def _summary(settings: Settings, parts: _Parts) -> CollectAnswer:
             failure_domain=domains.get(broker),
             capacity=parts.overrides.of(broker),
             balancing=balancing[broker],
+            leads=broker == found.leader,
         )
         for broker in sorted(swept)
     ]

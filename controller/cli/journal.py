@@ -20,7 +20,7 @@ from controller.model.names import parse_bundle
 from controller.settings.trimtab_toml import read_settings
 from controller.status.decisions import DecisionFilter, FoundDecision, decisions
 from controller.status.texts import became, does, reason_text, verdict_text
-from controller.wire.answers.base import CommandAnswer, VerdictAnswer
+from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.explain import JournalAnswer
 from controller.wire.answers.status import PauseAnswer
 from controller.wire.controls_text import pauses_text
@@ -116,6 +116,7 @@ def _reason(text: str) -> Reason:
 def _print(found: FoundDecision, out: Console) -> None:
     paused = f"paused by {pauses_text(found.pauses)}" if found.pauses else "paused"
     notes = [note for note, on in ((paused, found.paused), ("stale", found.stale)) if on]
+    notes += [] if found.pulsar is None else [f"Pulsar {found.pulsar.version}"]
     how = ", ".join([found.mode, *notes])
     print_line(out, f"{utc(found.interval)}  {how}: {in_number(found.summary)}", rest="    ", style="bold")
     for command, result in found.commands:
@@ -137,6 +138,7 @@ def _answer(found: FoundDecision) -> JournalAnswer:
         stale=found.stale,
         by=found.by,
         reason=found.reason,
+        pulsar=PulsarVersionAnswer.of(found.pulsar),
         pauses=[PauseAnswer(**asdict(each)) for each in found.pauses],
         commands=[CommandAnswer.of(command, result) for command, result in found.commands],
         verdicts=None if found.verdicts is None else [VerdictAnswer.short(verdict) for verdict in found.verdicts],

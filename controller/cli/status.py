@@ -16,6 +16,7 @@ from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.shared.reachable import require
+from controller.cycle import version_text
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
@@ -25,7 +26,7 @@ from controller.status.bundle import last_decision, live_bundle
 from controller.status.cluster import ClusterStatus, cluster_status
 from controller.status.guardrails import guardrail_answer, guardrail_rows
 from controller.status.texts import became, bundle_answer, bundle_rows, does
-from controller.wire.answers.base import CommandAnswer
+from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer
 from controller.wire.answers.status import (
     ImbalanceAnswer,
     InFlightAnswer,
@@ -117,6 +118,7 @@ def _answer(found: ClusterStatus) -> StatusAnswer:
             paused=last.controls.paused,
             stale=last.controls.stale,
             samples=last.memory.samples,
+            pulsar=PulsarVersionAnswer.of(last.decision.pulsar),
         ),
         in_flight={key: InFlightAnswer(**asdict(flight)) for key, flight in found.in_flight.items()},
         commands=[CommandAnswer.of(command, result) for command, result in found.commands],
@@ -137,6 +139,7 @@ def _print(found: ClusterStatus, conf: Path) -> None:
         ("leader", f"unknown: {found.leader_unknown}" if found.leader_unknown else _leader(found.leader, now_ms, run)),
         ("epoch", str(found.epoch) if found.epoch else "none: no controller has led yet"),
         ("decided", _decided(found, now_ms, run, collect)),
+        *_pulsar(found),
         *guardrail_rows(found.guardrails).items(),
         ("ticked", _ticked(found, now_ms, collect)),
     ]
@@ -183,6 +186,14 @@ def _decided(found: ClusterStatus, now_ms: float, run: str, collect: str) -> str
     notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
     how = ", ".join([controls.mode, *notes])
     return f"{utc(last.interval)}, {ago(now_ms, last.interval)}, {how}: {in_number(last.decision.summary)}"
+
+
+def _pulsar(found: ClusterStatus) -> list[tuple[str, str]]:
+    used = None if found.last is None else found.last.decision.pulsar
+    if used is None:
+        return []
+    advice = "set pulsar in [cluster], or run `trimtab collect`" if used.source == "nobody" else ""
+    return [("pulsar", "; ".join(filter(None, [version_text(used), advice])))]
 
 
 def _ticked(found: ClusterStatus, now_ms: float, collect: str) -> str:

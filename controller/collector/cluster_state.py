@@ -102,6 +102,15 @@ class ClusterState:
         """Broker -> its failure domain."""
         return domains_by_broker(self.admin.failure_domains())
 
+    def leader(self) -> str:
+        """The broker that leads Pulsar's own load manager; "" while one is elected."""
+        try:
+            return self.admin.leader()
+        except PulsarError as error:
+            if error.status == 404:
+                return ""
+            raise
+
     def read(self, interval: int, *, whole: bool, known: Collection[str] = _NOBODY) -> Found:
         """All namespaces' boundaries; with *whole* also what changes less: groups, policies, stored averages.
 
@@ -233,12 +242,9 @@ class ClusterState:
 
     def _read_leader(self) -> None:
         try:
-            self._leader = self.admin.leader()
+            self._leader = self.leader()
         except PulsarError as error:
-            if error.status == 404:  # an election is going on
-                self._leader = ""
-            else:
-                self._problems["leader"] = str(error)
+            self._problems["leader"] = str(error)
 
     def _side_by_side(self, interval: int, work: Mapping[str, Callable[[], V]], deadline: Deadline) -> dict[str, V]:
         """The values that *work* returned; its errors are added to the problems."""

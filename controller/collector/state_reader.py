@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 _STATE: Final = "cluster state"
 _DOMAINS: Final = "failure domains"
+_LEADER: Final = "leader of Pulsar's load manager"
 
 
 class StateReader:
@@ -42,7 +43,8 @@ class StateReader:
         #: The interval, whether in it the cluster was asked, and whether all of its state was read.
         self._interval, self._has_asked, self._knows_all = 0, False, False
         self._domains: dict[str, str] | None = None
-        self._pulsar_leader = ""
+        #: As it was read last, "" while nobody leads; None: nobody has tried to read it.
+        self._pulsar_leader: str | None = None
         #: What could not be read, and which broker's state cannot be published, and why.
         self._news = News()
 
@@ -60,6 +62,7 @@ class StateReader:
         if self._has_asked:
             return
         self._has_asked = True
+        self._calls.submit(_LEADER, self._state.leader)
         if whole or self._domains is None:
             self._calls.submit(_DOMAINS, self._state.domains)
         if leads:
@@ -86,8 +89,10 @@ class StateReader:
         self._reports = {broker: report for broker, report in self._reports.items() if broker in brokers}
 
     def _publish(self, broker: str) -> None:
-        if self._domains is None or not self._balancing.has_tried(broker):  # soon
+        is_early = self._domains is None or self._pulsar_leader is None
+        if is_early or not self._balancing.has_tried(broker):  # soon
             return
+        assert self._domains is not None
         why = ""
         try:
             state = broker_state(
@@ -98,6 +103,7 @@ class StateReader:
                 failure_domain=self._domains.get(broker),
                 capacity=self._overrides.of(broker),
                 balancing=self._balancing.of(broker),
+                leads=broker == self._pulsar_leader,
             )
         except ValueError as error:  # its failure domain has a name that is none
             why = printable(str(error))
@@ -111,10 +117,10 @@ class StateReader:
         if isinstance(found, Found) and self._is_early(found.states):
             return  # it was read before the clock was set back
         if isinstance(found, Found):
-            if found.leader != self._pulsar_leader:
-                log.info("Pulsar's own load manager is led by %s", found.leader or "nobody")
-            self._pulsar_leader, self._knows_all = found.leader, True
+            self._knows_all = True
             self._publisher.states(found.states)
+        elif call.key == _LEADER:
+            self._led_by(found if isinstance(found, str) else self._pulsar_leader or "")
         elif isinstance(found, dict):
             self._domains = found
         why = "" if call.error is None else str(call.error)
@@ -123,6 +129,16 @@ class StateReader:
                 log.warning("the %s could not be read: %s", call.key, why)
             else:
                 log.info("the %s can be read again", call.key)
+
+    def _led_by(self, leader: str) -> None:
+        """Publish the states of the broker that leads now and of the one that does no more."""
+        before, self._pulsar_leader = self._pulsar_leader, leader
+        if leader == before:
+            return
+        log.info("Pulsar's own load manager is led by %s", leader or "nobody")
+        for broker in [*self._reports] if before is None else [before, leader]:
+            if broker in self._reports:
+                self._publish(broker)
 
     def _is_early(self, states: Iterable[State]) -> bool:
         """Whether any of *states* is of an interval that has not come."""

@@ -173,8 +173,12 @@ def broker_state(
     failure_domain: str | None,
     capacity: Mapping[str, float],
     balancing: Balancing | None = None,
+    leads: bool = False,
 ) -> BrokerStateRecord:
-    """What is known of *broker* besides its load.  *balancing*: None where it could not be read."""
+    """What is known of *broker* besides its load.
+
+    *balancing*: None where it could not be read.  *leads*: it leads Pulsar's own load manager.
+    """
     return BrokerStateRecord(
         cluster=cluster,
         broker=broker,
@@ -185,6 +189,7 @@ def broker_state(
         non_persistent_topics_enabled=report.non_persistent_topics,
         capacity=Capacity(**capacity) if capacity else None,
         balancing=None if balancing is None else BalancingSwitches.of(balancing),
+        leader=leads or None,
     )
 
 

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Final, Protocol
 
@@ -19,6 +19,7 @@ from controller.collector.reports import (
     swept,
     usage_from_metrics,
 )
+from controller.model.names import LONGEST_NAME
 from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import KeyValue, SweptBroker
 
@@ -75,8 +76,8 @@ class Sweeper:
         self._admin, self._overrides, self._load_data = admin, overrides, load_data
         self._usual = admin.reading_at_most(USUAL_ANSWER)
         self._timeout_seconds = timeout_seconds
-        #: Broker -> its version; those with ExtensibleLoadManagerImpl.
-        self._extensible: dict[str, str] = {}
+        #: Those with ExtensibleLoadManagerImpl.
+        self._extensible = set[str]()
         #: Brokers whose answers were larger than usual: they are asked one after the other.
         self._large = set[str]()
         self._one_large = Lock()
@@ -85,8 +86,8 @@ class Sweeper:
 
     def keep(self, brokers: Collection[str]) -> None:
         """Forget all but *brokers*: those that are there now."""
-        for gone in [broker for broker in list(self._extensible) if broker not in brokers]:
-            self._extensible.pop(gone, None)  # its own thread may do so, too
+        for gone in [broker for broker in self._extensible.copy() if broker not in brokers]:
+            self._extensible.discard(gone)  # its own thread may do so, too
         self._large = {broker for broker in self._large.copy() if broker in brokers}
 
     def sweep(self, name: SweepName, now_ms: int, answering: Callable[[], object] = lambda: None) -> Swept:
@@ -102,7 +103,7 @@ class Sweeper:
             with self._turn():
                 return self._sweep(name, now_ms, answering, self._admin)
         except Exception:
-            self._extensible.pop(name.broker, None)  # it may come back as something else
+            self._extensible.discard(name.broker)  # it may come back as something else
             raise
 
     @contextmanager
@@ -133,14 +134,15 @@ class Sweeper:
         return Swept(name=name, report=report, records=records, flaws=flaws, seconds=time.monotonic() - began)
 
     def _report(self, admin: PulsarAdmin, broker: str, now_ms: int) -> BrokerReport:
-        version = self._extensible.get(broker)  # once: it may be forgotten meanwhile
-        if version is None:
+        if broker not in self._extensible:
             try:
-                return modular_report(admin.load_report(broker))
+                report = modular_report(admin.load_report(broker))
             except PulsarError as error:
                 if error.status != 500 or _NO_LOAD_REPORT not in str(error):
                     raise
-            version = self._extensible[broker] = admin.version(broker)[0]
+            else:
+                return report if report.broker_version else replace(report, broker_version=_version(admin, broker))
+            self._extensible.add(broker)
             log.info("%s runs the extensible load manager: its load comes from its topics", broker)
         load = self._load_data.of(broker)
         if load is None:
@@ -148,4 +150,13 @@ class Sweeper:
                 # The metrics are percent of an unknown limit, so a capacity cannot be applied to them.
                 raise ReportError("it has published no load data yet")
             load = usage_from_metrics(admin.metrics(broker), now_ms=now_ms)
-        return extensible_report(load, owned=admin.owned(broker), broker_version=version)
+        # Each time: a broker that was upgraded may be back before it is missed.
+        return extensible_report(load, owned=admin.owned(broker), broker_version=_version(admin, broker))
+
+
+def _version(admin: PulsarAdmin, broker: str) -> str | None:
+    """What *broker* says of its version where its report says nothing; None where that cannot be used."""
+    with suppress(PulsarError):
+        version = admin.version(broker)[0]
+        return version if len(version) <= LONGEST_NAME else None
+    return None

@@ -6,6 +6,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, overload
 
+from controller.model.pulsar_version import VersionInUse
+
 #: The subject of verdicts on the whole cluster.
 CLUSTER: Final = "cluster"
 #: What a command does.
@@ -237,3 +239,5 @@ class Decision:
     verdicts: tuple[Verdict, ...] = ()
     #: One sentence for people.
     summary: str
+    #: The version of Pulsar that decided; None where nothing depends on it.
+    pulsar: VersionInUse | None = None

@@ -298,5 +298,5 @@ class Memory:
     #: Broker -> what became of the bundles that were moved to it.
     destinations: Mapping[str, Destination] = field(default_factory=dict)
     balancing: OwnBalancing = field(default_factory=OwnBalancing)
-    #: The version of Pulsar that the last interval was decided by; None where nothing depends on it.
+    #: The version of Pulsar that the last interval was decided by, as its decision says.
     pulsar: VersionInUse | None = None

@@ -8,6 +8,7 @@ from controller.adapters.opened import log_system, verdict_store
 from controller.adapters.recent import ReadEntry, entries_backwards, recent_results
 from controller.model.controls import Pause
 from controller.model.decision import Command, Reason, Verdict
+from controller.model.pulsar_version import VersionInUse
 from controller.settings.trimtab_toml import Settings
 from controller.wire.journal import to_controls, to_decision
 from controller.wire.results import Result
@@ -63,6 +64,8 @@ class FoundDecision:
     by: str
     reason: str
     pauses: tuple[Pause, ...]
+    #: The version of Pulsar that decided.
+    pulsar: VersionInUse | None
     #: With the results that have come.
     commands: tuple[tuple[Command, Result | None], ...]
     #: None: those of this interval are not kept any more, or they were not looked for.
@@ -86,6 +89,7 @@ def decisions(settings: Settings, wanted: DecisionFilter, most: int) -> list[Fou
             by=read.record.controls.by,
             reason=read.record.controls.reason,
             pauses=to_controls(read.record.controls).pauses,
+            pulsar=to_decision(read.record).pulsar,
             commands=tuple((command, results.get(command.id)) for command in commands),
             verdicts=verdicts,
         )

@@ -208,8 +208,6 @@ class MemoryRecord(Record):
     roster: RosterRecord = RosterRecord()
     destinations: Annotated[dict[str, DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
     balancing: Annotated[BalancingRecord | None, Field(exclude_if=is_empty)] = None
-    pulsar: Annotated[VersionRecord | None, Field(exclude_if=is_empty)] = None
-    """Left out where nothing depends on it, and by earlier releases."""
 
 
 class ControlsRecord(Record):
@@ -243,6 +241,8 @@ class DecisionEntry(Envelope):
     commands: tuple[CommandData, ...]
     memory: MemoryRecord
     controls: ControlsRecord
+    pulsar: Annotated[VersionRecord | None, Field(exclude_if=is_empty)] = None
+    """Left out where nothing depends on it, and by earlier releases."""
 
 
 class DeltaEntry(Envelope):
@@ -257,6 +257,8 @@ class DeltaEntry(Envelope):
     changes: dict[str, Any]
     """What makes this entry's memory of the base's."""
     controls: ControlsRecord
+    pulsar: Annotated[VersionRecord | None, Field(exclude_if=is_empty)] = None
+    """As in a decision."""
 
 
 class EpochEntry(Envelope):
@@ -303,9 +305,9 @@ def encode_entry(entry: JournalEntry) -> bytes:
                     broker: _destination_record(each) for broker, each in _by_key(memory.destinations).items()
                 },
                 balancing=_balancing_record(memory.balancing),
-                pulsar=_version_record(memory.pulsar),
             ),
             controls=_controls_record(entry.controls),
+            pulsar=_version_record(decision.pulsar),
         )
     )
 
@@ -321,6 +323,7 @@ def to_decision(record: DecisionEntry | DeltaEntry) -> Decision:
         interval=record.interval,
         commands=tuple(map(to_command, record.commands)),
         summary=record.summary,
+        pulsar=_to_version(record.pulsar),
     )
 
 
@@ -349,7 +352,7 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
             roster=Roster(**dict(memory.roster)),
             destinations={broker: _to_destination(each) for broker, each in memory.destinations.items()},
             balancing=OwnBalancing() if memory.balancing is None else OwnBalancing(**dict(memory.balancing)),
-            pulsar=_to_version(memory.pulsar),
+            pulsar=_to_version(record.pulsar),
         ),
         controls=to_controls(record.controls),
     )

@@ -38,7 +38,7 @@ class PulsarAdmin(PulsarHttp):
     def leader(self) -> str:
         """The broker that leads Pulsar's own load manager.
 
-        Before Pulsar 3.1.1 the answer has its URL alone, whose host and port are the broker's name.
+        Older releases answer with its URL alone, whose host and port are the broker's name.
         """
         found = self._object("/admin/v2/brokers/leaderBroker")
         return str(found.get("brokerId") or urlsplit(str(found.get("serviceUrl") or "")).netloc)

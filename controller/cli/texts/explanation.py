@@ -73,6 +73,7 @@ def _head(answer: ExplainAnswer) -> list[tuple[str, str]]:
         (answer.kind, answer.subject) if answer.kind != "interval" else ("cluster", answer.cluster),
         ("interval", f"{utc(answer.interval)}, {of}{again[answer.reproduced]}"),
         ("summary", in_number(answer.summary)),
+        *([] if answer.pulsar is None else [("pulsar", answer.pulsar.text)]),
     ]
     if answer.kind == "bundle":
         rows.append(("decided", _decided(answer)))

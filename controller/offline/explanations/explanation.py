@@ -12,6 +12,7 @@ from controller.cycle.guardrails import GRACE_PERIOD, REFUSALS
 from controller.cycle.untouchable import GUARDRAILS
 from controller.model.decision import CLUSTER, Command, Reason, Verdict
 from controller.model.names import namespace_of
+from controller.model.pulsar_version import VersionInUse
 from controller.offline.explanations.destinations import destinations, ignored_filters
 from controller.offline.explanations.examined import Examined, Placed
 from controller.offline.explanations.guardrail_answers import (
@@ -26,7 +27,7 @@ from controller.offline.explanations.guardrail_answers import (
 )
 from controller.status.reasons import ReasonClass
 from controller.status.texts import reason_text, verdict_text
-from controller.wire.answers.base import CommandAnswer, VerdictAnswer
+from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.explain import ExplainAnswer, ExplainedSource, GivenAnswer, SubjectKind
 from controller.wire.readable import counted, utc
 from controller.wire.results import Result
@@ -47,6 +48,8 @@ class ExplainedDecision:
     interval: int
     source: ExplainedSource
     summary: str
+    #: The version of Pulsar that decided.
+    pulsar: VersionInUse | None
     commands: tuple[tuple[Command, Result | None], ...]
     #: None: they are not kept any more, and could not be made again.
     verdicts: tuple[Verdict, ...] | None
@@ -68,6 +71,7 @@ def explain(told: ExplainedDecision, subject: str, kind: SubjectKind) -> Explain
         interval=told.interval,
         source=told.source,
         summary=told.summary,
+        pulsar=PulsarVersionAnswer.of(told.pulsar),
         because=about.because(answers),
         commands=[CommandAnswer.of(command, result) for command, result in about.commands],
         answers=answers,

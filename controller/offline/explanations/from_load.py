@@ -35,6 +35,7 @@ def decision_on_load(
         interval=found.view.as_of_ms,
         source="load",
         summary=found.decision.summary,
+        pulsar=found.decision.pulsar,
         commands=tuple((command, None) for command in found.decision.commands),
         verdicts=found.decision.verdicts,
         policy=policy,

@@ -37,7 +37,12 @@ class JournalPseudonyms:
         commands = tuple(map(self._command, entry.decision.commands))
         return JournalEntry(
             cluster=self._cluster,
-            decision=Decision(interval=entry.interval, commands=commands, summary=_LEFT_OUT),
+            decision=Decision(
+                interval=entry.interval,
+                commands=commands,
+                summary=_LEFT_OUT,
+                pulsar=self._version(entry.decision.pulsar),
+            ),
             memory=self._memory(entry.memory),
             controls=self._controls(entry.controls),
         )

@@ -6,7 +6,9 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from controller.cycle import version_text
 from controller.model.decision import Command, Verdict
+from controller.model.pulsar_version import VersionInUse, VersionSource
 from controller.wire.base import Number, harmless_json
 from controller.wire.results import Result
 
@@ -24,6 +26,26 @@ class JsonAnswer(BaseModel):
     def as_line(self) -> str:
         """The JSON object on one line, without the fields that were not given."""
         return harmless_json(self.model_dump_json(by_alias=True, exclude_unset=True))
+
+
+class PulsarVersionAnswer(JsonAnswer):
+    """The version of Pulsar that an interval was decided by."""
+
+    version: str
+    source: VersionSource
+    """Who said so: the settings, Pulsar's own leader, all brokers alike, the oldest of several, the last interval in
+    which it was known; or nobody."""
+    leader: str
+    """Pulsar's own leader, where it said so."""
+    text: str
+    """The same in words."""
+
+    @classmethod
+    def of(cls, used: VersionInUse | None) -> Self | None:
+        """*used* as an answer; None where nothing depends on it."""
+        if used is None:
+            return None
+        return cls(version=str(used.version), source=used.source, leader=used.leader, text=version_text(used))
 
 
 class VerdictAnswer(JsonAnswer):

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, TypeAlias
 
-from controller.wire.answers.base import CommandAnswer, JsonAnswer, VerdictAnswer
+from controller.wire.answers.base import CommandAnswer, JsonAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.status import PauseAnswer
 from controller.wire.base import Number
 
@@ -32,6 +32,8 @@ class JournalAnswer(JsonAnswer):
     """Every pause that stood."""
     commands: list[CommandAnswer]
     """Those that were looked for."""
+    pulsar: PulsarVersionAnswer | None
+    """null: nothing depended on it, or an earlier release decided."""
     verdicts: list[VerdictAnswer] | None
     """Those that were looked for; null: none were looked for, or those of this interval are not kept any more."""
 
@@ -106,6 +108,8 @@ class ExplainAnswer(JsonAnswer):
     source: ExplainedSource
     """journal: what was decided.  load: what would be decided on the load that was given."""
     summary: str
+    pulsar: PulsarVersionAnswer | None
+    """null: nothing depended on it, or an earlier release decided."""
     because: str
     """In one sentence: why it was, or was not, done."""
     commands: list[CommandAnswer]

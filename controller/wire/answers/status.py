@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from pydantic import ConfigDict, Field
 
-from controller.wire.answers.base import CommandAnswer, JsonAnswer, VerdictAnswer
+from controller.wire.answers.base import CommandAnswer, JsonAnswer, PulsarVersionAnswer, VerdictAnswer
 
 
 class LeaderAnswer(JsonAnswer):
@@ -27,6 +27,8 @@ class LastDecisionAnswer(JsonAnswer):
     stale: bool
     samples: int
     """Intervals that were decided since the controller's memory began."""
+    pulsar: PulsarVersionAnswer | None
+    """null: nothing depended on it, or an earlier release decided."""
 
 
 class InFlightAnswer(JsonAnswer):

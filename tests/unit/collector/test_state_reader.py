@@ -41,6 +41,9 @@ class Cluster:
     def domains(self) -> dict[str, str]:
         return {}
 
+    def leader(self) -> str:
+        return "b:8080"
+
     def read(self, interval: int, **_: Any) -> Found:
         stored = (SAMPLES / "bundle_data.json").read_bytes()
         namespace = namespace_state("lab", Namespace("lab/ns", (0, 0xFFFFFFFF)), ClusterPolicies({}), version=interval)
