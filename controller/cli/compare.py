@@ -12,16 +12,18 @@ from controller.adapters.long_work import long_work
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.cli.shared.output_file import require_writable, write_output
+from controller.cli.shared.pulsar_option import ScenarioPulsarOption
 from controller.cli.simulate import SeedCount
 from controller.cli.simulated_incident import INCIDENT_SUFFIX
 from controller.cli.texts.legend import print_legend
 from controller.cli.texts.numbers import compact, mean_text
+from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.comparison import add_recording, compare_on_recording
 from controller.offline.counterfactual.opened import opened_recording
 from controller.offline.scenarios.compare import Comparison, compare
 from controller.offline.scenarios.report.page import Report
 from controller.offline.scenarios.shipped import scenario_path, strategy_options
-from controller.settings.scenario import read_scenario
+from controller.settings.scenario import as_version, read_scenario
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.simulate import CompareAnswer, ComparedFigureAnswer, DuelAnswer
 from controller.wire.readable import counted
@@ -64,6 +66,7 @@ def compare_strategies(
     strategies: _Strategies,
     seeds: SeedCount = 10,
     html: _Html = None,
+    pulsar: ScenarioPulsarOption = None,
     as_json: Annotated[bool, json_option("answer.compare", each="scenario")] = False,
 ) -> None:
     """Run scenarios with several strategies, and print each figure with its interval, and who wins how surely.
@@ -81,12 +84,12 @@ def compare_strategies(
     if html is not None:
         require_writable(html, "--html")
     paths = [Path(each) if _is_recording(each) else scenario_path(each) for each in scenarios]
-    described = {path: read_scenario(path) for path in paths if not _is_recording(str(path))}
+    described = {path: as_version(read_scenario(path), pulsar) for path in paths if not _is_recording(str(path))}
     report = Report()
     for number, path in enumerate(paths):
         scenario = described.get(path)
         if scenario is None:
-            shown = _on_recording(path, names, None if html is None else report)
+            shown = _on_recording(path, names, None if html is None else report, pulsar)
         else:
             with long_work(f"simulating {path.stem}, runs", seeds * len(options)) as done:
                 compared = compare(scenario, options, seeds, done, None if html is None else report.take)
@@ -120,8 +123,8 @@ def _is_recording(given: str) -> bool:
     return given.endswith(INCIDENT_SUFFIX) or (given != "" and Path(given).is_dir())
 
 
-def _on_recording(path: Path, strategies: Sequence[str], report: Report | None) -> _Shown:
-    with opened_recording(path, None) as opened, long_work(f"replaying {path.stem}, intervals") as done:
+def _on_recording(path: Path, strategies: Sequence[str], report: Report | None, pulsar: PulsarVersion | None) -> _Shown:
+    with opened_recording(path, None, pulsar=pulsar) as opened, long_work(f"replaying {path.stem}, intervals") as done:
         found = compare_on_recording(opened, strategies, done)
     if report is not None:
         add_recording(report, path.stem, found)

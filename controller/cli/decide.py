@@ -8,14 +8,15 @@ import typer
 
 from controller.cli.shared.console import LONGEST_PERIOD, console, json_option
 from controller.cli.shared.layout import columns, print_line, print_table
-from controller.cycle import Policy
+from controller.cli.shared.pulsar_option import PulsarOption
+from controller.cycle import Policy, version_text
 from controller.model.decision import Command, Decision
 from controller.offline.decide import LoadDecision, decide_on_load
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
 from controller.status.texts import because, verdict_cells
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
-from controller.wire.answers.base import VerdictAnswer
+from controller.wire.answers.base import PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer
 from controller.wire.readable import counted
 
@@ -84,6 +85,7 @@ def decide(
     more: _More = None,
     broker_conf: _BrokerConf = None,
     placement: _Placement = None,
+    pulsar: PulsarOption = None,
     split: Annotated[bool, typer.Option("--split", help="Also look for bundles to split.")] = False,
     rounds: _Rounds = 1,
     cluster: _Cluster = None,
@@ -97,12 +99,13 @@ def decide(
 
     Exit codes: 0 nothing would be moved or split; 3 something would; 2 an option or the load is invalid.
     """
-    policy = recorded_policy(strategy, placement, broker_conf, split=split, period_ms=period_seconds * 1000)
-    recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_seconds * 1000)
+    period_ms = period_seconds * 1000
+    policy = recorded_policy(strategy, placement, broker_conf, split=split, period_ms=period_ms, pulsar=pulsar)
+    recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_ms)
     answer = decide_on_load(recorded.last, policy, seed=seed, rounds=rounds)
     notes = notes_on(recorded, {*answer.view.brokers.names, *answer.view.outdated})
     if as_json:
-        typer.echo(_answer(recorded.cluster, policy, answer, notes).as_line())
+        typer.echo(_answer(recorded.cluster, answer.made_of.policy, answer, notes).as_line())
     else:
         _print(answer, notes)
     if answer.decision.commands:
@@ -116,6 +119,7 @@ def _answer(cluster: str, policy: Policy, answer: LoadDecision, notes: Sequence[
         interval=answer.view.as_of_ms,
         strategy=type(policy.shedder).__name__,
         placement=type(policy.placement).__name__,
+        pulsar=PulsarVersionAnswer.of(decision.pulsar),
         round=answer.round,
         brokers=len(brokers),
         bundles=len(answer.view.bundles),
@@ -155,6 +159,8 @@ def _print(answer: LoadDecision, notes: Sequence[str]) -> None:
     print_table(out, header, map(verdict_cells, decision.verdicts), title="Verdicts", head=2)
     for note in notes:
         print_line(out, note)
+    if decision.pulsar is not None:
+        print_line(out, version_text(decision.pulsar))
     print_line(out, _summary(answer, decision))
 
 

@@ -12,6 +12,7 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.outages import Part
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, json_option
+from controller.cli.shared.pulsar_option import PulsarOption
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, is_time, time_of
 from controller.cli.texts.explanation import print_explanation
@@ -102,6 +103,7 @@ def explain_subject(
     strategy: _Strategy = "",
     broker_conf: _BrokerConf = None,
     rounds: _Rounds = 1,
+    pulsar: PulsarOption = None,
     period_seconds: _Period = 60,
     show_all: Annotated[bool, typer.Option("--all", help="Also print who said yes, and all brokers.")] = False,
     flip: Annotated[
@@ -122,11 +124,18 @@ def explain_subject(
     """
     kind = _kind(subject)
     time_ms = _time(subject, kind, at)
-    _refuse_pairs(recording, load, needs_load=bool(strategy or broker_conf))
+    _refuse_pairs(recording, load, needs_load=bool(strategy or broker_conf or pulsar))
     if load:
         if time_ms is not None:
             raise typer.BadParameter("the last interval of --load is explained; leave out the time", param_hint="--at")
-        told = decision_on_load(load, strategy or _SHEDDER, broker_conf, period_ms=period_seconds * 1000, rounds=rounds)
+        told = decision_on_load(
+            load,
+            strategy or _SHEDDER,
+            broker_conf,
+            period_ms=period_seconds * 1000,
+            rounds=rounds,
+            pulsar=pulsar,
+        )
     elif recording is not None:
         told = recorded_decision(Recording(recording), time_ms)
     else:
@@ -156,7 +165,7 @@ def _refuse_pairs(recording: Path | None, load: list[Path] | None, *, needs_load
         raise typer.BadParameter("give one of the two", param_hint="--recording, --load")
     if needs_load and not load:
         why = "need --load: of a journal, --conf names the controller's; a recording has its own"
-        raise typer.BadParameter(why, param_hint="--strategy, --broker-conf")
+        raise typer.BadParameter(why, param_hint="--strategy, --broker-conf, --pulsar")
 
 
 def _of_journal(conf: Path, time_ms: int | None, *, before: int) -> ExplainedDecision:

@@ -14,9 +14,11 @@ from controller.adapters.outages import Part
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, Conf, console, json_option
 from controller.cli.shared.output_file import require_writable, write_output
+from controller.cli.shared.pulsar_option import PulsarOption
 from controller.cli.shared.reachable import require
 from controller.cli.shared.times import FORMS, time_of
 from controller.cli.texts.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
+from controller.model.pulsar_version import PulsarVersion
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load, source_of_log, source_of_recording
@@ -185,6 +187,7 @@ def plan(
     output: _Output = None,
     broker_conf: _BrokerConf = None,
     cluster: _Cluster = None,
+    pulsar: PulsarOption = None,
     period_seconds: _Period = 60,
     intervals: _Intervals = 30,
     conf: Conf = DEFAULT_CONF,
@@ -200,13 +203,13 @@ def plan(
     asked = _asked(drain, join, move, rolling_restart, zone, remove)
     sizes = headroom is not None or add > 0
     _refuse_kinds(asked, output, sizes=sizes, frontier=frontier)
-    _refuse_sources(load, recording, at, broker_conf, cluster)
+    _refuse_sources(load, recording, at, of_load=(broker_conf, cluster, pulsar))
     now_ms = time.time_ns() // 1_000_000
     deadline_ms = None if by is None else _deadline(by, now_ms)
     asked = replace(asked, frontier=frontier, own=tuple(sorted({each.value.replace("-", " ") for each in own or []})))
     asked = _limited(asked, budget or [], to, peers_below / 100, wave_moves)
     if load:
-        source = _loaded(load, broker_conf, cluster, period_seconds * 1000)
+        source = _loaded(load, broker_conf, cluster, period_seconds * 1000, pulsar)
     else:
         source = _live(conf, intervals) if recording is None else _recorded(recording, at, now_ms)
     if sizes:
@@ -329,20 +332,22 @@ def _refuse_kinds(asked: Asked, output: Path | None, *, sizes: bool, frontier: b
 
 
 def _refuse_sources(
-    load: list[Path] | None, recording: Path | None, at: str | None, broker_conf: Path | None, cluster: str | None
+    load: list[Path] | None, recording: Path | None, at: str | None, of_load: tuple[object, ...]
 ) -> None:
     if recording is not None and load:
         raise typer.BadParameter("give one of the two", param_hint="--recording, --load")
     if at is not None and recording is None:
         raise typer.BadParameter("needs --recording", param_hint="--at")
-    if (broker_conf is not None or cluster is not None) and not load:
+    if any(each is not None for each in of_load) and not load:
         why = "need --load: of a live cluster, --conf names them; a recording has its own"
-        raise typer.BadParameter(why, param_hint="--broker-conf, --cluster")
+        raise typer.BadParameter(why, param_hint="--broker-conf, --cluster, --pulsar")
 
 
-def _loaded(load: list[Path], broker_conf: Path | None, cluster: str | None, period_ms: int) -> PlanSource:
+def _loaded(
+    load: list[Path], broker_conf: Path | None, cluster: str | None, period_ms: int, pulsar: PulsarVersion | None
+) -> PlanSource:
     with long_work("reading the load"):
-        return source_of_load(load, broker_conf, cluster=cluster, period_ms=period_ms)
+        return source_of_load(load, broker_conf, cluster=cluster, period_ms=period_ms, pulsar=pulsar)
 
 
 def _recorded(recording: Path, at: str | None, now_ms: int) -> PlanSource:

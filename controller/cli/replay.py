@@ -12,6 +12,7 @@ from controller.adapters.recordings.manifest import KnownBeginning, RecordedSett
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.console import DEFAULT_CONF, console, json_option
 from controller.cli.shared.layout import print_line
+from controller.cli.shared.pulsar_option import ScenarioPulsarOption
 from controller.cycle import Policy
 from controller.offline.record_texts import begin_of
 from controller.offline.recording import refuse_other_clusters
@@ -47,6 +48,7 @@ def replay_log(
     recording: _Log,
     fast: Annotated[bool, typer.Option("--fast", help="Without Spark: the same fold and the same engine.")] = False,
     conf: _Conf = None,
+    pulsar: ScenarioPulsarOption = None,
     as_json: Annotated[bool, json_option("answer.replay")] = False,
 ) -> None:
     """Decide every interval of a recording again, and compare each entry of the journal with the live run's.
@@ -59,9 +61,10 @@ def replay_log(
     """
     log = records_in(recording)
     if conf is None and isinstance(log, Recording):
-        settings, policy = log.manifest.settings, log.manifest.settings.policy(log.manifest.cluster)
+        settings = log.manifest.settings.as_version(pulsar)
+        policy = settings.policy(log.manifest.cluster)
     else:
-        of_file = read_settings(conf or DEFAULT_CONF)
+        of_file = read_settings(conf or DEFAULT_CONF).as_version(pulsar)
         refuse_other_clusters(log, of_file.cluster.name)
         settings, policy = recorded_settings(of_file), read_policy(of_file)
     again = LogReplay(log, settings, policy, begin_of(log))

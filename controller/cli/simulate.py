@@ -8,11 +8,12 @@ import typer
 from controller.adapters.long_work import long_work
 from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.pulsar_option import ScenarioPulsarOption
 from controller.cli.simulated_incident import INCIDENT_SUFFIX, Expect, Strategy, simulate_incident
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
 from controller.offline.scenarios.expectations import JudgedScenario, judge
 from controller.offline.scenarios.shipped import scenario_path, shipped
-from controller.settings.scenario import Scenario, read_scenario
+from controller.settings.scenario import Scenario, as_version, read_scenario
 from controller.settings.small_file import read_small_file
 from controller.wire.answers.simulate import ListedScenarioAnswer, SimulateAnswer
 from controller.wire.readable import counted, lasting
@@ -33,6 +34,7 @@ def simulate_scenario(
     seeds: SeedCount = 3,
     strategy: Strategy = "",
     expect: Expect = None,
+    pulsar: ScenarioPulsarOption = None,
     only_list: Annotated[bool, typer.Option("--list", help="Print the scenarios that come with trimtab.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the scenario's file, to copy it and change it.")] = False,
     as_json: Annotated[bool, json_option("answer.{simulate,simulate_list}", each="scenario")] = False,
@@ -53,13 +55,13 @@ def simulate_scenario(
         _print_list(as_json=as_json)
         return
     if scenario.endswith(INCIDENT_SUFFIX):
-        simulate_incident(Path(scenario), strategy, expect or (), as_json=as_json)
+        simulate_incident(Path(scenario), strategy, expect or (), pulsar=pulsar, as_json=as_json)
         return
     if strategy or expect:
         why = f"are of incidents, whose files end in {INCIDENT_SUFFIX}; a scenario names its own"
         raise typer.BadParameter(why, param_hint="--strategy, --expect")
     path = scenario_path(scenario)
-    described = read_scenario(path)
+    described = as_version(read_scenario(path), pulsar)
     if show:
         typer.echo(read_small_file(path).decode(), nl=False)
         return

@@ -10,6 +10,7 @@ from controller.adapters.long_work import long_work
 from controller.cli.shared.console import console
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
+from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.incident_run import JudgedIncident, judge_recording
 from controller.offline.counterfactual.opened import opened_recording
 from controller.settings.expectation import Expectation, parse_expectation
@@ -32,10 +33,15 @@ Expect: TypeAlias = Annotated[
 ]
 
 
-def simulate_incident(path: Path, strategy: str, expected: Sequence[str], *, as_json: bool) -> None:
-    """Run the incident in *path*, print the figures, and raise NotMetError where what is *expected* does not hold."""
+def simulate_incident(
+    path: Path, strategy: str, expected: Sequence[str], *, pulsar: PulsarVersion | None, as_json: bool
+) -> None:
+    """Run the incident in *path*, print the figures, and raise NotMetError where what is *expected* does not hold.
+
+    *pulsar*: the version of Pulsar; None: the recorded one.
+    """
     expectations = list(map(_expectation, expected))
-    with opened_recording(path, None) as opened, long_work("simulating, intervals") as done:
+    with opened_recording(path, None, pulsar=pulsar) as opened, long_work("simulating, intervals") as done:
         found = judge_recording(opened, strategy, expectations, done=done)
         about = opened.about
     assert about is not None, "an incident says what it is about"

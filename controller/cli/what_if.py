@@ -8,6 +8,7 @@ import typer
 
 from controller.adapters.long_work import long_work
 from controller.cli.shared.console import LONGEST_PERIOD, console, json_option
+from controller.cli.shared.pulsar_option import ScenarioPulsarOption
 from controller.cli.shared.times import FORMS, time_of
 from controller.cli.texts.what_if import answer_of, print_answer
 from controller.offline.counterfactual.answer import what_would_have_happened
@@ -58,6 +59,7 @@ def what_if(
     since: Annotated[str | None, typer.Option("--from", help=f"Replay from this time on: {FORMS}.")] = None,
     until: Annotated[str | None, typer.Option("--to", help="Replay up to this time.")] = None,
     conf: _Conf = None,
+    pulsar: ScenarioPulsarOption = None,
     limit_percent: Annotated[
         float, typer.Option(min=0, max=1000, help='Usage above which a broker counts for "time over limit".')
     ] = 85.0,
@@ -84,7 +86,7 @@ def what_if(
         raise typer.BadParameter("it is later than --to", param_hint="--from")
     strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))
     with (
-        opened_recording(recording, conf, period_seconds=period_seconds) as opened,
+        opened_recording(recording, conf, period_seconds=period_seconds, pulsar=pulsar) as opened,
         long_work("replaying, intervals") as done,
     ):
         found = what_would_have_happened(

@@ -144,14 +144,15 @@ class Sweeper:
                 return report if report.broker_version else replace(report, broker_version=_version(admin, broker))
             self._extensible.add(broker)
             log.info("%s runs the extensible load manager: its load comes from its topics", broker)
+        # Each time: a broker that was upgraded may be back before it is missed.
+        version = _version(admin, broker)
         load = self._load_data.of(broker)
         if load is None:
             if self._overrides.of(broker):
                 # The metrics are percent of an unknown limit, so a capacity cannot be applied to them.
                 raise ReportError("it has published no load data yet")
             load = usage_from_metrics(admin.metrics(broker), now_ms=now_ms)
-        # Each time: a broker that was upgraded may be back before it is missed.
-        return extensible_report(load, owned=admin.owned(broker), broker_version=_version(admin, broker))
+        return extensible_report(load, owned=admin.owned(broker), broker_version=version)
 
 
 def _version(admin: PulsarAdmin, broker: str) -> str | None:

@@ -3,7 +3,7 @@
 from controller.cycle.decide import decide, untouchable_in, view_of
 from controller.cycle.dry_run import forget_dry_run, without_dry_run
 from controller.cycle.policy import BalancerOptions, Policy, Versions
-from controller.cycle.pulsar_version import about_version, policy_for, version_in_use, version_text
+from controller.cycle.pulsar_version import about_version, policy_for, version_among, version_in_use, version_text
 
 __all__ = [
     "BalancerOptions",
@@ -14,6 +14,7 @@ __all__ = [
     "forget_dry_run",
     "policy_for",
     "untouchable_in",
+    "version_among",
     "version_in_use",
     "version_text",
     "view_of",

@@ -31,9 +31,18 @@ def version_in_use(
     snapshots: Sequence[Snapshot], last: VersionInUse | None, pinned: PulsarVersion | None
 ) -> VersionInUse:
     """The version that decides the interval of *snapshots*; *last* is that of the interval before."""
+    return version_among(*_versions_of(snapshots), last, pinned)
+
+
+def version_among(
+    versions: Mapping[str, PulsarVersion], leader: str, last: VersionInUse | None, pinned: PulsarVersion | None
+) -> VersionInUse:
+    """The version that decides where brokers have *versions* and *leader*, "" for none, leads Pulsar.
+
+    *last*: that of the interval before.  *pinned*: what the settings name.
+    """
     if pinned is not None:
         return VersionInUse(version=pinned, source="settings")
-    versions, leader = _versions_of(snapshots)
     if leader in versions:
         return VersionInUse(version=versions[leader], source="leader", leader=leader)
     known = set(versions.values())

@@ -9,7 +9,7 @@ from controller.doctor.facts import BrokerFacts, Facts, PulsarFacts
 from controller.doctor.finding import Finding, fine, listed
 
 #: Versions of Pulsar whose answers trimtab was tried on.
-_KNOWN: Final = re.compile(r"(?:3\.3|4\.0|4\.2)\.\d+")
+_KNOWN: Final = re.compile(r"(?:3\.3|4\.0|4\.2|5\.0)\.\d+")
 _BE_SUPER: Final = (
     "give trimtab the token or user of a role in superUserRoles of broker.conf ([pulsar] token_file, or user and"
     " password_file): only super users read broker-stats and unload bundles"
@@ -133,7 +133,8 @@ def versions(facts: Facts) -> Iterator[Finding]:
             objects=tuple(sorted(fewest)),
             seen="; ".join(f"{version}: {listed(sorted(names))}" for version, names in sorted(by_version.items())),
             wanted="the same version everywhere",
-            advice="finish the upgrade before mode = 'active', or set preferLaterVersions=true in broker.conf",
+            advice="finish the upgrade before mode = 'active', or set preferLaterVersions=true in broker.conf; until"
+            " then trimtab decides as the version of Pulsar's leader: docs/upgrade.md",
         )
     for version in untried:
         yield Finding(
@@ -141,7 +142,7 @@ def versions(facts: Facts) -> Iterator[Finding]:
             severity="warning",
             objects=tuple(sorted(by_version[version])),
             seen=version,
-            wanted="3.3.x, 4.0.x or 4.2.x",
+            wanted="3.3.x, 4.0.x, 4.2.x or 5.0.x",
             advice="run with mode = 'dry_run' first: docs/strategies.md says what trimtab was tried on",
         )
     if len(by_version) == 1 and not untried:

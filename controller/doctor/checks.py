@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.doctor import access, balancing, brokers, clocks, election, limits, names, pulsar_log, topics
+from controller.doctor import access, balancing, brokers, clocks, election, limits, names, pulsar_log, topics, versions
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding
 
@@ -13,6 +13,10 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     brokers.cluster_name,
     brokers.versions,
     brokers.moves_confirmed,
+    versions.version_in_force,
+    versions.options_known,
+    versions.defaults,
+    versions.placement,
     balancing.broker_conf,
     balancing.balancing_off,
     limits.limits_plausible,

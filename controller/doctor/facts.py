@@ -59,6 +59,8 @@ class PulsarFacts:
     status: int = 0
     clusters: tuple[str, ...] = ()
     brokers: tuple[BrokerFacts, ...] = ()
+    #: The broker that leads Pulsar's own load manager; "" where none does, or that is not known.
+    leader: str = ""
     #: Settings changed while the brokers run; None where they could not be read.
     dynamic: Mapping[str, str] | None = None
     #: Namespaces that decisions.excluded names -> the boundaries of their bundles; none: there is no such namespace.
@@ -133,6 +135,8 @@ class Facts:
     #: Why the controller cannot use broker.conf; and whether there is such a file.
     broker_conf_error: str = ""
     has_broker_conf: bool = True
+    #: What trimtab's own broker.conf says of the options that trimtab knows.
+    broker_conf: Mapping[str, str] = field(default_factory=dict)
     #: Namespaces in loadBalancerSheddingExcludedNamespaces of trimtab's own broker.conf.
     excluded_namespaces: frozenset[str] = frozenset()
     #: Broker -> bundles that were moved to it and that it should list by now, as the journal's last decision remembers.

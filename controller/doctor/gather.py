@@ -1,5 +1,6 @@
 """Gathers the facts from all systems at the same time.  Judges nothing; one failure stops nothing else."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -37,9 +38,11 @@ from controller.doctor.facts import (
 from controller.doctor.names import namespace_in
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.name_patterns import is_pattern, matches
+from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.guardrails import limits_of
+from controller.settings.known_options import KNOWN_KEYS
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.policy import read_policy
 from controller.settings.section import is_uri
@@ -102,6 +105,7 @@ def gather(
     found = _on_time(side_by_side(work, patience.all))
     tick, tick_error = found["tick"] or (None, late)
     (capacity, capacity_error), (broker_conf_error, excluded_namespaces) = _capacity(settings), _broker_conf(settings)
+    has_broker_conf = Path(settings.cluster.broker_conf).exists()
     return Facts(
         settings=settings,
         now_ms=_now_ms(),
@@ -114,7 +118,8 @@ def gather(
         capacity_error=capacity_error,
         broker_conf_error=broker_conf_error,
         excluded_namespaces=excluded_namespaces,
-        has_broker_conf=Path(settings.cluster.broker_conf).exists(),
+        has_broker_conf=has_broker_conf,
+        broker_conf=_options(settings) if has_broker_conf and not broker_conf_error else {},
         unconfirmed=found.get("journal") or {},
         last_tick=tick,
         last_tick_error=tick_error,
@@ -171,6 +176,7 @@ def _of_brokers(
     return PulsarFacts(
         clusters=clusters,
         brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
+        leader=(asked("leader", admin.leader) or "") if thorough else "",
         dynamic=dynamic,
         boundaries={space: found[space] for space in namespaces if found[space] is not None},
         namespaces=found.get(_PATTERNS),
@@ -351,6 +357,12 @@ def _broker_conf(settings: Settings) -> tuple[str, frozenset[str]]:
     except SettingsError as error:
         return str(error), frozenset()
     return "", frozenset().union(*(each.names for each in filters if isinstance(each, SheddingExcludedNamespaces)))
+
+
+def _options(settings: Settings) -> dict[str, str]:
+    """The options in broker.conf, which can be read, that trimtab knows."""
+    conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
+    return {key: text for key, text in conf.items() if key in KNOWN_KEYS and text}
 
 
 def _capacity(settings: Settings) -> tuple[CapacityOverrides, str]:

@@ -1,10 +1,11 @@
 """Every option of broker.conf and trimtab.toml that trimtab knows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from controller.cycle import BalancerOptions
 from controller.model.option import option
+from controller.model.pulsar_version import ASSUMED, PulsarVersion, knows, other_defaults
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.misspelt import keys_of
 from controller.settings.options import OptionRow, broker_conf_rows, trimtab_toml_rows
@@ -54,9 +55,17 @@ class StrategyNames:
     )
 
 
-def options_table() -> list[OptionRow]:
-    """Every option of both files, for `trimtab options` and the documentation."""
-    return [*broker_conf_rows(_classes()), *brokers_own_rows(), *trimtab_toml_rows()]
+def options_table(version: PulsarVersion = ASSUMED) -> list[OptionRow]:
+    """Every option of both files, with the defaults of *version*, for `trimtab options` and the documentation."""
+    of_brokers = [*broker_conf_rows(_classes()), *brokers_own_rows()]
+    return [*(_in_version(row, version) for row in of_brokers), *trimtab_toml_rows()]
+
+
+def _in_version(row: OptionRow, version: PulsarVersion) -> OptionRow:
+    """*row* with the default of *version*."""
+    default = other_defaults(version).get(row.key, row.default)
+    unknown = "" if knows(version, row.key) else f" (not an option of brokers of Pulsar {version})"
+    return replace(row, default=default, meaning=f"{row.meaning}{unknown}")
 
 
 def _classes() -> list[type[Any]]:

@@ -4,11 +4,12 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, NonNegativeInt, ValidationError, model_validator
+from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, model_validator
 
 from controller.model.errors import SettingsError
 from controller.model.name_patterns import matches
 from controller.model.names import namespace_of
+from controller.model.pulsar_version import ASSUMED, PulsarVersion, known_version
 from controller.settings.expectation import Expectation, parse_expectation
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.problems import lines_of, problems
@@ -36,6 +37,10 @@ from controller.settings.scenario_parts import (
 from controller.settings.section import Section, Text
 from controller.settings.small_file import read_tables
 from controller.settings.trimtab_toml import DecisionSettings
+
+
+def _one_version(text: str) -> str:
+    return str(known_version(text))
 
 
 class Scenario(Section):
@@ -74,6 +79,8 @@ class Scenario(Section):
     moves: MoveSettings = MoveSettings()
     broker_conf: BrokerConf = Field(default_factory=dict)
     """Options of broker.conf; those that are not here have Pulsar's defaults."""
+    pulsar: Annotated[str, AfterValidator(_one_version)] = str(ASSUMED)
+    """The version of Pulsar whose defaults hold for options that are not here."""
     decisions: DecisionSettings | None = None
     """[decisions] of trimtab.toml."""
     guardrails: GuardrailSettings | None = None
@@ -187,6 +194,11 @@ class Scenario(Section):
             if each.namespace and each.namespace not in names:
                 raise ValueError(f"expect = {each.text!r}: no such namespace; there are: {', '.join(sorted(names))}")
         return self
+
+
+def as_version(scenario: Scenario, pulsar: PulsarVersion | None) -> Scenario:
+    """*scenario* as of the version *pulsar*; None: as of its own."""
+    return scenario if pulsar is None else scenario.model_copy(update={"pulsar": str(pulsar)})
 
 
 def read_scenario(path: Path) -> Scenario:

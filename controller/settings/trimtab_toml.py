@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
 from controller.model.errors import SettingsError
+from controller.model.pulsar_version import PulsarVersion
 from controller.model.topic_name import is_named_entity
 from controller.settings.access import PulsarLogin, TlsSettings, ZooKeeperAuthSettings
 from controller.settings.addresses import AdminUrls, ServiceUrl, ZooKeeperServers
@@ -304,6 +305,12 @@ class Settings(Section):
     collector: CollectorSettings = CollectorSettings()
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
+
+    def as_version(self, pulsar: PulsarVersion | None) -> Self:
+        """These settings with *pulsar* in [cluster]; None: as they are."""
+        if pulsar is None:
+            return self
+        return self.model_copy(update={"cluster": self.cluster.model_copy(update={"pulsar": str(pulsar)})})
 
     @property
     def whole_every_ms(self) -> int:

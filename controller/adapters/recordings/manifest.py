@@ -15,6 +15,7 @@ from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.cycle import Policy
 from controller.model.errors import SettingsError, WireError
+from controller.model.pulsar_version import PulsarVersion
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import LATER_GUARDRAILS, GuardrailSettings
@@ -146,6 +147,10 @@ class RecordedSettings(Record):
         if isinstance(rules, dict) and "brokers_balance_unknown" not in rules:
             return {**given, "guardrails": {**rules, "brokers_balance_unknown": "ignore"}}
         return given
+
+    def as_version(self, pulsar: PulsarVersion | None) -> Self:
+        """These settings with *pulsar* in place of the recorded version; None: as they are."""
+        return self if pulsar is None else self.model_copy(update={"pulsar": str(pulsar)})
 
     def policy(self, cluster: str) -> Policy:
         """The policy that they name.  SettingsError where this trimtab does not have it.

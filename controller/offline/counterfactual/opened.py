@@ -11,6 +11,7 @@ from controller.adapters.recordings.incident_file import IncidentAbout, Unpacked
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.model.errors import SettingsError
+from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.record_texts import begin_of
@@ -36,6 +37,8 @@ class OpenedRecording:
     known: bool
     #: Of an incident.
     about: IncidentAbout | None = None
+    #: The version of Pulsar that strategies are tried as; None: that of the settings.
+    pulsar: PulsarVersion | None = None
 
     def policy(self, strategy: str = "", *, as_recorded: bool = False) -> ReplayPolicy:
         """The policy of the recorded settings; with *strategy*, its options in place of the recorded ones.
@@ -43,6 +46,8 @@ class OpenedRecording:
         Raises SettingsError where it cannot be used.
         """
         cluster, settings = self.log.cluster, self.settings
+        if not as_recorded:
+            settings = settings.as_version(self.pulsar)
         policy = settings.policy(cluster)
         if strategy:
             conf = with_asked(settings.broker_conf, strategy_options(strategy))
@@ -59,14 +64,16 @@ class OpenedRecording:
 
 
 @contextmanager
-def opened_recording(path: Path, conf: Path | None, *, period_seconds: int = 60) -> Iterator[OpenedRecording]:
+def opened_recording(
+    path: Path, conf: Path | None, *, period_seconds: int = 60, pulsar: PulsarVersion | None = None
+) -> Iterator[OpenedRecording]:
     """The recording or the log in the folder *path*, or the incident in the file *path*, for the length of the block.
 
     *conf*: the settings of its controller, in place of those in it.  *period_seconds*: of a log in a folder without
-    *conf*.  Raises SettingsError and RecordingError.
+    *conf*.  *pulsar*: strategies are tried as this version of Pulsar.  Raises SettingsError and RecordingError.
     """
     if path.is_dir():
-        yield _in_folder(path, conf, period_seconds)
+        yield replace(_in_folder(path, conf, period_seconds), pulsar=pulsar)
         return
     with unpacked_incident(path) as incident:
         found = opened_incident(incident)
@@ -75,7 +82,7 @@ def opened_recording(path: Path, conf: Path | None, *, period_seconds: int = 60)
             settings = recorded_settings(given)
             log = replace(found.log, cluster=given.cluster.name, settings=settings.intervals)
             found = replace(found, log=log, settings=settings)
-        yield found
+        yield replace(found, pulsar=pulsar)
 
 
 def opened_incident(incident: UnpackedIncident) -> OpenedRecording:

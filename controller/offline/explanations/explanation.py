@@ -48,8 +48,6 @@ class ExplainedDecision:
     interval: int
     source: ExplainedSource
     summary: str
-    #: The version of Pulsar that decided.
-    pulsar: VersionInUse | None
     commands: tuple[tuple[Command, Result | None], ...]
     #: None: they are not kept any more, and could not be made again.
     verdicts: tuple[Verdict, ...] | None
@@ -58,6 +56,8 @@ class ExplainedDecision:
     examined: Examined | None = None
     reproduced: bool | None = None
     notes: tuple[str, ...] = ()
+    #: The version of Pulsar that decided.
+    pulsar: VersionInUse | None = None
 
 
 def explain(told: ExplainedDecision, subject: str, kind: SubjectKind) -> ExplainAnswer:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from controller.cycle import policy_for
+from controller.model.pulsar_version import PulsarVersion
 from controller.offline.decide import decide_on_load
 from controller.offline.explanations.examined import Examined, heard_policy
 from controller.offline.explanations.explanation import ExplainedDecision
@@ -13,13 +14,19 @@ from controller.offline.recorded_policy import recorded_policy
 
 
 def decision_on_load(
-    load: Sequence[Path], strategy: str, broker_conf: Path | None, *, period_ms: int, rounds: int = 1
+    load: Sequence[Path],
+    strategy: str,
+    broker_conf: Path | None,
+    *,
+    period_ms: int,
+    rounds: int = 1,
+    pulsar: PulsarVersion | None = None,
 ) -> ExplainedDecision:
     """The decision on the last interval of *load* by *strategy*, with the options in *broker_conf*.
 
-    *rounds*: as in ``trimtab decide``.  Raises SettingsError where the load or an option is invalid.
+    *rounds* and *pulsar*: as in ``trimtab decide``.  Raises SettingsError where the load or an option is invalid.
     """
-    policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms)
+    policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms, pulsar=pulsar)
     recorded = read_load(load, cluster=None, period_ms=period_ms)
     policy = policy_for([recorded.last], policy.initial_memory(0), policy)
     listening, heard = heard_policy(policy)

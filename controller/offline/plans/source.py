@@ -21,6 +21,7 @@ from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
 from controller.model.names import is_untouchable
+from controller.model.pulsar_version import PulsarVersion
 from controller.offline.decide import decide_on_load
 from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
@@ -177,10 +178,15 @@ class PlanSource:
 
 
 def source_of_load(
-    load: Sequence[Path], broker_conf: Path | None, *, cluster: str | None, period_ms: int
+    load: Sequence[Path],
+    broker_conf: Path | None,
+    *,
+    cluster: str | None,
+    period_ms: int,
+    pulsar: PulsarVersion | None = None,
 ) -> PlanSource:
     """The cluster at the end of *load*, as ``trimtab decide`` reads it.  No guardrails of a controller apply."""
-    policy = recorded_policy(_SHEDDER, None, broker_conf, split=False, period_ms=period_ms)
+    policy = recorded_policy(_SHEDDER, None, broker_conf, split=False, period_ms=period_ms, pulsar=pulsar)
     policy = replace(policy, limits=Limits())
     recorded = read_load(load, cluster=cluster, period_ms=period_ms)
     policy = policy_for([recorded.last], policy.initial_memory(0), policy)

@@ -15,6 +15,7 @@ from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.model.load import Floats
+from controller.model.pulsar_version import known_version
 from controller.ports.journal import JournalHead
 from controller.ports.leadership import Agreement, no_preparation
 from controller.settings.guardrails import GuardrailSettings
@@ -75,6 +76,7 @@ def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, s
         IntervalSettings().warm_up_samples,
         _CLUSTER,
         scenario.period_seconds * 1000,
+        pulsar=known_version(scenario.pulsar),
     )
     # Modelled brokers have no balancing of their own.
     limits = Limits() if guardrails is None else replace(policy.limits, balancing_unknown_intervals=None)

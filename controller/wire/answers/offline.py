@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from controller.wire.answers.base import JsonAnswer, VerdictAnswer
+from controller.wire.answers.base import JsonAnswer, PulsarVersionAnswer, VerdictAnswer
 
 
 class PlannedCommandAnswer(JsonAnswer):
@@ -31,6 +31,8 @@ class DecideAnswer(JsonAnswer):
     """T of the load, epoch ms."""
     strategy: str
     placement: str
+    pulsar: PulsarVersionAnswer | None
+    """The version of Pulsar that it was decided by."""
     round: int
     """The round in which it was decided, from 1."""
     brokers: int

@@ -113,7 +113,7 @@ def test_only_a_broker_that_says_that_it_has_no_load_report_is_asked_as_an_exten
 
     asked = list[str]()
     monkeypatch.setattr(Brokers, "load_report", failing)
-    monkeypatch.setattr(Brokers, "version", lambda _, broker: asked.append(broker), raising=False)
+    monkeypatch.setattr(Brokers, "version", lambda _, broker: ("", asked.append(broker)), raising=False)
     assert swept(sweeper, USUAL[:1])[USUAL[0]].error is not None
     assert asked == (["a:8080"] if extensible else [])
 

@@ -57,6 +57,9 @@ class Cluster:
     def domains(self) -> Any:
         raise PulsarError("not asked here")
 
+    def leader(self) -> str:
+        raise PulsarError("not asked here")
+
     def read(self, *_: object, **__: object) -> Any:
         raise PulsarError("not asked here")
 
@@ -82,7 +85,7 @@ def first_interval(cluster: Cluster) -> dict[str, bool]:
         log=LogEnd(log),
         group=Member(Room(), "one"),
         sweeper=Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=TIMEOUT),
-        state=SimpleNamespace(admin=cluster, domains=cluster.domains, read=cluster.read),  # type: ignore[arg-type]
+        state=SimpleNamespace(admin=cluster, domains=cluster.domains, leader=cluster.leader, read=cluster.read),  # type: ignore[arg-type]
         overrides=CapacityOverrides(),
         clock=lambda: cluster.now,
         calls=seen,

@@ -83,4 +83,4 @@ def test_all_of_the_state_is_asked_for_before_anything_was_forgotten_or_an_inter
     asked = Later()
     made: Any = Cluster(), CapacityOverrides(), asked, publisher, NOBODY
     StateReader("lab", *made).ask(leads=True, whole=False)
-    assert len(asked.open) == 2, "the failure domains, and the state"
+    assert len(asked.open) == 3, "Pulsar's leader, the failure domains, and the state"

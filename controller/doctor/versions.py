@@ -1,0 +1,153 @@
+"""Which version of Pulsar decides, and does trimtab's broker.conf say what that version's brokers would do?"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from controller.cycle import version_among, version_text
+from controller.doctor.facts import Facts
+from controller.doctor.finding import Finding, fine, listed
+from controller.model.pulsar_version import (
+    DEFAULTS,
+    FALLBACKS,
+    KNOWN_LINES,
+    PulsarVersion,
+    VersionInUse,
+    default_in,
+    not_known,
+    other_defaults,
+)
+from controller.settings.brokers_own import brokers_own_rows
+from controller.settings.pairs import of_load_manager
+from controller.settings.pulsar_version import pinned
+from controller.strategies.catalogue import short_name
+
+_LOAD_MANAGER: Final = "loadManagerClassName"
+#: Options whose defaults brokers alone use.
+_NOT_READ: Final = frozenset(row.key for row in brokers_own_rows())
+
+
+def version_in_force(facts: Facts) -> Iterator[Finding]:
+    """pulsar-version, pulsar-version-unknown, pulsar-version-not-the-brokers, pulsar-version-too-old."""
+    versions, used = _versions(facts), _used(facts)
+    if used.source == "nobody":
+        if facts.pulsar is not None and facts.pulsar.brokers:
+            yield Finding(
+                code="pulsar-version-unknown",
+                severity="warning",
+                objects=("[cluster] pulsar",),
+                seen="no broker said which version of Pulsar it runs here",
+                wanted="the brokers' version: it says which defaults hold for what broker.conf does not say",
+                advice=f"where no collector of trimtab writes it into the log, trimtab decides as {used.version};"
+                ' pulsar = "<version>" in [cluster] names another one',
+            )
+        return
+    others = sorted(name for name, version in versions.items() if used.version not in (version, version.line))
+    if used.source == "settings" and others:
+        yield Finding(
+            code="pulsar-version-not-the-brokers",
+            severity="warning",
+            objects=tuple(others),
+            seen=f"the settings say {used.version}; {_by_version(versions)}",
+            wanted="the brokers' version",
+            advice='[cluster] pulsar = "auto" follows the brokers',
+        )
+        return
+    oldest = KNOWN_LINES[0]
+    if used.version.line < oldest:
+        yield Finding(
+            code="pulsar-version-too-old",
+            severity="warning",
+            objects=tuple(sorted(versions)),
+            seen=version_text(used),
+            wanted=f"{oldest} or later",
+            advice=f"trimtab takes the defaults of {oldest}: write down in broker.conf what these brokers run with",
+        )
+        return
+    yield fine("pulsar-version", sorted(versions), version_text(used))
+
+
+def options_known(facts: Facts) -> Iterator[Finding]:
+    """option-unknown-to-brokers: an option in broker.conf that the version in force does not know."""
+    used = _used(facts)
+    unknown = not_known(used.version, facts.broker_conf)
+    if unknown and used.source != "nobody":
+        yield Finding(
+            code="option-unknown-to-brokers",
+            severity="warning",
+            objects=tuple(unknown),
+            seen=f"broker.conf sets {listed(unknown)}; brokers of Pulsar {used.version} do not know"
+            f" {'it' if len(unknown) == 1 else 'them'}",
+            wanted="options that the brokers know",
+            advice="trimtab applies it all the same, and the brokers' own balancing would not: docs/strategies.md lists"
+            " since which version each is there",
+        )
+
+
+def defaults(facts: Facts) -> Iterator[Finding]:
+    """default-changes, defaults-by-version: options that broker.conf leaves out, with other defaults by version."""
+    if not facts.has_broker_conf or facts.broker_conf_error:
+        return
+    used, versions = _used(facts), _versions(facts)
+    written = of_load_manager(facts.broker_conf.get(_LOAD_MANAGER, ""), facts.broker_conf)
+    left_out = [option for option in DEFAULTS if not written.get(option) and option not in _NOT_READ]
+    span = sorted({used.version, *versions.values()})
+    changing = {
+        option: [default_in(version, option) for version in span]
+        for option in left_out
+        if len({default_in(version, option) for version in span}) > 1
+    }
+    for option, values in changing.items():
+        yield Finding(
+            code="default-changes",
+            severity="warning",
+            objects=(option,),
+            seen=f"broker.conf does not set it; {values[0]} in Pulsar {span[0]}, {values[-1]} in {span[-1]};"
+            f" {default_in(used.version, option)} holds now",
+            wanted="a line in broker.conf, where the change is not wanted",
+            advice=f"{option}={default_in(used.version, option)} keeps what holds now",
+        )
+    others = {option: text for option, text in other_defaults(used.version).items() if option in left_out}
+    kept = [f"{option}={text}" for option, text in others.items() if option not in changing]
+    if kept and used.source != "nobody":
+        yield fine("defaults-by-version", [f"Pulsar {used.version}"], f"broker.conf leaves out: {', '.join(kept)}")
+
+
+def placement(facts: Facts) -> Iterator[Finding]:
+    """placement-replaced: brokers use another placement than the one that is named, or the default."""
+    used = _used(facts)
+    conf = of_load_manager(facts.broker_conf.get(_LOAD_MANAGER, ""), facts.broker_conf)
+    for each in FALLBACKS:
+        named, partner = (
+            short_name(conf.get(option, "") or default_in(used.version, option) or "")
+            for option in (each.option, each.partner)
+        )
+        if used.version >= each.since and named == each.strategy and partner != named:
+            yield Finding(
+                code="placement-replaced",
+                severity="warning",
+                objects=(each.option,),
+                seen=f"{each.partner}={partner} with {each.option}={named}"
+                f"{'' if conf.get(each.option) else ', the default'}: brokers of Pulsar {used.version} place by"
+                f" {each.instead}, and so does trimtab",
+                wanted="both of one class, or a placement of its own",
+                advice=f"{each.option}={each.instead}",
+            )
+
+
+def _versions(facts: Facts) -> dict[str, PulsarVersion]:
+    """Broker -> its version, of those that say one."""
+    brokers = () if facts.pulsar is None else facts.pulsar.brokers
+    return {each.name: version for each in brokers if (version := PulsarVersion.parse(each.version)) is not None}
+
+
+def _used(facts: Facts) -> VersionInUse:
+    """What decides, by the brokers' own answers."""
+    leader = "" if facts.pulsar is None else facts.pulsar.leader
+    return version_among(_versions(facts), leader, None, pinned(facts.settings.cluster.pulsar))
+
+
+def _by_version(versions: dict[str, PulsarVersion]) -> str:
+    return "; ".join(
+        f"{version}: {listed(sorted(name for name, each in versions.items() if each == version))}"
+        for version in sorted(set(versions.values()))
+    )
