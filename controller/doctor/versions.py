@@ -7,6 +7,7 @@ from controller.cycle import version_among, version_text
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed
 from controller.model.pulsar_version import (
+    ASSUMED,
     DEFAULTS,
     FALLBACKS,
     KNOWN_LINES,
@@ -14,10 +15,9 @@ from controller.model.pulsar_version import (
     VersionInUse,
     default_in,
     not_known,
-    other_defaults,
 )
 from controller.settings.brokers_own import brokers_own_rows
-from controller.settings.pairs import of_load_manager
+from controller.settings.pairs import for_version, of_load_manager
 from controller.settings.pulsar_version import pinned
 from controller.strategies.catalogue import short_name
 
@@ -91,23 +91,25 @@ def defaults(facts: Facts) -> Iterator[Finding]:
     written = of_load_manager(facts.broker_conf.get(_LOAD_MANAGER, ""), facts.broker_conf)
     left_out = [option for option in DEFAULTS if not written.get(option) and option not in _NOT_READ]
     span = sorted({used.version, *versions.values()})
-    changing = {
-        option: [default_in(version, option) for version in span]
+    held = {version: for_version(written, version) for version in (*span, ASSUMED)}
+    value = {
+        (option, each): conf.get(option) or default_in(each, option)
         for option in left_out
-        if len({default_in(version, option) for version in span}) > 1
+        for each, conf in held.items()
     }
-    for option, values in changing.items():
+    changing = [option for option in left_out if len({value[option, each] for each in span}) > 1]
+    for option in changing:
         yield Finding(
             code="default-changes",
             severity="warning",
             objects=(option,),
-            seen=f"broker.conf does not set it; {values[0]} in Pulsar {span[0]}, {values[-1]} in {span[-1]};"
-            f" {default_in(used.version, option)} holds now",
+            seen=f"broker.conf does not set it; {value[option, span[0]]} in Pulsar {span[0]},"
+            f" {value[option, span[-1]]} in {span[-1]}; {value[option, used.version]} holds now",
             wanted="a line in broker.conf, where the change is not wanted",
-            advice=f"{option}={default_in(used.version, option)} keeps what holds now",
+            advice=f"{option}={value[option, used.version]} keeps what holds now",
         )
-    others = {option: text for option, text in other_defaults(used.version).items() if option in left_out}
-    kept = [f"{option}={text}" for option, text in others.items() if option not in changing]
+    others = [each for each in left_out if each not in changing and value[each, used.version] != value[each, ASSUMED]]
+    kept = [f"{option}={value[option, used.version]}" for option in others]
     if kept and used.source != "nobody":
         yield fine("defaults-by-version", [f"Pulsar {used.version}"], f"broker.conf leaves out: {', '.join(kept)}")
 

@@ -157,6 +157,8 @@ MEANINGS: Final[Mapping[tuple[str, str], tuple[Meaning, ...]]] = {}
 #: Option -> the versions that introduced it: where there are several, each but the last one for its own line.  Options
 #: that are not here are known to every version, or are trimtab's own.
 KNOWN_SINCE: Final[Mapping[str, tuple[PulsarVersion, ...]]] = {
+    # Pull request 26610.
+    "defaultNumberOfSystemNamespaceBundles": _known("5.0"),
     "flowOrQpsDifferenceThresholdPercentage": _known("3.0"),
     "loadBalanceSheddingDelayInSeconds": _known("3.0"),
     "loadBalancerAverageResourceUsageDifferenceThresholdPercentage": _known("2.11"),

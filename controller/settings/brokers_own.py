@@ -73,6 +73,7 @@ _ROWS: Final = (
     ("loadBalancerServiceUnitTableViewSyncer", "None", "", "for the migration between load managers"),
     ("loadBalancerServiceUnitStateMaxConcurrentOverrides", "64", "", "only the extensible load manager uses it"),
     ("defaultNumberOfNamespaceBundles", "4", "bundles", "how many bundles brokers give a new namespace"),
+    ("defaultNumberOfSystemNamespaceBundles", "64", "bundles", "how many bundles brokers give pulsar/system"),
 )
 
 
