@@ -80,9 +80,12 @@ def decide_interval(
     """
     results = [result for snapshot in snapshots for result in snapshot.results]
     memory = without_dry_run(memory, controls)
+    before = memory.pulsar
     memory, controls, policy, about = _for_version(snapshots, memory, controls, policy)
     decision, memory = decide(view_of(snapshots, memory, policy), results, memory, controls, policy)
-    decision = replace(decision, verdicts=(*decision.verdicts, *about), pulsar=memory.pulsar)
+    news = about if before is not None and memory.pulsar is not None and before.version != memory.pulsar.version else ()
+    summary = "; ".join([decision.summary, *(verdict.detail for verdict in news)])
+    decision = replace(decision, verdicts=(*decision.verdicts, *about), summary=summary, pulsar=memory.pulsar)
     return JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
 
 
@@ -96,12 +99,19 @@ def _for_version(
     about = about_version(snapshots, used, memory.pulsar)
     memory = replace(memory, pulsar=used)
     try:
-        return memory, controls, policy.on(used.version), about
+        policy = policy.on(used.version)
     except SettingsError as error:
         # The settings were valid when the controller started; a record must not end it.
         detail = f"Pulsar {used.version} does not go with the settings, so nothing is issued: {error}"
         held = Verdict(subject=CLUSTER, reason=Reason.PULSAR_VERSION, by="version", detail=detail)
         return memory, replace(controls, mode="observe"), policy, (*about, held)
+    if memory.last_interval is None:
+        # Nothing is remembered yet: it begins with the strategies of this version.
+        begins = policy.initial_memory(memory.seed)
+        memory = replace(
+            memory, **{role: getattr(begins, role) for role in ("shedder", "placement", "split", "membership")}
+        )
+    return memory, controls, policy, about
 
 
 class Engine:

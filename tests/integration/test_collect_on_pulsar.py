@@ -129,6 +129,7 @@ def test_rates_of_real_traffic_arrive_with_what_is_known_of_brokers_and_namespac
     state = _states_of(tmp_path, namespace)[-1]
     assert state.boundaries == tuple(int(boundary, 16) for boundary in RANGES)
     assert {each.broker_version_string for each in _brokers_of(tmp_path).values()} == {"4.0.8"}
+    assert sum(each.leader is True for each in _brokers_of(tmp_path).values()) == 1
     assert _rate_of(tmp_path, namespace) < 1.5 * wanted, "no topic counts twice"
 
 

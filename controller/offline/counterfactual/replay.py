@@ -134,8 +134,8 @@ class _Replaying:
     def __init__(self, surveyed: Survey, policy: ReplayPolicy) -> None:
         detail = policy.policy.detail_limits(policy.detail_share)
         self._policy, self._known = policy, surveyed.commands.known
-        evenly = any(isinstance(each, FewestBundles) and each.enabled for each in policy.policy.filters)
-        self._run = _Run(surveyed, ReplayedWorld(surveyed.world, surveyed.commands, detail, evenly=evenly))
+        world = ReplayedWorld(surveyed.world, surveyed.commands, detail, evenly=_spreads_evenly(policy.policy))
+        self._run = _Run(surveyed, world)
         self._memory: Memory | None = None
         self._decisions: list[ReplayedDecision] = []
         self._errors: list[float] = []
@@ -168,6 +168,8 @@ class _Replaying:
             )
         )
         self._memory = decided.memory
+        if (used := decided.decision.pulsar) is not None:
+            self._run.world.evenly = _spreads_evenly(self._policy.policy.on(used.version))
         self._run.world.execute(decided.decision.commands)
 
     def _pass(self, recorded: RecordedInterval, shown: ShownInterval) -> None:
@@ -208,6 +210,10 @@ class _Replaying:
             if set(map(moved, entry.decision.commands)) != decided:
                 return True
         return False
+
+
+def _spreads_evenly(policy: Policy) -> bool:
+    return any(isinstance(each, FewestBundles) and each.enabled for each in policy.filters)
 
 
 def moved(command: Command) -> tuple[str, str, str, str, tuple[int, ...]]:

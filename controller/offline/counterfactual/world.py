@@ -79,7 +79,8 @@ class ReplayedWorld:
         follows_all: bool = False,
     ) -> None:
         """*evenly*: loadBalancerDistributeBundlesEvenlyEnabled.  *follows_all*: what was recorded happens."""
-        self._evenly = evenly
+        #: As of the last interval: another version of Pulsar may have another default.
+        self.evenly = evenly
         self._options, self._commands, self._detail = options, commands, detail
         self._follows_all = follows_all
         self._places = Places(commands, follows_all=follows_all)
@@ -232,7 +233,7 @@ class ReplayedWorld:
     def _chosen(self, recorded: Snapshot, bundle: str) -> str:
         """The broker that the brokers' own load manager gives *bundle* to."""
         if self._lookups is None:
-            self._lookups = Lookups(self._shown_last, evenly=self._evenly)
+            self._lookups = Lookups(self._shown_last, evenly=self.evenly)
         to = self._lookups.chosen(bundle, [row.broker for row in recorded.brokers] or recorded.roster)
         part = self._carries(recorded, bundle)
         self._lookups.came(bundle, to, float(part.load[RATE_IN] + part.load[RATE_OUT]))

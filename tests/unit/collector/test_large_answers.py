@@ -112,8 +112,13 @@ def test_only_a_broker_that_says_that_it_has_no_load_report_is_asked_as_an_exten
         raise PulsarError(f"{broker}: {said}", status=status)
 
     asked = list[str]()
+
+    def version(_: Brokers, broker: str) -> tuple[str, str]:
+        asked.append(broker)
+        return "", ""
+
     monkeypatch.setattr(Brokers, "load_report", failing)
-    monkeypatch.setattr(Brokers, "version", lambda _, broker: ("", asked.append(broker)), raising=False)
+    monkeypatch.setattr(Brokers, "version", version, raising=False)
     assert swept(sweeper, USUAL[:1])[USUAL[0]].error is not None
     assert asked == (["a:8080"] if extensible else [])
 

@@ -18,8 +18,8 @@ from controller.settings.policy import versioned_policy
 from controller.settings.trimtab_toml import DecisionSettings
 from controller.wire.base import validate
 from controller.wire.journal import DecisionEntry, encode_entry, to_entry
-from tests.folds import PERIOD, snapshots, sweep, ticked
-from tests.records import LEFT, RIGHT, T, broker_state
+from tests.folds import snapshots, sweep, ticked
+from tests.records import LEFT, PERIOD, RIGHT, T, broker_state
 
 A, B, C = "a:8080", "b:8080", "c:8080"
 ACTIVE = Controls(mode="active")
@@ -122,6 +122,17 @@ def test_verdicts_name_the_change_and_the_brokers_of_other_versions_and_nothing_
         " brokers by version: 4.2.4: 2, 5.0.1: 1",
         "",
     ]
+
+
+def test_the_first_interval_begins_with_the_strategies_of_its_version_and_calls_nothing_changed() -> None:
+    [entry] = decided(upgrade((NEW, A)))
+    assert entry.memory.shedder.kind == "broker_hit_counts"
+    assert "changed" not in entry.decision.summary
+
+
+def test_a_new_version_is_in_the_summary_of_its_first_interval_alone() -> None:
+    summaries = [entry.decision.summary for entry in decided(upgrade((OLD, B), (HALF, A), (HALF, A)))]
+    assert ["before it was 4.2.4" in each for each in summaries] == [False, True, False]
 
 
 def test_another_default_shedder_begins_with_an_empty_memory_and_the_summary_says_so() -> None:
