@@ -93,7 +93,9 @@ def _json(text: str, path: Path) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """*value* as broker.conf has it; brokers show a list or a set as Java does, in brackets."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
 def _properties(text: str, where: str) -> dict[str, str]:

@@ -348,12 +348,15 @@ def test_yaml_of_plain_keys_is_read_as_java_reads_it(tmp_path: Path) -> None:
 
 def test_the_json_that_a_broker_answers_is_read(tmp_path: Path) -> None:
     answer = {"loadBalancerEnabled": "true", OVERLOADED: "95", "clusterName": None, "a": 1, "b": False}
+    answer |= {"supportedNamespaceBundleSplitAlgorithms": "[one, two]", "loadBalancerSheddingExcludedNamespaces": "[]"}
     assert read(tmp_path, json.dumps(answer)) == {
         "loadBalancerEnabled": "true",
         OVERLOADED: "95",
         "clusterName": "",
         "a": "1",
         "b": "false",
+        "supportedNamespaceBundleSplitAlgorithms": "one, two",
+        "loadBalancerSheddingExcludedNamespaces": "",
     }
 
 
