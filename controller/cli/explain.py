@@ -83,6 +83,10 @@ _BrokerConf: TypeAlias = Annotated[
 _Rounds: TypeAlias = Annotated[
     int, typer.Option(min=1, max=1000, help="With --load: decide up to this many times, as in `trimtab decide`.")
 ]
+_Flip: TypeAlias = Annotated[
+    bool,
+    typer.Option("--flip", help="Also search for the smallest change of load or of an option that would flip it."),
+]
 _FlipSeconds: TypeAlias = Annotated[
     int,
     typer.Option(
@@ -106,10 +110,7 @@ def explain_subject(
     pulsar: PulsarOption = None,
     period_seconds: _Period = 60,
     show_all: Annotated[bool, typer.Option("--all", help="Also print who said yes, and all brokers.")] = False,
-    flip: Annotated[
-        bool,
-        typer.Option("--flip", help="Also search for the smallest change of load or of an option that would flip it."),
-    ] = False,
+    flip: _Flip = False,
     flip_seconds: _FlipSeconds = 60,
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.explain")] = False,
@@ -128,14 +129,8 @@ def explain_subject(
     if load:
         if time_ms is not None:
             raise typer.BadParameter("the last interval of --load is explained; leave out the time", param_hint="--at")
-        told = decision_on_load(
-            load,
-            strategy or _SHEDDER,
-            broker_conf,
-            period_ms=period_seconds * 1000,
-            rounds=rounds,
-            pulsar=pulsar,
-        )
+        strategy, period_ms = strategy or _SHEDDER, period_seconds * 1000
+        told = decision_on_load(load, strategy, broker_conf, period_ms=period_ms, rounds=rounds, pulsar=pulsar)
     elif recording is not None:
         told = recorded_decision(Recording(recording), time_ms)
     else:

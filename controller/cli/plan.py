@@ -201,10 +201,9 @@ def plan(
     --move is not possible, or there is no plan; 2 an option or the load is invalid.
     """
     asked = _asked(drain, join, move, rolling_restart, zone, remove)
-    sizes = headroom is not None or add > 0
+    sizes, now_ms = headroom is not None or add > 0, time.time_ns() // 1_000_000
     _refuse_kinds(asked, output, sizes=sizes, frontier=frontier)
     _refuse_sources(load, recording, at, of_load=(broker_conf, cluster, pulsar))
-    now_ms = time.time_ns() // 1_000_000
     deadline_ms = None if by is None else _deadline(by, now_ms)
     asked = replace(asked, frontier=frontier, own=tuple(sorted({each.value.replace("-", " ") for each in own or []})))
     asked = _limited(asked, budget or [], to, peers_below / 100, wave_moves)

@@ -90,7 +90,12 @@ def what_if(
         long_work("replaying, intervals") as done,
     ):
         found = what_would_have_happened(
-            opened, strategies, span, limit_percent=limit_percent, compared=diff, done=done
+            opened,
+            strategies or [*filter(None, [opened.as_version])],
+            span,
+            limit_percent=limit_percent,
+            compared=diff,
+            done=done,
         )
         answer = answer_of(opened.log.cluster, found, diff)
     if as_json:

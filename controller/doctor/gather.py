@@ -73,14 +73,12 @@ TIME_LIMITS: Final = TimeLimits()
 
 
 def gather(
-    settings: Settings,
-    patience: TimeLimits = TIME_LIMITS,
-    away: Mapping[Part, Outage] = MappingProxyType({}),
+    settings: Settings, patience: TimeLimits = TIME_LIMITS, away: Mapping[Part, Outage] = MappingProxyType({})
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
     log_away = _sentence(away, Part.LOG)
-    work: dict[str, Callable[[], Any]] = {"tick": lambda: (None, log_away) if log_away else _last_tick(settings)}
-    work["journal"] = partial(_unconfirmed, settings)
+    work: dict[str, Callable[[], Any]] = {"journal": partial(_unconfirmed, settings)}
+    work["tick"] = lambda: (None, log_away) if log_away else _last_tick(settings)
     if settings.pulsar is not None:
         work["pulsar"] = lambda: pulsar_facts(settings, patience)
     late = f"no answer within {patience.all:g} s"
@@ -103,9 +101,8 @@ def gather(
     for question in (each for part in away for each in _ASKS[part]):
         work.pop(question, None)
     found = _on_time(side_by_side(work, patience.all))
-    tick, tick_error = found["tick"] or (None, late)
-    (capacity, capacity_error), (broker_conf_error, excluded_namespaces) = _capacity(settings), _broker_conf(settings)
-    has_broker_conf = Path(settings.cluster.broker_conf).exists()
+    (tick, tick_error), (capacity, capacity_error) = found["tick"] or (None, late), _capacity(settings)
+    broker_conf_error, excluded_namespaces = _broker_conf(settings)
     return Facts(
         settings=settings,
         now_ms=_now_ms(),
@@ -118,8 +115,8 @@ def gather(
         capacity_error=capacity_error,
         broker_conf_error=broker_conf_error,
         excluded_namespaces=excluded_namespaces,
-        has_broker_conf=has_broker_conf,
-        broker_conf=_options(settings) if has_broker_conf and not broker_conf_error else {},
+        has_broker_conf=Path(settings.cluster.broker_conf).exists(),
+        broker_conf={} if broker_conf_error else _options(settings),
         unconfirmed=found.get("journal") or {},
         last_tick=tick,
         last_tick_error=tick_error,
@@ -360,7 +357,9 @@ def _broker_conf(settings: Settings) -> tuple[str, frozenset[str]]:
 
 
 def _options(settings: Settings) -> dict[str, str]:
-    """The options in broker.conf, which can be read, that trimtab knows."""
+    """The options in broker.conf, which can be read, that trimtab knows; none where there is no such file."""
+    if not Path(settings.cluster.broker_conf).exists():
+        return {}
     conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
     return {key: text for key, text in conf.items() if key in KNOWN_KEYS and text}
 

@@ -100,7 +100,7 @@ class Default:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class ClassMeaning:
     """What a class name in broker.conf means from one version on: a name in the catalogue of strategies."""
 
     since: PulsarVersion
@@ -152,7 +152,7 @@ FALLBACKS: Final = (
 
 #: (option, class as the catalogue has it) -> what the class means, oldest first.  A class that is not here, and one
 #: before its first row, is the strategy of that name.
-MEANINGS: Final[Mapping[tuple[str, str], tuple[Meaning, ...]]] = {}
+MEANINGS: Final[Mapping[tuple[str, str], tuple[ClassMeaning, ...]]] = {}
 
 #: Option -> the versions that introduced it: where there are several, each but the last one for its own line.  Options
 #: that are not here are known to every version, or are trimtab's own.

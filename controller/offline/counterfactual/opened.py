@@ -40,6 +40,11 @@ class OpenedRecording:
     #: The version of Pulsar that strategies are tried as; None: that of the settings.
     pulsar: PulsarVersion | None = None
 
+    @property
+    def as_version(self) -> str:
+        """The name of the recorded settings with the version in *pulsar*, as a strategy; "" where it is None."""
+        return "" if self.pulsar is None else f"Pulsar {self.pulsar}"
+
     def policy(self, strategy: str = "", *, as_recorded: bool = False) -> ReplayPolicy:
         """The policy of the recorded settings; with *strategy*, its options in place of the recorded ones.
 
@@ -49,7 +54,7 @@ class OpenedRecording:
         if not as_recorded:
             settings = settings.as_version(self.pulsar)
         policy = settings.policy(cluster)
-        if strategy:
+        if strategy and strategy != self.as_version:
             conf = with_asked(settings.broker_conf, strategy_options(strategy))
             try:
                 policy = settings.policy_with(conf, cluster)

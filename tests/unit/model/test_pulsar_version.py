@@ -5,7 +5,7 @@ import pytest
 from controller.model import pulsar_version
 from controller.model.pulsar_version import (
     ASSUMED,
-    Meaning,
+    ClassMeaning,
     PulsarVersion,
     default_in,
     knows,
@@ -105,7 +105,7 @@ def test_options_that_a_version_does_not_know_are_listed_and_trimtabs_own_are_no
 
 
 def test_a_class_name_means_another_strategy_from_a_version_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    toy = {(SHEDDER, "OverloadShedder"): (Meaning(version("4.2.0"), "UniformLoadShedder"),)}
+    toy = {(SHEDDER, "OverloadShedder"): (ClassMeaning(version("4.2.0"), "UniformLoadShedder"),)}
     monkeypatch.setattr(pulsar_version, "MEANINGS", toy)
     assert meant(version("4.1"), SHEDDER, "OverloadShedder") == "OverloadShedder"
     assert meant(version("4.2.0"), SHEDDER, "OverloadShedder") == "UniformLoadShedder"

@@ -7,7 +7,7 @@ import pytest
 from controller.cycle import Policy
 from controller.model import pulsar_version
 from controller.model.errors import SettingsError
-from controller.model.pulsar_version import DEFAULTS, KNOWN_SINCE, Meaning, PulsarVersion, other_defaults
+from controller.model.pulsar_version import DEFAULTS, KNOWN_SINCE, ClassMeaning, PulsarVersion, other_defaults
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.known_options import KNOWN_KEYS, options_table
 from controller.settings.pairs import PLACEMENT, SHEDDER
@@ -87,7 +87,7 @@ def test_bundles_are_spread_evenly_by_default_up_to_4_2(version: str, evenly: bo
 
 def test_a_class_may_mean_another_strategy_in_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
     since = PulsarVersion(5, 0, 0)
-    toy = {(SHEDDER, "OverloadShedder"): (Meaning(since, "UniformLoadShedder"),)}
+    toy = {(SHEDDER, "OverloadShedder"): (ClassMeaning(since, "UniformLoadShedder"),)}
     monkeypatch.setattr(pulsar_version, "MEANINGS", toy)
     conf = {SHEDDER: f"{_IMPL}OverloadShedder", PLACEMENT: "LeastLongTermMessageRate"}
     assert [names(on(version, **conf))[0] for version in ("4.2.4", "5.0.1")] == [

@@ -143,6 +143,7 @@ def test_the_journal_tells_who_leads_what_was_decided_and_what_became_of_it(conf
         "paused": False,
         "stale": True,
         "samples": 2,
+        "pulsar": None,
     }
     assert [(each["id"], each["result"] and each["result"]["status"]) for each in fields["commands"]] == [
         (SPLIT.id, None),
