@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Self, TypeAlias
 
-#: A version as brokers report it or as people write it; builds add a fourth number, a pre-release or metadata.
+#: A version as brokers report it or as people write it; builds and distributions add numbers and words.
 _TEXT: Final = re.compile(
-    r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4})(?:\.\d{1,9})*)?(?:[+-][0-9A-Za-z.+-]{1,100})?", re.ASCII
+    r"v?(\d{1,4})\.(\d{1,4})(?:[._](\d{1,4})(?:[._+-][0-9A-Za-z._+-]{0,100})?|[+-][0-9A-Za-z._+-]{1,100})?", re.ASCII
 )
 #: Of a version without a patch: the latest of its line.
 _LATEST: Final = 1 << 31

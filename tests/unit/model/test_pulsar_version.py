@@ -33,6 +33,9 @@ def version(text: str) -> PulsarVersion:
         ("5.0.0-M2", "5.0.0"),
         ("4.2.0-SNAPSHOT", "4.2.0"),
         ("3.0.7+build.5", "3.0.7"),
+        ("2.10_3.4", "2.10.3"),
+        ("4.0.4.1-acme", "4.0.4"),
+        ("3.1.2.Final", "3.1.2"),
     ],
 )
 def test_versions_as_brokers_report_them_are_read(text: str, read: str) -> None:
