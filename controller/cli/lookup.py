@@ -33,7 +33,12 @@ _ANSWER_SECONDS: Final = 10.0
 #: Width of the names in front of the values.
 _LABEL: Final = 9
 
-_Topic: TypeAlias = Annotated[str, typer.Argument(help="persistent://tenant/namespace/topic, or a short form of that.")]
+_Topic: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="persistent://tenant/namespace/topic, or a short form of that; also of a scalable topic or its segment."
+    ),
+]
 _Bundles: TypeAlias = Annotated[
     int | None,
     typer.Option(
@@ -192,6 +197,11 @@ def _found(
         "bundle": str(bundle),
         "bundles": len(edges) - 1,
     }
+    if topic.segment is not None:
+        keys = f"0x{topic.segment.start:04x}-0x{topic.segment.end:04x}"
+        found |= {"scalable_topic": str(topic.whole), "segment": topic.segment.number, "key_hashes": keys}
+    elif topic.is_scalable:
+        found["scalable_topic"] = str(topic)
     if logged is not None:
         owner = logged.owners.get(str(bundle))
         seen = (owner.interval or owner.last_update) if owner is not None else logged.ticked
@@ -205,8 +215,19 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("namespace", f"{found['namespace']}, {counted(found['bundles'], 'bundle')}"),
         ("hash", f"{found['position']} ({found['hash']})"),
         ("bundle", found["bundle"]),
+        *_segment_rows(found),
     ]
     if "owner" in found:
         as_of = "" if found["as_of"] is None else f", as of {utc(found['as_of'])}"
         rows.append(("owner", (found["owner"] or "none: no broker lists the bundle") + as_of))
     return rows
+
+
+def _segment_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    if "segment" in found:
+        return [("segment", f"{found['segment']} of {found['scalable_topic']}, key hashes {found['key_hashes']}")]
+    if "scalable_topic" in found:
+        return [
+            ("segments", "each in a bundle of its own: look up segment://tenant/namespace/topic/<start>-<end>-<number>")
+        ]
+    return []

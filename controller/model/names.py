@@ -59,8 +59,9 @@ def parse_bundle(name: str) -> BundleName:
         if bundle.lower < bundle.upper:
             return bundle
     shown = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
+    hint = "; `trimtab lookup` finds the bundle of a topic" if "://" in name else ""
     raise TrimtabError(
-        f"{shown} is not a bundle name: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper"
+        f"{shown} is not a bundle name: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper{hint}"
     )
 
 

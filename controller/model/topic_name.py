@@ -1,6 +1,13 @@
 """Parses topic names as Pulsar does, and completes their short forms.
 
-Pulsar: org.apache.pulsar.common.naming.{TopicName, TopicDomain, NamespaceName, NamedEntity}
+Since Pulsar 5.0 there are scalable topics, ``topic://tenant/namespace/topic``.  Their messages lie in segments, each of
+which has a range of the keys' hashes and a number: ``segment://tenant/namespace/topic/0000-3fff-0``.  Each of these
+names has a position of its own on the ring, that of the whole name, so segments of a topic lie in several bundles.
+
+Names of every release are read: those with a cluster in them (V1) although Pulsar 5.0 refuses them.
+
+Pulsar: org.apache.pulsar.common.naming.{TopicName, TopicDomain, NamespaceName, NamedEntity},
+org.apache.pulsar.common.scalable.{HashRange, SegmentTopicName} (5.0)
 """
 
 import re
@@ -11,18 +18,40 @@ from controller.model.names import topic_hash
 
 #: The text between the name of a partitioned topic and the number of a partition.
 PARTITION_SUFFIX: Final = "-partition-"
-_DOMAINS: Final = ("persistent", "non-persistent")
+_ORDINARY: Final = ("persistent", "non-persistent")
+_SCALABLE: Final = "topic"
+_SEGMENT: Final = "segment"
+_DOMAINS: Final = (*_ORDINARY, _SCALABLE, _SEGMENT)
 #: Names of tenants, clusters and namespaces; the local name of a topic may have any characters.
 _NAMED_ENTITY: Final = re.compile(r"[-=:.\w]+", re.ASCII)
 _MAX_INT: Final = 2**31 - 1
+_MAX_LONG: Final = 2**63 - 1
+#: The last of the hashes that segments divide among themselves.
+_MAX_KEY_HASH: Final = 0xFFFF
+#: A number without a sign of minus, as Integer.parseInt and Long.parseLong read it.
+_NUMBER: Final = re.compile(r"\+?[\da-fA-F]+")
 #: Python counts these as white space, Java does not.
 _NOT_BLANK_IN_JAVA: Final = "\x85\xa0\u2007\u202f"
 #: Java stores a digit beyond U+FFFF as two chars, and neither of them is a digit.
 _END_OF_FIRST_PLANE: Final = "\uffff"
 
 
+class Segment(NamedTuple):
+    """The part of a scalable topic whose keys have the hashes *start* .. *end*, both included, 0 .. 0xffff."""
+
+    start: int
+    end: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.start:04x}-{self.end:04x}-{self.number}"
+
+
 class TopicName(NamedTuple):
-    """``domain://tenant/namespace/local_name`` (V2), or ``domain://tenant/cluster/namespace/local_name`` (V1)."""
+    """``domain://tenant/namespace/local_name`` (V2), or ``domain://tenant/cluster/namespace/local_name`` (V1).
+
+    A segment has its scalable topic's local name, and ``/<start>-<end>-<number>`` behind it.
+    """
 
     domain: str
     tenant: str
@@ -31,8 +60,10 @@ class TopicName(NamedTuple):
     #: The namespace without its tenant.
     namespace_portion: str
     local_name: str
-    #: -1 if the topic is not a partition.
+    #: That of the local name; -1 if the topic is not a partition.
     partition_index: int
+    #: None if the topic is no segment.
+    segment: Segment | None = None
 
     @property
     def namespace(self) -> str:
@@ -44,13 +75,24 @@ class TopicName(NamedTuple):
         """The topic's position on the hash ring, 0 .. 2**32-1."""
         return topic_hash(str(self))
 
+    @property
+    def is_scalable(self) -> bool:
+        """Whether this is a scalable topic, whose messages lie in its segments."""
+        return self.domain == _SCALABLE
+
+    @property
+    def whole(self) -> "TopicName":
+        """The scalable topic that a segment belongs to; the topic itself if it is no segment."""
+        return self if self.segment is None else self._replace(domain=_SCALABLE, segment=None)
+
     def partition(self, index: int) -> str:
         """The full name of partition *index*; the name itself for -1, or if it has that suffix already."""
         suffix = f"{PARTITION_SUFFIX}{index}"
         return str(self) if index == -1 or str(self).endswith(suffix) else str(self) + suffix
 
     def __str__(self) -> str:
-        return f"{self.domain}://{self.namespace}/{self.local_name}"
+        name = f"{self.domain}://{self.namespace}/{self.local_name}"
+        return name if self.segment is None else f"{name}/{self.segment}"
 
 
 def is_named_entity(text: str) -> bool:
@@ -65,9 +107,11 @@ def parse_topic(name: str) -> TopicName:
     """
     full = name if "://" in name else _filled_in(name)
     domain, _, rest = full.partition("://")
-    if domain.lower() not in _DOMAINS:
-        raise TrimtabError(f"{name!r} is not a topic: its domain is {domain!r}, not {' or '.join(_DOMAINS)}")
-    parts = rest.split("/", 3)
+    domain = domain.lower()
+    if domain not in _DOMAINS:
+        raise TrimtabError(f"{name!r} is not a topic: its domain is {domain!r}, not {', '.join(_DOMAINS)}")
+    # No other domains have V1 names, so the local name of a scalable topic may have slashes.
+    parts = rest.split("/", 3 if domain in _ORDINARY else 2)
     if len(parts) < 3:
         raise TrimtabError(
             f"{name!r} is not a topic: expected domain://tenant/namespace/topic, or a short form of that"
@@ -79,15 +123,20 @@ def parse_topic(name: str) -> TopicName:
                 f"{name!r} is not a topic: {part!r} is not a valid tenant, cluster or namespace"
                 " (allowed: letters, digits and - = : . _)"
             )
+    segment = None
+    if domain == _SEGMENT:
+        local, _, descriptor = local.rpartition("/")
+        segment = _segment(name, descriptor)
     if _is_blank(local):
         raise TrimtabError(f"{name!r} is not a topic: the part after the namespace is blank")
     return TopicName(
-        domain=domain.lower(),
+        domain=domain,
         tenant=tenant,
         cluster=cluster[0] if cluster else None,
         namespace_portion=namespace,
         local_name=local,
-        partition_index=partition_index(full),
+        partition_index=partition_index(local),
+        segment=segment,
     )
 
 
@@ -102,6 +151,31 @@ def partition_index(topic: str) -> int:
     # An int has at most ten digits.
     index = int(number[:11])
     return index if index <= _MAX_INT and len(number) == len(str(index)) else -1
+
+
+def _segment(name: str, descriptor: str) -> Segment:
+    """The segment *name*, which ends with *descriptor*."""
+    # Java's split ignores empty parts at the end.
+    parts = descriptor.rstrip("-").split("-")
+    if len(parts) == 3:
+        start, end = (_number(part, 16) for part in parts[:2])
+        number = _number(parts[2], 10)
+        if 0 <= start <= end <= _MAX_KEY_HASH and 0 <= number <= _MAX_LONG:
+            return Segment(start, end, number)
+    raise TrimtabError(
+        f"{name!r} is not a segment: expected segment://tenant/namespace/topic/<start>-<end>-<number>, such as"
+        f" {_SEGMENT}://acme/prod/orders/0000-3fff-0, with hexadecimal start <= end <= ffff; {descriptor!r} is not that"
+    )
+
+
+def _number(text: str, base: int) -> int:
+    """The number that Java reads in *text*, -1 where it reads none."""
+    if _NUMBER.fullmatch(text) is None or max(text) > _END_OF_FIRST_PLANE:
+        return -1
+    try:
+        return int(text, base)
+    except ValueError:  # a letter in a decimal number, or thousands of digits
+        return -1
 
 
 def _filled_in(short: str) -> str:

@@ -90,6 +90,7 @@ def uneven(topics: int) -> dict[str, Any]:
     """Topics whose sums are not round: their order shows in the last bit."""
     columns = {name: [0.1 * (i + 1) + 1e5 / (i + 3) for i in range(topics)] for name in RATES}
     names = [f"persistent://tenant/ns/{'ünïcode-😀-' * (i % 2)}{i}" for i in range(topics)]
+    names[-1] = f"segment://tenant/ns/ünïcode/0000-3fff-{topics}"
     return bundle_stats(LEFT, topics, topic=names, **columns)
 
 

@@ -1,7 +1,8 @@
 """Other names for tenants, namespaces, topics and hosts: the same one for a name every time, made with a secret key.
 
 Where names decide, they decide as before.  A topic keeps its place on the hash ring: its pseudonym ends with digits
-that give it the same CRC32.  Brokers that are known beforehand keep their order.  What the name of a namespace means to
+that give it the same CRC32.  A segment keeps its hash range and its number, too, behind a name that all segments of its
+topic share.  Brokers that are known beforehand keep their order.  What the name of a namespace means to
 Pulsar (heartbeat, SLA monitor, system) stays.
 """
 
@@ -15,11 +16,9 @@ from typing import Final
 
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, is_broker_own, parse_bundle, topic_hash
+from controller.model.topic_name import TopicName, parse_topic
 
 _SYSTEM: Final = frozenset({"pulsar/system"})
-_TOPIC: Final = re.compile(
-    r"(?P<domain>(?:non-)?persistent)://(?P<namespace>[^/]+/[^/]+(?:/[^/]+)?)/(?P<local>.+)", re.DOTALL
-)
 _PARTITION: Final = re.compile(r"-partition-\d{1,9}\Z", re.ASCII)
 _PORT: Final = re.compile(r":\d{1,5}\Z", re.ASCII)
 #: Octal digits that bring a topic's name to its place: three free bits each, and 32 bits to reach.
@@ -81,12 +80,24 @@ class Pseudonyms:
             return self.namespace(name)
 
     def _topic(self, name: str) -> str:
-        match = _TOPIC.fullmatch(name)
-        partition = _PARTITION.search(name)
+        topic = _parsed(name)
+        whole = name if topic is None else str(topic.whole)
+        partition = _PARTITION.search(whole)
         end = partition[0] if partition else ""
-        head = "" if match is None else f"{match['domain']}://{self.namespace(match['namespace'])}/"
-        local = self.text("top", name.removesuffix(end) if end else name)
-        return _with_hash(f"{head}{local}-", end, topic_hash(name))
+        head = "" if topic is None else f"{topic.domain}://{self.namespace(topic.namespace)}/"
+        local = self.text("top", whole.removesuffix(end) if end else whole)
+        # CRC32 goes on from that of what stands before: the same tail keeps equal hashes equal.
+        tail = "" if topic is None or topic.segment is None else f"/{topic.segment}"
+        return _with_hash(f"{head}{local}-", end, topic_hash(name.removesuffix(tail))) + tail
+
+
+def _parsed(name: str) -> TopicName | None:
+    """*name*, where it is the full name of a topic as Pulsar writes it."""
+    try:
+        topic = parse_topic(name)
+    except TrimtabError:
+        return None
+    return topic if str(topic) == name else None
 
 
 def _with_hash(head: str, end: str, position: int) -> str:

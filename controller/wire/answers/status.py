@@ -215,6 +215,12 @@ class LookupAnswer(JsonAnswer):
     bundle: str
     bundles: int
     """How many the namespace has."""
+    scalable_topic: str | None = None
+    """Given of a scalable topic and of its segments, each of which lies in a bundle of its own."""
+    segment: int | None = None
+    """The segment's number."""
+    key_hashes: str | None = None
+    """The first and the last hash of its keys."""
     owner: str | None = None
     """null: nobody.  Not given where neither a log nor the brokers were asked."""
     as_of: int | None = None

@@ -294,3 +294,27 @@ def test_what_is_no_topic_is_refused() -> None:
     result = run("a/b", "--bundles", 4)
     assert result.exit_code == 2
     assert "'a/b' is not a topic" in result.output
+
+
+def test_a_segment_is_looked_up_by_its_whole_name_and_names_its_scalable_topic() -> None:
+    """Where Pulsar 5.0.1 had it: tests/samples/scalable/topics.json."""
+    answer = found("segment://t1/sc/s1/8000-bfff-2", "--bundles", 4)
+    assert answer["bundle"] == "t1/sc/0x80000000_0xc0000000"
+    assert (answer["scalableTopic"], answer["segment"], answer["keyHashes"]) == ("topic://t1/sc/s1", 2, "0x8000-0xbfff")
+    assert (
+        "segment    2 of topic://t1/sc/s1, key hashes 0x8000-0xbfff\n"
+        in run("segment://t1/sc/s1/8000-bfff-2", "--bundles", 4).output
+    )
+
+
+def test_a_scalable_topic_is_looked_up_by_its_own_name_and_its_segments_are_pointed_to() -> None:
+    answer = found("topic://t1/sc/s1", "--bundles", 4)
+    assert answer["hash"] == topic_hash("topic://t1/sc/s1")
+    assert (answer["scalableTopic"], "segment" in answer) == ("topic://t1/sc/s1", False)
+    assert "segments   each in a bundle of its own" in run("topic://t1/sc/s1", "--bundles", 4).output
+
+
+def test_a_segment_without_a_possible_range_is_refused() -> None:
+    result = run("segment://t1/sc/s1/ffff-0000-2", "--bundles", 4)
+    assert result.exit_code == 2
+    assert "is not a segment" in result.output

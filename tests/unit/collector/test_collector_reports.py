@@ -22,6 +22,7 @@ from controller.collector.reports import (
 from controller.collector.states import broker_state, records
 from controller.collector.sweeper import Sweeper
 from controller.model.load import RESOURCES
+from controller.model.names import parse_bundle, topic_hash
 from controller.settings.capacity import CapacityOverrides
 from controller.wire.chunks import MAX_CHUNK_BYTES, arrow_chunks, glance, json_chunks
 from controller.wire.metrics import TickRecord, decode_metric
@@ -71,6 +72,20 @@ def test_a_topic_keeps_its_rates_sizes_and_sessions() -> None:
     assert (stats.storage_size[at], stats.backlog_size[at]) == (1015276, 2796)
     assert stats.totals.msg_rate_in == pytest.approx(24.999 + 15.0)
     assert (stats.totals.topics, stats.totals.consumer_count) == (2, 2)
+
+
+def test_segments_of_scalable_topics_count_in_the_bundle_that_the_hash_of_their_whole_name_says() -> None:
+    report = sample("scalable/load_report.json")
+    [sweep] = read_back(modular_report(report), sample("scalable/topics.json"))
+    found = {stats.bundle: stats for stats in sweep.bundle_stats}
+    assert {bundle: (stats.totals.topics, stats.totals.producer_count) for bundle, stats in found.items()} == {
+        bundle: (stats["topics"], stats["producerCount"]) for bundle, stats in report["lastStats"].items()
+    }
+    for bundle, stats in found.items():
+        name = parse_bundle(bundle)
+        assert all(name.lower <= topic_hash(topic) < name.upper for topic in stats.topic)
+    segments = [topic for stats in found.values() for topic in stats.topic if topic.startswith("segment://")]
+    assert len(segments) == 6
 
 
 def test_json_and_arrow_hold_the_same_topics() -> None:

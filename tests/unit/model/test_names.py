@@ -55,6 +55,14 @@ def test_a_bundle_without_a_hash_is_none(hashes: str) -> None:
         parse_bundle(f"t/n/{hashes}")
 
 
+def test_who_gives_a_topic_for_a_bundle_is_told_where_to_find_its_bundle() -> None:
+    for topic in ("persistent://t/n/orders", "segment://t/n/orders/0000-3fff-0"):
+        with pytest.raises(
+            TrimtabError, match=r"is not a bundle name: .*; `trimtab lookup` finds the bundle of a topic"
+        ):
+            parse_bundle(topic)
+
+
 def test_a_name_has_at_most_1024_characters() -> None:
     ending = "/0x00000000_0x80000000"
     longest = "t/" + "n" * (1024 - len(ending) - 2) + ending

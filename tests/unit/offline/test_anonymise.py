@@ -17,8 +17,10 @@ from controller.adapters.recordings.writing import RecordingWriter
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Command
+from controller.model.errors import TrimtabError
 from controller.model.java_regex import Expressions
 from controller.model.names import topic_hash
+from controller.model.topic_name import parse_topic
 from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.offline.record import AnonymiserOf, Wanted, record
@@ -205,6 +207,44 @@ def test_a_topic_keeps_its_place_on_the_ring_and_its_partition(name: str, end: s
     assert other.endswith(end)
 
 
+_SEGMENT = st.builds(
+    lambda ends, number: f"{min(ends):04x}-{max(ends):04x}-{number}",
+    st.tuples(*[st.integers(0, 0xFFFF)] * 2),
+    st.integers(0, 2**63 - 1),
+)
+_LOCAL = st.sampled_from(["orders", "orders-partition-3", "a/b", "a%2Fb", "0000-ffff-0"]) | NAME
+
+
+@given(_LOCAL, st.lists(_SEGMENT, min_size=2, max_size=4, unique=True))
+def test_a_segment_keeps_its_place_its_range_and_its_number_and_shares_its_topics_name(
+    local: str, segments: list[str]
+) -> None:
+    names = Pseudonyms(KEY)
+    given_names = [f"segment://acme/prod/{local}/{segment}" for segment in segments]
+    if any(not _is_topic(name) for name in given_names):
+        return
+    renamed = [names.topic(name) for name in given_names]
+    assert [topic_hash(name) for name in renamed] == [topic_hash(name) for name in given_names]
+    found = [parse_topic(name) for name in renamed]
+    assert [str(each.segment) for each in found] == segments
+    assert len({each.local_name for each in found}) == 1, "one topic, one name"
+    assert {each.namespace for each in found} == {names.namespace("acme/prod")}
+    assert {each.partition_index for each in found} == {parse_topic(given_names[0]).partition_index}
+    assert not [name for name in renamed if "acme" in name or "orders" in name]
+    # The digits at the end bring it to another place.
+    [topic] = {each.local_name[:14] for each in found}
+    whole = parse_topic(names.topic(f"topic://acme/prod/{local}"))
+    assert (whole.domain, whole.local_name[:14]) == ("topic", topic)
+    assert whole.position == topic_hash(f"topic://acme/prod/{local}")
+
+
+def _is_topic(name: str) -> bool:
+    try:
+        return str(parse_topic(name)) == name
+    except TrimtabError:
+        return False
+
+
 def test_names_differ_by_key_and_are_the_same_for_one_key() -> None:
     one, same, other = Pseudonyms(KEY), Pseudonyms(KEY), Pseudonyms(KEY[::-1])
     for name in ("a/b", "a/c", "pulsar/broker:8080", "sla-monitor/us/broker:8080"):
@@ -262,7 +302,11 @@ def test_a_namespace_without_a_tenant_has_another_name(tmp_path: Path) -> None:
     assert json.loads(renamed.value)["namespace"].startswith("nsp-")
 
 
-@pytest.mark.parametrize("name", ["acme://a/b/c", "persistent://a", "http://acme/x/y/z", "acme"])
+@pytest.mark.parametrize(
+    "name",
+    ["acme://a/b/c", "persistent://a", "http://acme/x/y/z", "acme", "segment://acme/b/c/3fff-0000-0",
+     "topic://acme/b/ ", "segment://a/b/c/acme-3fff-0", "segment://a/b/c/0000-3fff-acme", "segment://a/b/acme"],
+)  # fmt: skip
 def test_a_topic_whose_name_is_none_is_replaced_whole(name: str) -> None:
     other = Pseudonyms(KEY).topic(name)
     assert "acme" not in other

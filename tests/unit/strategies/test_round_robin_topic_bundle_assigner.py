@@ -36,6 +36,11 @@ def test_topics_begin_at_different_bundles() -> None:
 
 def test_a_topic_without_partitions_lies_where_its_hash_says() -> None:
     plain = ["persistent://acme/prod/t", "persistent://acme/prod/t-partition-03", "persistent://acme/prod/t-partition-"]
+    plain += [
+        "topic://acme/prod/t",
+        "segment://acme/prod/t/0000-3fff-1",
+        "segment://acme/prod/t-partition-3/0000-3fff-1",
+    ]
     assert ASSIGNER.assign(plain, FOUR).tolist() == HASHING.assign(plain, FOUR).tolist()
 
 
