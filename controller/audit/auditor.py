@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.aggregate.snapshot import Snapshot
-from controller.audit.followed import FollowedMove, as_promised, clients_of, outcome_of, side_of, with_actual
+from controller.audit.followed import (
+    FollowedMove,
+    as_promised,
+    clients_of,
+    has_its_producers,
+    outcome_of,
+    side_of,
+    with_actual,
+)
 from controller.audit.moves import AuditedMove, MoveOutcome, Undoer
 from controller.audit.owner_changes import OwnerChange, OwnerWatch
 from controller.audit.seen_load import SeenLoad, Shift, drift
@@ -165,6 +173,8 @@ class MoveAuditor:
             move.came_to, move.came_at = owner, now
         elif owner == command.source and move.came_to and move.undone_at is None and now <= move.interval + HOUR_MS:
             move.undone_at, move.undone_by = now, self._undoer(move, seen)
+        if owner and owner == move.came_to and move.producers_back_at is None and now <= move.interval + HOUR_MS:
+            move.producers_back_at = now if has_its_producers(move, seen) else None
         move.owner = owner or move.owner
         # Late, as after a restart of the controller; without that result another command may have moved it.
         move.left = True if move.left is False and move.came_to and move.result == "done" else move.left
@@ -236,6 +246,7 @@ class MoveAuditor:
             came_at=move.came_at,
             carried=move.carried,
             clients=clients_of(move),
+            producers_back_at=move.producers_back_at,
             drift=move.drift,
             later=move.later,
             undone=undone if move.outcome is not MoveOutcome.TOO_MANY else None,

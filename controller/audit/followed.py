@@ -33,6 +33,7 @@ class FollowedMove:
     later: int = 0
     came_to: str = ""
     came_at: int | None = None
+    producers_back_at: int | None = None
     #: Its bundle had left its source when it was looked at, or left it later; None: nobody has looked.
     left: bool | None = None
     #: The broker that listed it last.
@@ -91,3 +92,9 @@ def clients_of(move: FollowedMove) -> int | None:
     if move.result == "done" or move.came_to:
         return None if move.carried is None else move.carried.clients
     return 0 if move.result == "already_done" else None
+
+
+def has_its_producers(move: FollowedMove, seen: SeenLoad) -> bool:
+    """Whether the bundle of *move* has as many producers as when it was decided; False where it had none."""
+    before, now = move.carried, seen.carried(move.command.bundle)
+    return before is not None and now is not None and 0 < before.producers <= now.producers

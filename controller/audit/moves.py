@@ -98,6 +98,9 @@ class AuditedMove:
     carried: CarriedLoad | None
     #: Producers and consumers that had to reconnect; None where nobody knows whether it was unloaded.
     clients: int | None
+    #: The first interval in which another broker listed the bundle with as many producers as when it was decided, epoch
+    #: ms; None: that was not seen within the hour, or is not known.
+    producers_back_at: int | None
     #: Traffic of the cluster two intervals later over that before.
     drift: float | None
     #: Moves from or to its brokers that were decided before that, and after it: no prediction knows of them.
@@ -109,6 +112,18 @@ class AuditedMove:
     undone_by: Undoer
     #: A shorter sequence of moves would have led to the same end; None: that cannot be known yet.
     shorter: bool | None
+
+    @property
+    def had_producers(self) -> bool:
+        """Whether it is known that the bundle came to another broker, and had producers before."""
+        return bool(self.came_to) and self.carried is not None and self.carried.producers > 0
+
+    @property
+    def producers_back_ms(self) -> int | None:
+        """From the interval that first showed the bundle elsewhere to the one with all producers; None: not seen."""
+        if self.producers_back_at is None or self.came_at is None or not self.had_producers:
+            return None
+        return self.producers_back_at - self.came_at
 
     @property
     def helped(self) -> bool | None:
@@ -151,6 +166,11 @@ class MoveSums:
     clients: int = 0
     #: Moves of which it is not known whether clients had to reconnect.
     clients_unknown: int = 0
+    #: Moves of bundles that had producers and came to another broker; those of them where as many producers were seen
+    #: there, and those where it was in the interval that first showed the bundle there.
+    had_producers: int = 0
+    producers_back: int = 0
+    producers_back_at_once: int = 0
     #: msg/s that they took along.
     rate: float = 0.0
     #: Brokers of moves whose usage was predicted and seen; how many of them by a promise.
@@ -184,6 +204,9 @@ class MoveSums:
         self.shorter += bool(move.shorter)
         self.clients += move.clients or 0
         self.clients_unknown += move.clients is None
+        self.had_producers += move.had_producers
+        self.producers_back += move.producers_back_ms is not None
+        self.producers_back_at_once += move.producers_back_ms == 0
         self.rate += 0.0 if move.carried is None or not move.came_to else move.carried.rate
         self._add_errors(move)
 

@@ -69,6 +69,7 @@ def _of_moves(answer: AuditAnswer) -> list[tuple[str, str]]:
         ("undone", f"{sums.undone:,} within an hour{open_}"),
         ("shorter", f"{sums.shorter:,} not needed within an hour; {answer.not_needed:,} over the whole time"),
         ("clients", f"{sums.clients:,} reconnected{unknown}"),
+        ("producers", _producers(sums)),
     ]
     if sums.mean_error is not None and sums.mean_error_without_drift is not None:
         promises = f", {sums.promises:,} of them promised" if sums.promises else ""
@@ -81,6 +82,13 @@ def _of_moves(answer: AuditAnswer) -> list[tuple[str, str]]:
         told = f"{sums.unpredicted:,}: a broker was at its limit, and the others do not show what load takes"
         found.append(("not predicted", told))
     return found
+
+
+def _producers(sums: AuditSumsAnswer) -> str:
+    if not sums.had_producers:
+        return "not known: no bundle that came to another broker had producers in the records"
+    back = f"as many as before were seen on the new broker for {sums.producers_back:,} of {sums.had_producers:,} moves"
+    return f"{back}, for {sums.producers_back_at_once:,} with the bundle's first listing there"
 
 
 _SUMS: Final = ("moves", "arrived", "helped", "undone", "shorter", "clients", "msg/s", "error")

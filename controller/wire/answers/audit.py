@@ -76,6 +76,10 @@ class AuditedMoveAnswer(JsonAnswer):
     carried: CarriedLoadAnswer | None
     clients: int | None
     """Producers and consumers that had to reconnect; null: it is not known whether the bundle was unloaded."""
+    producers_back_seconds: Number | None
+    """From the interval that first showed the bundle on another broker to the one in which it had as many producers
+    there as when it was decided; 0: the same interval.  null: not seen within the hour, or not known, as without
+    producers."""
     drift: Number | None
     """Traffic of the cluster two intervals later, as a multiple of that before."""
     later: int
@@ -113,6 +117,12 @@ class AuditSumsAnswer(JsonAnswer):
     clients: int
     clients_unknown: int
     """Moves of which it is not known whether clients had to reconnect."""
+    had_producers: int
+    """Moves of bundles that had producers and came to another broker."""
+    producers_back: int
+    """Those of them whose bundle was seen there with as many producers as before, within an hour."""
+    producers_back_at_once: int
+    """Those of them where it was the interval that first showed the bundle there."""
     msg_rate: Number
     """Messages/s that the moves took along."""
     predictions: int

@@ -215,6 +215,34 @@ def test_where_half_of_the_brokers_are_full_nothing_is_predicted() -> None:
     assert (found.source.unpredictable, found.source.error) == (True, None)
 
 
+def with_producers(minute: int, owner: str, producers: int) -> Snapshot:
+    """The load of *minute*, in which LEFT has so many *producers* (60 when it was decided)."""
+    made = interval(minute, BEFORE, moved({LEFT: owner}))
+    counts = made.producers.copy()
+    counts[made.names.index(LEFT)] = producers
+    return replace(made, producers=counts)
+
+
+@pytest.mark.parametrize(
+    ("later", "back"),
+    [
+        ({1: ("b-3", 60), 2: ("b-3", 60)}, at(1)),
+        ({1: ("b-3", 0), 2: ("b-3", 59), 3: ("b-3", 61), 4: ("b-3", 60)}, at(3)),
+        # On its source it has them all along.
+        ({1: ("b-1", 60), 2: ("b-3", 12), 3: ("b-1", 60)}, None),
+        # Moved on: what another broker has is not what the destination had.
+        ({1: ("b-3", 12), 2: ("b-2", 60)}, None),
+        ({1: ("b-3", 12), 60: ("b-3", 60)}, at(60)),
+        ({1: ("b-3", 12), 61: ("b-3", 60)}, None),
+    ],
+)
+def test_producers_are_back_when_the_new_broker_lists_as_many_as_before(
+    later: dict[int, tuple[str, int]], back: int | None
+) -> None:
+    found = audited({minute: with_producers(minute, *seen) for minute, seen in later.items()})
+    assert found.producers_back_at == back
+
+
 @pytest.mark.parametrize(
     ("owners", "result", "outcome", "clients"),
     [

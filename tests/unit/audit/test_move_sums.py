@@ -43,6 +43,7 @@ ARRIVED: Final = AuditedMove(
     came_at=60_000,
     carried=CARRIED,
     clients=17,
+    producers_back_at=60_000,
     drift=1.0,
     later=0,
     undone=False,
@@ -63,13 +64,13 @@ def test_a_move_that_arrived_adds_its_predictions_and_whether_it_helped() -> Non
     assert summed() == MoveSums()
     assert (MoveSums().moves, MoveSums().helped, MoveSums().rate, MoveSums().error) == (0, 0, 0, 0)
     once = MoveSums(
-        moves=1, arrived=1, judged=1, helped=1, clients=17, rate=400.0, predictions=2, promises=1, error=0.125,
-        error_without_drift=0.125,
+        moves=1, arrived=1, judged=1, helped=1, clients=17, had_producers=1, producers_back=1, producers_back_at_once=1,
+        rate=400.0, predictions=2, promises=1, error=0.125, error_without_drift=0.125,
     )  # fmt: skip
     assert summed(ARRIVED) == once
     assert summed(ARRIVED, ARRIVED) == replace(
-        once, moves=2, arrived=2, judged=2, helped=2, clients=34, rate=800.0, predictions=4, promises=2, error=0.25,
-        error_without_drift=0.25,
+        once, moves=2, arrived=2, judged=2, helped=2, clients=34, had_producers=2, producers_back=2,
+        producers_back_at_once=2, rate=800.0, predictions=4, promises=2, error=0.25, error_without_drift=0.25,
     )  # fmt: skip
 
 
@@ -82,13 +83,16 @@ def test_without_what_the_whole_cluster_has_more_the_error_is_another_one() -> N
     assert ARRIVED.destination.error_without(None) == 0.125
 
 
+_NOWHERE = {"stayed": 1, "rate": 0.0, "had_producers": 0, "producers_back": 0, "producers_back_at_once": 0}
+
+
 @pytest.mark.parametrize(
     ("changed", "wanted"),
     [
         ({"outcome": MoveOutcome.ELSEWHERE}, {"elsewhere": 1}),
         ({"outcome": MoveOutcome.STAYED}, {"stayed": 1, "late": 1}),
         ({"outcome": MoveOutcome.STAYED, "result": "failed"}, {"stayed": 1}),
-        ({"outcome": MoveOutcome.STAYED, "came_to": ""}, {"stayed": 1, "rate": 0.0}),
+        ({"outcome": MoveOutcome.STAYED, "came_to": ""}, _NOWHERE),
         ({"outcome": MoveOutcome.SPLIT}, {"gone": 1}),
         ({"outcome": MoveOutcome.MERGED}, {"gone": 1}),
         ({"outcome": MoveOutcome.UNLISTED}, {"gone": 1}),
@@ -99,7 +103,8 @@ def test_without_what_the_whole_cluster_has_more_the_error_is_another_one() -> N
 )
 def test_a_move_that_did_not_arrive_adds_no_prediction(changed: dict[str, object], wanted: dict[str, float]) -> None:
     found = summed(replace(ARRIVED, **changed))  # type: ignore[arg-type]
-    assert found == replace(MoveSums(moves=1, clients=17, rate=400.0), **wanted)  # type: ignore[arg-type]
+    sums = MoveSums(moves=1, clients=17, had_producers=1, producers_back=1, producers_back_at_once=1, rate=400.0)
+    assert found == replace(sums, **wanted)  # type: ignore[arg-type]
 
 
 def test_what_is_not_known_is_counted_apart() -> None:
@@ -142,3 +147,16 @@ def test_a_straight_plan_takes_each_bundle_from_its_first_broker_to_its_last() -
 
 def test_a_hundred_thousand_moves_are_followed() -> None:
     assert MOST_FOLLOWED == 100_000
+
+
+def test_producers_that_are_back_later_or_never_are_counted_apart() -> None:
+    late, never = replace(ARRIVED, producers_back_at=180_000), replace(ARRIVED, producers_back_at=None)
+    found = summed(ARRIVED, late, never)
+    assert (found.had_producers, found.producers_back, found.producers_back_at_once) == (3, 2, 1)
+    assert [each.producers_back_ms for each in (ARRIVED, late, never)] == [0, 120_000, None]
+
+
+def test_without_producers_in_the_records_nothing_is_known_of_them() -> None:
+    none = replace(ARRIVED, carried=replace(CARRIED, producers=0))
+    found = summed(none, replace(ARRIVED, carried=None))
+    assert (found.had_producers, found.producers_back, found.producers_back_at_once) == (0, 0, 0)
