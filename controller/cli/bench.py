@@ -27,6 +27,7 @@ from controller.cli.texts.bench_tables import (
     arrival_table,
     balance_table,
     frontier_table,
+    moves_table,
     overload_table,
     pipeline_table,
     recording_table,
@@ -240,6 +241,35 @@ def whole_pipeline(
                 typer.echo(measured[-1].as_line())
     if not as_json:
         (arrival_table if as_it_arrives else pipeline_table)(measured).print()
+
+
+@app.command()
+def moves(
+    unloads: Annotated[int, typer.Option(min=1, max=10_000, help="Unloads of each kind.")] = 60,
+    topics: Annotated[
+        int,
+        typer.Option(min=2, max=1000, help="Topics, an even number; half of them are in the unloaded bundle."),
+    ] = 10,
+    each: Annotated[int, typer.Option(min=1, max=1000, help="Producers of each topic, and as many consumers.")] = 5,
+    rate: Annotated[float, typer.Option(min=0.1, max=10_000, help="msg/s of each producer.")] = 20.0,
+    as_json: Annotated[bool, json_option("answer.bench_moves", each="kind of unload")] = False,
+) -> None:
+    """Measure how long producers and consumers stall when their bundle is unloaded, on a real Pulsar cluster.
+
+    With each of Pulsar's load managers a cluster of three brokers is started; unloads with and without a destination
+    take turns. docs/measurements/moves.md says what counts as a stall.
+    """
+    # Here, because the client of Pulsar is large.
+    from controller.bench.moves import MANAGERS, Load
+    from controller.bench.moves import moves as measured_moves
+
+    if topics % 2:
+        raise typer.BadParameter(f"{topics} topics cannot be halved between two bundles", param_hint="--topics")
+    load = Load(topics=topics, each=each, rate=rate)
+    # Servers of our own must stop whenever this process is stopped.
+    with scratch_folder("trimtab-bench-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
+        found = _measured(measured_moves(unloads, load, scratch), 2 * len(MANAGERS))
+    _tell(found, moves_table(found), as_json=as_json)
 
 
 @app.command()

@@ -48,6 +48,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "bench decisions": ("trimtab bench decisions --bundles 1000 --brokers 10",),
     "compare": ("trimtab compare no-room --strategies ThresholdShedder,AvgShedder --seeds 3",),
     "bench frontier": ("trimtab bench frontier --moves 5",),
+    "bench moves": ("trimtab bench moves --unloads 20",),
     "bench recording": ("trimtab bench recording --intervals 60",),
     "decide": ("trimtab decide --strategy ThresholdShedder --load recording",),
     "demo": ("trimtab demo --intervals 10",),

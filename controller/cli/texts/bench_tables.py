@@ -10,6 +10,7 @@ from controller.wire.answers.bench import (
     ArrivalAnswer,
     BalanceAnswer,
     FrontierAnswer,
+    MovesAnswer,
     OverloadAnswer,
     PipelineAnswer,
     RecordingAnswer,
@@ -149,6 +150,24 @@ def _stage_cells(stages: StagesAnswer) -> tuple[float, ...]:
     """Under the headings of _STAGES."""
     spark = (stages.batches, stages.plan_seconds, stages.read_seconds, stages.fold_seconds)
     return (*spark, stages.python_seconds, stages.commit_seconds, stages.decide_seconds)
+
+
+def moves_table(found: Sequence[MovesAnswer]) -> BenchTable:
+    """Stalls of clients, by the kind of unload."""
+    first = found[0]
+    title = (
+        f"ms that clients stalled, p50 / p99 / longest; {counted(first.unloads, 'unload')} of each kind,"
+        f" {counted(first.producers, 'producer')} of {first.rate:g} msg/s and as many consumers on"
+        f" {counted(first.topics, 'topic')}"
+    )
+    headings = ("arrived", "command", "publishing", "receiving", "publishing elsewhere", "receiving elsewhere")
+    rows = []
+    for one in found:
+        stalls = (one.command, one.publishing, one.receiving, one.publishing_elsewhere, one.receiving_elsewhere)
+        cells = (f"{each.p50:,.0f} / {each.p99:,.0f} / {each.max:,.0f}" for each in stalls)
+        kind = "destination" if one.destination else "none"
+        rows.append((one.load_manager, kind, f"{one.arrived} of {one.unloads}", *cells))
+    return BenchTable(title, columns("load manager", "destination", *headings, numbers=headings), rows)
 
 
 def _header(*numbers: str) -> list[Column]:

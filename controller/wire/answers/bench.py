@@ -126,6 +126,40 @@ class FrontierAnswer(_Measured):
     """And the level that it proved no plan to be below."""
 
 
+class StallAnswer(_Measured):
+    """How long something took, in ms: what half of all took at most, what 99 of 100 did, and the longest."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+class MovesAnswer(_Measured):
+    """``trimtab bench moves --json``: unloads of one kind, and the stalls of the clients of the unloaded bundle."""
+
+    load_manager: str
+    destination: bool
+    """Whether the unload names the broker that is to have the bundle."""
+    unloads: int
+    arrived: int
+    """That ended ``done``: the bundle is at the destination, or without one on another broker."""
+    topics: int
+    """Half of them are in the unloaded bundle."""
+    producers: int
+    """On all topics, and as many consumers."""
+    rate: float
+    """msg/s of each producer."""
+    command: StallAnswer
+    """From the first question of the executor to its verified result."""
+    publishing: StallAnswer
+    """The longest time between two acknowledged sends of a producer, less the time between two sends."""
+    receiving: StallAnswer
+    """The longest time between two receptions of a consumer, less the mean time between two messages."""
+    publishing_elsewhere: StallAnswer
+    """The same of clients whose bundle stayed where it was."""
+    receiving_elsewhere: StallAnswer
+
+
 class PipelineAnswer(_Measured):
     """``trimtab bench pipeline --json``: medians over the runs."""
 
@@ -208,6 +242,7 @@ ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.bench_balance": BalanceAnswer,
     "answer.bench_decisions": TimingAnswer,
     "answer.bench_frontier": FrontierAnswer,
+    "answer.bench_moves": MovesAnswer,
     "answer.bench_overloaded": OverloadAnswer,
     "answer.bench_pipeline": PipelineAnswer,
     "answer.bench_recording": RecordingAnswer,

@@ -33,6 +33,7 @@ WITH_SERVERS: Final = {
     "bench frontier": ("measures", "tests/unit/bench/test_frontier.py"),
     "bench balance": ("takes a minute", "tests/unit/bench/test_balance.py"),
     "bench pipeline": ("starts Spark", "tests/integration/test_bench_pipeline.py"),
+    "bench moves": ("starts Pulsar", "tests/integration/test_bench_moves.py"),
     "bench recording": ("takes minutes", "tests/unit/bench/test_recorded_day.py"),
     "bench": ("names both benches", "tests/unit/bench/test_bench_decisions.py"),
     "collect": ("needs brokers", "tests/integration/test_collect_on_pulsar.py"),

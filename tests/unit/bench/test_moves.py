@@ -1,0 +1,48 @@
+"""``trimtab bench moves``: where its topics lie, and how its figures are made."""
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.bench.moves import stall, topics_of
+from controller.cli.bench import app
+from controller.cli.texts.bench_tables import moves_table
+from controller.model.names import default_boundaries, parse_bundle, topic_hash
+from controller.wire.answers.bench import MovesAnswer, StallAnswer
+
+
+def test_each_bundle_has_as_many_topics() -> None:
+    bundles, topics = topics_of(default_boundaries(2), 10)
+    assert len(set(topics)) == 10
+    for nth, bundle in enumerate(map(parse_bundle, bundles)):
+        assert all(bundle.lower <= topic_hash(topic) < bundle.upper for topic in topics[5 * nth : 5 * nth + 5])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ([0.1], (100.0, 100.0, 100.0)),
+        ([-0.02, -0.01, 0.3], (0.0, 300.0, 300.0)),
+        ([i / 1000 for i in range(1, 201)], (100.0, 198.0, 200.0)),
+    ],
+)
+def test_a_stall_is_a_value_that_was_measured_and_none_is_below_0(
+    seconds: list[float], expected: tuple[float, float, float]
+) -> None:
+    found = stall(seconds)
+    assert (found.p50, found.p99, found.max) == expected
+
+
+def test_a_row_for_each_kind_of_unload() -> None:
+    one = MovesAnswer(
+        load_manager="modular", destination=True, unloads=60, arrived=59, topics=10, producers=50, rate=20.0,
+        command=stall([0.2]), publishing=StallAnswer(p50=120.4, p99=300.0, max=1234.0), receiving=stall([0.1]),
+        publishing_elsewhere=stall([0.0]), receiving_elsewhere=stall([0.0]),
+    )  # fmt: skip
+    table = moves_table([one, one.model_copy(update={"destination": False})])
+    assert [row[:3] for row in table.rows] == [("modular", "destination", "59 of 60"), ("modular", "none", "59 of 60")]
+    assert "120 / 300 / 1,234" in table.rows[0]
+    assert "50 producers of 20 msg/s" in table.title
+
+
+def test_an_odd_number_of_topics_is_refused() -> None:
+    assert CliRunner().invoke(app, ["moves", "--topics", "3"]).exit_code == 2
