@@ -98,7 +98,8 @@ class Situation:
     @property
     def begin(self) -> Floats:
         """(R,) above which a broker gives bundles, by an ordinary plan or an urgent one; of now."""
-        begin, now = self.ordinary.begin.copy(), slice(0, self.found.now)
+        # An urgent round looks at no times to come, and those are the last resources.
+        begin, now = self.ordinary.begin[: self.load.shape[1]].copy(), slice(0, self.found.now)
         begin[now] = np.minimum(begin[now], self.urgent.begin)
         return begin
 
