@@ -16,13 +16,13 @@ _USUAL: Final = {ENABLED: "true", SHEDDING: "false", SPLITTING: "false"}
 
 def broker_conf(facts: Facts) -> Iterator[Finding]:
     """broker-conf."""
-    if facts.broker_conf_error:
+    if facts.broker_conf.error:
         yield Finding(
             code="broker-conf",
             # A machine that only collects or executes may have none.
-            severity="error" if facts.has_broker_conf else "warning",
+            severity="error" if facts.broker_conf.exists else "warning",
             objects=(facts.settings.cluster.broker_conf,),
-            seen=facts.broker_conf_error,
+            seen=facts.broker_conf.error,
             wanted="options that the controller can use",
             advice="correct it, or broker_conf in [cluster]: `trimtab run` does not start",
         )

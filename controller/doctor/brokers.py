@@ -42,7 +42,7 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
                 advice="start the brokers, or correct admin_url, and tls for https, in [pulsar]",
             )
         return
-    yield from _silent_or_failing(pulsar)
+    yield from _silent_or_failing(pulsar, _urls(facts))
     if not pulsar.brokers:
         yield Finding(
             code="brokers-unreachable",
@@ -56,7 +56,7 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
         yield fine("brokers-reachable", _names(pulsar), f"{len(pulsar.brokers)} answer")
 
 
-def _silent_or_failing(pulsar: PulsarFacts) -> Iterator[Finding]:
+def _silent_or_failing(pulsar: PulsarFacts, urls: tuple[str, ...]) -> Iterator[Finding]:
     for broker in (broker for broker in pulsar.brokers if broker.silent):
         yield Finding(
             code="broker-unreachable",
@@ -66,12 +66,13 @@ def _silent_or_failing(pulsar: PulsarFacts) -> Iterator[Finding]:
             wanted="an answer from every active broker",
             advice="open its web service port to trimtab, check its advertisedAddress, or restart the broker",
         )
-    for broker in pulsar.brokers:
-        for what, answer in broker.failed.items():
+    of_all = [(urls, pulsar.failed), *(((broker.name,), broker.failed) for broker in pulsar.brokers)]
+    for objects, failed in of_all:
+        for what, answer in failed.items():
             yield Finding(
                 code="broker-call-failed",
                 severity="warning",
-                objects=(broker.name,),
+                objects=objects,
                 seen=f"{what}: {answer}",
                 wanted="an answer",
                 advice="see the broker's log; what depends on this answer was not checked",

@@ -3,7 +3,21 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.doctor import access, balancing, brokers, clocks, election, limits, names, pulsar_log, topics, versions
+from controller.doctor import (
+    access,
+    balancing,
+    brokers,
+    clocks,
+    election,
+    isolation,
+    limits,
+    load_managers,
+    names,
+    pulsar_log,
+    spreading,
+    topics,
+    versions,
+)
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding
 
@@ -19,11 +33,17 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     versions.placement,
     balancing.broker_conf,
     balancing.balancing_off,
+    load_managers.load_managers,
     limits.limits_plausible,
     names.excluded,
     names.patterns,
     names.excluded_by_brokers,
-    names.isolation_policies,
+    isolation.unreadable_policies,
+    isolation.brokers_of_policies,
+    isolation.namespaces_of_policies,
+    spreading.failure_domains,
+    spreading.failure_domains_used,
+    spreading.anti_affinity_groups,
     names.capacity_overrides,
     topics.kafka_reachable,
     topics.topics_exist,

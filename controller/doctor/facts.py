@@ -66,12 +66,37 @@ class PulsarFacts:
     #: Namespaces that decisions.excluded names -> the boundaries of their bundles; none: there is no such namespace.
     #: Those that could not be read are missing.
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    #: The namespaces that decisions.only and patterns in decisions.excluded might name; None: the brokers did not tell.
+    #: All namespaces; None: the brokers did not list them.
     namespaces: frozenset[str] | None = None
-    #: Isolation policies that cannot be read -> why.
-    unusable_policies: Mapping[str, str] = field(default_factory=dict)
+    #: Isolation policies by name, in Pulsar's order, as the admin API returns them.
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    #: Failure domain -> its brokers.
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Namespace -> its anti-affinity group, of those that have one.
+    groups: Mapping[str, str] = field(default_factory=dict)
+    #: Why not all groups are known; "" where they are.
+    groups_problem: str = ""
     #: What was asked of the cluster -> the answer, where that was 401 or 403.
     refused: Mapping[str, str] = field(default_factory=dict)
+    #: What was asked of the cluster -> the answer, where that failed otherwise.
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfFacts:
+    """The broker.conf that the controller reads."""
+
+    #: Why the controller cannot use it; "" where it can.
+    error: str = ""
+    exists: bool = True
+    #: Namespaces in loadBalancerSheddingExcludedNamespaces.
+    excluded_namespaces: frozenset[str] = frozenset()
+    #: loadManagerClassName as a short name; "" where the file cannot be used.
+    load_manager: str = ""
+    #: failureDomainsEnabled.
+    failure_domains: bool = False
+    #: What it says of the options that trimtab knows.
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +157,7 @@ class Facts:
     #: The capacity overrides; and why they could not be read.
     capacity: CapacityOverrides = field(default_factory=CapacityOverrides)
     capacity_error: str = ""
-    #: Why the controller cannot use broker.conf; and whether there is such a file.
-    broker_conf_error: str = ""
-    has_broker_conf: bool = True
-    #: What trimtab's own broker.conf says of the options that trimtab knows.
-    broker_conf: Mapping[str, str] = field(default_factory=dict)
-    #: Namespaces in loadBalancerSheddingExcludedNamespaces of trimtab's own broker.conf.
-    excluded_namespaces: frozenset[str] = frozenset()
+    broker_conf: BrokerConfFacts = field(default_factory=BrokerConfFacts)
     #: Broker -> bundles that were moved to it and that it should list by now, as the journal's last decision remembers.
     unconfirmed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: The newest tick's interval in the log, epoch ms; None: there is none.

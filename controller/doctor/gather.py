@@ -24,9 +24,9 @@ from controller.adapters.pulsar.log.inspect import PulsarLogFacts, inspect_log
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
-from controller.aggregate.policies import isolation_flaws
 from controller.cycle.arrivals import unconfirmed_brokers
 from controller.doctor.facts import (
+    BrokerConfFacts,
     BrokerFacts,
     Facts,
     FolderFacts,
@@ -36,17 +36,20 @@ from controller.doctor.facts import (
     ZooKeeperFacts,
 )
 from controller.doctor.names import namespace_in
+from controller.doctor.namespaces import NamespacesFound, read_namespaces
 from controller.model.errors import SettingsError, TrimtabError
-from controller.model.name_patterns import is_pattern, matches
-from controller.settings.broker_conf import read_broker_conf
+from controller.model.name_patterns import is_pattern
+from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.guardrails import limits_of
-from controller.settings.known_options import KNOWN_KEYS
+from controller.settings.known_options import KNOWN_KEYS, StrategyNames
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.policy import read_policy
 from controller.settings.section import is_uri
 from controller.settings.trimtab_toml import Settings
+from controller.strategies.catalogue import short_name
+from controller.strategies.filters.anti_affinity import ExtAntiAffinity
 from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 
 T = TypeVar("T")
@@ -101,8 +104,8 @@ def gather(
     for question in (each for part in away for each in _ASKS[part]):
         work.pop(question, None)
     found = _on_time(side_by_side(work, patience.all))
-    (tick, tick_error), (capacity, capacity_error) = found["tick"] or (None, late), _capacity(settings)
-    broker_conf_error, excluded_namespaces = _broker_conf(settings)
+    tick, tick_error = found["tick"] or (None, late)
+    capacity, capacity_error = _capacity(settings)
     return Facts(
         settings=settings,
         now_ms=_now_ms(),
@@ -113,10 +116,7 @@ def gather(
         folders=_folders(settings),
         capacity=capacity,
         capacity_error=capacity_error,
-        broker_conf_error=broker_conf_error,
-        excluded_namespaces=excluded_namespaces,
-        has_broker_conf=Path(settings.cluster.broker_conf).exists(),
-        broker_conf={} if broker_conf_error else _options(settings),
+        broker_conf=_broker_conf(settings),
         unconfirmed=found.get("journal") or {},
         last_tick=tick,
         last_tick_error=tick_error,
@@ -134,26 +134,14 @@ def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thor
     with closing(admin):
         decisions = settings.decisions
         spaces = {namespace_in(each) for each in decisions.excluded if not is_pattern(each)} if thorough else set()
-        patterns = [*decisions.only, *filter(is_pattern, decisions.excluded)] if thorough else []
-        return _of_brokers(admin, patience, sorted(spaces), patterns, thorough=thorough)
+        return _of_brokers(admin, patience, sorted(spaces), thorough=thorough)
 
 
 #: No broker and no namespace has this name.
-_PATTERNS: Final = "patterns"
+_NAMESPACES: Final = "namespaces"
 
 
-def _namespaces(admin: PulsarAdmin, patterns: Sequence[str]) -> frozenset[str] | None:
-    """The namespaces of all tenants that *patterns* might name; None where the brokers do not tell them."""
-    try:
-        tenants = [each for each in admin.tenants() if any(matches(one.split("/")[0], each) for one in patterns)]
-        return frozenset(name for tenant in tenants for name in admin.namespaces(tenant))
-    except PulsarError:
-        return None
-
-
-def _of_brokers(
-    admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[str], patterns: Sequence[str], *, thorough: bool
-) -> PulsarFacts:
+def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[str], *, thorough: bool) -> PulsarFacts:
     try:
         names = admin.active_brokers()
     except PulsarError as error:
@@ -162,24 +150,40 @@ def _of_brokers(
     dynamic = asked("dynamic settings", admin.dynamic_configuration)
     clusters = (asked("clusters", admin.clusters) or ()) if thorough else ()
     policies = (asked("isolation policies", admin.isolation_policies) or {}) if thorough else {}
-    if thorough:
-        asked("tenants", admin.tenants)
+    domains = (asked("failure domains", partial(_domains, admin)) or {}) if thorough else {}
+    tenants = asked("tenants", admin.tenants) if thorough else None
     work: dict[str, Callable[[], Any]] = {name: _probe(admin, name, thorough=thorough) for name in names}
     work |= {space: partial(_boundaries, admin, space) for space in namespaces}
-    if patterns:
-        work[_PATTERNS] = partial(_namespaces, admin, patterns)
+    if tenants is not None:
+        # The calls that are under way at the end of this time end within another answer's time.
+        work[_NAMESPACES] = partial(read_namespaces, admin, tenants, patience.brokers - patience.answer)
     found = _on_time(side_by_side(work, patience.brokers))
     late = f"no answer within {patience.brokers:g} s"
+    spaces = found.get(_NAMESPACES) or NamespacesFound(None, {}, "the brokers did not list their tenants in time")
     return PulsarFacts(
         clusters=clusters,
         brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
         leader=(asked("leader", admin.leader) or "") if thorough else "",
         dynamic=dynamic,
         boundaries={space: found[space] for space in namespaces if found[space] is not None},
-        namespaces=found.get(_PATTERNS),
-        unusable_policies=isolation_flaws(policies),
+        namespaces=spaces.names,
+        policies=policies,
+        domains=domains,
+        groups=spaces.groups,
+        groups_problem=spaces.problem if thorough else "",
         refused=asked.refused,
+        failed=asked.failed | ({asked.silent_at: asked.silent} if asked.silent else {}),
     )
+
+
+def _domains(admin: PulsarAdmin) -> dict[str, tuple[str, ...]]:
+    """Failure domain -> its brokers; none where the cluster is not known, which is another check's matter."""
+    try:
+        return {name: tuple(each.get("brokers") or ()) for name, each in admin.failure_domains().items()}
+    except PulsarError as error:
+        if error.status == _NOT_FOUND:
+            return {}
+        raise
 
 
 def _boundaries(admin: PulsarAdmin, namespace: str) -> tuple[int, ...] | None:
@@ -218,7 +222,8 @@ class _Asked:
     def __init__(self) -> None:
         self.refused: dict[str, str] = {}
         self.failed: dict[str, str] = {}
-        self.silent = ""
+        #: The answer that did not come, and the question.
+        self.silent = self.silent_at = ""
 
     def __call__(self, what: str, ask: Callable[[], T]) -> T | None:
         if self.silent:
@@ -227,7 +232,7 @@ class _Asked:
             return ask()
         except PulsarError as error:
             if error.status == 0:
-                self.silent = str(error)
+                self.silent, self.silent_at = str(error), what
             else:
                 (self.refused if error.status in _DENIED else self.failed)[what] = str(error)
         return None
@@ -347,21 +352,21 @@ def _unconfirmed(settings: Settings) -> dict[str, list[str]]:
     return {} if last is None else unconfirmed_brokers(last.memory, limits_of(settings.guardrails))
 
 
-def _broker_conf(settings: Settings) -> tuple[str, frozenset[str]]:
-    """Why the controller cannot use broker.conf, and the namespaces that it excludes from shedding."""
+def _broker_conf(settings: Settings) -> BrokerConfFacts:
+    file = Path(settings.cluster.broker_conf)
     try:
         filters = read_policy(settings).filters
+        conf = read_broker_conf(file, os.environ)
+        load_manager = build(StrategyNames, conf).load_manager
     except SettingsError as error:
-        return str(error), frozenset()
-    return "", frozenset().union(*(each.names for each in filters if isinstance(each, SheddingExcludedNamespaces)))
-
-
-def _options(settings: Settings) -> dict[str, str]:
-    """The options in broker.conf, which can be read, that trimtab knows; none where there is no such file."""
-    if not Path(settings.cluster.broker_conf).exists():
-        return {}
-    conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
-    return {key: text for key, text in conf.items() if key in KNOWN_KEYS and text}
+        return BrokerConfFacts(error=str(error), exists=file.exists())
+    shut = (each.names for each in filters if isinstance(each, SheddingExcludedNamespaces))
+    return BrokerConfFacts(
+        excluded_namespaces=frozenset().union(*shut),
+        load_manager=short_name(load_manager),
+        failure_domains=any(isinstance(each, ExtAntiAffinity) and each.failure_domains for each in filters),
+        options={key: text for key, text in conf.items() if key in KNOWN_KEYS and text},
+    )
 
 
 def _capacity(settings: Settings) -> tuple[CapacityOverrides, str]:

@@ -95,7 +95,7 @@ def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
     """excluded-by-brokers-alone: what brokers of Pulsar 4.2 and later would not unload, and trimtab may."""
     if facts.pulsar is None:
         return
-    ours = facts.excluded_namespaces | set(facts.settings.decisions.excluded)
+    ours = facts.broker_conf.excluded_namespaces | set(facts.settings.decisions.excluded)
     said = [(facts.pulsar.dynamic or {}).get(EXCLUDED_NAMESPACES, "")]
     said += [(broker.settings or {}).get(EXCLUDED_NAMESPACES, "") for broker in facts.pulsar.brokers]
     # A dynamic setting is a text of names; a broker shows its settings as Java prints a set.
@@ -110,21 +110,6 @@ def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
             seen=f"the brokers exclude {listed(missing)} from shedding, and trimtab does not",
             wanted="the same namespaces on both sides",
             advice=f"name them in {EXCLUDED_NAMESPACES} of the broker.conf that trimtab reads: it may move them",
-        )
-
-
-def isolation_policies(facts: Facts) -> Iterator[Finding]:
-    """isolation-policy-unusable."""
-    for name, why in facts.pulsar.unusable_policies.items() if facts.pulsar is not None else ():
-        yield Finding(
-            code="isolation-policy-unusable",
-            severity="error",
-            objects=(name,),
-            seen=f"{name:.100}: {why}",
-            wanted="policies of which it is known what they allow, and to whom",
-            advice="the namespaces that it names, or might, stay where they are; write it in another way, or delete it:"
-            " `pulsar-admin ns-isolation-policy` shows, sets and deletes them, and docs/strategies.md says what cannot"
-            " be read",
         )
 
 

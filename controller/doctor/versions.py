@@ -69,7 +69,7 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
 def options_known(facts: Facts) -> Iterator[Finding]:
     """option-unknown-to-brokers: an option in broker.conf that the version in force does not know."""
     used = _used(facts)
-    unknown = not_known(used.version, facts.broker_conf)
+    unknown = not_known(used.version, facts.broker_conf.options)
     if unknown and used.source != "nobody":
         yield Finding(
             code="option-unknown-to-brokers",
@@ -85,10 +85,10 @@ def options_known(facts: Facts) -> Iterator[Finding]:
 
 def defaults(facts: Facts) -> Iterator[Finding]:
     """default-changes, defaults-by-version: options that broker.conf leaves out, with other defaults by version."""
-    if not facts.has_broker_conf or facts.broker_conf_error:
+    if not facts.broker_conf.exists or facts.broker_conf.error:
         return
     used, versions = _used(facts), _versions(facts)
-    written = of_load_manager(facts.broker_conf.get(_LOAD_MANAGER, ""), facts.broker_conf)
+    written = of_load_manager(facts.broker_conf.options.get(_LOAD_MANAGER, ""), facts.broker_conf.options)
     left_out = [option for option in DEFAULTS if not written.get(option) and option not in _NOT_READ]
     span = sorted({used.version, *versions.values()})
     held = {version: for_version(written, version) for version in (*span, ASSUMED)}
@@ -117,7 +117,7 @@ def defaults(facts: Facts) -> Iterator[Finding]:
 def placement(facts: Facts) -> Iterator[Finding]:
     """placement-replaced: brokers use another placement than the one that is named, or the default."""
     used = _used(facts)
-    conf = of_load_manager(facts.broker_conf.get(_LOAD_MANAGER, ""), facts.broker_conf)
+    conf = of_load_manager(facts.broker_conf.options.get(_LOAD_MANAGER, ""), facts.broker_conf.options)
     for each in FALLBACKS:
         named, partner = (
             short_name(conf.get(option, "") or default_in(used.version, option) or "")

@@ -171,7 +171,7 @@ def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping
     """The split policy of the brokers' load manager, limited to the hours allowed for splits."""
     chosen = _SPLIT_POLICY_OF.get(short_name(names.load_manager))
     if chosen is None:
-        raise SettingsError(f"loadManagerClassName={names.load_manager}: {_why_not(names.load_manager)}")
+        raise SettingsError(f"loadManagerClassName={names.load_manager}: {why_not_balanced(names.load_manager)}")
     policy = build(SPLIT_POLICIES[chosen], conf)
     if isinstance(policy, DefaultNamespaceBundleSplitStrategyImpl):
         policy = replace(policy, algorithm=algorithm)
@@ -181,8 +181,8 @@ def _split_policy(names: StrategyNames, algorithm: SplitAlgorithm, conf: Mapping
     return WithinHours(policy=policy, hours=hours) if hours.text else policy
 
 
-def _why_not(load_manager: str) -> str:
-    """Why trimtab does not balance brokers with *load_manager*, and what to do."""
+def why_not_balanced(load_manager: str) -> str:
+    """Why trimtab does not balance brokers with *load_manager*, one not in LOAD_MANAGERS, and what to do."""
     allowed = f"allowed: {', '.join(sorted(LOAD_MANAGERS))}"
     why = _NOT_BALANCED.get(load_manager.removesuffix(".class").rpartition(".")[2])
     if why:

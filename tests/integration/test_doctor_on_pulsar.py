@@ -91,6 +91,64 @@ def test_a_clean_cluster_is_healthy_until_its_brokers_balance_by_themselves(
         require_broker_balancing_off(read_settings(conf), mode="active")
 
 
+@pytest.fixture
+def rules(pulsar: PulsarCluster) -> Iterator[Callable[[str, object], None]]:
+    """Sets what is under a path of the admin API, and deletes it at the end: others use this cluster."""
+    paths = list[str]()
+
+    def put_there(path: str, body: object) -> None:
+        call(pulsar, "POST", path, body)
+        paths.append(path)
+
+    yield put_there
+    for path in reversed(paths):
+        call(pulsar, "DELETE", path)
+
+
+def call(pulsar: PulsarCluster, method: str, path: str, body: object = None) -> None:
+    headers = {"Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body)
+    answer = urllib3.request(method, f"{pulsar.admin_urls[0]}/admin/v2{path}", body=data, headers=headers)
+    assert answer.status < 300, answer.data
+
+
+def test_policies_domains_and_groups_that_do_not_fit_the_brokers_are_found(
+    pulsar: PulsarCluster, conf: Path, rules: Callable[[str, object], None]
+) -> None:
+    put(pulsar, "/tenants/lab", {"allowedClusters": [CLUSTER]}, also_there=True)
+    namespace = f"lab/doctor-{uuid4().hex[:8]}"
+    put(pulsar, f"/namespaces/{namespace}", {"bundles": {"numBundles": 1}, "replication_clusters": [CLUSTER]})
+    rules(f"/namespaces/{namespace}/antiAffinity", "doctor-apart")
+    first, second, third = pulsar.brokers
+    cluster = f"/clusters/{CLUSTER}"
+    rules(f"{cluster}/failureDomains/rack-1", {"brokers": [first, f"http://{second}"]})
+    rules(f"{cluster}/failureDomains/rack-2", {"brokers": [third]})
+    failover = {"policy_type": "min_available", "parameters": {"min_limit": "1", "usage_threshold": "80"}}
+    brokers = {"primary": ["127.0.0.1:8080"], "secondary": []}
+    # Without unloading: brokers would wait for an owner, and there cannot be one.
+    policy = {"namespaces": [namespace], **brokers, "auto_failover_policy": failover, "unload_scope": "none"}
+    rules(f"{cluster}/namespaceIsolationPolicies/doctor", policy)
+
+    code, answer = run(doctor, "--conf", conf)
+    found = {each["code"]: each for each in answer["findings"] if each["severity"] != "ok"}
+    assert code == 1
+    assert {name: each["objects"] for name, each in found.items() if name != "metrics-not-flowing"} == {
+        "isolation-policy-no-broker": ["doctor"],
+        "failure-domain-unknown-broker": [f"http://{second}"],
+        "broker-in-no-domain": [second],
+        "failure-domains-off": [*sorted(pulsar.brokers), str(conf.with_name("broker.conf"))],
+        "anti-affinity-alone": ["doctor-apart"],
+    }
+    assert "127.0.0.1" in found["isolation-policy-no-broker"]["advice"]
+
+
+def test_a_load_manager_that_is_not_the_brokers_is_found(pulsar: PulsarCluster, conf: Path) -> None:
+    conf.with_name("broker.conf").write_text("loadManagerClassName=ExtensibleLoadManagerImpl\n", encoding="utf-8")
+    _, answer = run(doctor, "--conf", conf)
+    (error,) = [each for each in answer["findings"] if each["severity"] == "error"]
+    assert (error["code"], sorted(error["objects"])) == ("load-manager-not-ours", sorted(pulsar.brokers))
+
+
 def test_a_topic_and_its_bundle_are_found_on_the_cluster_and_get_no_owner_by_it(
     pulsar: PulsarCluster, conf: Path
 ) -> None:

@@ -162,7 +162,10 @@ def test_the_extensible_load_manager_has_no_load_report_and_that_is_no_failure(
         server.answers[REPORT] = (500, {"reason": "UnsupportedOperationException"})
         extensible = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
         server.answers[RUNTIME] = (200, {**OFF, "loadManagerClassName": extensible})
-    assert set(found(tmp_path, servers)) == {"limits-unknown"}
+    given = settings(tmp_path, servers)
+    (tmp_path / "broker.conf").write_text(f"loadManagerClassName={extensible}\n", encoding="utf-8")
+    findings = [each.code for each in judge(gather(given, PATIENT)) if each.severity != "ok"]
+    assert findings == ["limits-unknown", "metrics-not-flowing"]
     servers[0].answers[RUNTIME] = (200, OFF)
     assert found(tmp_path, servers)["broker-call-failed"].objects == (servers[0].name,)
 
@@ -284,3 +287,63 @@ def test_a_broker_conf_with_which_run_would_not_start_is_found(tmp_path: Path, s
     file.unlink()
     (found,) = [each for each in judge(gather(ours, QUICK)) if each.code == "broker-conf"]
     assert (found.severity, found.seen) == ("warning", f"{file}: cannot be read: No such file or directory")
+
+
+def groups(servers: list[AdminServer], given: dict[str, object]) -> None:
+    """Namespaces of tenant acme -> the answer about their group: a name, or status and body."""
+    servers[0].answers["/admin/v2/tenants"] = (200, ["acme"])
+    servers[0].answers["/admin/v2/namespaces/acme"] = (200, list(given))
+    for name, answer in given.items():
+        told = (200, answer) if isinstance(answer, str) else answer
+        assert isinstance(told, tuple)
+        servers[0].answers[f"/admin/v2/namespaces/{name}/antiAffinity"] = told
+
+
+def test_groups_domains_and_policies_are_read_from_the_brokers(servers: list[AdminServer], tmp_path: Path) -> None:
+    groups(servers, {"acme/a": "apart", "acme/b": "apart", "acme/c": "", "acme/gone": (404, {})})
+    policy = {"namespaces": ["acme/a"], "primary": ["127.0.0.1"], "secondary": []}
+    servers[0].answers["/admin/v2/clusters/demo/namespaceIsolationPolicies"] = (200, {"ours": policy})
+    domains = {"rack-1": {"brokers": [servers[0].name]}, "rack-2": {}}
+    servers[0].answers["/admin/v2/clusters/demo/failureDomains"] = (200, domains)
+    pulsar = gather(settings(tmp_path, servers), PATIENT).pulsar
+    assert pulsar is not None
+    assert pulsar.groups == {"acme/a": "apart", "acme/b": "apart"}
+    assert (pulsar.groups_problem, pulsar.policies) == ("", {"ours": policy})
+    assert pulsar.domains == {"rack-1": (servers[0].name,), "rack-2": ()}
+    assert pulsar.namespaces == frozenset({"acme/a", "acme/b", "acme/c", "acme/gone"})
+
+
+def test_groups_that_cannot_be_read_are_unknown_and_no_group_is_called_too_small(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    groups(servers, {"acme/a": "apart", "acme/b": (500, {"reason": "metadata store"})})
+    findings = found(tmp_path, servers)
+    assert set(findings) == {"anti-affinity-unknown"}
+    assert "acme/b" in findings["anti-affinity-unknown"].seen
+
+
+def test_groups_that_do_not_come_in_time_are_unknown(servers: list[AdminServer], tmp_path: Path) -> None:
+    groups(servers, {f"acme/{number}": "apart" for number in range(40)})
+    servers[0].hangs = {f"/admin/v2/namespaces/acme/{number}/antiAffinity" for number in range(40)}
+    began = time.monotonic()
+    findings = found(tmp_path, servers, TimeLimits(answer=0.4, brokers=0.8, all=3))
+    assert time.monotonic() - began < 2
+    assert set(findings) == {"anti-affinity-unknown"}
+    assert "no answer" in findings["anti-affinity-unknown"].seen
+
+
+def test_policies_and_domains_that_cannot_be_read_are_failed_calls(servers: list[AdminServer], tmp_path: Path) -> None:
+    for what in ("namespaceIsolationPolicies", "failureDomains"):
+        servers[0].answers[f"/admin/v2/clusters/demo/{what}"] = (500, {"reason": "metadata store"})
+    failed = [each for each in judge(gather(settings(tmp_path, servers), PATIENT)) if each.code == "broker-call-failed"]
+    assert [each.seen.partition(":")[0] for each in failed] == ["isolation policies", "failure domains"]
+
+
+def test_the_load_manager_of_trimtabs_own_broker_conf_is_compared_with_that_of_the_brokers(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    given = settings(tmp_path, servers)
+    (tmp_path / "broker.conf").write_text("loadManagerClassName=ExtensibleLoadManagerImpl\n", encoding="utf-8")
+    (error,) = [each for each in judge(gather(given, PATIENT)) if each.severity == "error"]
+    assert error.code == "load-manager-not-ours"
+    assert "loadManagerClassName=ModularLoadManagerImpl" in error.advice

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.doctor.checks import judge
-from controller.doctor.facts import PulsarFacts
+from controller.doctor.facts import BrokerConfFacts, PulsarFacts
 from controller.doctor.finding import Finding
 from controller.doctor.gather import TimeLimits, gather
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
@@ -88,23 +88,6 @@ def test_the_brokers_are_asked_for_the_bundles(answer: tuple[int, object], code:
     assert [finding.code for finding in found if finding.code.startswith("excluded")] == [code]
 
 
-def test_an_isolation_policy_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    usable = {"namespaces": ["acme/.*"], "primary": [".*"], "secondary": []}
-    policies = {"as-ever": usable, "later": usable | {"auto_failover_policy": {"policy_type": "most_available"}}}
-    found = asked(tmp_path, "/admin/v2/clusters/demo/namespaceIsolationPolicies", (200, policies))
-    (one,) = [finding for finding in found if finding.code == "isolation-policy-unusable"]
-    assert (one.severity, one.objects) == ("error", ("later",))
-    assert one.seen.startswith("later: isolation policy of acme/.*: policy_type 'most_available' is unknown")
-
-
-def test_an_expression_that_cannot_be_read_is_named_with_its_policy_and_the_reason(tmp_path: Path) -> None:
-    policy = {"namespaces": ["acme/orders"], "primary": [r"(blue|green)-\1.*"], "secondary": []}
-    found = asked(tmp_path, "/admin/v2/clusters/demo/namespaceIsolationPolicies", (200, {"orders": policy}))
-    (one,) = [finding for finding in found if finding.code == "isolation-policy-unusable"]
-    assert one.objects == ("orders",)
-    assert r"expression (blue|green)-\1.* of primary cannot be read: a backreference" in one.seen
-
-
 def asked(folder: Path, path: str, answer: tuple[int, object]) -> list[Finding]:
     """The findings where a broker gives *answer* at *path*."""
     with admin_servers(1) as servers:
@@ -128,8 +111,15 @@ def asked(folder: Path, path: str, answer: tuple[int, object]) -> list[Finding]:
 def test_namespaces_that_brokers_alone_exclude_from_shedding_are_a_warning(found: PulsarFacts) -> None:
     told = only(pulsar=found)
     assert (told.code, told.severity, told.objects) == ("excluded-by-brokers-alone", "warning", ("acme/a", "acme/b"))
-    assert only(pulsar=found, excluded_namespaces=frozenset({"acme/a"})).objects == ("acme/b",)
-    assert problems(pulsar=found, excluded_namespaces=frozenset({"acme/a", "acme/b", "acme/c"})) == []
+    assert only(pulsar=found, broker_conf=BrokerConfFacts(excluded_namespaces=frozenset({"acme/a"}))).objects == (
+        "acme/b",
+    )
+    assert (
+        problems(
+            pulsar=found, broker_conf=BrokerConfFacts(excluded_namespaces=frozenset({"acme/a", "acme/b", "acme/c"}))
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("text", ["[]", "", " "])
@@ -145,4 +135,4 @@ def test_what_the_own_broker_conf_excludes_is_known(tmp_path: Path) -> None:
         log={"kind": "folder", "folder": {"path": str(tmp_path)}},
         election={"kind": "file", "path": str(tmp_path)},
     )
-    assert gather(given).excluded_namespaces == {"acme/a", "acme/b"}
+    assert gather(given).broker_conf.excluded_namespaces == {"acme/a", "acme/b"}

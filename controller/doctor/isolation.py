@@ -1,0 +1,254 @@
+"""Do the namespace isolation policies leave every namespace a broker?
+
+Pulsar matches expressions with the whole host of a broker, without its port: an expression that does not match any is
+accepted, and its namespaces have no broker.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from controller.aggregate.policies import isolation_flaws, isolation_policy
+from controller.doctor.facts import Facts, PulsarFacts
+from controller.doctor.finding import Finding, fine, listed
+from controller.model.isolation import Isolation, IsolationPolicy
+from controller.model.java_regex import Expressions
+from controller.model.names import is_broker_own
+from controller.wire.readable import counted
+
+#: Policies that a finding describes, expressions of a policy that it shows, and characters of a name or expression.
+_DESCRIBED, _EXPRESSIONS, _CHARACTERS = 3, 2, 100
+_ADVICE: Final = (
+    "an expression must match the whole host name of a broker, without port: the brokers are {hosts}; start the brokers"
+    " that are missing, or correct the policy: `pulsar-admin ns-isolation-policy` shows, sets and deletes policies"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingBrokers:
+    """The isolation policies of a cluster, and the active brokers that each one names."""
+
+    rules: Isolation
+    #: Names of the policies, by row.
+    names: tuple[str, ...]
+    #: Rows of policies that cannot be read.
+    flawed: frozenset[int]
+    #: All active brokers.
+    brokers: frozenset[str]
+    primary: tuple[frozenset[str], ...]
+    secondary: tuple[frozenset[str], ...]
+    #: The brokers of namespaces without a policy: no policy names them as primary.
+    shared: frozenset[str]
+
+    @classmethod
+    def of(cls, pulsar: PulsarFacts) -> "ServingBrokers":
+        """O(expressions + brokers * expressions that match one), beside the matching."""
+        rules = Isolation(tuple(map(isolation_policy, pulsar.policies.values())))
+        policies = rules.policies
+        brokers = [broker.name for broker in pulsar.brokers]
+        expressions = Expressions(text for each in policies for text in (*each.primary, *each.secondary))
+        hits = expressions.hits(sorted({host_of(name) for name in brokers}))
+        matched = dict[int, set[str]]()
+        for name in brokers:
+            for hit in hits.get(host_of(name), ()):
+                matched.setdefault(hit.number, set()).add(name)
+
+        def named(texts: tuple[str, ...]) -> frozenset[str]:
+            return frozenset().union(*(matched.get(expressions.number[text], ()) for text in set(texts)))
+
+        primary = tuple(named(each.primary) for each in policies)
+        return cls(
+            rules=rules,
+            names=tuple(pulsar.policies),
+            flawed=frozenset(row for row, _ in rules.flaws),
+            brokers=frozenset(brokers),
+            primary=primary,
+            secondary=tuple(named(each.secondary) for each in policies),
+            shared=frozenset(brokers).difference(*primary),
+        )
+
+    def fails_over(self, row: int) -> bool:
+        """Whether the policy *row* has too few active primary brokers, whatever their load."""
+        return self.rules.policies[row].auto_failover.fails_over(len(self.primary[row]))
+
+    def serving(self, row: int) -> frozenset[str]:
+        """The brokers that the policy *row* allows."""
+        return self.primary[row] | (self.secondary[row] if self.fails_over(row) else frozenset())
+
+    def of_namespaces(self, namespaces: list[str]) -> list[frozenset[str] | None]:
+        """The brokers that each of *namespaces* may have; None where its policy cannot be read."""
+        return [
+            None
+            if governed.why or governed.row in self.flawed
+            else self.shared
+            if governed.row is None
+            else self.serving(governed.row)
+            for governed in self.rules.governed(namespaces, {})
+        ]
+
+
+def unreadable_policies(facts: Facts) -> Iterator[Finding]:
+    """isolation-policy-unusable."""
+    flaws = isolation_flaws(_policies(facts))
+    if flaws:
+        yield Finding(
+            code="isolation-policy-unusable",
+            severity="error",
+            objects=tuple(flaws),
+            seen=_described([f"{name:.{_CHARACTERS}}: {why}" for name, why in flaws.items()]),
+            wanted="policies of which it is known what they allow, and to whom",
+            advice="the namespaces that it names, or might, stay where they are; write it in another way (any text is"
+            " .* in Java's regular expressions, not *), or delete it: `pulsar-admin ns-isolation-policy` shows, sets"
+            " and deletes them, and docs/strategies.md says what cannot be read",
+        )
+
+
+def brokers_of_policies(facts: Facts) -> Iterator[Finding]:
+    """isolation-policy-no-broker, isolation-policy-few-primaries, isolation-policy-no-secondary."""
+    if facts.pulsar is None or not facts.pulsar.brokers or not facts.pulsar.policies:
+        return
+    serving = ServingBrokers.of(facts.pulsar)
+    no_broker, few, no_secondary = list[int](), list[int](), list[int]()
+    for row, policy in enumerate(serving.rules.policies):
+        if row in serving.flawed:
+            continue
+        if not serving.serving(row):
+            no_broker.append(row)
+        elif serving.fails_over(row) and serving.primary[row] < serving.serving(row):
+            few.append(row)
+        if policy.secondary and not serving.secondary[row] and row not in no_broker:
+            no_secondary.append(row)
+    hosts = listed(sorted({host_of(name) for name in serving.brokers}))
+    yield from _no_broker(serving, no_broker, hosts)
+    yield from _few_primaries(serving, few, hosts)
+    yield from _no_secondary(serving, no_secondary, hosts)
+    if not (no_broker or few or no_secondary or serving.flawed):
+        yield fine("isolation-policies", serving.names, "each names active brokers")
+
+
+def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
+    """isolation-policy-no-namespace, isolation-no-shared-broker."""
+    if facts.pulsar is None or not facts.pulsar.policies or facts.pulsar.namespaces is None:
+        return
+    serving = ServingBrokers.of(facts.pulsar)
+    names = sorted(name for name in facts.pulsar.namespaces if not is_broker_own(name))
+    used = {row for rows in serving.rules.naming(names).values() for row in rows}
+    idle = [row for row in range(len(serving.names)) if row not in used and row not in serving.flawed]
+    if idle:
+        yield Finding(
+            code="isolation-policy-no-namespace",
+            severity="warning",
+            objects=_named(serving, idle),
+            seen=_described(
+                [f"{_label(serving, row)}: namespaces {_shown(_rule(serving, row).namespaces)}" for row in idle]
+            )
+            + ": no namespace matches",
+            wanted="policies that concern a namespace",
+            advice="an expression must match all of tenant/namespace: correct it, or delete the policy, which keeps"
+            " other namespaces off its primary brokers: `pulsar-admin ns-isolation-policy`",
+        )
+    governed = serving.rules.governed(names, {})
+    free = [name for name, each in zip(names, governed, strict=True) if each.row is None]
+    if free and facts.pulsar.brokers and not serving.shared and not serving.rules.open_ended(_hosts(serving)):
+        yield Finding(
+            code="isolation-no-shared-broker",
+            severity="error",
+            objects=tuple(free),
+            seen=f"every active broker is a primary broker of some policy: none may serve {listed(free)}, which"
+            f" {'has' if len(free) == 1 else 'have'} no policy",
+            wanted="a broker that no policy names as primary, or a policy for every namespace",
+            advice="start a broker beside them, or make a policy name these namespaces, too:"
+            " `pulsar-admin ns-isolation-policy set`",
+        )
+
+
+def host_of(broker: str) -> str:
+    """The host of *broker*, with the brackets of IPv6, as policies match it."""
+    return broker.rpartition(":")[0] or broker
+
+
+def _no_broker(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator[Finding]:
+    if rows:
+        yield Finding(
+            code="isolation-policy-no-broker",
+            severity="error",
+            objects=_named(serving, rows),
+            seen=_described([f"{_label(serving, row)}: {_why_no_broker(serving, row)}" for row in rows])
+            + ": no active broker may serve its namespaces",
+            wanted="an active broker for every policy",
+            advice=_ADVICE.format(hosts=hosts),
+        )
+
+
+def _why_no_broker(serving: ServingBrokers, row: int) -> str:
+    policy = _rule(serving, row)
+    text = f"primary {_shown(policy.primary)} matches no broker"
+    if serving.secondary[row]:
+        return f"{text}, and min_limit {policy.auto_failover.min_limit} never lets the secondary ones serve"
+    return f"{text}, nor does secondary {_shown(policy.secondary)}" if policy.secondary else text
+
+
+def _few_primaries(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator[Finding]:
+    if rows:
+        yield Finding(
+            code="isolation-policy-few-primaries",
+            severity="warning",
+            objects=_named(serving, rows),
+            seen=_described(
+                [
+                    f"{_label(serving, row)}: primary {_shown(_rule(serving, row).primary)} matches"
+                    f" {counted(len(serving.primary[row]), 'active broker')}, min_limit is"
+                    f" {_rule(serving, row).auto_failover.min_limit}"
+                    for row in rows
+                ]
+            )
+            + ": secondary brokers serve its namespaces as well",
+            wanted="as many active primary brokers as min_limit",
+            advice=_ADVICE.format(hosts=hosts),
+        )
+
+
+def _no_secondary(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator[Finding]:
+    if rows:
+        yield Finding(
+            code="isolation-policy-no-secondary",
+            severity="warning",
+            objects=_named(serving, rows),
+            seen=_described(
+                [f"{_label(serving, row)}: secondary {_shown(_rule(serving, row).secondary)}" for row in rows]
+            )
+            + " matches no active broker: nothing takes over from its primary brokers",
+            wanted="secondary expressions that match brokers",
+            advice=_ADVICE.format(hosts=hosts),
+        )
+
+
+def _policies(facts: Facts) -> Mapping[str, Any]:
+    return {} if facts.pulsar is None else facts.pulsar.policies
+
+
+def _rule(serving: ServingBrokers, row: int) -> IsolationPolicy:
+    return serving.rules.policies[row]
+
+
+def _hosts(serving: ServingBrokers) -> tuple[str, ...]:
+    return tuple(sorted({host_of(name) for name in serving.brokers}))
+
+
+def _named(serving: ServingBrokers, rows: list[int]) -> tuple[str, ...]:
+    return tuple(serving.names[row] for row in rows)
+
+
+def _label(serving: ServingBrokers, row: int) -> str:
+    return f"{serving.names[row]:.{_CHARACTERS}}"
+
+
+def _described(texts: list[str]) -> str:
+    more = len(texts) - _DESCRIBED
+    return "; ".join(texts[:_DESCRIBED]) + (f"; and {more} more policies" if more > 0 else "")
+
+
+def _shown(expressions: tuple[str, ...]) -> str:
+    texts = ", ".join(f"{each:.{_CHARACTERS}}" for each in expressions[:_EXPRESSIONS])
+    more = len(expressions) - _EXPRESSIONS
+    return f"({texts}{f' and {more} more' if more > 0 else ''})"
