@@ -4,7 +4,7 @@ The file has hundreds of keys; trimtab ignores those that are not options of its
 an environment variable PULSAR_PREFIX_<key> overrides a line of the file or adds one, and so does a variable that has
 the name of an option.  The file may also be what a broker answers to GET /admin/v2/brokers/configuration/runtime, a
 JSON object.  A line that sets an option in another syntax (a shell's, Docker Compose's, make's) is refused: brokers
-would ignore it in silence.
+would ignore it in silence.  So is a statement of a template, which no broker ever reads.
 
 Pulsar: docker/pulsar/scripts/apply-config-from-env.py, apply-config-from-env-with-prefix.py,
 PulsarConfigurationLoader (java.util.Properties), FieldParser, ServiceConfiguration (category "Load Balancer").
@@ -53,10 +53,15 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
 _PREFIX: Final = "PULSAR_PREFIX_"
 _BYTE_ORDER_MARK: Final = "\xef\xbb\xbf"  # of UTF-8, as ISO-8859-1 reads it
 _WORD: Final = re.compile(r"\w+")
+_QUOTES: Final = ("'", '"')
 #: What makes of a line with the name of an option an assignment to it, after the name.
 _ASSIGNS: Final = re.compile(r"""["']?\s*(?:[=:>]|[?+!:]=)""")
 #: The operators of make that Java takes for the beginning of the value.
 _MAKE: Final = re.compile(r"(?:[?+!:]{1,3}=|=(?==|\s|$))")
+#: What begins a statement or an expression of Jinja, Go's templates, ERB, and of a shell.
+_TEMPLATE: Final = re.compile(r"\{\{|\{%|<%|\$\{|\$\(")
+#: A namespace, also with the cluster of Pulsar's first names.  Pulsar: NamedEntity, NamespaceName.
+_NAMESPACE: Final = re.compile(r"[-=:.\w]+(/[-=:.\w]+){1,2}", re.ASCII)
 #: Digits of a number that is not worth computing with.
 _LONG: Final = 19
 #: The first number that a Java long, and a column of 64-bit integers, cannot hold.
@@ -89,13 +94,13 @@ def _json(text: str, path: Path) -> dict[str, str]:
             f"{path}: {nested[0]} is an object or a list; expected is the JSON of GET"
             " /admin/v2/brokers/configuration/runtime, whose values are texts"
         )
-    return {key: "" if value is None else _text(value).strip() for key, value in values.items()}
+    return {key: "" if value is None else _text(value) for key, value in values.items()}
 
 
 def _text(value: object) -> str:
-    """*value* as broker.conf has it; brokers show a list or a set as Java does, in brackets."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    """*value* as it would stand in a file; brokers show a set of names as Java prints it: [a, b]."""
+    text = (str(value).lower() if isinstance(value, bool) else str(value)).strip()
+    return text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
 
 
 def _properties(text: str, where: str) -> dict[str, str]:
@@ -129,6 +134,12 @@ def _properties(text: str, where: str) -> dict[str, str]:
 
 def _refuse_other_syntax(key: str, value: str, where: str) -> None:
     """Raise SettingsError where a line sets an option in another syntax, so that brokers ignore it in silence."""
+    if _TEMPLATE.search(key):
+        raise SettingsError(
+            f"{where}: {f'{key} {value}'.rstrip():.100}: a statement of a template, which may set any option: give the"
+            " file that is made of the template, or what a broker answers to GET"
+            " /admin/v2/brokers/configuration/runtime"
+        )
     if key in KNOWN_KEYS:
         if _MAKE.match(value):
             raise SettingsError(f"{where}: {key} {value}: an assignment of make; write {key}=<value>")
@@ -225,9 +236,12 @@ def _value(field: "Field[Any]", kind: Any, conf: Mapping[str, str]) -> Any:
 
 def _convert(key: str, text: str, kind: Any) -> Any:
     if kind is str:
-        return text
+        plain = text[:1] not in _QUOTES and "#" not in text and not _TEMPLATE.search(text)
+        return _read(key, text, text if plain else None, "a name or a list of names")
     if kind == frozenset[str]:
-        return names_in(text)
+        names = names_in(text)
+        usable = all(map(_NAMESPACE.fullmatch, names))
+        return _read(key, text, names if usable else None, "namespaces, tenant/namespace, separated by commas")
     if kind is bool:
         return _read(key, text, _BOOLEANS.get(text.lower()), "true or false")
     if kind is not int and kind is not float:
@@ -253,11 +267,11 @@ def _read(key: str, text: str, value: T | None, allowed: str) -> T:
 
 def _hint(text: str) -> str:
     """What to do about a *text* that is no number and no switch; "" where the rule says enough."""
-    if text[:1] in ("'", '"'):
+    if text[:1] in _QUOTES:
         return "quotes are part of the value: leave them out"
     if "#" in text:
         return "a comment after a value is part of it: give it a line of its own"
-    if "$" in text or "{{" in text:
+    if "$" in text or _TEMPLATE.search(text):
         return "nothing replaces an expression in this file: write its value, or set an environment variable"
     factors = [factor.strip() for factor in text.split("*")]
     if len(factors) > 1 and all(factor.isdecimal() and len(factor) < _LONG for factor in factors):

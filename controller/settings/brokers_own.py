@@ -70,6 +70,12 @@ _ROWS: Final = (
         "s",
         "how often the extensible load manager looks for bundles without an owner",
     ),
+    (
+        "loadManagerServiceUnitStateTableViewClassName",
+        "org.apache.pulsar.broker.loadbalance.extensions.channel.ServiceUnitStateTableViewImpl",
+        "",
+        "where brokers of the extensible load manager store who owns which bundle",
+    ),
     ("loadBalancerServiceUnitTableViewSyncer", "None", "", "for the migration between load managers"),
     ("loadBalancerServiceUnitStateMaxConcurrentOverrides", "64", "", "only the extensible load manager uses it"),
     ("defaultNumberOfNamespaceBundles", "4", "bundles", "how many bundles brokers give a new namespace"),

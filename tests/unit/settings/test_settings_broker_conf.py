@@ -14,6 +14,7 @@ from controller.settings.policy import read_policy
 from controller.settings.strategy_kinds import PLACEMENT_KIND, SHEDDER_KIND
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS, SPLIT_POLICIES
+from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 
 CONF = Path(__file__).parents[3] / "conf"
@@ -290,6 +291,7 @@ def test_avg_shedder_goes_with_itself_by_its_short_and_its_full_name(tmp_path: P
     assert {type(policy.shedder).__name__, type(policy.placement).__name__} == {"AvgShedder"}
 
 
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 OVERLOADED = "loadBalancerBrokerOverloadedThresholdPercentage"
 
 
@@ -342,6 +344,29 @@ def test_a_line_that_sets_no_option_is_left_to_the_brokers(tmp_path: Path, line:
     assert OVERLOADED not in read(tmp_path, line)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{{% if large %}}\n{OVERLOADED}=95\n{{% else %}}\n{OVERLOADED}=70\n{{% endif %}}",
+        "{% for key, value in broker_conf.items() %}\n{{ key }}={{ value }}\n{% endfor %}",
+        "{{- range $key, $value := .Values.broker.configData }}\n{{ $key }}={{ $value }}\n{{- end }}",
+        "{{ toYaml .Values.broker.configData | indent 2 }}",
+        "<% @options.each do |key, value| -%>\n<%= key %>=<%= value %>\n<% end -%>",
+        "${EXTRA_BROKER_CONF}",
+        "$(cat balancing.conf)",
+        "loadBalancer{{ part }}=95",
+    ],
+)
+def test_a_statement_of_a_template_is_refused_with_what_to_give_instead(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"line 2: .* a statement of a template.*configuration/runtime"):
+        read(tmp_path, f"clusterName=x\n{text}\n")
+
+
+def test_an_expression_in_a_value_that_trimtab_does_not_read_is_left_to_the_brokers(tmp_path: Path) -> None:
+    conf = read(tmp_path, f"advertisedAddress={{{{ ansible_fqdn }}}}\nzookeeperServers=${{ZK}}\n{OVERLOADED}=95\n")
+    assert conf[OVERLOADED] == "95"
+
+
 def test_yaml_of_plain_keys_is_read_as_java_reads_it(tmp_path: Path) -> None:
     assert read(tmp_path, f"broker:\n  {OVERLOADED}: 95\n")[OVERLOADED] == "95"
 
@@ -358,6 +383,52 @@ def test_the_json_that_a_broker_answers_is_read(tmp_path: Path) -> None:
         "supportedNamespaceBundleSplitAlgorithms": "one, two",
         "loadBalancerSheddingExcludedNamespaces": "",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("[]", ""), ("[acme/a]", "acme/a"), ("[acme/a, acme/b]", "acme/a, acme/b")]
+)
+def test_a_set_that_a_broker_answers_is_read_as_the_names_in_it(tmp_path: Path, text: str, value: str) -> None:
+    assert read(tmp_path, json.dumps({EXCLUDED: text}))[EXCLUDED] == value
+
+
+@pytest.mark.parametrize("text", ["acme/a", "acme/a,acme/b", " acme/a , acme/b,", "acme/global/a", "pulsar/system"])
+def test_excluded_namespaces_are_names(text: str) -> None:
+    assert len(build(SheddingExcludedNamespaces, {EXCLUDED: text}).names) == 1 + text.strip(",").count(",")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("acme/a # they stay", "; a comment after a value"),
+        ('"acme/a,acme/b"', "; quotes are part of the value"),
+        ("{{ excluded }}", "; nothing replaces an expression"),
+        ("[acme/a, acme/b]", ""),
+        ("acme/a acme/b", ""),
+        ("acme", ""),
+        ("persistent://acme/a/topic", ""),
+    ],
+)
+def test_excluded_namespaces_that_are_no_names_are_refused_and_not_ignored(text: str, hint: str) -> None:
+    with pytest.raises(SettingsError, match=f"{EXCLUDED}.* allowed: namespaces, tenant/namespace.*{hint}"):
+        build(SheddingExcludedNamespaces, {EXCLUDED: text})
+
+
+@pytest.mark.parametrize(
+    "key", ["loadBalancerLoadSheddingStrategy", "loadManagerClassName", "topicBundleAssignmentStrategy"]
+)
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('"ThresholdShedder"', "quotes are part of the value"),
+        ("OverloadShedder # for now", "a comment after a value"),
+        ("{{ strategy }}", "nothing replaces an expression"),
+        ("${STRATEGY}", "nothing replaces an expression"),
+    ],
+)
+def test_a_name_that_brokers_would_not_find_is_refused_with_what_to_write(key: str, text: str, hint: str) -> None:
+    with pytest.raises(SettingsError, match=f"{key}=.*{hint}"):
+        build(StrategyNames, {key: text})
 
 
 @pytest.mark.parametrize(
