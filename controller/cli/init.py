@@ -3,7 +3,7 @@
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -28,6 +28,17 @@ _KAFKA: Final = "127.0.0.1:9092"
 _ZOOKEEPER: Final = "127.0.0.1:2181"
 _ADMIN: Final = "http://127.0.0.1:8080"
 _SERVICE: Final = "pulsar://127.0.0.1:6650"
+
+
+_Period: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Seconds of an interval; brokers renew their statistics once a minute.")
+]
+_State: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for the checkpoint, and for what --log folder keeps.", show_default="DIR/../.trimtab/CLUSTER"
+    ),
+]
 
 
 class Log(StrEnum):
@@ -61,12 +72,8 @@ def init(
     admin_url: Annotated[
         list[str] | None, typer.Option(help="URL of a broker's admin API; may be repeated.", show_default=_ADMIN)
     ] = None,
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for the checkpoint, and for what --log folder keeps.", show_default="DIR/../.trimtab/CLUSTER"
-        ),
-    ] = None,
+    period: _Period = 60,
+    state: _State = None,
 ) -> None:
     """Write commented settings to begin with: DIR/trimtab.toml and DIR/broker.conf.
 
@@ -78,8 +85,9 @@ def init(
     """
     cluster = _cluster_of(folder) if cluster is None else cluster
     places = _places(f"../.trimtab/{cluster}" if state is None else str(state.absolute()), log)
-    values: dict[tuple[str, str], str | list[str]] = {
+    values: dict[tuple[str, str], str | int | list[str]] = {
         ("cluster", "name"): cluster,
+        ("intervals", "period_seconds"): period,
         ("pulsar", "admin_url"): admin_url or [_ADMIN],
         **places,
         **_servers(log, kafka=kafka, zookeeper=zookeeper, service_url=service_url, admin_url=admin_url or [_ADMIN]),

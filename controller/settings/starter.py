@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from controller.model.errors import SettingsError
 
 #: Section and key -> value.
-Values: TypeAlias = Mapping[tuple[str, str], str | Sequence[str]]
+Values: TypeAlias = Mapping[tuple[str, str], str | int | Sequence[str]]
 
 _SECTION: Final = re.compile(r"(?P<hidden># )?\[(?P<name>[\w.]+)\]")
 _KEY: Final = re.compile(r"(?P<key>[\w.]+) = (?P<value>[^#]*?)(?P<gap> *)(?P<comment>#.*)?")
@@ -49,7 +49,7 @@ def starter(template: str, values: Values, *, shown: Sequence[str] = (), left_ou
     return "\n".join(lines) + "\n"
 
 
-def _line(key: str, value: str | Sequence[str], comment: str | None) -> str:
+def _line(key: str, value: str | int | Sequence[str], comment: str | None) -> str:
     # JSON's strings are TOML's, but for the character DEL, which no setting may hold.
     made = f"{key} = {json.dumps(value, ensure_ascii=False)}"
     return f"{made:<{_COMMENT_AT - 1}} {comment}" if comment else made

@@ -63,6 +63,13 @@ def test_a_name_that_is_given_is_the_clusters_name(words: list[str], name: str) 
     assert Path(made.checkpoint.path).parent.name == name
 
 
+def test_the_period_is_what_was_given_and_one_that_trimtab_refuses_is_refused() -> None:
+    assert run("mine", "--period", "20").exit_code == 0
+    assert read_settings(Path("mine/trimtab.toml")).intervals.period_seconds == 20
+    assert run("other", "--period", "0").exit_code == 2
+    assert not Path("other").exists()
+
+
 def test_settings_for_a_folder_name_no_server() -> None:
     assert run("mine", "--log", "folder", "--state", "kept").exit_code == 0
     made, text = read_settings(Path("mine/trimtab.toml")), Path("mine/trimtab.toml").read_text()
