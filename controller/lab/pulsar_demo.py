@@ -23,6 +23,7 @@ from controller.lab.demo import command_line
 from controller.lab.demo_settings import new_run
 from controller.lab.demo_view import MESSAGES, Frame, ShownImbalance, View, view_on
 from controller.lab.processes import Processes
+from controller.lab.pulsar_demo_traffic import BUNDLES, NAMESPACE
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
@@ -39,8 +40,6 @@ from controller.wire.results import Result
 SCENARIO: Final = SHIPPED / "scenarios" / "pulsar.toml"
 #: What `trimtab run` says when it waits for its first interval.
 _READY: Final = "this controller reads the log"
-NAMESPACE: Final = "demo/orders"
-_BUNDLES: Final = 24
 #: Enough to show the cluster become balanced.
 PULSAR_INTERVALS: Final = 12
 #: The texts in the scenario that the URLs of the run's brokers replace.
@@ -127,9 +126,9 @@ class _Show:
         settings = read_settings(conf)
         admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)
         running.callback(admin.close)
-        view.waiting(f"Bringing {_BUNDLES} bundles to one broker, and sending messages ...")
+        view.waiting(f"Bringing {BUNDLES} bundles to one broker, and sending messages ...")
         with long_work("preparing the brokers"):
-            stage = set_stage(admin, NAMESPACE, _BUNDLES)
+            stage = set_stage(admin, NAMESPACE, BUNDLES)
             stage.gather(cluster.brokers[0])
         self._traffic = running.enter_context(Traffic(cluster.service_url, stage.rates, self._folder / "traffic.log"))
         with long_work("sending messages until the brokers report them"):

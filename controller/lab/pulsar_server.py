@@ -8,7 +8,7 @@ and deletes the data of an earlier one.
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -26,6 +26,8 @@ from controller.model.errors import TrimtabError
 __all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "distribution", "pulsar_cluster"]
 
 _BROKERS: Final = 3
+#: The usual ports of ZooKeeper and of a broker's own protocol.
+_ZOOKEEPER, _SERVICE = 2181, 6650
 #: The part that is all parts.
 _WHOLE: Final = "pulsar"
 _ANSWER_SECONDS: Final = 2.0
@@ -72,7 +74,9 @@ class PulsarPart(Server):
 class PulsarCluster:
     """ZooKeeper, a bookie and three brokers.
 
-    *port* is the first broker's for HTTP, 0 for a free one.  *processes* gives each part a process of its own.
+    *port* is the first broker's for HTTP, 0 for a free one; with a port that is given, the other servers listen where
+    Pulsar's users expect them (8081 beside 8080, 6650, 2181), unless that is taken.  *processes* gives each part a
+    process of its own.
     *settings* are the brokers', under broker.conf's names, and come before those chosen here.  *tls*: they serve TLS,
     too, at ports of its own, with the certificate that *settings* name.
     ``parts``: "pulsar", or "zookeeper", "bookie", "broker-0" ...: each can be stopped, or killed, by itself.
@@ -91,10 +95,15 @@ class PulsarCluster:
     ) -> None:
         self.folder = folder.resolve()
         self._settings = dict(settings)
-        ports = _free_ports(2 + (4 if tls else 2) * _BROKERS)
+        usual = [_ZOOKEEPER, *range(port, port + _BROKERS), *range(_SERVICE, _SERVICE + _BROKERS)] if port else []
+        ports = _free_ports(2 + (4 if tls else 2) * _BROKERS, without=usual)
         self._zookeeper, bookie = ports[:2]
-        self._web = [port or ports[2], *ports[3 : 2 + _BROKERS]]
+        self._web = ports[2 : 2 + _BROKERS]
         self._service = ports[2 + _BROKERS : 2 + 2 * _BROKERS]
+        if usual:
+            found = _first_choice(usual, [self._zookeeper, *self._web, *self._service])
+            self._zookeeper, self._web = found[0], [port, *found[2 : 1 + _BROKERS]]
+            self._service = found[1 + _BROKERS :]
         #: With TLS: for HTTP, and for Pulsar's own protocol; empty without.
         self._web_tls = ports[2 + 2 * _BROKERS : 2 + 3 * _BROKERS]
         self._service_tls = ports[2 + 3 * _BROKERS :]
@@ -153,7 +162,9 @@ class PulsarCluster:
         pids = ", ".join(f"{part.name} {part.pid()}" for part in self.parts.values())
         return (
             f"pulsar at {' '.join(self.admin_urls)} and {self.service_url}\n"
-            f"ZooKeeper {self.zookeeper}, pids {pids}, logs in {self.folder}"
+            f"ZooKeeper {self.zookeeper}, pids {pids}, logs in {self.folder}\n"
+            f"settings: trimtab init --log pulsar --period 20 --admin-url {self.admin_urls[0]}"
+            f" --service-url {self.service_url} --zookeeper {self.zookeeper}"
         )
 
     @property
@@ -263,11 +274,21 @@ def _all_parts(folder: Path) -> list[PulsarPart]:
     return [PulsarPart(folder / name, (), plain=[1]) for name in names]
 
 
-def _free_ports(number: int) -> list[int]:
+def _free_ports(number: int, *, without: Container[int]) -> list[int]:
     ports: set[int] = set()
     while len(ports) < number:
-        ports.add(free_port())
+        port = free_port()
+        if port not in without:
+            ports.add(port)
     return sorted(ports)
+
+
+def _first_choice(wanted: Iterable[int], others: Iterable[int]) -> list[int]:
+    """Each of the *wanted* ports where it is free and comes once, else the one of *others* in its place."""
+    found: list[int] = []
+    for port, other in zip(wanted, others, strict=True):
+        found.append(port if port not in found and is_free(port) else other)
+    return found
 
 
 def _serves(port: int) -> bool:

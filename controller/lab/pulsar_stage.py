@@ -18,6 +18,7 @@ from controller.model.names import find_bundle, topic_hash
 RATES: Final = (60.0, 8.0, 20.0, 8.0, 20.0, 8.0, 20.0, 8.0)
 _RATE_KEYS: Final = ("msgRateIn", "msgRateOut")
 _TRIES: Final = 20
+_CONFLICT: Final = 409
 _AGAIN_SECONDS: Final = 0.2
 
 
@@ -25,15 +26,18 @@ class StageAdmin(PulsarAdmin):
     """Pulsar's admin API, with a call that creates a namespace."""
 
     def create_namespace(self, name: str, bundles: int) -> None:
-        """The namespace *name* with so many bundles, and its tenant where there is none yet."""
+        """The namespace *name* with so many bundles, and its tenant, where they are not there yet."""
         tenant = name.partition("/")[0]
-        try:
-            self._put(f"/admin/v2/tenants/{tenant}", {"allowedClusters": [self._cluster]})
-        except PulsarError as error:
-            if error.status != 409:  # it is there already
-                raise
         policies = {"bundles": {"numBundles": bundles}, "replication_clusters": [self._cluster]}
-        self._put(f"/admin/v2/namespaces/{name}", policies)
+        self._put_once(f"/admin/v2/tenants/{tenant}", {"allowedClusters": [self._cluster]})
+        self._put_once(f"/admin/v2/namespaces/{name}", policies)
+
+    def _put_once(self, path: str, body: object) -> None:
+        try:
+            self._put(path, body)
+        except PulsarError as error:
+            if error.status != _CONFLICT:  # it is there already
+                raise
 
     def _put(self, path: str, body: object) -> None:
         self._call("PUT", path, {}, body=json.dumps(body).encode())

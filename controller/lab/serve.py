@@ -1,9 +1,11 @@
 """The command line of the servers that run on this machine: scripts/kafka, scripts/zookeeper and scripts/pulsar.
 
 python -m controller.lab.serve kafka|zookeeper|pulsar [start|stop|run] [--dir DIR] [--port PORT]
+python -m controller.lab.serve traffic: scripts/traffic, messages for the brokers of scripts/pulsar
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
@@ -72,6 +74,24 @@ def pulsar(
 ) -> None:
     """A Pulsar cluster of three brokers, with a bookie and a ZooKeeper."""
     _act(PulsarCluster(folder, port, processes=processes), action)
+
+
+@app.command()
+def traffic(
+    admin_url: Annotated[str, typer.Option(help="URL of a broker's admin API.")] = "http://127.0.0.1:8080",
+    service_url: Annotated[str, typer.Option(help="pulsar://host:port of brokers.")] = "pulsar://127.0.0.1:6650",
+    folder: Folder = FOLDER / "pulsar",
+) -> None:
+    """Messages for the cluster of scripts/pulsar, until Ctrl-C; at first all of them go to one broker."""
+    # Pulsar's client takes a while to load, and the other commands do not need it.
+    from controller.lab.pulsar_demo_traffic import send_until_told
+
+    try:
+        with signals.interrupts(), suppress(KeyboardInterrupt):
+            send_until_told(admin_url, service_url, folder / "traffic.log", typer.echo)
+    except TrimtabError as error:
+        typer.echo(error, err=True)
+        raise typer.Exit(error.exit_code) from error
 
 
 def _act(service: Service, action: str) -> None:

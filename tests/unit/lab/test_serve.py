@@ -1,11 +1,14 @@
 """The command line of the servers, as far as no server starts."""
 
+import socket
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.serve import app
+from controller.lab.servers import free_port
 
 
 @pytest.mark.parametrize("name", ["kafka", "zookeeper", "pulsar"])
@@ -19,3 +22,26 @@ def test_an_action_that_there_is_not_is_an_error_of_usage(tmp_path: Path) -> Non
     result = CliRunner().invoke(app, ["kafka", "restart", "--dir", str(tmp_path)])
     assert result.exit_code == 2
     assert "restart" in result.stderr
+
+
+def test_with_a_port_the_brokers_stand_beside_each_other_and_leave_what_is_taken(tmp_path: Path) -> None:
+    first = free_port()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", first + 1))
+        taken.listen()
+        cluster = PulsarCluster(tmp_path, first)
+    ports = [int(broker.rpartition(":")[2]) for broker in cluster.brokers]
+    assert ports[0] == first
+    assert first + 1 not in ports
+    everything = [
+        *ports,
+        *(int(each.rpartition(":")[2]) for each in (*cluster.service_url.split(","), cluster.zookeeper)),
+    ]
+    assert len(set(everything)) == 7
+
+
+def test_traffic_without_brokers_says_which_address_does_not_answer(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    result = CliRunner().invoke(app, ["traffic", "--admin-url", url, "--dir", str(tmp_path)])
+    assert result.exit_code == 1
+    assert url in result.stderr
