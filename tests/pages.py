@@ -12,7 +12,7 @@ DOCS: Final = ROOT / "docs"
 PAGES: Final = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
 #: What begins a command line in a sentence, between backticks.
 _TOOLS: Final = r"(?:\.venv/bin/)?trimtab|scripts/[a-z]+|pytest|python -m|pip|uv|pre-commit"
-_BETWEEN: Final = {"&&", "||", "|", ";"}
+_BETWEEN: Final = {"&&", "||", "|", ";", "&"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def _split(line: str) -> list[tuple[str, ...]]:
             commands.append([])
         elif word in (">", ">>", "2>"):
             next(words)
-        else:
+        elif word != "2>&1":
             commands[-1].append(word)
     return [tuple(command) for command in commands if command]
 

@@ -81,11 +81,13 @@ _FOREIGN: Final = {
     "acls",
     "acls()",
     "apt-get",
+    "cd",
     "cp",
     "docker",
     "export",
     "head",
     "journalctl",
+    "kill",
     "kubectl",
     "mkdir",
     "less",
@@ -95,6 +97,7 @@ _FOREIGN: Final = {
     "pulsar-admin",
     "python3",
     "systemctl",
+    "tail",
     "useradd",
     "uv",
     "zk",
@@ -280,7 +283,7 @@ def _calls_what_there_is(line: CommandLine) -> None:
     tool, *rest = dropwhile(re.compile(r"[A-Z_]+=(?!\.\.\.)").match, line.words)
     if tool == ".":
         assert (ROOT / rest[0]).exists()
-    elif tool in ("scripts/kafka", "scripts/zookeeper", "scripts/pulsar"):
+    elif tool in ("scripts/kafka", "scripts/zookeeper", "scripts/pulsar", "scripts/traffic"):
         _parsed(_command(servers), "serve", [tool.removeprefix("scripts/"), *rest])
     elif tool == "scripts/run":
         _parsed(_command(app), "trimtab", ["demo", *rest])
