@@ -163,7 +163,7 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
     return PulsarFacts(
         clusters=clusters,
         brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
-        leader=(asked("leader", admin.leader) or "") if thorough else "",
+        leader=(asked("leader", partial(_leader, admin)) or "") if thorough else "",
         dynamic=dynamic,
         boundaries={space: found[space] for space in namespaces if found[space] is not None},
         namespaces=spaces.names,
@@ -174,6 +174,16 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
         refused=asked.refused,
         failed=asked.failed | ({asked.silent_at: asked.silent} if asked.silent else {}),
     )
+
+
+def _leader(admin: PulsarAdmin) -> str:
+    """The leader of Pulsar's load manager; "" while there is none."""
+    try:
+        return admin.leader()
+    except PulsarError as error:
+        if error.status == _NOT_FOUND:
+            return ""
+        raise
 
 
 def _domains(admin: PulsarAdmin) -> dict[str, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from controller.doctor.checks import judge
+from controller.doctor.facts import BrokerConfFacts
 from controller.doctor.finding import Finding
 from tests.doctor import A, B, C, broker, facts, pulsar, settings
 
@@ -14,7 +15,11 @@ def of(
     brokers = [broker(name, version=text) for name, text in zip((A, B, C), versions, strict=False)]
     cluster: Any = {"name": "demo", "pulsar": pinned}
     found = judge(
-        facts(settings=settings(cluster=cluster), pulsar=pulsar(*brokers, leader=leader), broker_conf=conf or {})
+        facts(
+            settings=settings(cluster=cluster),
+            pulsar=pulsar(*brokers, leader=leader),
+            broker_conf=BrokerConfFacts(options=conf or {}),
+        )
     )
     return {each.code: each for each in found}
 
@@ -86,7 +91,7 @@ def test_each_default_that_changes_is_a_finding_of_its_own() -> None:
 def test_a_placement_that_stays_what_it_was_beside_a_classic_shedder_is_no_change() -> None:
     brokers = [broker(A, version="4.2.4"), broker(B, version="5.0.1")]
     conf = {"loadBalancerLoadSheddingStrategy": "ThresholdShedder"}
-    found = judge(facts(pulsar=pulsar(*brokers, leader=B), broker_conf=conf))
+    found = judge(facts(pulsar=pulsar(*brokers, leader=B), broker_conf=BrokerConfFacts(options=conf)))
     changes = [each.objects[0] for each in found if each.code == "default-changes"]
     assert changes == ["loadBalancerDistributeBundlesEvenlyEnabled", "maxUnloadPercentage"]
 
