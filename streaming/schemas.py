@@ -30,9 +30,10 @@ ROW = _struct(
     last_update=_LONG,
     #: to here.
     bundles=_STRING,
-    #: Whole numbers, STATS a bundle; null for kinds that have none.
+    #: Whole numbers, STATS a bundle and its kinds of topics (controller.model.topic_kinds); null for kinds that have
+    #: none.
     stats=_BYTES,
-    #: TOPIC alone: topics of many records share a row.  ``stats`` has STATS a topic, ``broker`` is many names, one a
+    #: TOPIC alone: topics of many records share a row.  ``stats`` has as many a topic, ``broker`` is many names, one a
     #: line, too, and here five whole numbers a topic say its record's offset, the lines of its broker and its bundle,
     #: and as in controller.aggregate.columns.rows.Rows.topic its hash and its place on the ring.
     topics=_BYTES,

@@ -67,6 +67,7 @@ def interval(
         short_term=load,
         long_samples=np.ones(n, np.int64),
         long_term=load,
+        kinds=np.ones(n, np.uint8),
         topics=np.ones(n, np.int64),
         producers=(rate // 10).astype(np.int64),
         consumers=np.full(n, 2, np.int64),

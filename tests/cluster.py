@@ -15,6 +15,7 @@ from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAM
 from controller.model.load import BrokerTable, BundleTable, ClusterView, Floats, Ints, TopicDetail
 from controller.model.names import namespace_of
 from controller.model.policies import Policies
+from controller.model.topic_kinds import PERSISTENT, KindFlags
 from controller.strategies import view_builder
 from controller.strategies.view_builder import INTERVAL, Broker, Bundle
 
@@ -33,6 +34,7 @@ def bundle(
     topics: int = 10,
     producers: int = 0,
     consumers: int = 0,
+    kinds: int = PERSISTENT,
     short_samples: int = SHORT_TERM_SAMPLES,
     long_samples: int = LONG_TERM_SAMPLES,
 ) -> Bundle:
@@ -43,6 +45,7 @@ def bundle(
         topics=topics,
         producers=producers,
         consumers=consumers,
+        kinds=kinds,
         short_samples=short_samples,
         long_samples=long_samples,
     )
@@ -121,8 +124,9 @@ def bundle_table(
     topics: Ints | None = None,
     producers: Ints | None = None,
     consumers: Ints | None = None,
+    kinds: KindFlags | None = None,
 ) -> BundleTable:
-    """Bundles by columns, without topic detail; what is not given is 0, and of samples there are all."""
+    """Bundles of persistent topics by columns, without detail; what is not given is 0, and of samples there are all."""
     n = len(names)
     assert list(names) == sorted(names)
     spaces = [namespace_of(name) or NAMESPACE for name in names]
@@ -141,5 +145,6 @@ def bundle_table(
         topics=np.zeros(n, np.int64) if topics is None else topics,
         producers=np.zeros(n, np.int64) if producers is None else producers,
         consumers=np.zeros(n, np.int64) if consumers is None else consumers,
+        kinds=np.full(n, PERSISTENT, np.uint8) if kinds is None else kinds,
         detail=TopicDetail(starts=np.zeros(n + 1, np.int64), position=np.zeros(0, np.int64), load=np.zeros((0, 4))),
     )

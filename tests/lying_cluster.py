@@ -194,6 +194,7 @@ class Cluster:
             short_term=load,
             long_samples=np.full(n, 1000),
             long_term=load,
+            kinds=np.ones(n, np.uint8),
             topics=np.full(n, 4),
             producers=np.full(n, 4),
             consumers=np.full(n, 4),

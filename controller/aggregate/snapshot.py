@@ -17,11 +17,12 @@ from controller.aggregate.kept.fact_text import fact_from_json, fact_to_json
 from controller.aggregate.kept.states import States
 from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
+from controller.model.topic_kinds import KindFlags
 
-_VERSION = 4
+_VERSION = 5
 _ARRAYS = (
     "owner", "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
-    "detail_size", "detail_position", "detail_load", "contested", "claimant",
+    "detail_size", "detail_position", "detail_load", "contested", "claimant", "kinds",
 )  # fmt: skip
 _NOTHING = np.zeros(0, np.int64)
 _STATES = ("namespaces", "broker_states")
@@ -68,6 +69,8 @@ class Snapshot:
     owner: Ints
     #: (n, 4) msg/s and bytes/s.
     load: Floats
+    #: (n,) flags of topic_kinds, as the records say; 0 where no topic is loaded.
+    kinds: KindFlags
     #: Averages (n, 4) and their numbers of samples (n,), with this interval's load.
     short_samples: Ints
     short_term: Floats

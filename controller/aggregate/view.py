@@ -35,6 +35,8 @@ from controller.model.load import (
     TopicDetail,
 )
 from controller.model.names import namespace_of
+from controller.model.policies import Policies
+from controller.model.topic_kinds import kinds_held
 
 _UNKNOWN = -1
 
@@ -56,7 +58,8 @@ def assemble(
     first = check_complete(snapshots)
     zero = next(s for s in snapshots if s.shard == 0)
     known, rank = known_brokers(zero, snapshots, oldest_report=oldest_report)
-    bundles, other_claims = _bundles(snapshots, rank)
+    policies = policies_of(zero.namespaces, zero.broker_states)
+    bundles, other_claims = _bundles(snapshots, rank, tuple(known), policies)
     counts = {n.namespace: len(n.boundaries) - 1 for n in zero.namespaces}
     on_their_way = _preallocated(known, bundles, preallocated)
     return ClusterView(
@@ -68,7 +71,7 @@ def assemble(
         recently_unloaded=np.array([name in recently_unloaded for name in bundles.names], np.bool_),
         namespace_bundle_count=np.array([counts.get(name, _UNKNOWN) for name in bundles.namespaces], np.int64),
         boundaries={n.namespace: n.boundaries for n in zero.namespaces},
-        policies=policies_of(zero.namespaces, zero.broker_states),
+        policies=policies,
         preallocated=on_their_way,
         other_claims=other_claims,
         balancing=_balancing(zero),
@@ -134,8 +137,10 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> tuple[BundleTable, OtherClaims]:
-    """All bundles that known brokers list, sorted by name, and what else they list.
+def _bundles(
+    snapshots: Sequence[Snapshot], rank: Ints, known: tuple[str, ...], policies: Policies
+) -> tuple[BundleTable, OtherClaims]:
+    """All bundles that the *known* brokers list, sorted by name, and what else they list.
 
     Where the latest of several claims is that of a broker without data, the latest of the others' counts.
     """
@@ -169,6 +174,7 @@ def _bundles(snapshots: Sequence[Snapshot], rank: Ints) -> tuple[BundleTable, Ot
         namespace=np.array([code_of[name] for name in spaces], np.int64),
         broker=owner[order],
         **{name: column(name)[order] for name in _COLUMNS},
+        kinds=kinds_held(column("kinds")[order], policies.served_kinds(known)[owner[order]]),
         detail=TopicDetail(
             starts=np.append(0, np.cumsum(size[order])),
             position=column("detail_position")[topics],

@@ -23,6 +23,7 @@ from controller.model.load import (
     TopicDetail,
 )
 from controller.model.names import BundleName, default_boundaries
+from controller.model.topic_kinds import PERSISTENT
 
 #: T of every cluster made here, epoch ms.
 _INTERVAL: Final = 1_735_689_600_000
@@ -106,6 +107,7 @@ def _view(chance: np.random.Generator, brokers: int, rate: Floats, owner: Ints) 
             topics=topics,
             producers=topics,
             consumers=topics,
+            kinds=np.full(n, PERSISTENT, np.uint8),
             detail=TopicDetail(starts=np.zeros(n + 1, np.int64), position=np.zeros(0, np.int64), load=np.zeros((0, 4))),
         ),
         recently_unloaded=np.zeros(n, np.bool_),

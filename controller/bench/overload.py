@@ -64,7 +64,7 @@ _CONF: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 _COLUMNS: Final = (
-    "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
+    "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers", "kinds",
 )  # fmt: skip
 _TIMES: Final = ("view", "decision", "encoding", "verdicts_file")
 

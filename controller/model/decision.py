@@ -80,6 +80,7 @@ class Reason(StrEnum):
     BROKERS_BALANCE_UNKNOWN = "BrokersBalanceUnknown"
     NAMESPACE_UNKNOWN = "NamespaceUnknown"
     ISOLATION_POLICY = "IsolationPolicy"
+    TOPIC_KINDS = "TopicKinds"
     MAX_TOPICS = "MaxTopics"
     ANTI_AFFINITY = "AntiAffinity"
     FEWEST_BUNDLES = "FewestBundles"

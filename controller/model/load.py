@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from controller.model.balancing import Balancing
 from controller.model.names import is_broker_own
 from controller.model.policies import Policies
+from controller.model.topic_kinds import KindFlags
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -137,6 +138,8 @@ class BundleTable(_ReadOnlyColumns):
     topics: Ints
     producers: Ints
     consumers: Ints
+    #: (n,) flags of topic_kinds without UNLISTED: the kinds of topics that it holds or may hold.
+    kinds: KindFlags
     detail: TopicDetail
 
     def __len__(self) -> int:

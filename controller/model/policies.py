@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.model.isolation import BrokerStatus, Governed, Isolation, IsolationPolicy, MinAvailable, isolation_rules
+from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT, KindFlags
 
 __all__ = ["BrokerStatus", "IsolationPolicy", "MinAvailable", "Policies"]
 
@@ -41,8 +42,6 @@ class Policies:
     #: Brokers that do not serve persistent topics, and brokers that do not serve non-persistent topics.
     without_persistent: frozenset[str] = frozenset()
     without_non_persistent: frozenset[str] = frozenset()
-    #: Bundles that are placed for a non-persistent topic.  Empty as read from the log, as when Pulsar sheds.
-    non_persistent: frozenset[str] = frozenset()
 
     @cached_property
     def rules(self) -> Isolation:
@@ -64,6 +63,19 @@ class Policies:
         Pulsar: the opposite of isSharedBroker.
         """
         return self.derived(("reserved", hosts), lambda: self.rules.reserved(hosts))
+
+    def served_kinds(self, brokers: tuple[str, ...]) -> KindFlags:
+        """(brokers,) the kinds of topics that each of *brokers* serves, as flags of topic_kinds.
+
+        A broker whose record does not say so serves both, which is Pulsar's default.
+        """
+
+        def find() -> KindFlags:
+            off = {PERSISTENT: self.without_persistent, NON_PERSISTENT: self.without_non_persistent}
+            served = (sum(kind for kind, names in off.items() if broker not in names) for broker in brokers)
+            return np.fromiter(served, np.uint8, len(brokers))
+
+        return self.derived(("topic kinds", brokers), find)
 
     def group_of(self, namespace: str) -> str | None:
         """The anti-affinity group of *namespace*, in lower case; None if there is none or its name is blank."""

@@ -17,6 +17,7 @@ from controller.model.decision import Command
 from controller.model.load import RATE_IN, RATE_OUT, RESOURCES, UNOWNED, Bools, Floats, Ints
 from controller.model.names import parse_bundle
 from controller.model.records import BrokerState, CommandResult, NamespaceState
+from controller.model.topic_kinds import PERSISTENT
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import ModelledNamespace
 from controller.simulator.carrying_out import SimulatedMove, UnderWay, downtimes, fate_of
@@ -260,6 +261,7 @@ class World:
             names=names if len(rows) == len(names) else [names[row] for row in rows.tolist()],
             owner=place[bundles.owner[rows]],
             load=bundles.load[rows],
+            kinds=np.full(len(rows), PERSISTENT, np.uint8),
             short_samples=known.short_samples[rows],
             short_term=known.short_term[rows],
             long_samples=known.long_samples[rows],

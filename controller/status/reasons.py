@@ -115,6 +115,11 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         _IMPOSSIBLE, "no namespace_state record describes the namespace: see the collectors, or move_undescribed"
     ),
     Reason.ISOLATION_POLICY: Meaning(_CONFIGURATION, "an isolation policy excludes the broker"),
+    Reason.TOPIC_KINDS: Meaning(
+        _CONFIGURATION,
+        "the broker does not serve the bundle's kinds of topics: see enablePersistentTopics and"
+        " enableNonPersistentTopics in its broker.conf",
+    ),
     Reason.MAX_TOPICS: Meaning(_CONFIGURATION, "the broker has as many topics as loadBalancerBrokerMaxTopics allows"),
     Reason.ANTI_AFFINITY: Meaning(_CONFIGURATION, "other namespaces of the anti-affinity group are there"),
     Reason.FEWEST_BUNDLES: Meaning(_NORMAL, "other brokers have fewer bundles of the namespace"),

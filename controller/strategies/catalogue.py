@@ -17,6 +17,7 @@ from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.max_topics import MaxTopics
 from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
+from controller.strategies.filters.topic_kinds import TopicKinds
 from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
 from controller.strategies.placement.ext_least_resource_usage_with_weight import ExtLeastResourceUsageWithWeight
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
@@ -112,6 +113,7 @@ CLASSES_OF_PULSAR: Final[Mapping[str, str]] = {
 #: excludes one.  All of them always run, and those that are off by default exclude none.
 FILTERS: Final[Mapping[str, type[Filter]]] = {
     "SheddingExcludedNamespaces": SheddingExcludedNamespaces,
+    "TopicKinds": TopicKinds,
     "IsolationPolicies": IsolationPolicies,
     "MaxTopics": MaxTopics,
     "AntiAffinity": AntiAffinity,
@@ -119,10 +121,12 @@ FILTERS: Final[Mapping[str, type[Filter]]] = {
     "BrokerVersion": BrokerVersion,
 }
 
-#: The same for the extensible load manager, in its order; it knows no even spreading.
+#: The same for the extensible load manager, in its order; it knows no even spreading.  Its last filter is also the one
+#: for kinds of topics.  Here that is the first, so that the others choose among brokers that can load the bundle.
 EXTENSIBLE_FILTERS: Final[Mapping[str, type[Filter]]] = {
     "SheddingExcludedNamespaces": SheddingExcludedNamespaces,
     "BundlesWithPolicies": BundlesWithPolicies,
+    "TopicKinds": TopicKinds,
     "ExtMaxTopics": ExtMaxTopics,
     "BrokerVersion": BrokerVersion,
     "ExtAntiAffinity": ExtAntiAffinity,

@@ -37,6 +37,7 @@ from controller.model.load import (
 )
 from controller.model.names import is_name, namespace_of
 from controller.model.policies import Policies
+from controller.model.topic_kinds import BOTH, PERSISTENT
 
 #: T of a view, unless another one is given, epoch ms.
 INTERVAL: Final = 1_700_000_040_000
@@ -61,6 +62,8 @@ class Bundle:
     topics: int = 10
     producers: int = 0
     consumers: int = 0
+    #: Whether it holds persistent topics, non-persistent ones, or both: flags of controller.model.topic_kinds.
+    kinds: int = PERSISTENT
     #: How many samples are in the averages.
     short_samples: int = SHORT_TERM_SAMPLES
     long_samples: int = LONG_TERM_SAMPLES
@@ -193,6 +196,7 @@ def _bundle_table(rows: Mapping[str, tuple[int, Bundle]], bare: str) -> BundleTa
         topics=topics,
         producers=producers,
         consumers=consumers,
+        kinds=np.array([bundle.kinds & BOTH for bundle in bundles], np.uint8),
         detail=TopicDetail(
             starts=np.zeros(len(rows) + 1, np.int64), position=np.zeros(0, np.int64), load=np.zeros((0, 4))
         ),

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from controller.aggregate.columns.rows import RATES as RATE_COLUMNS
 from controller.aggregate.columns.rows import per_thousand
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model.load import Bools, Floats, Ints
 from controller.model.names import topic_hash
+from controller.model.topic_kinds import NON_PERSISTENT, NON_PERSISTENT_DOMAIN, PERSISTENT, KindFlags
 from controller.wire.arrow_stream import RATES
 from controller.wire.sweep import ArrowSweep
 
@@ -27,6 +29,8 @@ class ArrowLoad:
 
     #: (bundles, 7): see controller.aggregate.columns.rows.STATS.
     stats: Floats
+    #: (bundles,) flags of controller.model.topic_kinds; 0 without topics.
+    kinds: KindFlags
     #: (bundles,) topics that are kept one by one; the columns below lie one bundle's after another.
     detail_size: Ints
     #: (topics,) places on the hash ring.
@@ -53,6 +57,7 @@ def arrow_load(sweep: ArrowSweep, limits: DetailLimits) -> ArrowLoad:
     names = batch.column("topic").take(pa.array(rows, pa.int64())).to_pylist()
     return ArrowLoad(
         stats=in_stats(sums[:, : len(RATE_COLUMNS)], np.column_stack([sums[:, len(RATE_COLUMNS) :], topics])),
+        kinds=_kinds(batch, codes, topics),
         detail_size=np.where(near, topics, 0),
         detail_position=np.array([topic_hash(str(name)) for name in names], np.int64),
         detail_load=np.stack([column[rows] for column in columns[: len(RATE_COLUMNS)]], axis=1),
@@ -63,6 +68,14 @@ def in_stats(rates: Floats, counts: Floats) -> Floats:
     """(..., 4) *rates* and (..., 3) *counts* as STATS: whole, without a negative zero, cut off where 64 bits end."""
     stats: Floats = np.minimum(np.concatenate([per_thousand(rates), counts], axis=-1), LARGEST) + 0.0
     return stats
+
+
+def _kinds(batch: pa.RecordBatch, codes: Ints, topics: Ints) -> KindFlags:
+    """(bundles,) the kinds of their topics; *codes* (topics,) say whose they are, *topics* (bundles,) how many."""
+    starts: Any = pc.starts_with(batch.column("topic"), NON_PERSISTENT_DOMAIN)
+    found = np.bincount(codes[starts.to_numpy(zero_copy_only=False)], minlength=len(topics))
+    flags = np.where(found > 0, NON_PERSISTENT, 0) | np.where(found < topics, PERSISTENT, 0)
+    return flags.astype(np.uint8)
 
 
 def _near(sums: Floats, topics: Ints, limits: DetailLimits) -> Bools:

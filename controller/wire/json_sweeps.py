@@ -20,6 +20,7 @@ from controller.aggregate.columns.rows import BUNDLE, STATS, SWEEP, Rows
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model.load import Bools, Floats, Ints
 from controller.model.names import is_name, topic_hash
+from controller.model.topic_kinds import UNLISTED, KindFlags
 from controller.wire.arrow_load import in_stats
 from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE
 from controller.wire.split_json import SplitJson, floats, joined, split
@@ -36,6 +37,7 @@ _ARRAYS: Final = (
     "chunks",
     "last_update",
     "stats",
+    "kinds",
     "topic",
     "detail_size",
     "detail_position",
@@ -146,6 +148,7 @@ class JsonSweeps:
             last_update=np.where(header[:, _LAST_UPDATE] > batch.latest, 0, header[:, _LAST_UPDATE])[at],
             bundle=NameColumn(names=names, codes=np.concatenate([none, 1 + np.arange(len(of))])),
             stats=np.concatenate([np.zeros((n, len(STATS))), batch.stats()]),
+            kinds=np.concatenate([none.astype(np.uint8), batch.kinds()]),
             topic=np.zeros((len(at), 2), np.int64),
             detail_size=np.concatenate([none, np.where(near, batch.topics_of_bundle, 0)]),
             detail_position=positions,
@@ -180,6 +183,7 @@ class _Batch:
         self._header_floats = numbers[holes("header_floats", len(HEADER_FLOATS))]
         self._totals, self._load = numbers[holes("totals_floats", 4)], numbers[holes("topic_floats", 4)]
         self.topics_of_bundle = _joined([shape.topics_of_bundle for shape in shapes], 0)
+        self._kinds = _joined([shape.kinds for shape in shapes], 0).astype(np.uint8)
         #: (bundles,) and (topics,)
         self.sweep_of_bundle = np.repeat(np.arange(len(taken)), [len(shape.bundles) for shape in shapes])
         self._bundle_of_topic = np.repeat(np.arange(len(self.topics_of_bundle)), self.topics_of_bundle)
@@ -210,6 +214,11 @@ class _Batch:
         totals = np.hstack([self._totals, self._totals_ints.astype(np.float64)])
         load = np.where((self.topics_of_bundle > 0)[:, None], summed, totals)
         return in_stats(load[:, :4], load[:, 4:])
+
+    def kinds(self) -> KindFlags:
+        """(bundles,) flags of controller.model.topic_kinds; 0 without topics."""
+        unlisted = (self.topics_of_bundle == 0) & (self._totals_ints[:, 2] > 0)
+        return np.where(unlisted, np.uint8(UNLISTED), self._kinds)
 
     def near(self, limits: DetailLimits) -> Bools:
         """(bundles,) those whose topics are kept one by one, by their totals."""

@@ -28,11 +28,13 @@ from controller.aggregate.columns.rows import (
 from controller.model import records as model
 from controller.model.errors import WireError
 from controller.model.load import Floats
+from controller.model.topic_kinds import KindFlags
 from controller.wire import metrics, results
 from controller.wire.base import reader
 from controller.wire.rows import fact_of
 
-_BYTES_OF_STATS: Final = 8 * len(STATS)
+#: Whole numbers of a bundle in the column ``stats``: STATS, and its kinds of topics.
+_NUMBERS: Final = len(STATS) + 1
 #: Whole numbers of a topic in the column ``topics``.
 _TOPIC_NUMBERS: Final = 5
 
@@ -45,7 +47,7 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
     """
     columns = _without_refused(columns)
     packed = _Packed(columns)
-    stats, detail_size = _bundle_columns(columns, packed.loaded, packed.at)
+    stats, kinds, detail_size = _bundle_columns(columns, packed.loaded, packed.at)
     return Rows(
         kind=packed.kind[packed.at],
         source=packed.numbers("source"),
@@ -60,6 +62,7 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
         last_update=packed.numbers("last_update"),
         bundle=packed.lines("bundles", packed.of_topics(2, packed.nth)),
         stats=stats,
+        kinds=kinds,
         topic=np.stack([packed.of_topics(column, packed.zero) for column in (3, 4)], axis=1),
         detail_size=detail_size,
         detail_position=_unpacked(columns["detail_position"], "<i8"),
@@ -83,7 +86,7 @@ class _Packed:
         self.kind = columns["kind"].astype(np.int64)
         self.loaded = np.isin(self.kind, (BUNDLE, TOPIC, REPORT_BUNDLE))
         size = np.ones(len(self.kind), np.int64)
-        size[self.loaded] = [len(stats) // _BYTES_OF_STATS for stats in columns["stats"][self.loaded]]
+        size[self.loaded] = [len(stats) // (8 * _NUMBERS) for stats in columns["stats"][self.loaded]]
         #: (packed,) the first row that each unpacks to.
         self.start = np.cumsum(size) - size
         #: (rows,) the packed row that each comes from, and its place among the rows that come from there.
@@ -117,16 +120,18 @@ class _Packed:
 
 def _bundle_columns(
     columns: Mapping[str, NDArray[Any]], loaded: NDArray[np.bool_], at: NDArray[np.int64]
-) -> tuple[Floats, NDArray[np.int64]]:
-    """(rows, 7) stats and (rows,) the number of topics in detail; 0 in rows that are not *loaded*, or not detailed.
+) -> tuple[Floats, KindFlags, NDArray[np.int64]]:
+    """(rows, 7) stats, (rows,) kinds of topics, (rows,) topics in detail; 0 in rows not *loaded*, or not detailed.
 
     *at*: of each row the place in *columns* that it is unpacked from.
     """
     stats, detail_size = np.zeros((len(at), len(STATS))), np.zeros(len(at), np.int64)
-    stats[loaded[at]] = _unpacked(columns["stats"], "<i8").reshape(-1, len(STATS))
+    kinds = np.zeros(len(at), np.uint8)
+    numbers = _unpacked(columns["stats"], "<i8").reshape(-1, _NUMBERS)
+    stats[loaded[at]], kinds[loaded[at]] = numbers[:, :-1], numbers[:, -1]
     detailed = np.array([sizes is not None for sizes in columns["detail_size"]], np.bool_)
     detail_size[detailed[at]] = _unpacked(columns["detail_size"], "<i8")
-    return stats, detail_size
+    return stats, kinds, detail_size
 
 
 def _numbers(

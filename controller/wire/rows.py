@@ -28,6 +28,7 @@ from controller.aggregate.shard.fold import DetailLimits
 from controller.model import records as model
 from controller.model.load import RESOURCE_FIELDS, Floats
 from controller.model.names import topic_hash
+from controller.model.topic_kinds import UNLISTED, kind_of, kinds_of
 from controller.wire import metrics, results
 from controller.wire.arrow_load import arrow_load, in_stats
 from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleStats, BundleTotals, SweepHeader
@@ -124,6 +125,7 @@ class _Columns:
     dated: list[tuple[int, int, int, int]] = field(default_factory=list)
     names: list[tuple[str, str, str]] = field(default_factory=list)
     stats: list[Floats] = field(default_factory=list)
+    kinds: list[int] = field(default_factory=list)
     topic: list[tuple[int, int]] = field(default_factory=list)
     detail: list[tuple[list[int], Floats]] = field(default_factory=list)
     numbers: dict[int, Floats] = field(default_factory=dict)
@@ -142,6 +144,7 @@ class _Columns:
         last_update: int = 0,
         bundle: str = "",
         stats: Floats = _NO_LOAD,
+        kinds: int = 0,
         topic: tuple[int, int] = (0, 0),
         detail: tuple[list[int], Floats] = ([], np.empty((0, 4))),
     ) -> int:
@@ -150,6 +153,7 @@ class _Columns:
         self.dated.append((interval, chunk, chunks, last_update))
         self.names.append((broker, sweep, bundle))
         self.stats.append(stats)
+        self.kinds.append(kinds)
         self.topic.append(topic)
         self.detail.append(detail)
         return len(self.kind) - 1
@@ -172,6 +176,7 @@ class _Columns:
             last_update=last_update,
             bundle=NameColumn.of([names[2] for names in self.names]),
             stats=np.array(self.stats).reshape(-1, len(STATS)),
+            kinds=np.array(self.kinds, np.uint8),
             topic=np.array(self.topic, np.int64).reshape(-1, 2),
             detail_size=np.array([len(position) for position in positions], np.int64),
             detail_position=np.concatenate([np.empty(0, np.int64), *positions]),
@@ -209,16 +214,19 @@ def _add_sweep(columns: _Columns, at: Located, sweep: BrokerSweep, limits: Detai
         detail = (
             ([topic_hash(topic) for topic in stats.topic], loads) if _near(stats.totals, limits) else ([], loads[:0])
         )
-        columns.add(at, BUNDLE, bundle=stats.bundle, stats=_summed(stats, loads), detail=detail, **said)
+        columns.add(
+            at, BUNDLE, bundle=stats.bundle, stats=_summed(stats, loads), kinds=_kinds(stats), detail=detail, **said
+        )
 
 
 def _add_arrow_sweep(columns: _Columns, at: Located, sweep: ArrowSweep, limits: DetailLimits) -> None:
     said, load = _said(sweep), arrow_load(sweep, limits)
     columns.numbers[columns.add(at, SWEEP, **said)] = numbers_of(sweep)
     ends = np.cumsum(load.detail_size)
-    for bundle, stats, lo, hi in zip(sweep.bundles, load.stats, ends - load.detail_size, ends, strict=True):
+    each = zip(sweep.bundles, load.stats, load.kinds.tolist(), ends - load.detail_size, ends, strict=True)
+    for bundle, stats, kinds, lo, hi in each:
         detail = (load.detail_position[lo:hi].tolist(), load.detail_load[lo:hi])
-        columns.add(at, BUNDLE, bundle=bundle, stats=stats, detail=detail, **said)
+        columns.add(at, BUNDLE, bundle=bundle, stats=stats, kinds=kinds, detail=detail, **said)
 
 
 def _said(sweep: SweepHeader) -> dict[str, Any]:
@@ -236,7 +244,7 @@ def _add_report(columns: _Columns, at: Located, load: metrics.BrokerLoadRecord) 
     said: dict[str, Any] = {"broker": load.broker_name, "last_update": load.report.last_update}
     columns.numbers[columns.add(at, REPORT, **said)] = numbers_of(load.report)
     for bundle, totals in load.report.last_stats.items():
-        columns.add(at, REPORT_BUNDLE, bundle=bundle, stats=_totals(totals), **said)
+        columns.add(at, REPORT_BUNDLE, bundle=bundle, stats=_totals(totals), kinds=_of_totals(totals), **said)
 
 
 def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> None:
@@ -249,6 +257,7 @@ def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> Non
         broker=stats.broker,
         bundle=stats.bundle,
         stats=_in_stats(np.array(rates), counts),
+        kinds=kind_of(stats.topic),
         topic=(key, topic_hash(stats.topic)),
     )
 
@@ -273,6 +282,15 @@ def _summed(stats: BundleStats, loads: Floats) -> Floats:
     sessions = np.array([stats.producer_count, stats.consumer_count], np.float64)
     counts = (*np.cumsum(sessions, axis=1)[:, -1], len(stats.topic))
     return _in_stats(np.cumsum(loads, axis=0)[-1], counts)
+
+
+def _kinds(stats: BundleStats) -> int:
+    """The flags of a bundle's topics, see controller.model.topic_kinds."""
+    return kinds_of(stats.topic) if stats.topic else _of_totals(stats.totals)
+
+
+def _of_totals(totals: BundleTotals) -> int:
+    return UNLISTED if totals.topics > 0 else 0
 
 
 def _totals(totals: BundleTotals) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from controller.model.errors import WireError
 from controller.model.load import RESOURCE_FIELDS, Ints
+from controller.model.topic_kinds import KindFlags, kinds_of
 from controller.wire.metrics import decode_metric
 from controller.wire.split_json import HOLE, filled
 from controller.wire.sweep import BrokerSweep
@@ -37,6 +38,8 @@ class SweepShape:
     topics: tuple[str, ...]
     #: (bundles,)
     topics_of_bundle: Ints
+    #: (bundles,) flags of controller.model.topic_kinds; 0 without topics.
+    kinds: KindFlags
     #: (1, 8) and (1, 14)
     header_ints: Ints
     header_floats: Ints
@@ -83,6 +86,7 @@ def _shape(sweep: BrokerSweep) -> SweepShape:
         bundles=tuple(each.bundle for each in stats),
         topics=tuple(topic for each in stats for topic in each.topic),
         topics_of_bundle=np.array([len(each.topic) for each in stats], np.int64),
+        kinds=np.array([kinds_of(each.topic) for each in stats], np.uint8),
         header_ints=_holes([sweep], HEADER_INTS),
         header_floats=_holes([sweep], HEADER_FLOATS),
         totals_ints=_holes([each.totals for each in stats], _TOTALS_INTS),

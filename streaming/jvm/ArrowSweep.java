@@ -22,6 +22,8 @@ final class ArrowSweep {
     private final List<Part> bundles = new ArrayList<>();
     private double[] sums;
     private int[] codes;
+    /** Of each bundle the flags of its topics. */
+    private int[] kinds;
     /** Of each bundle the first place in *order*, which lists the rows bundle by bundle. */
     private int[] starts;
     private int[] order;
@@ -77,10 +79,12 @@ final class ArrowSweep {
             this.bundles.add(new Part(names[code], code, cut || near));
         }
         this.positions = new long[in.rows];
+        this.kinds = new int[names.length];
         for (int row = 0; row < in.rows; row++) {
+            int from = in.topics.start() + in.topics.from(row), length = in.topics.from(row + 1) - in.topics.from(row);
+            this.kinds[this.codes[row]] |= Bundle.kind(in.topics.bytes(), from, length);
             if (this.bundles.get(this.codes[row]).isKept) {
-                int from = in.topics.from(row), to = in.topics.from(row + 1);
-                this.positions[row] = Bundle.position(in.topics.bytes(), in.topics.start() + from, to - from);
+                this.positions[row] = Bundle.position(in.topics.bytes(), from, length);
             }
         }
     }
@@ -137,6 +141,10 @@ final class ArrowSweep {
 
         int kept() {
             return this.isKept ? ArrowSweep.this.topics(this.code) : 0;
+        }
+
+        int kinds() {
+            return ArrowSweep.this.kinds[this.code];
         }
 
         double load(int which) {

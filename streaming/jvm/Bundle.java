@@ -2,13 +2,14 @@ package trimtab;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
  * A bundle of a sweep or a load report: its LOAD, and its topics where they are kept one by one.
  *
  * The load is that of the topics, summed in their order, or the totals where no topics are listed: thousandths of
- * msg/s in and out and of bytes/s in and out, then producers, consumers, topics.
+ * msg/s in and out and of bytes/s in and out, then producers, consumers, topics, and the flags of the kinds of topics.
  */
 abstract class Bundle {
     static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
@@ -16,8 +17,11 @@ abstract class Bundle {
     static final double MAX_RATE = 1e12;
     /** As controller.wire.base has it. */
     static final long MAX_COUNT = 1000000000000L;
-    /** How many numbers a load is; the last is that of the topics. */
-    static final int LOAD = 7, TOPICS = 6;
+    /** How many numbers a load is; the last two are that of the topics and their kinds. */
+    static final int LOAD = 8, TOPICS = 6, KINDS = 7;
+    /** Flags of kinds, as controller.model.topic_kinds has them. */
+    static final int PERSISTENT = 1, NON_PERSISTENT = 2, UNLISTED = 4;
+    private static final byte[] NON_PERSISTENT_DOMAIN = "non-persistent://".getBytes(StandardCharsets.US_ASCII);
 
     String name;
 
@@ -28,16 +32,40 @@ abstract class Bundle {
     /** How many topics are kept one by one: all or none. */
     abstract int kept();
 
-    /** One of its LOAD numbers, rates as they are. */
+    /** One of its LOAD numbers but the kinds, rates as they are. */
     abstract double load(int which);
+
+    /** The flags of the kinds of its topics; 0 without any. */
+    abstract int kinds();
 
     /** Of the topics kept: their places on the hash ring, and the rates of one after the other. */
     abstract void putTopics(ByteBuffer positions, ByteBuffer rates);
 
     final void putLoad(ByteBuffer out) {
-        for (int i = 0; i < LOAD; i++) {
+        for (int i = 0; i < KINDS; i++) {
             out.putLong(i < RATES.length ? thousandths(this.load(i)) : (long) this.load(i));
         }
+        out.putLong(this.kinds());
+    }
+
+    /** The flag of the topic whose name, in UTF-8, has *length* bytes from *from* on. */
+    static int kind(byte[] bytes, int from, int length) {
+        int size = NON_PERSISTENT_DOMAIN.length;
+        return length >= size && Arrays.equals(bytes, from, from + size, NON_PERSISTENT_DOMAIN, 0, size)
+            ? NON_PERSISTENT : PERSISTENT;
+    }
+
+    /** The flag of the topic whose name has *length* characters from *from* on. */
+    static int kind(char[] name, int from, int length) {
+        if (length < NON_PERSISTENT_DOMAIN.length) {
+            return PERSISTENT;
+        }
+        for (int i = 0; i < NON_PERSISTENT_DOMAIN.length; i++) {
+            if (name[from + i] != NON_PERSISTENT_DOMAIN[i]) {
+                return PERSISTENT;
+            }
+        }
+        return NON_PERSISTENT;
     }
 
     static long thousandths(double rate) {

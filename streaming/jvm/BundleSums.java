@@ -25,6 +25,8 @@ final class BundleSums extends Bundle {
     private final double[] totals = new double[TOPICS + 1];
     private boolean near;
     private int topics;
+    /** The flags of the topics that are listed. */
+    private int kinds;
     /** Null where no topics had to be kept when they were read. */
     private String[] names;
     private final double[][] values = new double[8][];
@@ -65,7 +67,8 @@ final class BundleSums extends Bundle {
 
     private void readTopics(JsonParser in, JsonToken token) throws IOException {
         this.topics = 0;
-        // Where the totals came first, as they do from a collector, most names need not even be decoded.
+        this.kinds = 0;
+        // Where the totals came first, as they do from a collector, most names need not be made.
         this.names = this.near || !this.hasTotals ? new String[16] : null;
         if (!this.begin(TOPIC, token == JsonToken.START_ARRAY, in)) {
             return;
@@ -74,11 +77,14 @@ final class BundleSums extends Bundle {
             if (token != JsonToken.VALUE_STRING) {
                 this.flaws |= 1 << TOPIC;
                 in.skipChildren();
-            } else if (this.names != null) {
-                if (this.topics >= this.names.length) {
-                    this.names = Arrays.copyOf(this.names, 2 * this.topics);
+            } else {
+                this.kinds |= kind(in.getTextCharacters(), in.getTextOffset(), in.getTextLength());
+                if (this.names != null) {
+                    if (this.topics >= this.names.length) {
+                        this.names = Arrays.copyOf(this.names, 2 * this.topics);
+                    }
+                    this.names[this.topics] = in.getText();
                 }
-                this.names[this.topics] = in.getText();
             }
             this.topics++;
         }
@@ -163,6 +169,10 @@ final class BundleSums extends Bundle {
 
     int kept() {
         return this.near ? this.topics : 0;
+    }
+
+    int kinds() {
+        return this.topics > 0 ? this.kinds : this.totals[TOPICS] > 0 ? UNLISTED : 0;
     }
 
     double load(int which) {

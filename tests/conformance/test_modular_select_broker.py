@@ -9,6 +9,7 @@ import numpy as np
 from controller.model.load import DEFAULT_LOAD, ClusterView, Ints
 from controller.model.memory import NoMemory
 from controller.model.policies import Policies
+from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT
 from controller.strategies.catalogue import FILTERS
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
@@ -70,6 +71,14 @@ def view_of(given: Case) -> ClusterView:
     return cluster_view(table, bundles, policies=policies)
 
 
+def asked_for(view: ClusterView, bundle: int, *, non_persistent: bool) -> ClusterView:
+    """*view* in which *bundle* holds the kind of topic that is looked up; under a policy Pulsar asks for no kind."""
+    kinds = view.bundles.kinds.copy()
+    policy = view.policies.isolation_of(view.bundles.namespaces[view.bundles.namespace[bundle]])
+    kinds[bundle] = 0 if policy else NON_PERSISTENT if non_persistent else PERSISTENT
+    return replace(view, bundles=replace(view.bundles, kinds=kinds))
+
+
 def assigned(
     select: ModularSelectBroker, view: ClusterView, bundle: int, filters: Sequence[Filter], placement: Remembering
 ) -> Ints:
@@ -87,10 +96,9 @@ def test_the_same_brokers_are_acceptable_for_one_bundle_after_the_other(case: Ca
     select, filters = options_of(ModularSelectBroker, config), [options_of(cls, config) for cls in FILTERS.values()]
     view = view_of(given)
     for asked, expected in zip(given["assignments"], case["expected"]["assignments"], strict=True):
-        wanted = frozenset([asked["bundle"]] if asked["has_non_persistent_topic"] else [])
-        view = replace(view, policies=replace(view.policies, non_persistent=wanted))
         placement = Remembering(options_of(LeastLongTermMessageRate, config))
         bundle = view.bundles.code_of[asked["bundle"]]
+        view = asked_for(view, bundle, non_persistent=asked["has_non_persistent_topic"])
         already = bool((view.preallocated.bundle == bundle).any())
         found = assigned(select, view, bundle, filters, placement)
 

@@ -45,6 +45,7 @@ def _snapshot(names: list[str], long_term: Floats) -> Snapshot:
         long_samples=zero,
         short_term=none,
         long_term=long_term,
+        kinds=np.ones(len(names), np.uint8),
         topics=zero,
         producers=zero,
         consumers=zero,

@@ -11,6 +11,7 @@ from controller.model.java_regex import matches
 from controller.model.load import ClusterView
 from controller.model.names import namespace_of
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.model.topic_kinds import BOTH, NON_PERSISTENT, PERSISTENT
 from controller.strategies.catalogue import EXTENSIBLE_FILTERS, FILTERS, PLACEMENTS
 from controller.strategies.filters.anti_affinity import AntiAffinity
 from controller.strategies.filters.broker_version import BrokerVersion
@@ -19,12 +20,14 @@ from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.max_topics import MaxTopics
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
+from controller.strategies.filters.topic_kinds import TopicKinds
 from controller.strategies.protocols import Filter
 from tests.cluster import Broker, bundle, view
 
 #: With options that make each of them exclude someone now and then.
 EVERY: tuple[Filter, ...] = (
     SheddingExcludedNamespaces(names=frozenset({"acme/c"})),
+    TopicKinds(),
     IsolationPolicies(),
     MaxTopics(max_topics=20),
     AntiAffinity(failure_domains=True),
@@ -56,7 +59,12 @@ def clusters(draw: st.DrawFn) -> ClusterView:
             Broker(
                 name,
                 cpu=draw(st.sampled_from([0.1, 0.5, 0.9, 1.1])),
-                bundles={f"{space}/{name}-{i}": bundle(float(i)) for i, space in enumerate(spaces)},
+                bundles={
+                    f"{space}/{name}-{i}": bundle(
+                        float(i), kinds=draw(st.sampled_from([PERSISTENT, NON_PERSISTENT, BOTH]))
+                    )
+                    for i, space in enumerate(spaces)
+                },
             )
             for name, spaces in owned.items()
         )
@@ -69,6 +77,7 @@ def clusters(draw: st.DrawFn) -> ClusterView:
         failure_domain=draw(st.dictionaries(st.sampled_from(brokers), st.sampled_from(["d1", "d2"]))),
         broker_version=draw(some) if draw(st.booleans()) else dict.fromkeys(brokers, "1.0.0") | draw(some),
         without_persistent=frozenset(draw(st.sets(st.sampled_from(brokers), max_size=1))),
+        without_non_persistent=frozenset(draw(st.sets(st.sampled_from(brokers), max_size=2))),
     )
     made = replace(made, policies=policies, brokers=replace(made.brokers, topic_count=topics))
     for _ in range(draw(st.integers(0, 3))):
@@ -82,16 +91,20 @@ def names(cluster: ClusterView, rows: Sequence[int]) -> list[str]:
 
 
 def permitted(cluster: ClusterView, bundle: str) -> set[str]:
-    """By the isolation policies, told from the words of the policies broker by broker."""
+    """By the isolation policies and the kinds of topics, broker by broker."""
     policies, brokers = cluster.policies, cluster.brokers.names
+    kinds = cluster.bundles.kinds[cluster.bundles.code_of[bundle]]
+    unfit = (policies.without_persistent if kinds & PERSISTENT else frozenset()) | (
+        policies.without_non_persistent if kinds & NON_PERSISTENT else frozenset()
+    )
     host = {name: name.rpartition(":")[0] for name in brokers}
     own = next((p for p in policies.isolation if p.applies_to(namespace_of(bundle))), None)
     if own is None:
         taken = {name for name in brokers if any(matches(p.primary, host[name]) for p in policies.isolation)}
-        return set(brokers) - taken - policies.without_persistent
+        return set(brokers) - taken - unfit
     primary = {name for name in brokers if matches(own.primary, host[name])}
     secondary = {name for name in brokers if matches(own.secondary, host[name])}
-    return primary | secondary if len(primary) < own.auto_failover.min_limit else primary
+    return (primary | secondary if len(primary) < own.auto_failover.min_limit else primary) - unfit
 
 
 @given(cluster=clusters(), data=st.data())
@@ -134,9 +147,13 @@ def test_no_placement_returns_a_broker_that_the_filters_exclude(cluster: Cluster
 
 
 @given(cluster=clusters(), data=st.data())
-def test_isolation_is_what_the_policies_say_broker_by_broker(cluster: ClusterView, data: st.DataObject) -> None:
+def test_what_binds_is_what_policies_and_kinds_of_topics_say_broker_by_broker(
+    cluster: ClusterView, data: st.DataObject
+) -> None:
     asked = data.draw(st.integers(0, len(cluster.bundles) - 1))
-    kept = IsolationPolicies().keep(cluster, asked, np.arange(len(cluster.brokers), dtype=np.int64))
+    kept = np.arange(len(cluster.brokers), dtype=np.int64)
+    for step in data.draw(st.permutations([TopicKinds(), IsolationPolicies()])):
+        kept = step.keep(cluster, asked, kept)
     assert set(names(cluster, kept.tolist())) == permitted(cluster, cluster.bundles.names[asked])
 
 
@@ -160,4 +177,4 @@ def test_each_filter_says_why_it_excludes_and_every_option_has_a_meaning() -> No
         options = cls.__dataclass_fields__.values()  # type: ignore[attr-defined]
         assert all(field.metadata["meaning"] for field in options if field.metadata)
     assert [type(by) for by in EVERY] == list(FILTERS.values())
-    assert {name for name, cls in FILTERS.items() if cls.binding} == {"IsolationPolicies"}
+    assert {name for name, cls in FILTERS.items() if cls.binding} == {"TopicKinds", "IsolationPolicies"}

@@ -1,6 +1,6 @@
 """Every state can be read back from its blob, whatever characters its names have."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.aggregate.columns.blobs import names_from_bytes, names_to_bytes, pack
+from controller.aggregate.columns.blobs import names_from_bytes, names_to_bytes, pack, unpack
 from controller.aggregate.columns.rows import NUMBERS
 from controller.aggregate.kept.bundles import KnownBundles
 from controller.aggregate.kept.fact_text import fact_from_text, fact_to_text
@@ -22,6 +22,7 @@ from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
 from controller.aggregate.waiting.limits import ArrivedBytes
 from controller.model.errors import StateError
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
+from controller.model.topic_kinds import UNLISTED
 
 #: Line breaks of every kind, other control characters, halves of surrogate pairs, nothing at all.
 NAMES = st.text(
@@ -54,6 +55,7 @@ def state_of(names: list[str]) -> ShardState:
     ]
     places = [(0, i) for i in range(n)]
     counts = {f.name: whole for f in fields(WaitingHeaders) if f.name != "numbers"}
+    columns["kinds"] = np.ones(n, np.uint8)
     return ShardState(
         shard=0,
         shards=2,
@@ -95,6 +97,7 @@ def snapshot_of(names: list[str]) -> Snapshot:
     )
     columns: dict[str, Any] = dict.fromkeys(whole, counts)
     columns |= dict.fromkeys(("load", "short_term", "long_term", "detail_load"), rates)
+    columns["kinds"] = np.ones(n, np.uint8)
     namespaces = States.of(NamespaceState(namespace=name, version=1, boundaries=(0,)) for name in names).for_snapshot()
     return Snapshot(
         interval=1, shard=0, shards=1, roster=tuple(names), unswept=tuple(names), brokers=(), namespaces=namespaces,
@@ -176,9 +179,17 @@ def test_a_state_of_version_1_split_by_a_line_break_is_refused() -> None:
         state_blob.load(of_version_1(["a\nb", "c"]))
 
 
+def test_topics_that_waited_in_a_state_of_version_3_are_of_unknown_kinds() -> None:
+    state = state_of(["a", "b"])
+    _, header, arrays = unpack(state_blob.dump(state), versions=(state_blob.VERSION,))
+    older = state_blob.load(pack(3, header, {name: array for name, array in arrays.items() if name != "claims.kinds"}))
+    assert older.claims.kinds.tolist() == [UNLISTED, UNLISTED]
+    assert same(replace(older, claims=replace(older.claims, kinds=state.claims.kinds)), state)
+
+
 def test_a_state_of_a_later_version_is_refused() -> None:
-    with pytest.raises(StateError, match="version 4, this trimtab reads 1, 2, 3"):
-        state_blob.load(pack(4, {}, {}))
+    with pytest.raises(StateError, match="version 5, this trimtab reads 1, 2, 3, 4"):
+        state_blob.load(pack(5, {}, {}))
 
 
 def test_a_blob_whose_lengths_do_not_add_up_is_refused() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from controller.aggregate.columns.name_column import NameColumn
 from controller.model.load import RESOURCES, Bools, Floats, Ints
 from controller.model.records import Fact
+from controller.model.topic_kinds import KindFlags
 
 #: Kinds of rows.
 TICK, SWEEP, BUNDLE, TOPIC, REPORT, REPORT_BUNDLE, FACT = range(7)
@@ -61,6 +62,8 @@ class Rows:
     bundle: NameColumn
     #: (n, 7) BUNDLE, TOPIC, REPORT_BUNDLE: see STATS.
     stats: Floats
+    #: (n,) The same: flags of controller.model.topic_kinds; 0 where no topic is loaded.
+    kinds: KindFlags
     #: (n, 2) TOPIC: a 64-bit hash of the topic's name, and its position on the ring.
     topic: Ints
     #: (n,) number of topics of a BUNDLE row in the two columns below, which hold row 0's topics, then row 1's, ...

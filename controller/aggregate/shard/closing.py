@@ -77,6 +77,7 @@ def _snapshot(
         contested=loads.contested,
         claimant=loads.claimant,
         load=loads.load,
+        kinds=loads.kinds,
         short_samples=bundles.short_samples[loads.bundle],
         short_term=bundles.short_term[loads.bundle],
         long_samples=bundles.long_samples[loads.bundle],

@@ -29,13 +29,16 @@ from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
 from controller.aggregate.waiting.limits import ArrivedBytes
 from controller.model.errors import StateError
 from controller.model.records import Tick
+from controller.model.topic_kinds import UNLISTED
 
 #: Increase it when the layout changes, and migrate in :func:`load`.
-VERSION = 3
+VERSION = 4
+#: Version 3: no kinds of topics.
 #: Version 2: the states of namespaces and brokers are a list, and each has its policies in full.
 #: Version 1: besides, one name in each line; everything but claims and averages as JSON.
-_READ = (1, 2, VERSION)
+_READ = (1, 2, 3, VERSION)
 _OLDEST = _READ[0]
+_WITHOUT_KINDS = 3
 
 _CLAIM, _BUNDLE, _HEADER, _FACT, _SEED = "claims.", "bundles.", "headers.", "facts.", "seeds."
 _STATES = ("namespaces", "brokers")
@@ -93,6 +96,8 @@ def load(blob: bytes) -> ShardState:
         claims["upto"] = np.zeros(len(claims["due"]), np.int64)
     else:
         rest = _rest(header, arrays)
+    if version <= _WITHOUT_KINDS:
+        claims["kinds"] = np.full(len(claims["due"]), UNLISTED, np.uint8)
     return ShardState(
         shard=header["shard"],
         shards=header["shards"],

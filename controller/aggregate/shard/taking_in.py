@@ -28,6 +28,7 @@ def with_claims(state: ShardState, rows: Rows, offset: Ints, due: Ints, upto: In
         kind=rows.kind[chosen],
         bundle=named.numbered(bundles.row_of.__getitem__),
         stats=rows.stats[chosen],
+        kinds=rows.kinds[chosen],
         topic=rows.topic[chosen],
         detail_size=rows.detail_size[chosen],
         detail_position=rows.detail_position[topics],

@@ -19,6 +19,7 @@ from controller.aggregate.columns.rows import (
 )
 from controller.aggregate.waiting.waiting_rows import WaitingRows
 from controller.model.load import Bools, Floats, Ints
+from controller.model.topic_kinds import KindFlags
 
 
 class PlacedRows(Protocol):
@@ -50,6 +51,7 @@ class Claims(WaitingRows):
 
     WIDE: ClassVar[Mapping[str, int]] = {"stats": len(STATS), "topic": 2, "detail_load": 4}
     FLOATS: ClassVar[frozenset[str]] = frozenset({"stats", "detail_load"})
+    FLAGS: ClassVar[frozenset[str]] = frozenset({"kinds"})
 
     kind: Ints
     source: Ints
@@ -64,6 +66,8 @@ class Claims(WaitingRows):
     bundle: Ints
     #: (n, 7): see rows.STATS.
     stats: Floats
+    #: (n,) flags of topic_kinds.
+    kinds: KindFlags
     #: (n, 2) hash of the topic's name and its ring position, TOPIC only.
     topic: Ints
     #: (n,) number of topics in the two columns below, which hold the topics of row 0, then of row 1, and so on.
@@ -100,6 +104,8 @@ class Loads:
     owner: Ints
     #: (n, 4) msg/s and bytes/s.
     load: Floats
+    #: Flags of topic_kinds; 0 where no topic is loaded.
+    kinds: KindFlags
     topics: Ints
     producers: Ints
     consumers: Ints
@@ -204,10 +210,11 @@ def _owned(claims: Claims, owner: Ints, group: Ints) -> Loads:
     if len(starts) == 0:
         no, nothing = np.empty(0, np.int64), np.empty((0, 4))
         return Loads(
-            bundle=no, owner=no, load=nothing, topics=no, producers=no, consumers=no,
+            bundle=no, owner=no, load=nothing, kinds=np.empty(0, np.uint8), topics=no, producers=no, consumers=no,
             detail_size=no, detail_position=no, detail_load=nothing,
         )  # fmt: skip
     stats = np.add.reduceat(claims.stats, starts)
+    kinds = np.bitwise_or.reduceat(claims.kinds, starts)
     latest = np.maximum.reduceat(claims.last_update, starts)
     bundle, claimant = claims.bundle[starts], owner[starts]
     order = np.lexsort((claimant, latest, bundle))
@@ -222,6 +229,7 @@ def _owned(claims: Claims, owner: Ints, group: Ints) -> Loads:
         bundle=bundle[won],
         owner=claimant[won],
         load=stats[won, :4] / PER_UNIT,
+        kinds=kinds[won],
         topics=counts[:, TOPICS],
         producers=counts[:, PRODUCERS],
         consumers=counts[:, CONSUMERS],

@@ -14,12 +14,13 @@ from controller.model.load import Ints
 class WaitingRows:
     """Every field of a subclass is a column; a stored state has them in the order of the fields.
 
-    A column is (n,) of whole numbers unless ``WIDE`` or ``FLOATS`` name it.
+    A column is (n,) of whole numbers unless ``WIDE``, ``FLOATS`` or ``FLAGS`` (one byte each) name it.
     """
 
     #: Column -> width of each of its rows.
     WIDE: ClassVar[Mapping[str, int]] = {}
     FLOATS: ClassVar[frozenset[str]] = frozenset()
+    FLAGS: ClassVar[frozenset[str]] = frozenset()
 
     #: T of the interval, UNDUE or LATE: see intervals.
     due: Ints
@@ -32,7 +33,7 @@ class WaitingRows:
         """No rows."""
         columns: dict[str, Any] = {}
         for f in fields(cls):
-            kind = np.float64 if f.name in cls.FLOATS else np.int64
+            kind = np.float64 if f.name in cls.FLOATS else np.uint8 if f.name in cls.FLAGS else np.int64
             columns[f.name] = np.empty((0, cls.WIDE[f.name]) if f.name in cls.WIDE else 0, kind)
         return cls(**columns)
 

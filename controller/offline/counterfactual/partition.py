@@ -68,6 +68,8 @@ class BundlePart:
     #: (4,) load, and topics, producers, consumers.
     load: Floats
     counts: Ints
+    #: Flags of controller.model.topic_kinds.
+    kinds: int
     #: (topics,) positions and (topics, 4) load of the topics that are known one by one.
     position: Ints
     topic_load: Floats
@@ -76,7 +78,8 @@ class BundlePart:
 def parts_of(snapshot: Snapshot, rows: Ints, wanted: Sequence[BundleName]) -> list[BundlePart]:
     """What those of *wanted*, bundles of one namespace, carry that overlap its recorded bundles at *rows*.
 
-    Topics of a bundle that are not recorded one by one are taken to lie evenly on its range.
+    Topics of a bundle that are not recorded one by one are taken to lie evenly on its range, and each part to have all
+    its kinds of topics.
     """
     recorded = [(row, parse_bundle(snapshot.names[row])) for row in rows.tolist()]
     found = []
@@ -111,6 +114,7 @@ def _part(snapshot: Snapshot, bundle: BundleName, overlapping: Sequence[tuple[in
         bundle=str(bundle),
         load=load,
         counts=np.rint(counts).astype(np.int64),
+        kinds=int(np.bitwise_or.reduce(snapshot.kinds[[row for row, _ in overlapping]])),
         position=np.concatenate(positions)[order],
         topic_load=np.concatenate(topic_loads)[order],
     )

@@ -102,6 +102,7 @@ def with_bundles(snapshot: Snapshot, kept: Bools, owner: Ints, added: Sequence[B
     n = len(added)
     columns: dict[str, tuple[Any, Any]] = {
         "owner": (owner[kept], owners),
+        "kinds": (snapshot.kinds[kept], np.array([part.kinds for part in added], np.uint8)),
         "load": (snapshot.load[kept], np.array([part.load for part in added]).reshape(n, 4)),
         "short_term": (snapshot.short_term[kept], np.tile(DEFAULT_LOAD, (n, 1))),
         "long_term": (snapshot.long_term[kept], np.tile(DEFAULT_LOAD, (n, 1))),

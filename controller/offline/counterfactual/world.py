@@ -289,7 +289,7 @@ class ReplayedWorld:
 
 def _part_at(snapshot: Snapshot, row: int) -> BundlePart:
     counts = np.array([snapshot.topics[row], snapshot.producers[row], snapshot.consumers[row]], np.int64)
-    return replace(_empty(snapshot.names[row]), load=snapshot.load[row], counts=counts)
+    return replace(_empty(snapshot.names[row]), load=snapshot.load[row], counts=counts, kinds=int(snapshot.kinds[row]))
 
 
 def _empty(bundle: str) -> BundlePart:
@@ -297,6 +297,7 @@ def _empty(bundle: str) -> BundlePart:
         bundle=bundle,
         load=np.zeros(4),
         counts=np.zeros(3, np.int64),
+        kinds=0,
         position=np.zeros(0, np.int64),
         topic_load=np.zeros((0, 4)),
     )

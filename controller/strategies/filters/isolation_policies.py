@@ -1,8 +1,8 @@
 """Keep the brokers that the bundle's isolation policy names; for a bundle without one, those that no policy names.
 
 Primary brokers take the namespace; secondary ones, too, while there are fewer primary ones than the policy wants.
-Brokers are matched by host.  Without a policy, a broker must also serve the kind of the topics, persistent or not; with
-a policy Pulsar does not look at that.  The answer may be no broker at all.
+Brokers are matched by host.  The answer may be no broker at all.  A primary broker that does not serve the bundle's
+kinds of topics counts as one of those, as in Pulsar, so that no secondary one takes its place.
 
 A policy that cannot be read leaves its namespaces no broker.  Of which brokers it is not known whether they are its
 primary ones, these are closed to other namespaces; where that would be all brokers, those that serve its namespaces
@@ -19,7 +19,8 @@ import numpy as np
 
 from controller.model.decision import Reason
 from controller.model.load import Bools, ClusterView, Ints
-from controller.model.policies import IsolationPolicy, Policies
+from controller.model.policies import IsolationPolicy
+from controller.strategies.common.served_kinds import without_its_kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +41,26 @@ class IsolationPolicies:
             if governed.why:
                 return candidates[:0]
             if governed.row is not None:
-                return _of_policy(policies, policies.isolation[governed.row], hosts, candidates)
+                return _of_policy(view, bundle, policies.isolation[governed.row], hosts, candidates)
             closed = policies.derived(("closed", hosts), lambda: _closed(view, hosts))
             candidates = candidates[~closed[candidates]]
-        wanted = policies.non_persistent and view.bundles.names[bundle] in policies.non_persistent
-        unfit = policies.without_non_persistent if wanted else policies.without_persistent
-        if unfit:
-            candidates = candidates[[names[row] not in unfit for row in candidates.tolist()]]
         return candidates
 
 
-def _of_policy(policies: Policies, policy: IsolationPolicy, hosts: tuple[str, ...], candidates: Ints) -> Ints:
-    primary = policies.rules.of_brokers(policy.primary, hosts)[candidates]
-    if not policy.auto_failover.fails_over(int(primary.sum())):
+def _of_policy(
+    view: ClusterView, bundle: int, policy: IsolationPolicy, hosts: tuple[str, ...], candidates: Ints
+) -> Ints:
+    rules, unfit = view.policies.rules, without_its_kinds(view, bundle)
+    is_primary = rules.of_brokers(policy.primary, hosts)
+    primary = is_primary[candidates]
+    count = int(primary.sum())
+    if unfit is not None:
+        excluded = is_primary & unfit
+        excluded[candidates] = False
+        count += int(excluded.sum())
+    if not policy.auto_failover.fails_over(count):
         return candidates[primary]
-    return candidates[primary | policies.rules.of_brokers(policy.secondary, hosts)[candidates]]
+    return candidates[primary | rules.of_brokers(policy.secondary, hosts)[candidates]]
 
 
 def _closed(view: ClusterView, hosts: tuple[str, ...]) -> Bools:

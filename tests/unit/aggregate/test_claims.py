@@ -1,6 +1,7 @@
 """Which claims count: the order of their places in the log, and numbers larger than any cluster has."""
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def swept(bundles: Ints) -> Claims:
     columns |= {"kind": np.full(n, BUNDLE), "bundle": bundles, "offset": np.arange(n)}
     stats = np.zeros((n, Claims.WIDE["stats"]))
     stats[:, 0] = bundles
-    wide = {"stats": stats, "topic": np.zeros((n, 2), np.int64)}
+    wide: dict[str, Any] = {"stats": stats, "kinds": np.ones(n, np.uint8), "topic": np.zeros((n, 2), np.int64)}
     detail = {"detail_position": whole(), "detail_load": np.empty((0, 4))}
     return Claims(**columns | wide | detail)
 

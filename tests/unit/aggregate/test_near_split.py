@@ -18,8 +18,8 @@ def loads_of(sizes: list[int]) -> Loads:
     count, total = len(sizes), sum(sizes)
     zeros = np.zeros(count, np.int64)
     return Loads(
-        bundle=np.arange(count), owner=zeros, load=np.zeros((count, 4)), topics=np.array(sizes, np.int64),
-        producers=zeros, consumers=zeros, detail_size=np.array(sizes, np.int64),
+        bundle=np.arange(count), owner=zeros, load=np.zeros((count, 4)), kinds=np.ones(count, np.uint8),
+        topics=np.array(sizes, np.int64), producers=zeros, consumers=zeros, detail_size=np.array(sizes, np.int64),
         detail_position=np.arange(total), detail_load=np.arange(4.0 * total).reshape(-1, 4),
     )  # fmt: skip
 

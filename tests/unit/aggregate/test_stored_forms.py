@@ -16,16 +16,16 @@ from tests.folds import NO_DETAIL, A, Shard, place, sweep, ticked
 from tests.records import LEFT, RIGHT, T, broker_sweep, bundle_stats, load_report, namespace_state, topic_stats
 
 
-def test_states_are_of_version_3_and_snapshots_of_version_4() -> None:
+def test_states_are_of_version_4_and_snapshots_of_version_5() -> None:
     snapshot = Shard().feed(sweep(A, 0, LEFT), ticked(0, A))[0].to_blob()
     state = state_blob.dump(ShardState(shard=0, shards=1))
-    assert unpack(state, versions=(3,)).version == 3
-    assert unpack(snapshot, versions=(4,)).version == 4
+    assert unpack(state, versions=(4,)).version == 4
+    assert unpack(snapshot, versions=(5,)).version == 5
     assert state[:4] == snapshot[:4] == b"TRIM"
     length = int.from_bytes(state[4:12], "little")
-    assert json.loads(state[12 : 12 + length])["version"] == 3
-    with pytest.raises(StateError, match="stored state has version 3, this trimtab reads 4"):
-        unpack(state, versions=(4,))
+    assert json.loads(state[12 : 12 + length])["version"] == 4
+    with pytest.raises(StateError, match="stored state has version 4, this trimtab reads 5"):
+        unpack(state, versions=(5,))
 
 
 def test_rows_that_wait_take_as_many_bytes_as_the_limit_counts() -> None:

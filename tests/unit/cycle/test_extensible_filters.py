@@ -60,7 +60,7 @@ def about(made: Decision, subject: str) -> list[tuple[str, str]]:
 def test_filters_apply_in_the_order_of_the_extensible_load_manager() -> None:
     names = [type(step).__name__ for step in cycle_of().filters]
     assert names == [
-        *("SheddingExcludedNamespaces", "BundlesWithPolicies", "ExtMaxTopics"),
+        *("SheddingExcludedNamespaces", "BundlesWithPolicies", "TopicKinds", "ExtMaxTopics"),
         *("BrokerVersion", "ExtAntiAffinity", "IsolationPolicies"),
     ]
 

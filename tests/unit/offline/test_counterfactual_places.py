@@ -30,6 +30,7 @@ def snapshot(number: int, owners: dict[str, str], roster: tuple[str, ...] = (A, 
     ints, floats = np.ones(n, np.int64), np.full((n, 4), 10.0)
     fields: dict[str, Any] = {
         "load": floats,
+        "kinds": np.ones(n, np.uint8),
         "topics": ints,
         "producers": ints,
         "consumers": ints,

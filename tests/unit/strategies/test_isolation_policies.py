@@ -42,11 +42,11 @@ def test_where_the_policy_leaves_no_broker_there_is_none() -> None:
     assert kept(IsolationPolicies(), cluster(isolation=(policy(primary=("x",), secondary=()),)), OWN) == []
 
 
-def test_a_broker_serves_the_kind_of_topic_asked_for_unless_a_policy_applies() -> None:
-    modes = {"without_persistent": frozenset({"a:80"}), "without_non_persistent": frozenset({"d:80"})}
-    assert kept(IsolationPolicies(), cluster(**modes), OWN) == ["b:80", "c:80", "d:80"]
-    assert kept(IsolationPolicies(), cluster(**modes, non_persistent=frozenset({OWN})), OWN) == ["a:80", "b:80", "c:80"]
-    assert kept(IsolationPolicies(), cluster(**modes, isolation=(policy(),)), OWN) == ["a:80", "b:80"]
+def test_no_secondary_broker_steps_in_for_a_primary_one_that_does_not_serve_the_kind_of_topics() -> None:
+    one_primary = (policy(auto_failover=MinAvailable(min_limit=1)),)
+    one = cluster(isolation=one_primary, without_persistent=frozenset({"a:80", "b:80"}))
+    assert kept(IsolationPolicies(), one, OWN, of=("c:80", "d:80")) == []
+    assert kept(IsolationPolicies(), cluster(isolation=one_primary), OWN, of=("c:80", "d:80")) == ["c:80"]
 
 
 def test_a_broker_is_matched_by_its_host_and_needs_a_port() -> None:

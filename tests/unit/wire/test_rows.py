@@ -323,17 +323,19 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
         columns(
             {"kind": SWEEP, "numbers": doubles(*range(16)), **said, **at},
             {
-                "kind": BUNDLE, "bundles": f"{LEFT}\n{RIGHT}", "stats": longs(*range(14)), **said, **at,
+                "kind": BUNDLE, "bundles": f"{LEFT}\n{RIGHT}", **said, **at,
+                "stats": longs(*range(7), 1, *range(7, 14), 2),
                 "detail_size": longs(2, 1), "detail_position": longs(71, 72, 73), "detail_load": doubles(*range(12)),
             },
-            {"kind": BUNDLE, "bundles": "tenant/z/0x00000000_0xffffffff", "stats": longs(*range(20, 27)), **said},
+            {"kind": BUNDLE, "bundles": "tenant/z/0x00000000_0xffffffff", "stats": longs(*range(20, 27), 3), **said},
             {
-                "kind": TOPIC, "bundles": f"{RIGHT}\n{LEFT}", "broker": "a:1\nb:1", "stats": longs(*range(60, 81)),
+                "kind": TOPIC, "bundles": f"{RIGHT}\n{LEFT}", "broker": "a:1\nb:1",
+                "stats": longs(*range(60, 67), 2, *range(67, 74), 1, *range(74, 81), 1),
                 "topics": longs(14, 1, 0, -9, 8, 12, 0, 1, 7, 6, 13, 1, 1, 5, 4), "offset": 12, "partition": 4,
             },
-            {"kind": TOPIC, "bundles": LEFT, "stats": longs(*range(30, 37)), "topics": longs(11, 0, 0, -2, 3)},
+            {"kind": TOPIC, "bundles": LEFT, "stats": longs(*range(30, 37), 2), "topics": longs(11, 0, 0, -2, 3)},
             {"kind": REPORT, "numbers": doubles(*range(100, 116)), "broker": "r:1"},
-            {"kind": REPORT_BUNDLE, "bundles": RIGHT, "stats": longs(*range(40, 47)), "broker": "r:1"},
+            {"kind": REPORT_BUNDLE, "bundles": RIGHT, "stats": longs(*range(40, 47), 4), "broker": "r:1"},
             {"kind": TICK, "interval": T, "body": json.dumps(tick()), "offset": 9},
         ),
         cluster=CLUSTER, period_ms=PERIOD, files=True,
@@ -356,6 +358,7 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
         [*range(60, 67)], [*range(67, 74)], [*range(74, 81)], [*range(30, 37)],
         zero, [*range(40, 47)], zero,
     ]  # fmt: skip
+    assert found.kinds.tolist() == [0, 1, 2, 3, 2, 1, 1, 2, 0, 4, 0]
     assert found.topic.tolist() == [[0, 0]] * 4 + [[-9, 8], [7, 6], [5, 4], [-2, 3]] + [[0, 0]] * 3
     assert found.detail_size.tolist() == [0, 2, 1, *[0] * 8]
     assert found.detail_position.tolist() == [71, 72, 73]

@@ -1,0 +1,49 @@
+"""Which kinds of topics a bundle holds and a broker serves: persistent ones, others, or both.  One byte of flags each.
+
+A broker refuses to load a topic of a kind that its broker.conf switches off (enablePersistentTopics,
+enableNonPersistentTopics), whatever policy placed it there.
+
+Pulsar: BrokerService.loadOrCreatePersistentTopic, BrokerService.getNonPersistentTopic
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: (n,) flags of bundles or brokers.
+KindFlags: TypeAlias = NDArray[np.uint8]
+
+PERSISTENT: Final = 1
+NON_PERSISTENT: Final = 2
+BOTH: Final = PERSISTENT | NON_PERSISTENT
+#: The bundle has topics, and no record names them: their kinds are unknown.  Not a flag of brokers.
+UNLISTED: Final = 4
+
+#: What brokers write before the name of a non-persistent topic.  Every other domain is persistent, as in Pulsar: also
+#: ``segment://`` of 5.0.
+NON_PERSISTENT_DOMAIN: Final = "non-persistent://"
+
+
+def kind_of(topic: str) -> int:
+    """PERSISTENT or NON_PERSISTENT, by the full name of a topic as brokers write it."""
+    return NON_PERSISTENT if topic.startswith(NON_PERSISTENT_DOMAIN) else PERSISTENT
+
+
+def kinds_of(topics: Iterable[str]) -> int:
+    """The flags of *topics*, given by their full names; 0 where there are none."""
+    return reduce(or_, map(kind_of, topics), 0)
+
+
+def kinds_held(kinds: KindFlags, served: KindFlags) -> KindFlags:
+    """(n,) the kinds that bundles hold or may hold: flags without UNLISTED.
+
+    *kinds* (n,) are what records say, *served* (n,) what the broker of each bundle serves.  Where the kinds are not
+    known, or no topic is loaded, the bundle may hold all that its broker serves.
+    """
+    unknown = (kinds & BOTH == 0) | (kinds & UNLISTED != 0)
+    held: KindFlags = np.where(unknown, kinds | served, kinds) & np.uint8(BOTH)
+    return held
