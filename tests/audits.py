@@ -80,7 +80,7 @@ def interval(
 def _numbers(cpu: float) -> tuple[float, ...]:
     """Only CPU is used; every limit is 100."""
     resources = [number for usage in (cpu, 0, 0, 0, 0) for number in (float(usage), 100.0)]
-    return (*resources, *[0.0] * 6)
+    return (*resources, *[0.0] * 7)
 
 
 def move(

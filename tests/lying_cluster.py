@@ -165,7 +165,15 @@ class Cluster:
         for name, report in said.items():
             own = sum(10_000 * cpu.get(bundle, 0.001) for bundle in report.bundles)
             numbers = (report.usage * 400, 400.0, 1000.0, 8000.0, 0.0, 8000.0, own, 1e6, own, 1e6)
-            totals = (own, own, own * BYTES, own * BYTES, float(4 * len(report.bundles)), float(len(report.bundles)))
+            totals = (
+                own,
+                own,
+                own * BYTES,
+                own * BYTES,
+                float(4 * len(report.bundles)),
+                float(len(report.bundles)),
+                0.0,
+            )
             rows.append(BrokerRow(broker=name, last_update=report.last_update, numbers=(*numbers, *totals)))
         edges = (*(int(bundle[-21:-11], 16) for bundle in self.bundles), 0xFFFFFFFF)
         place = {name: row for row, name in enumerate(here)}

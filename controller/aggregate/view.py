@@ -1,6 +1,7 @@
 """Makes the ClusterView that strategies read from the snapshots of all shards."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from controller.aggregate.columns.rows import (
     METRICS,
     NUMBER_BUNDLES,
+    NUMBER_KINDS_OFF,
     NUMBER_LIMIT,
     NUMBER_LOAD,
     NUMBER_TOPICS,
@@ -36,7 +38,7 @@ from controller.model.load import (
 )
 from controller.model.names import namespace_of
 from controller.model.policies import Policies
-from controller.model.topic_kinds import kinds_held
+from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT, kinds_held
 
 _UNKNOWN = -1
 
@@ -58,7 +60,7 @@ def assemble(
     first = check_complete(snapshots)
     zero = next(s for s in snapshots if s.shard == 0)
     known, rank = known_brokers(zero, snapshots, oldest_report=oldest_report)
-    policies = policies_of(zero.namespaces, zero.broker_states)
+    policies = _with_reported_kinds(policies_of(zero.namespaces, zero.broker_states), known)
     bundles, other_claims = _bundles(snapshots, rank, tuple(known), policies)
     counts = {n.namespace: len(n.boundaries) - 1 for n in zero.namespaces}
     on_their_way = _preallocated(known, bundles, preallocated)
@@ -75,6 +77,18 @@ def assemble(
         preallocated=on_their_way,
         other_claims=other_claims,
         balancing=_balancing(zero),
+    )
+
+
+def _with_reported_kinds(policies: Policies, known: Mapping[str, BrokerRow]) -> Policies:
+    """*policies* with the kinds of topics that the brokers *known* do not serve by their own load reports."""
+    off = {name: int(row.numbers[NUMBER_KINDS_OFF]) for name, row in known.items() if row.numbers[NUMBER_KINDS_OFF]}
+    if not off:
+        return policies
+    return replace(
+        policies,
+        without_persistent=policies.without_persistent | {name for name in off if off[name] & PERSISTENT},
+        without_non_persistent=policies.without_non_persistent | {name for name in off if off[name] & NON_PERSISTENT},
     )
 
 

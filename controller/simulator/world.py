@@ -98,7 +98,9 @@ class World:
         reported = self._hardware.reported(usage, interval)
         with np.errstate(invalid="ignore", divide="ignore"):
             self._reported_cpu = reported.usage[:, 0] / reported.limit[:, 0]
-        numbers = np.column_stack([*_interleaved(reported.usage, reported.limit), load, topics, count])
+        numbers = np.column_stack(
+            [*_interleaved(reported.usage, reported.limit), load, topics, count, np.zeros(len(count))]
+        )
         snapshot = self._snapshot(interval, numbers, self.active & ~reported.missing, results)
         return snapshot, np.where(self.active, usage.max(axis=1), np.nan)
 

@@ -240,8 +240,9 @@ class _Batch:
         return np.array([_position(self.taken[i].shape.topics[j]) for i, j in pairs], np.int64), self._load[rows]
 
     def broker_numbers(self) -> Floats:
-        """(sweeps, 16) see controller.aggregate.columns.rows.NUMBERS."""
-        return np.hstack([self._header_floats, self.header[:, 4:6].astype(np.float64)])
+        """(sweeps, NUMBERS) see controller.aggregate.columns.rows."""
+        kinds_off = np.zeros((len(self.header), 1))
+        return np.hstack([self._header_floats, self.header[:, 4:6].astype(np.float64), kinds_off])
 
 
 def joined_rows(parts: Sequence[Rows]) -> Rows:

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from controller.model.balancing import Balancing
 from controller.model.names import FULL_LOWER, FULL_UPPER, is_name
+from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT
 from controller.wire.arrow_stream import ARROW_MAGIC, ArrowStream
 from controller.wire.base import (
     MAX_RECORD_BYTES,
@@ -70,6 +71,10 @@ class TopicStats(Envelope):
     backlog_size: Count
 
 
+def _bool_or_none(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
 class LocalBrokerDataRecord(Record):
     """A broker's load report exactly as it lies at /loadbalance/brokers.  Pulsar: LocalBrokerData."""
 
@@ -90,6 +95,14 @@ class LocalBrokerDataRecord(Record):
     num_producers: Tally
     num_consumers: Tally
     last_stats: Entries[BundleText, BundleTotals]
+    persistent_topics_enabled: Annotated[bool | None, BeforeValidator(_bool_or_none)] = None
+    non_persistent_topics_enabled: Annotated[bool | None, BeforeValidator(_bool_or_none)] = None
+
+    @property
+    def kinds_off(self) -> int:
+        """The kinds of topics that the broker does not serve, as flags of controller.model.topic_kinds."""
+        persistent, other = self.persistent_topics_enabled, self.non_persistent_topics_enabled
+        return PERSISTENT * (persistent is False) | NON_PERSISTENT * (other is False)
 
     @property
     def broker(self) -> str:

@@ -263,11 +263,12 @@ def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> Non
 
 
 def numbers_of(said: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
-    """(16,) what a broker says of itself: see controller.aggregate.columns.rows.NUMBERS."""
+    """(NUMBERS,) what a broker says of itself: see controller.aggregate.columns.rows."""
     loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)
     resources = [getattr(said, name) for name in RESOURCE_FIELDS]
     parts = [number for resource in resources for number in (resource.used, resource.limit)]
-    return np.array([*parts, *loads, said.num_topics, said.num_bundles], np.float64)
+    kinds_off = said.kinds_off if isinstance(said, metrics.LocalBrokerDataRecord) else 0
+    return np.array([*parts, *loads, said.num_topics, said.num_bundles, kinds_off], np.float64)
 
 
 def _topic_loads(stats: BundleStats) -> Floats:

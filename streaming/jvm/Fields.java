@@ -41,7 +41,8 @@ final class Fields {
         "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
         "producerCount", "consumerCount", "storageSize", "backlogSize",
         "numTopics", "numBundles", "numProducers", "numConsumers",
-        "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit", "metrics", "results"
+        "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit", "metrics", "results",
+        "persistentTopicsEnabled", "nonPersistentTopicsEnabled"
     );
     private static final List<String> OBJECTS = List.of(
         "cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut", "report", "partitions"
@@ -148,6 +149,8 @@ final class Fields {
                     return in.getDoubleValue();
                 }
                 return in.getLongValue();
+            } else if (token == JsonToken.VALUE_FALSE) {
+                return Boolean.FALSE;
             }
         } else if (place < PLAIN.size() + OBJECTS.size()) {
             if (token == JsonToken.START_OBJECT) {
@@ -269,6 +272,10 @@ final class Fields {
     /** Whether it is the text that Jackson writes for a number that is none. */
     boolean isNaN(String name) {
         return "NaN".equals(this.get(name));
+    }
+
+    boolean isFalse(String name) {
+        return Boolean.FALSE.equals(this.get(name));
     }
 
     Fields object(String name) throws Refused {

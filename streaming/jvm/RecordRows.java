@@ -309,7 +309,7 @@ public final class RecordRows implements Serializable {
 
         /** What a broker says of itself, in the order of controller.aggregate.columns.rows.NUMBERS. */
         private byte[] own(Fields said, boolean isReport) throws Fields.Refused {
-            ByteBuffer own = packed(2 * RESOURCES.length + Bundle.RATES.length + 2);
+            ByteBuffer own = packed(2 * RESOURCES.length + Bundle.RATES.length + 3);
             for (int i = 0; i < RESOURCES.length; i++) {
                 Fields resource = said.object(RESOURCES[i]);
                 double limit = resource.number("limit", isReport ? -MAX_QUANTITY : 0, MAX_QUANTITY);
@@ -325,6 +325,9 @@ public final class RecordRows implements Serializable {
                     own.putDouble(count);
                 }
             }
+            int persistentOff = isReport && said.isFalse("persistentTopicsEnabled") ? Bundle.PERSISTENT : 0;
+            int otherOff = isReport && said.isFalse("nonPersistentTopicsEnabled") ? Bundle.NON_PERSISTENT : 0;
+            own.putDouble(persistentOff | otherOff);
             // A time in the future is not believed: such a claim wins against no other.
             this.lastUpdate = said.count("lastUpdate");
             this.lastUpdate = this.lastUpdate > this.latest ? 0 : this.lastUpdate;

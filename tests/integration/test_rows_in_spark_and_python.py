@@ -153,6 +153,18 @@ def checked_frame(checksum: int) -> bytes:
 _TOTALS = bundle_stats()["totals"]
 _SWEEP_TEXT = as_bytes(broker_sweep())
 
+#: Names of two topics: of one kind, of the other, of both, of Pulsar 5.0, and those that only look like one.
+KINDS = (
+    ["non-persistent://tenant/ns/a", "non-persistent://tenant/ns/b"],
+    ["persistent://tenant/ns/a", "non-persistent://tenant/ns/b"],
+    ["segment://tenant/ns/a/0000-7fff-0", "topic://tenant/ns/a"],
+    ["NON-PERSISTENT://tenant/ns/a", "non-persistent:/"],
+    ["non-persistent://", "persistent://tenant/ns/non-persistent://"],
+)
+SMALL, LARGE = bundle_stats()["totals"], bundle_stats()["totals"] | {"topics": 10**6}
+NO_TOPICS: dict[str, Any] = {
+    name: [] for name in ("topic", *RATES, "producerCount", "consumerCount", "storageSize", "backlogSize")
+}
 GOOD: dict[str, Any] = {
     **EVERY_TYPE,
     "sweep of many bundles": sweep_of(*(bundle_stats(f"t/n/0x{i:08x}_0x{i + 1:08x}", 1 + i % 8) for i in range(40))),
@@ -199,6 +211,31 @@ GOOD: dict[str, Any] = {
         sweep_of("!"), '"!"', as_bytes(with_totals(a=1)).replace(b'"a"', b'"msgRateIn": 7.0, "topics"')
     ),
     "sweep given a name twice": text(sweep_of("!"), '"!"', twice(bundle_stats(), "bundle", _IMPOSSIBLE)),
+    **{
+        f"sweep of topics {names}, near {near}": sweep_of(bundle_stats(topic=names, totals=LARGE if near else SMALL))
+        for names in KINDS
+        for near in (False, True)
+    },
+    **{f"topic named {name}": topic_stats(topic=name) for names in KINDS for name in names},
+    **{f"Arrow of topics {names}": respun(with_column("topic", pa.array([*names, names[0]]))) for names in KINDS},
+    "sweep with names in escapes": text(sweep_of(bundle_stats()), "persistent://", r"\u006eon-persistent:\/\/"),
+    "sweep with topics last": sweep_of(dict(reversed(bundle_stats(topic=KINDS[0]).items()))),
+    "sweep given topics of other kinds first": text(
+        sweep_of("!"), '"!"', twice(bundle_stats(), "topic", ["non-persistent://a", "b"])
+    ),
+    "sweep of totals with topics and without": sweep_of(
+        with_totals(topics=0) | NO_TOPICS, {**with_totals(RIGHT, topics=1), **NO_TOPICS}
+    ),
+    **{
+        f"bare report with {name} {value}": report(**{name: value})
+        for name in ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
+        for value in (False, True, None, 0, "false", [], {"a": False})
+    },
+    "bare report of a broker that serves nothing": report(
+        persistentTopicsEnabled=False, nonPersistentTopicsEnabled=False
+    ),
+    "load report of a broker without one kind": broker_load(report=report(nonPersistentTopicsEnabled=False)),
+    "sweep with a field of reports": broker_sweep(nonPersistentTopicsEnabled=False),
     "bare report": report(),
     "bare report of another broker": load_report(2),
     "bare report with the TLS address alone": report(webServiceUrl=None, webServiceUrlTls="https://broker-9:8443"),
@@ -608,7 +645,9 @@ def _plain(rows: Rows) -> Iterator[tuple[Any, ...]]:
             rows.broker[i] if kind not in (TICK, FACT) else None,
             (rows.sweep[i], int(rows.chunk[i]), int(rows.chunks[i])) if kind in (SWEEP, BUNDLE) else None,
             int(rows.last_update[i]) if kind not in (TICK, FACT, TOPIC) else None,
-            (rows.bundle[i], *rows.stats[i].tolist()) if kind in (BUNDLE, TOPIC, REPORT_BUNDLE) else None,
+            (rows.bundle[i], *rows.stats[i].tolist(), int(rows.kinds[i]))
+            if kind in (BUNDLE, TOPIC, REPORT_BUNDLE)
+            else None,
             int(rows.topic[i][1]) if kind == TOPIC else None,
             (tuple(rows.detail_position[detail].tolist()), rows.detail_load[detail].tobytes())
             if kind == BUNDLE

@@ -182,9 +182,13 @@ def test_a_state_of_version_1_split_by_a_line_break_is_refused() -> None:
 def test_topics_that_waited_in_a_state_of_version_3_are_of_unknown_kinds() -> None:
     state = state_of(["a", "b"])
     _, header, arrays = unpack(state_blob.dump(state), versions=(state_blob.VERSION,))
-    older = state_blob.load(pack(3, header, {name: array for name, array in arrays.items() if name != "claims.kinds"}))
+    old = {name: array for name, array in arrays.items() if name != "claims.kinds"}
+    old["headers.numbers"] = old["headers.numbers"][:, :-1]
+    older = state_blob.load(pack(3, header, old))
     assert older.claims.kinds.tolist() == [UNLISTED, UNLISTED]
-    assert same(replace(older, claims=replace(older.claims, kinds=state.claims.kinds)), state)
+    assert older.headers.numbers.tolist() == [[1.0] * (NUMBERS - 1) + [0.0]] * 2
+    kept = replace(older.claims, kinds=state.claims.kinds), replace(older.headers, numbers=state.headers.numbers)
+    assert same(replace(older, claims=kept[0], headers=kept[1]), state)
 
 
 def test_a_state_of_a_later_version_is_refused() -> None:

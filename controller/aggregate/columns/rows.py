@@ -30,11 +30,13 @@ PRODUCERS, CONSUMERS, TOPICS = 4, 5, 6
 PER_UNIT = 1000.0
 
 #: Columns of ``numbers`` of a SWEEP or REPORT row: usage, limit of each of the RESOURCES, then the broker's
-#: totals: load (4), topics, bundles.
+#: totals: load (4), topics, bundles; then the kinds of topics that it does not serve, as flags of
+#: controller.model.topic_kinds: a REPORT says so, a SWEEP has 0.
 _REPORTED = 2 * len(RESOURCES)
 NUMBER_USAGE, NUMBER_LIMIT = slice(0, _REPORTED, 2), slice(1, _REPORTED, 2)
 NUMBER_LOAD, NUMBER_TOPICS, NUMBER_BUNDLES = slice(_REPORTED, _REPORTED + len(RATES)), _REPORTED + 4, _REPORTED + 5
-NUMBERS = NUMBER_BUNDLES + 1
+NUMBER_KINDS_OFF = NUMBER_BUNDLES + 1
+NUMBERS = NUMBER_KINDS_OFF + 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,6 +3,7 @@
 The parts that most batches do not touch are stored as in memory (columns, text), so they are not parsed.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from controller.aggregate.columns.blobs import (
     text_to_bytes,
     unpack,
 )
+from controller.aggregate.columns.rows import NUMBERS
 from controller.aggregate.kept.bundles import KnownBundles
 from controller.aggregate.kept.fact_text import fact_from_json, fact_to_json
 from controller.aggregate.kept.seeds import Seeds
@@ -33,11 +35,12 @@ from controller.model.topic_kinds import UNLISTED
 
 #: Increase it when the layout changes, and migrate in :func:`load`.
 VERSION = 4
-#: Version 3: no kinds of topics.
-#: Version 2: the states of namespaces and brokers are a list, and each has its policies in full.
+#: Version 3: no kinds of topics, neither of bundles nor of brokers.
+#: Version 2: besides, the states of namespaces and brokers are a list, and each has its policies in full.
 #: Version 1: besides, one name in each line; everything but claims and averages as JSON.
 _READ = (1, 2, 3, VERSION)
 _OLDEST = _READ[0]
+#: The last version without kinds of topics.
 _WITHOUT_KINDS = 3
 
 _CLAIM, _BUNDLE, _HEADER, _FACT, _SEED = "claims.", "bundles.", "headers.", "facts.", "seeds."
@@ -80,6 +83,8 @@ def load(blob: bytes) -> ShardState:
     Raises StateError for another version, or if the blob is damaged or cut off.
     """
     version, header, arrays = unpack(blob, versions=_READ)
+    if version <= _WITHOUT_KINDS:
+        arrays = _with_kinds(arrays)
     names_of = names_from_lines if version == _OLDEST else names_from_bytes
     ticks = [fact_from_json(item) for item in header["rosters"]]
     clock = TickClock(
@@ -96,8 +101,6 @@ def load(blob: bytes) -> ShardState:
         claims["upto"] = np.zeros(len(claims["due"]), np.int64)
     else:
         rest = _rest(header, arrays)
-    if version <= _WITHOUT_KINDS:
-        claims["kinds"] = np.full(len(claims["due"]), UNLISTED, np.uint8)
     return ShardState(
         shard=header["shard"],
         shards=header["shards"],
@@ -108,6 +111,16 @@ def load(blob: bytes) -> ShardState:
         **rest,
         **{name: header.get(name, 0) for name in _COUNTS},
     )
+
+
+def _with_kinds(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """*arrays* of a version without kinds of topics: those of bundles are unknown, and brokers switch none off."""
+    found = dict(arrays)
+    found[f"{_CLAIM}kinds"] = np.full(len(arrays[f"{_CLAIM}due"]), UNLISTED, np.uint8)
+    numbers = f"{_HEADER}numbers"
+    if numbers in found:  # version 1 has them in its JSON
+        found[numbers] = np.pad(found[numbers], ((0, 0), (0, NUMBERS - found[numbers].shape[1])))
+    return found
 
 
 def _rest(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

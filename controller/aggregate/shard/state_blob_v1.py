@@ -24,8 +24,8 @@ def waiting_and_kept(header: dict[str, Any], pool: list[str]) -> tuple[list[str]
         return np.array([code_of.setdefault(row[name], len(code_of)) for row in headers], np.int64)
 
     places = ("due", "source", "partition", "offset")
-    # Only shard 0 had numbers.
-    numbers = [row["numbers"] or [0.0] * NUMBERS for row in headers]
+    # Only shard 0 had numbers, and fewer of them.
+    numbers = [[*found, *[0.0] * (NUMBERS - len(found))] for found in (row["numbers"] or () for row in headers)]
     rest = {
         "headers": WaitingHeaders(
             **{name: column(headers, name) for name in (*places, "chunk", "chunks", "last_update")},

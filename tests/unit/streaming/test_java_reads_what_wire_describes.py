@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
 from controller.aggregate.columns import rows
+from controller.model import topic_kinds
 from controller.model.load import RESOURCE_FIELDS, RESOURCE_WORDS, RESOURCES
 from controller.model.names import LONGEST_NAME
 from controller.wire import base, metrics
@@ -50,7 +51,9 @@ NUMBERS: dict[str, float] = {
     "RecordRows.REPORT_BUNDLE": rows.REPORT_BUNDLE, "RecordRows.FACT": rows.FACT,
     "RecordRows.REFUSED": rows.REFUSED, "RecordRows.RESULTS": rows.RESULTS,
     "RecordRows.MAX_QUANTITY": base.MAX_QUANTITY, "RecordRows.MAX_PARTITIONS": metrics.MAX_PARTITIONS,
-    "RecordRows.MAX_BROKERS": metrics.MAX_BROKERS, "Bundle.LOAD": len(rows.STATS), "Bundle.TOPICS": rows.TOPICS,
+    "RecordRows.MAX_BROKERS": metrics.MAX_BROKERS, "Bundle.LOAD": len(rows.STATS) + 1, "Bundle.TOPICS": rows.TOPICS,
+    "Bundle.KINDS": len(rows.STATS), "Bundle.PERSISTENT": topic_kinds.PERSISTENT,
+    "Bundle.NON_PERSISTENT": topic_kinds.NON_PERSISTENT, "Bundle.UNLISTED": topic_kinds.UNLISTED,
     "Bundle.MAX_RATE": base.MAX_RATE, "Bundle.MAX_COUNT": base.MAX_COUNT, "Fields.DIGITS": base.MOST_DIGITS,
     "Names.LONGEST": LONGEST_NAME,
 }  # fmt: skip

@@ -33,6 +33,7 @@ from controller.model.records import (
     NamespaceState,
     Tick,
 )
+from controller.model.topic_kinds import PERSISTENT, UNLISTED
 from controller.wire.arrow_load import in_stats
 from controller.wire.metrics import decode_metric
 from controller.wire.packed_rows import rows_from_columns
@@ -103,8 +104,9 @@ def test_a_sweep_is_a_row_of_its_own_numbers_and_a_row_for_each_bundle() -> None
         # Without topics the totals stand; halves of a thousandth go to the even one.
         [1000.0, 2000.0, 3000.0, 4000.0, 5.0, 6.0, 7.0],
     ]
+    assert rows.kinds.tolist() == [0, PERSISTENT, UNLISTED]
     assert [(row, numbers.tolist()) for row, numbers in rows.numbers.items()] == [
-        (0, [10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 0.5, 1.5, 2.5, 3.5, 8, 9])
+        (0, [10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 0.5, 1.5, 2.5, 3.5, 8, 9, 0])
     ]
     assert rows.facts == {}
     assert rows.detail_size.tolist() == [0, 0, 0]
@@ -139,7 +141,8 @@ def test_a_report_is_a_row_of_its_numbers_and_a_row_for_each_bundle_of_its_last_
         rates = [told[each] for each in ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")]
         assert stats[:4] == [round(rate * 1000) for rate in rates]
         assert stats[4:] == [told["producerCount"], told["consumerCount"], told["topics"]]
-    assert rows.numbers[0].tolist()[10:] == [
+    assert set(rows.kinds[1:].tolist()) == {UNLISTED}
+    assert rows.numbers[0].tolist()[10:-1] == [
         report[each]
         for each in ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "numTopics", "numBundles")
     ]
@@ -321,7 +324,7 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
     at = {"partition": 5, "offset": 6, "file": "f.jsonl"}
     found = rows_from_columns(
         columns(
-            {"kind": SWEEP, "numbers": doubles(*range(16)), **said, **at},
+            {"kind": SWEEP, "numbers": doubles(*range(17)), **said, **at},
             {
                 "kind": BUNDLE, "bundles": f"{LEFT}\n{RIGHT}", **said, **at,
                 "stats": longs(*range(7), 1, *range(7, 14), 2),
@@ -334,7 +337,7 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
                 "topics": longs(14, 1, 0, -9, 8, 12, 0, 1, 7, 6, 13, 1, 1, 5, 4), "offset": 12, "partition": 4,
             },
             {"kind": TOPIC, "bundles": LEFT, "stats": longs(*range(30, 37), 2), "topics": longs(11, 0, 0, -2, 3)},
-            {"kind": REPORT, "numbers": doubles(*range(100, 116)), "broker": "r:1"},
+            {"kind": REPORT, "numbers": doubles(*range(100, 117)), "broker": "r:1"},
             {"kind": REPORT_BUNDLE, "bundles": RIGHT, "stats": longs(*range(40, 47), 4), "broker": "r:1"},
             {"kind": TICK, "interval": T, "body": json.dumps(tick()), "offset": 9},
         ),
@@ -364,8 +367,8 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
     assert found.detail_position.tolist() == [71, 72, 73]
     assert found.detail_load.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert {row: numbers.tolist() for row, numbers in found.numbers.items()} == {
-        0: [*range(16)],
-        8: [*range(100, 116)],
+        0: [*range(17)],
+        8: [*range(100, 117)],
     }
     assert list(found.facts) == [10]
     assert found.facts[10] == fact(tick())
