@@ -26,7 +26,7 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, start_logging
 from controller.cli.shared.log_format import LogFormat, LogFormatOption
 from controller.cli.shared.metrics_address import MetricsAddress, served
 from controller.cli.shared.starting import started
-from controller.collector.balancing_reader import read_balancing
+from controller.collector.balancing_reader import read_broker_settings
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import PUBLISH_SHARE, Collector
 from controller.collector.reports import SweepName
@@ -45,7 +45,7 @@ _HOSTS: Final = 1024
 _OPEN_FOR_EACH: Final = 4
 #: Key of the call that reads the cluster's state; no broker has this name.
 _STATE: Final = "cluster state"
-_BALANCING: Final = "balancing of "
+_SETTINGS: Final = "settings of "
 
 
 class _Parts(NamedTuple):
@@ -152,12 +152,12 @@ def _summary(settings: Settings, parts: _Parts) -> CollectAnswer:
     work: dict[str, Callable[[], Any]] = {
         broker: partial(parts.sweeper.sweep, name, now_ms) for broker, name in names.items()
     }
-    work |= {_BALANCING + broker: partial(read_balancing, parts.state.admin, broker) for broker in brokers}
+    work |= {_SETTINGS + broker: partial(read_broker_settings, parts.state.admin, broker) for broker in brokers}
     work[_STATE] = lambda: (parts.state.read(interval, whole=True), parts.state.domains())
     calls = side_by_side(work, at_once=settings.collector.max_concurrent + 1)
     found, domains = calls.pop(_STATE).result()
     # None of a broker that does not say.
-    balancing = {broker: calls.pop(_BALANCING + broker).value for broker in brokers}
+    settings_of = {broker: calls.pop(_SETTINGS + broker).value for broker in brokers}
     swept: dict[str, Swept] = {broker: call.value for broker, call in calls.items() if call.error is None}
     missing = {broker: str(call.error) for broker, call in calls.items() if call.error is not None}
     known = [
@@ -168,7 +168,7 @@ def _summary(settings: Settings, parts: _Parts) -> CollectAnswer:
             version=interval,
             failure_domain=domains.get(broker),
             capacity=parts.overrides.of(broker),
-            balancing=balancing[broker],
+            settings=settings_of[broker],
             leads=broker == found.leader,
         )
         for broker in sorted(swept)

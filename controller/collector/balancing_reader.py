@@ -1,4 +1,7 @@
-"""Reads the switches of each broker's own balancing, once an interval, beside its sweep and never in its way."""
+"""Reads the settings that each broker runs with, once an interval, beside its sweep and never in its way.
+
+Of these count the switches of its own balancing, and which kinds of topics it serves.
+"""
 
 import logging
 from collections.abc import Collection
@@ -8,15 +11,18 @@ from typing import Final
 from controller.adapters.network.calls import Calls
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.collector.news import News
-from controller.model.balancing import Balancing, balancing_of
+from controller.collector.states import BrokerSettings
+from controller.model.balancing import balancing_of
 from controller.model.errors import TrimtabError
+from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT, serves
 from controller.wire.base import printable
 
 log = logging.getLogger(__name__)
 
 #: Bytes of a broker's settings at most; some six hundred settings have 25,000.
 _LARGEST: Final = 1 << 20
-_UNREAD: Final = object()
+#: Those of a broker of which nothing could be read.
+_UNKNOWN: Final = BrokerSettings(balancing=None, persistent_topics=None, non_persistent_topics=None)
 
 
 class BalancingReader:
@@ -24,8 +30,9 @@ class BalancingReader:
 
     def __init__(self, admin: PulsarAdmin, calls: Calls, *, timeout_seconds: float) -> None:
         self._admin, self._calls, self._timeout_seconds = admin, calls, timeout_seconds
-        #: Broker -> its switches as they were read last; None: that failed.
-        self._known: dict[str, Balancing | None] = {}
+        #: Broker -> its settings as they were read last.  Where that failed, its balancing is unknown, and which kinds
+        #: of topics it serves is what was read before: that changes with a restart alone.
+        self._known: dict[str, BrokerSettings] = {}
         #: Brokers whose answer of this interval has not come.
         self._open: set[str] = set()
         self._answering: set[str] = set()
@@ -60,21 +67,22 @@ class BalancingReader:
 
     def is_awaited(self, broker: str) -> bool:
         """Whether *broker* is asked just now, and did not fail to answer the last time."""
-        return broker in self._open and self._known.get(broker, _UNREAD) is not None
+        known = self._known.get(broker)
+        return broker in self._open and (known is None or known.balancing is not None)
 
     def has_tried(self, broker: str) -> bool:
-        """Whether reading the switches of *broker* has succeeded or failed yet."""
+        """Whether reading the settings of *broker* has succeeded or failed yet."""
         return broker in self._known
 
-    def of(self, broker: str) -> Balancing | None:
-        """The switches of *broker* as they were read last; None: nobody could read them."""
+    def of(self, broker: str) -> BrokerSettings | None:
+        """The settings of *broker* as far as they are known; None: nobody has tried to read them yet."""
         return self._known.get(broker)
 
     def take(self) -> list[str]:
         """Take in what has been answered; the brokers of which something else is known now."""
         changed = []
         for call in self._calls.finished():
-            broker, before = call.key, self._known.get(call.key, _UNREAD)
+            broker, before = call.key, self._known.get(call.key)
             self._open.discard(broker)
             if call.error is None:
                 self._known[broker] = call.value
@@ -83,12 +91,12 @@ class BalancingReader:
             else:
                 known = isinstance(call.error, TrimtabError | ValueError)
                 self._failed(broker, str(call.error) if known else repr(call.error))
-            if before is _UNREAD or self._known[broker] != before:
+            if self._known[broker] != before:
                 changed.append(broker)
         return changed
 
     def _failed(self, broker: str, why: str) -> None:
-        self._known[broker] = None
+        self._known[broker] = self._known.get(broker, _UNKNOWN)._replace(balancing=None)
         if self._news.is_news(broker, printable(why)):
             log.warning(
                 "whether %s balances by itself cannot be read: %s; in mode active nothing is issued if that lasts, see"
@@ -97,11 +105,16 @@ class BalancingReader:
                 printable(why),
             )
 
-    def _read(self, broker: str) -> Balancing:
+    def _read(self, broker: str) -> BrokerSettings:
         answering = partial(self._answering.add, broker)
-        return read_balancing(self._admin.within(self._timeout_seconds, answering), broker)
+        return read_broker_settings(self._admin.within(self._timeout_seconds, answering), broker)
 
 
-def read_balancing(admin: PulsarAdmin, broker: str) -> Balancing:
-    """The switches that *broker* runs with now.  PulsarError, or ValueError where its answer does not say."""
-    return balancing_of(admin.reading_at_most(_LARGEST).configuration(broker))
+def read_broker_settings(admin: PulsarAdmin, broker: str) -> BrokerSettings:
+    """What *broker* runs with now.  PulsarError, or ValueError where its answer does not say whether it balances."""
+    found = admin.reading_at_most(_LARGEST).configuration(broker)
+    return BrokerSettings(
+        balancing=balancing_of(found),
+        persistent_topics=serves(found, PERSISTENT),
+        non_persistent_topics=serves(found, NON_PERSISTENT),
+    )

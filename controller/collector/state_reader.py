@@ -102,7 +102,7 @@ class StateReader:
                 version=self._interval,
                 failure_domain=self._domains.get(broker),
                 capacity=self._overrides.of(broker),
-                balancing=self._balancing.of(broker),
+                settings=self._balancing.of(broker),
                 leads=broker == self._pulsar_leader,
             )
         except ValueError as error:  # its failure domain has a name that is none

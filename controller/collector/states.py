@@ -164,6 +164,16 @@ def namespace_state(
     )
 
 
+class BrokerSettings(NamedTuple):
+    """Of the settings that a broker runs with those that trimtab asks for."""
+
+    #: None where it could not be read.
+    balancing: Balancing | None
+    #: Whether it serves topics of these kinds; None where its settings do not say.
+    persistent_topics: bool | None
+    non_persistent_topics: bool | None
+
+
 def broker_state(
     cluster: str,
     broker: str,
@@ -172,23 +182,30 @@ def broker_state(
     version: int,
     failure_domain: str | None,
     capacity: Mapping[str, float],
-    balancing: Balancing | None = None,
+    settings: BrokerSettings | None = None,
     leads: bool = False,
 ) -> BrokerStateRecord:
     """What is known of *broker* besides its load.
 
-    *balancing*: None where it could not be read.  *leads*: it leads Pulsar's own load manager.
+    *settings*: what it runs with, as far as that is known.  *leads*: it leads Pulsar's own load manager.
+
+    Which kinds of topics it serves is taken from its load report, which the extensible load manager does not have, and
+    else from its settings.
     """
+    persistent, non_persistent = report.persistent_topics, report.non_persistent_topics
+    if settings is not None:
+        persistent = settings.persistent_topics if persistent is None else persistent
+        non_persistent = settings.non_persistent_topics if non_persistent is None else non_persistent
     return BrokerStateRecord(
         cluster=cluster,
         broker=broker,
         version=version,
         failure_domain=failure_domain,
         broker_version_string=report.broker_version,
-        persistent_topics_enabled=report.persistent_topics,
-        non_persistent_topics_enabled=report.non_persistent_topics,
+        persistent_topics_enabled=persistent,
+        non_persistent_topics_enabled=non_persistent,
         capacity=Capacity(**capacity) if capacity else None,
-        balancing=None if balancing is None else BalancingSwitches.of(balancing),
+        balancing=None if settings is None or settings.balancing is None else BalancingSwitches.of(settings.balancing),
         leader=leads or None,
     )
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from controller.doctor.facts import BrokerFacts, Facts, PulsarFacts
 from controller.doctor.finding import Finding, fine, listed
+from controller.model.topic_kinds import SWITCHES, serves
 
 #: Versions of Pulsar whose answers trimtab was tried on.
 _KNOWN: Final = re.compile(r"(?:3\.3|4\.0|4\.2|5\.0)\.\d+")
@@ -116,6 +117,28 @@ def moves_confirmed(facts: Facts) -> Iterator[Finding]:
             wanted="every bundle in the load of its broker",
             advice="look at its log and at its load report, restart it if need be; it gets nothing more until it lists"
             " them, or until `trimtab resume`",
+        )
+
+
+def topic_kinds(facts: Facts) -> Iterator[Finding]:
+    """topic-kind-on-one-broker: bundles with such topics cannot leave it."""
+    brokers = [broker for broker in _answering(facts) if broker.settings is not None]
+    for kind, switch in SWITCHES.items():
+        off = [broker.name for broker in brokers if serves(broker.settings or {}, kind) is False]
+        on = [broker.name for broker in brokers if broker.name not in off]
+        if not off:
+            continue
+        if len(on) != 1:
+            yield fine("topic-kinds", off, f"{switch} is false: {len(on)} other brokers serve such topics")
+            continue
+        yield Finding(
+            code="topic-kind-on-one-broker",
+            severity="warning",
+            objects=tuple(on),
+            seen=f"{switch} is false on {listed(off)}",
+            wanted="two brokers or more that serve such topics, or none",
+            advice=f"set {switch}=true in broker.conf of another broker: until then bundles with such topics stay where"
+            " they are, in plans too (TopicKinds)",
         )
 
 

@@ -26,6 +26,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     brokers.permissions,
     brokers.cluster_name,
     brokers.versions,
+    brokers.topic_kinds,
     brokers.moves_confirmed,
     versions.version_in_force,
     versions.options_known,

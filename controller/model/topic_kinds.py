@@ -6,7 +6,7 @@ enableNonPersistentTopics), whatever policy placed it there.
 Pulsar: BrokerService.loadOrCreatePersistentTopic, BrokerService.getNonPersistentTopic
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import or_
 from typing import Final, TypeAlias
@@ -26,6 +26,16 @@ UNLISTED: Final = 4
 #: What brokers write before the name of a non-persistent topic.  Every other domain is persistent, as in Pulsar: also
 #: ``segment://`` of 5.0.
 NON_PERSISTENT_DOMAIN: Final = "non-persistent://"
+
+
+#: What switches a kind on and off in broker.conf.  Pulsar: ServiceConfiguration.
+SWITCHES: Final = {PERSISTENT: "enablePersistentTopics", NON_PERSISTENT: "enableNonPersistentTopics"}
+
+
+def serves(settings: Mapping[str, str], kind: int) -> bool | None:
+    """Whether a broker that runs with *settings* serves topics of *kind*; None where they do not say."""
+    said = settings.get(SWITCHES[kind], "").strip().lower()
+    return said == "true" if said in ("true", "false") else None
 
 
 def kind_of(topic: str) -> int:

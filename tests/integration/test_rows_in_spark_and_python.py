@@ -165,6 +165,8 @@ SMALL, LARGE = bundle_stats()["totals"], bundle_stats()["totals"] | {"topics": 1
 NO_TOPICS: dict[str, Any] = {
     name: [] for name in ("topic", *RATES, "producerCount", "consumerCount", "storageSize", "backlogSize")
 }
+#: Values of a switch in a load report; only false switches anything off.
+SWITCHES: tuple[Any, ...] = (False, True, None, 0, "false", [], {"a": False})
 GOOD: dict[str, Any] = {
     **EVERY_TYPE,
     "sweep of many bundles": sweep_of(*(bundle_stats(f"t/n/0x{i:08x}_0x{i + 1:08x}", 1 + i % 8) for i in range(40))),
@@ -229,7 +231,7 @@ GOOD: dict[str, Any] = {
     **{
         f"bare report with {name} {value}": report(**{name: value})
         for name in ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
-        for value in (False, True, None, 0, "false", [], {"a": False})
+        for value in SWITCHES
     },
     "bare report of a broker that serves nothing": report(
         persistentTopicsEnabled=False, nonPersistentTopicsEnabled=False

@@ -152,7 +152,8 @@ def test_what_binds_is_what_policies_and_kinds_of_topics_say_broker_by_broker(
 ) -> None:
     asked = data.draw(st.integers(0, len(cluster.bundles) - 1))
     kept = np.arange(len(cluster.brokers), dtype=np.int64)
-    for step in data.draw(st.permutations([TopicKinds(), IsolationPolicies()])):
+    steps: list[Filter] = [TopicKinds(), IsolationPolicies()]
+    for step in data.draw(st.permutations(steps)):
         kept = step.keep(cluster, asked, kept)
     assert set(names(cluster, kept.tolist())) == permitted(cluster, cluster.bundles.names[asked])
 

@@ -1265,6 +1265,23 @@ def test_a_broker_that_refuses_to_show_its_settings_is_unknown_until_it_shows_th
     assert f"the balancing switches of {broker.name} can be read again" in caplog.text
 
 
+def test_which_topics_a_broker_serves_stays_known_while_it_does_not_show_its_settings(world: World) -> None:
+    def served() -> list[bool | None]:
+        told = [each for each in world.log.states() if isinstance(each, BrokerStateRecord) and each.broker == name]
+        return [each.non_persistent_topics_enabled for each in told]
+
+    broker = world.pulsar.brokers[2]
+    name = switch(world, 2, "false", "enableNonPersistentTopics")
+    assert broker.load_report is not None
+    broker.load_report = {**broker.load_report, "nonPersistentTopicsEnabled": None}
+    one = world.collector("one")
+    intervals(world, 2, one)
+    broker.broken = RUNTIME
+    intervals(world, 2, one, start=2)
+    assert switches(world, name)[-1] is None
+    assert set(served()) == {False}
+
+
 def test_a_broker_that_leaves_is_forgotten_and_one_that_joins_with_balancing_on_says_so(world: World) -> None:
     joins = world.pulsar.brokers.pop()
     joins.settings = joins.settings | {SHEDDING: "true"}

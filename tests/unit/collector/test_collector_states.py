@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from controller.collector.reports import modular_report
+from controller.collector.reports import extensible_report, modular_report
 from controller.collector.states import (
+    BrokerSettings,
     ClusterPolicies,
     Due,
     Namespace,
@@ -18,6 +19,7 @@ from controller.collector.states import (
     records,
 )
 from controller.model.errors import WireError
+from controller.model.load import RESOURCES
 from controller.wire.metrics import BrokerStateRecord, BundleData, NamespaceStateRecord, decode_metric
 from tests.fake_pulsar import SAMPLES, sample
 
@@ -119,6 +121,20 @@ def test_a_broker_state_has_version_domain_and_capacity() -> None:
     assert read.persistent_topics_enabled is True
     assert read.capacity is not None
     assert (read.capacity.cpu, read.capacity.memory) == (800.0, None)
+
+
+@pytest.mark.parametrize(("in_settings", "published"), [(False, False), (True, True), (None, None)])
+def test_where_there_is_no_load_report_the_settings_say_which_topics_a_broker_serves(
+    in_settings: bool | None, published: bool | None
+) -> None:
+    resources = {name: {"usage": 1.0, "limit": 2.0} for name in RESOURCES}
+    report = extensible_report({"updatedAt": T, **resources}, owned=())
+    settings = BrokerSettings(balancing=None, persistent_topics=None, non_persistent_topics=in_settings)
+    told = broker_state("lab", "a:8080", report, version=T, failure_domain=None, capacity={}, settings=settings)
+    assert (told.persistent_topics_enabled, told.non_persistent_topics_enabled) == (None, published)
+    reported = modular_report(sample("load_report_1.json") | {"nonPersistentTopicsEnabled": True})
+    told = broker_state("lab", "a:8080", reported, version=T, failure_domain=None, capacity={}, settings=settings)
+    assert told.non_persistent_topics_enabled is True
 
 
 def test_stored_averages_and_quotas_are_published_unchanged_and_invalid_ones_refused() -> None:

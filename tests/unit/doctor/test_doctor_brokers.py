@@ -33,6 +33,19 @@ def test_every_problem_says_what_was_seen_what_is_wanted_and_what_to_do() -> Non
         assert finding.advice, finding
 
 
+def test_a_kind_of_topics_that_one_broker_alone_serves_is_a_warning() -> None:
+    def without(*names: str) -> Any:
+        off = {**OFF, "enableNonPersistentTopics": "false"}
+        return pulsar(*(broker(name, settings=off) if name in names else broker(name) for name in (A, B, C)))
+
+    found = only(pulsar=without(A, B))
+    assert (found.code, found.severity, found.objects) == ("topic-kind-on-one-broker", "warning", (C,))
+    assert found.seen == f"enableNonPersistentTopics is false on {A}, {B}"
+    for names in ((A,), (A, B, C)):
+        assert problems(pulsar=without(*names)) == []
+        assert "topic-kinds" in {finding.code for finding in judge(facts(pulsar=without(*names)))}
+
+
 def test_settings_without_pulsar_are_a_warning_that_brokers_are_not_checked() -> None:
     found = only(pulsar=None, settings=settings(pulsar=None))
     assert (found.code, found.severity) == ("pulsar-not-configured", "warning")
