@@ -73,6 +73,8 @@ def in_stats(rates: Floats, counts: Floats) -> Floats:
 def _kinds(batch: pa.RecordBatch, codes: Ints, topics: Ints) -> KindFlags:
     """(bundles,) the kinds of their topics; *codes* (topics,) say whose they are, *topics* (bundles,) how many."""
     starts: Any = pc.starts_with(batch.column("topic"), NON_PERSISTENT_DOMAIN)
+    if not starts.true_count:
+        return np.where(topics > 0, PERSISTENT, 0).astype(np.uint8)
     found = np.bincount(codes[starts.to_numpy(zero_copy_only=False)], minlength=len(topics))
     flags = np.where(found > 0, NON_PERSISTENT, 0) | np.where(found < topics, PERSISTENT, 0)
     return flags.astype(np.uint8)

@@ -80,12 +80,15 @@ final class ArrowSweep {
         }
         this.positions = new long[in.rows];
         this.kinds = new int[names.length];
+        byte[] text = in.topics.bytes();
+        int start = in.topics.start(), from = in.rows == 0 ? start : start + in.topics.from(0);
         for (int row = 0; row < in.rows; row++) {
-            int from = in.topics.start() + in.topics.from(row), length = in.topics.from(row + 1) - in.topics.from(row);
-            this.kinds[this.codes[row]] |= Bundle.kind(in.topics.bytes(), from, length);
-            if (this.bundles.get(this.codes[row]).isKept) {
-                this.positions[row] = Bundle.position(in.topics.bytes(), from, length);
+            int code = this.codes[row], to = start + in.topics.from(row + 1);
+            this.kinds[code] |= Bundle.kind(text, from, to - from);
+            if (this.bundles.get(code).isKept) {
+                this.positions[row] = Bundle.position(text, from, to - from);
             }
+            from = to;
         }
     }
 

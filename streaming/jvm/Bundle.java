@@ -51,8 +51,9 @@ abstract class Bundle {
     /** The flag of the topic whose name, in UTF-8, has *length* bytes from *from* on. */
     static int kind(byte[] bytes, int from, int length) {
         int size = NON_PERSISTENT_DOMAIN.length;
-        return length >= size && Arrays.equals(bytes, from, from + size, NON_PERSISTENT_DOMAIN, 0, size)
-            ? NON_PERSISTENT : PERSISTENT;
+        // Nearly every name differs in its first letter.
+        return length >= size && bytes[from] == 'n'
+            && Arrays.equals(bytes, from, from + size, NON_PERSISTENT_DOMAIN, 0, size) ? NON_PERSISTENT : PERSISTENT;
     }
 
     /** The flag of the topic whose name has *length* characters from *from* on. */

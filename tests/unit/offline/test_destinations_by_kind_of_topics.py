@@ -39,8 +39,8 @@ def bundle(part: int) -> str:
 
 def sweep(broker: str, cpu: float, bundles: Mapping[int, Sequence[str]]) -> dict[str, Any]:
     """A sweep of *broker* at *cpu* percent, evenly of its *bundles*: part -> the domains of its topics."""
-    each = {"msgRateIn": 1000.0, "msgRateOut": 1000.0, "msgThroughputIn": 2e7, "msgThroughputOut": 2e7}
-    stats = [
+    each: dict[str, Any] = {"msgRateIn": 1000.0, "msgRateOut": 1000.0, "msgThroughputIn": 2e7, "msgThroughputOut": 2e7}
+    stats: list[dict[str, Any]] = [
         {
             "bundle": bundle(part),
             "totals": {**each, "producerCount": 2, "consumerCount": 2, "topics": len(domains)},
@@ -228,9 +228,9 @@ def reported(folder: Path, name: str, cpu: float, bundles: Sequence[int], **said
     one = sweep(name, cpu, dict.fromkeys(bundles, P))
     resources = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
     kept = (*resources, "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "lastUpdate", "numTopics")
-    kept += ("numBundles", "numProducers", "numConsumers")
+    also = ("numBundles", "numProducers", "numConsumers")
     stats = {each["bundle"]: each["totals"] for each in one["bundleStats"]}
-    return {"webServiceUrl": f"http://{name}", **{key: one[key] for key in kept}, "lastStats": stats, **said}
+    return {"webServiceUrl": f"http://{name}", **{key: one[key] for key in (*kept, *also)}, "lastStats": stats, **said}
 
 
 def test_load_reports_of_brokers_say_what_these_serve_and_a_bundle_may_hold_all_of_it(tmp_path: Path) -> None:
