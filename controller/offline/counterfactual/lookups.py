@@ -1,6 +1,6 @@
 """Where clients find a bundle that has lost its broker: the brokers' own load manager chooses.
 
-Pulsar: LeastLongTermMessageRate, after the filter that spreads a namespace evenly.
+Pulsar: LeastLongTermMessageRate, after the filters for kinds of topics and for spreading a namespace evenly.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ import numpy as np
 from controller.aggregate.snapshot import Snapshot
 from controller.model.load import RATE_IN, RATE_OUT
 from controller.model.names import namespace_of
+from controller.model.topic_kinds import BOTH, NON_PERSISTENT, PERSISTENT
 
 
 class Lookups:
@@ -38,3 +39,13 @@ class Lookups:
         self._rates[broker] = self._rates.get(broker, 0.0) + rate
         if self._counts:
             self._counts[namespace_of(bundle), broker] += 1
+
+
+def serving(recorded: Snapshot, kinds: int, brokers: Sequence[str]) -> Sequence[str]:
+    """Those of *brokers* that serve all *kinds* of topics; all of them where none does."""
+    off = set[str]()
+    for state in recorded.broker_states:
+        served = PERSISTENT * state.persistent_topics | NON_PERSISTENT * state.non_persistent_topics
+        if kinds & BOTH & ~served:
+            off.add(state.broker)
+    return [broker for broker in brokers if broker not in off] or brokers

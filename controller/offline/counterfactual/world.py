@@ -17,7 +17,7 @@ from controller.model.decision import Command
 from controller.model.load import CPU, RATE_IN, RATE_OUT, Ints
 from controller.model.names import namespace_of, parse_bundle
 from controller.model.records import CommandResult
-from controller.offline.counterfactual.lookups import Lookups
+from controller.offline.counterfactual.lookups import Lookups, serving
 from controller.offline.counterfactual.own_averages import OwnAverages
 from controller.offline.counterfactual.partition import BundlePart, parts_of, rows_of
 from controller.offline.counterfactual.places import Places
@@ -234,8 +234,9 @@ class ReplayedWorld:
         """The broker that the brokers' own load manager gives *bundle* to."""
         if self._lookups is None:
             self._lookups = Lookups(self._shown_last, evenly=self.evenly)
-        to = self._lookups.chosen(bundle, [row.broker for row in recorded.brokers] or recorded.roster)
         part = self._carries(recorded, bundle)
+        brokers = [row.broker for row in recorded.brokers] or recorded.roster
+        to = self._lookups.chosen(bundle, serving(recorded, part.kinds, brokers))
         self._lookups.came(bundle, to, float(part.load[RATE_IN] + part.load[RATE_OUT]))
         return to
 

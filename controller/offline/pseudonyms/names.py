@@ -16,6 +16,7 @@ from typing import Final
 
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, is_broker_own, parse_bundle, topic_hash
+from controller.model.topic_kinds import NON_PERSISTENT_DOMAIN, PERSISTENT, kind_of
 from controller.model.topic_name import TopicName, parse_topic
 
 _SYSTEM: Final = frozenset({"pulsar/system"})
@@ -84,7 +85,8 @@ class Pseudonyms:
         whole = name if topic is None else str(topic.whole)
         partition = _PARTITION.search(whole)
         end = partition[0] if partition else ""
-        head = "" if topic is None else f"{topic.domain}://{self.namespace(topic.namespace)}/"
+        head = "" if kind_of(name) == PERSISTENT else NON_PERSISTENT_DOMAIN
+        head = head if topic is None else f"{topic.domain}://{self.namespace(topic.namespace)}/"
         local = self.text("top", whole.removesuffix(end) if end else whole)
         # CRC32 goes on from that of what stands before: the same tail keeps equal hashes equal.
         tail = "" if topic is None or topic.segment is None else f"/{topic.segment}"

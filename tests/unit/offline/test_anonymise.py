@@ -20,6 +20,7 @@ from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.java_regex import Expressions
 from controller.model.names import topic_hash
+from controller.model.topic_kinds import kind_of
 from controller.model.topic_name import parse_topic
 from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.offline.pseudonyms.names import Pseudonyms
@@ -311,3 +312,19 @@ def test_a_topic_whose_name_is_none_is_replaced_whole(name: str) -> None:
     other = Pseudonyms(KEY).topic(name)
     assert "acme" not in other
     assert topic_hash(other) == topic_hash(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "non-persistent://a/b/c",
+        "non-persistent://a/x/b/c-partition-7",
+        "non-persistent://odd",
+        "persistent://a/b/c",
+        "segment://a/b/c/0000-7fff-0",
+        "odd",
+    ],
+)
+def test_a_topic_stays_persistent_or_not(name: str) -> None:
+    other = Pseudonyms(KEY).topic(name)
+    assert (kind_of(other), topic_hash(other)) == (kind_of(name), topic_hash(name))

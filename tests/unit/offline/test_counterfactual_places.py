@@ -1,5 +1,6 @@
 """Where bundles are in a replay while the recording goes another way; and how recorded bundles are divided."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,8 @@ from controller.aggregate.snapshot import Snapshot
 from controller.model.decision import Action, Command, Reason, Verdict
 from controller.model.names import BundleName
 from controller.model.records import BrokerState, NamespaceState
-from controller.offline.counterfactual.lookups import Lookups
+from controller.model.topic_kinds import BOTH, NON_PERSISTENT, PERSISTENT
+from controller.offline.counterfactual.lookups import Lookups, serving
 from controller.offline.counterfactual.partition import Cuts, children, parts_of
 from controller.offline.counterfactual.places import PlaceChange, Places
 from controller.offline.counterfactual.recorded_commands import RecordedCommands
@@ -243,3 +245,15 @@ def test_a_lookup_gives_a_bundle_to_the_broker_with_the_fewest_of_its_namespace_
     by_rate.came(LEFT, A, 5.0)
     assert by_rate.chosen(RIGHT, (A, B)) == B
     assert Lookups(None, evenly=True).chosen(LEFT, (B, A)) == A
+
+
+def test_a_bundle_is_looked_up_on_brokers_that_serve_its_kinds_of_topics_and_on_any_where_none_does() -> None:
+    states = [BrokerState(broker=A, version=1, non_persistent_topics=False)]
+    recorded = replace(snapshot(0, {LEFT: A}), broker_states=States[BrokerState].of(states))
+    assert [list(serving(recorded, kinds, (A, B))) for kinds in (0, PERSISTENT, NON_PERSISTENT, BOTH)] == [
+        [A, B],
+        [A, B],
+        [B],
+        [B],
+    ]
+    assert list(serving(recorded, NON_PERSISTENT, (A,))) == [A]
