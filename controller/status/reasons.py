@@ -117,8 +117,7 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.ISOLATION_POLICY: Meaning(_CONFIGURATION, "an isolation policy excludes the broker"),
     Reason.TOPIC_KINDS: Meaning(
         _CONFIGURATION,
-        "the broker does not serve the bundle's kinds of topics: see enablePersistentTopics and"
-        " enableNonPersistentTopics in its broker.conf",
+        "the broker does not serve such topics: see enablePersistentTopics and enableNonPersistentTopics",
     ),
     Reason.MAX_TOPICS: Meaning(_CONFIGURATION, "the broker has as many topics as loadBalancerBrokerMaxTopics allows"),
     Reason.ANTI_AFFINITY: Meaning(_CONFIGURATION, "other namespaces of the anti-affinity group are there"),
