@@ -113,8 +113,8 @@ CLASSES_OF_PULSAR: Final[Mapping[str, str]] = {
 #: excludes one.  All of them always run, and those that are off by default exclude none.
 FILTERS: Final[Mapping[str, type[Filter]]] = {
     "SheddingExcludedNamespaces": SheddingExcludedNamespaces,
-    "TopicKinds": TopicKinds,
     "IsolationPolicies": IsolationPolicies,
+    "TopicKinds": TopicKinds,
     "MaxTopics": MaxTopics,
     "AntiAffinity": AntiAffinity,
     "FewestBundles": FewestBundles,

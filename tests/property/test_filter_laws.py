@@ -27,8 +27,8 @@ from tests.cluster import Broker, bundle, view
 #: With options that make each of them exclude someone now and then.
 EVERY: tuple[Filter, ...] = (
     SheddingExcludedNamespaces(names=frozenset({"acme/c"})),
-    TopicKinds(),
     IsolationPolicies(),
+    TopicKinds(),
     MaxTopics(max_topics=20),
     AntiAffinity(failure_domains=True),
     FewestBundles(),
