@@ -80,7 +80,8 @@ def _run(settings: Settings, until: threading.Event, metrics: CollectorMetrics, 
         raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
     # Who tries what would be collected wants an answer, also "the brokers cannot be reached"; a service waits.
     needed = () if dry_run else (Part.LOG, Part.ELECTION, Part.BROKERS)
-    with started(settings, metrics.health.beating(until.is_set), *needed, metrics=metrics) as watch:
+    stop = metrics.health.beating(until.is_set)
+    with started(settings, stop, *needed, metrics=metrics, is_listed=not dry_run) as watch:
         if watch is None:
             return
         with _parts(settings, settings.pulsar) as parts:

@@ -16,6 +16,7 @@ from controller.ports.journal import LogJournal
 from controller.ports.leadership import Leader, Leadership
 from controller.ports.log import CommandLog, DeadLetterLog, MetricsLog, Retention
 from controller.ports.records import RecordLog
+from controller.ports.registry import Registry
 
 #: Topics that are read backwards.
 ReadTopic: TypeAlias = Literal["metrics", "results", "commands"]
@@ -156,4 +157,8 @@ class ElectionSystem(Protocol):
 
     def controls(self) -> ControlStore:
         """The operator's controls."""
+        ...
+
+    def registry(self) -> Registry:
+        """The processes that run, as each describes itself."""
         ...

@@ -118,6 +118,11 @@ class LogInKafka(_Log):
     it."""
     kafka: KafkaLogSettings
 
+    @property
+    def commands(self) -> str:
+        """The command topic."""
+        return self.kafka.commands_topic
+
 
 class LogInPulsar(_Log):
     """The log lies in Pulsar."""
@@ -131,6 +136,11 @@ class LogInPulsar(_Log):
         """See _Log."""
         return frozenset({self.pulsar.namespace})
 
+    @property
+    def commands(self) -> str:
+        """The command topic, with its namespace."""
+        return f"{self.pulsar.namespace}/{self.pulsar.commands_topic}"
+
 
 class LogInFolder(_Log):
     """The log lies in a folder."""
@@ -138,6 +148,11 @@ class LogInFolder(_Log):
     kind: Literal["folder"]
     """See LogInKafka."""
     folder: FolderLogSettings
+
+    @property
+    def commands(self) -> str:
+        """The folder that holds the commands."""
+        return self.folder.path
 
     @model_validator(mode="after")
     def _holds_lines_of_json(self) -> Self:

@@ -1,12 +1,30 @@
 """Who a process is, as it lies in the election for people who ask: one small JSON object."""
 
-from typing import Final
+from typing import Annotated, Final, Literal, TypeAlias, get_args
+
+from pydantic import Field
 
 from controller.model.errors import WireError
-from controller.wire.base import Count, Name, Record, encode, reader, refuse_too_large, validate
+from controller.wire.base import (
+    Count,
+    Millis,
+    Name,
+    NameOrEmpty,
+    Record,
+    encode,
+    reader,
+    refuse_too_large,
+    validate,
+)
 
 #: Far above what a host's name and a number come to.
-_MAX_BYTES: Final = 4 * 1024
+MAX_PROCESS_BYTES: Final = 4 * 1024
+#: Characters of what a process says it does.
+_LONGEST_STATE: Final = 300
+
+Role: TypeAlias = Literal["controller", "collector", "executor"]
+#: In the order in which people look at them.
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
 class ProcessDocument(Record):
@@ -14,6 +32,33 @@ class ProcessDocument(Record):
 
     host: Name
     process: Count
+
+
+class RunningProcess(ProcessDocument):
+    """A process as it describes itself in the registry.  Fields of later releases are ignored."""
+
+    role: Role
+    version: Name
+    commit: NameOrEmpty = ""
+    """Of the source that runs, in hexadecimal; "": not known."""
+    started_at: Millis
+    """By the clock of its host."""
+    standstill_ms: Count = 0
+    """For so long its main loop had not come round when this was written."""
+    ready: bool
+    """What /readyz answers."""
+    state: Annotated[NameOrEmpty, Field(max_length=_LONGEST_STATE)] = ""
+    """What it does, or why it does not."""
+    leads: bool = False
+    """A controller: whether it decides.  A collector: whether it ends the intervals."""
+    brokers: Count | None = None
+    """A collector: how many brokers are its to sweep; null: not known yet."""
+    group: NameOrEmpty = ""
+    """An executor: the consumer group in Kafka, or the subscription in Pulsar, in which it shares the commands."""
+    commands: NameOrEmpty = ""
+    """An executor: the command topic, or folder."""
+    partitions: Count | None = None
+    """An executor: how many partitions of the commands it has; null: not known yet."""
 
 
 def encode_process(host: str, process: int) -> bytes:
@@ -30,7 +75,20 @@ def process_in(value: bytes) -> tuple[str, int]:
     return found.host, found.process
 
 
+def short_state(state: str) -> str:
+    """*state* on one line, cut to what an entry may hold."""
+    line = " ".join(state.split())
+    return line if len(line) <= _LONGEST_STATE else f"{line[: _LONGEST_STATE - 3]}..."
+
+
+@reader
+def decode_process(value: bytes) -> RunningProcess:
+    """The process that *value*, an entry of the registry, describes; WireError where it describes none."""
+    refuse_too_large(value, MAX_PROCESS_BYTES)
+    return validate(RunningProcess, value)
+
+
 @reader
 def _parsed(value: bytes) -> ProcessDocument:
-    refuse_too_large(value, _MAX_BYTES)
+    refuse_too_large(value, MAX_PROCESS_BYTES)
     return validate(ProcessDocument, value)

@@ -12,6 +12,7 @@ from controller.adapters.folder.journal import FolderJournal, read_journal, refu
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.log import FolderCommandLog, FolderDeadLetterLog, FolderMetricsLog
 from controller.adapters.folder.records import FolderRecords
+from controller.adapters.folder.registry import FileRegistry
 from controller.adapters.folder.retention import FolderRetention
 from controller.adapters.folder.tail import FolderTail
 from controller.model.journal import JournalEntry
@@ -101,3 +102,7 @@ class FileElection:
     def controls(self) -> FileControls:
         """See ElectionSystem."""
         return FileControls(self._folder, cluster=self._cluster)
+
+    def registry(self) -> FileRegistry:
+        """See ElectionSystem."""
+        return FileRegistry(self._folder, cluster=self._cluster)

@@ -3,8 +3,9 @@
 from typing import ClassVar, Final
 
 from controller.adapters.metrics.declared import DELAY_SECONDS
-from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.metrics.process import ProcessMetrics, ProcessWork
 from controller.adapters.metrics.traces import ns
+from controller.wire.process import Role
 
 _MS: Final = 1000.0
 
@@ -12,7 +13,7 @@ _MS: Final = 1000.0
 class CollectorMetrics(ProcessMetrics):
     """What the collector's loop tells."""
 
-    role: ClassVar[str] = "collector"
+    role: ClassVar[Role] = "collector"
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,6 +58,7 @@ class CollectorMetrics(ProcessMetrics):
         self._members.set(members)
         self._share.set(share)
         self._leads.set(leads)
+        self.work = ProcessWork(leads=leads, brokers=share)
         if not share and not leads:
             self.health.ready("stands by: other collectors ask all brokers")
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from controller.adapters.metrics import ages
 from controller.adapters.metrics.audits import AuditMetrics
 from controller.adapters.metrics.declared import DELAY_SECONDS
-from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.metrics.process import ProcessMetrics, ProcessWork
 from controller.adapters.metrics.traces import ROOT, BatchSpans, SpanFacts, ns
 from controller.adapters.network.deadline import Clock
 from controller.cycle.arrivals import unconfirmed_brokers
@@ -23,6 +23,7 @@ from controller.model.decision import Command
 from controller.model.memory import Memory
 from controller.model.peak_history import PeakHistory, Proven
 from controller.wire.base import REASONS
+from controller.wire.process import Role
 from controller.wire.results import STATUSES
 
 #: The steps of a micro-batch in the controller's own process.
@@ -53,7 +54,7 @@ _MS: Final = 1000.0
 class ControllerMetrics(ProcessMetrics):
     """What the supervisor, the sink and the dead letters tell."""
 
-    role: ClassVar[str] = "controller"
+    role: ClassVar[Role] = "controller"
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         super().__init__(clock)
@@ -95,6 +96,7 @@ class ControllerMetrics(ProcessMetrics):
     def leads(self, epoch: int, waits: str = "") -> None:
         """This controller leads and begins to read the log; *waits*: see ``JournalEntry.waits_for_brokers``."""
         self._leader.set(1)
+        self.work = ProcessWork(leads=True)
         self._epoch.set(epoch)
         self._leads = f"leads: it reads the log, epoch {epoch}"
         self._tell_whether_it_waits(waits)
@@ -108,6 +110,7 @@ class ControllerMetrics(ProcessMetrics):
     def leads_no_more(self) -> None:
         """This controller does not lead any more."""
         self._leader.set(0)
+        self.work = ProcessWork()
         self._leads = ""
         self.health.not_ready("this controller does not lead; it waits for the election")
 

@@ -3,9 +3,10 @@
 from typing import ClassVar, Final
 
 from controller.adapters.metrics.declared import DELAY_SECONDS
-from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.metrics.process import ProcessMetrics, ProcessWork
 from controller.adapters.metrics.traces import SpanFacts, ns
 from controller.model.decision import Command
+from controller.wire.process import Role
 from controller.wire.results import STATUSES, Result
 
 _MS: Final = 1000.0
@@ -17,7 +18,7 @@ _PASSED_OVER: Final = ("repeated", "unreadable")
 class ExecutorMetrics(ProcessMetrics):
     """What the executor's loop tells; several threads tell it."""
 
-    role: ClassVar[str] = "executor"
+    role: ClassVar[Role] = "executor"
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,6 +62,7 @@ class ExecutorMetrics(ProcessMetrics):
     def assigned(self, partitions: int | None) -> None:
         """This executor has so many partitions of the command topic; None: the group has not assigned them yet."""
         self._partitions.set(partitions or 0)
+        self.work = ProcessWork(partitions=partitions)
         if partitions is None:
             self.health.not_ready("waits until the group of executors assigns it partitions of the command topic")
         elif partitions:
@@ -94,4 +96,5 @@ class ExecutorMetrics(ProcessMetrics):
         """The executor ended, because the log was unavailable or another took over, and begins anew."""
         self._restarts.inc()
         self._partitions.set(0)
+        self.work = ProcessWork()
         self.health.not_ready("it begins anew; its log says why")

@@ -51,9 +51,14 @@ class ProcessHealth:
         return self._now
 
     @property
+    def since_beat_seconds(self) -> float:
+        """For so long the main loop has not come round."""
+        return self._clock() - self._beat_at
+
+    @property
     def standstill(self) -> str:
         """Why the process counts as dead; "" where it is alive."""
-        seconds = self._clock() - self._beat_at
+        seconds = self.since_beat_seconds
         if seconds < self._limit_seconds:
             return ""
         return f"the main loop has not come round for {seconds:.0f} s, allowed are {self._limit_seconds:g} s"

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from controller.adapters.expiry import ExpiringFile
 from controller.adapters.metrics.declared import DeclaredMetrics
@@ -12,17 +12,28 @@ from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.metrics.traces import Traces
 from controller.adapters.network.deadline import Clock
 from controller.adapters.outages import OutageWatch, Part
+from controller.wire.process import Role
+
+
+class ProcessWork(NamedTuple):
+    """What a process has to do, as the registry shows it; see ``controller.wire.process``."""
+
+    leads: bool = False
+    brokers: int | None = None
+    partitions: int | None = None
 
 
 class ProcessMetrics(DeclaredMetrics):
     """Metrics and readiness of one process; a subclass has those of its role."""
 
     #: Controller, collector or executor.
-    role: ClassVar[str]
+    role: ClassVar[Role]
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         super().__init__()
         self.health = ProcessHealth(clock)
+        #: One value: another thread reads it.
+        self.work = ProcessWork()
         #: Takes the spans of intervals; by default nowhere.
         self.traces = Traces()
         self._info = self.gauge(

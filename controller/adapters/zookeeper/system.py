@@ -7,6 +7,7 @@ from controller.adapters.zookeeper.collectors import ZooKeeperGroup
 from controller.adapters.zookeeper.controls import ZooKeeperControls
 from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.adapters.zookeeper.registry import ZooKeeperRegistry
 from controller.adapters.zookeeper.unreachable import ZooKeeperLook
 from controller.ports.leadership import Leader
 from controller.ports.systems import WatchedServer
@@ -52,5 +53,11 @@ class ZooKeeperElection:
     def controls(self) -> ZooKeeperControls:
         """See ElectionSystem."""
         return ZooKeeperControls(
+            access=self._access, path=self._path, cluster=self._cluster, session_timeout_seconds=self._timeout
+        )
+
+    def registry(self) -> ZooKeeperRegistry:
+        """See ElectionSystem."""
+        return ZooKeeperRegistry(
             access=self._access, path=self._path, cluster=self._cluster, session_timeout_seconds=self._timeout
         )

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.opened import election_system
 from controller.adapters.outages import OutageWatch, Part, servers
+from controller.adapters.registration import registered
+from controller.cli.shared.common_options import own_version
 from controller.doctor import before_acting
 from controller.settings.trimtab_toml import Settings
 
@@ -22,6 +24,7 @@ def started(
     decides: bool = False,
     metrics: ProcessMetrics | None = None,
     meanwhile: Callable[[], None] | None = None,
+    is_listed: bool = True,
 ) -> Iterator[OutageWatch | None]:
     """Enter once the *needed* parts can be reached; with None where *stop* said to give up first.
 
@@ -29,7 +32,8 @@ def started(
 
     Raises SettingsError where settings are wrong, also the name of the cluster, which the brokers are asked for.
     *decides*: this process decides, so it uses broker.conf and the checkpoint.  *metrics* shows what can be reached.
-    *meanwhile* is called before any server is asked: it begins what takes long.
+    *meanwhile* is called before any server is asked: it begins what takes long.  Where it *is_listed*, and has
+    *metrics*, the registry shows this process within the block, also while it waits.
     """
     before_acting.refuse_wrong_settings(settings, decides=decides)
     if meanwhile is not None:
@@ -37,7 +41,8 @@ def started(
     watched = servers(settings, {*needed, Part.BROKERS})
     if watched:
         log.info("asking whether they answer: %s", ", ".join(server.name for server in watched.values()))
-    with OutageWatch(watched) as watch:
+    listed = nullcontext() if metrics is None or not is_listed else registered(settings, metrics, own_version())
+    with listed, OutageWatch(watched) as watch:
         if metrics is not None:
             metrics.waits_for_servers(watch)
         if not watch.wait_for(needed, stop):

@@ -1,0 +1,207 @@
+"""Each process keeps its entry in the registry, in a thread of its own; and who asks reads all of them.
+
+The registry is for people.  Whatever happens to it, a process goes on with its work, and waits for nothing.
+"""
+
+import logging
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.opened import election_system
+from controller.adapters.process import signals
+from controller.adapters.process.own_commit import own_commit
+from controller.model.errors import TrimtabError, WireError
+from controller.ports.registry import RENEWED_EVERY, Registry
+from controller.settings.log import LogInFolder
+from controller.settings.trimtab_toml import Settings
+from controller.wire.base import encode
+from controller.wire.process import (
+    MAX_PROCESS_BYTES,
+    ROLES,
+    RunningProcess,
+    decode_process,
+    short_state,
+)
+
+log = logging.getLogger(__name__)
+
+#: How soon a change of what the process does is written.
+_LOOK_SECONDS: Final = 1.0
+#: The end of a process does not wait longer for its entry to be removed.
+_END_SECONDS: Final = 0.5
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_HOST: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenProcess:
+    """A process that runs."""
+
+    process: RunningProcess
+    #: When its main loop last came round, epoch ms by the registry's clock.
+    seen_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processes:
+    """The processes of a cluster, as the registry has them."""
+
+    #: Controllers, then collectors, then executors; of each role the one that leads first.
+    running: tuple[SeenProcess, ...] = ()
+    #: Name of an entry -> why it cannot be used.
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    #: Entries beyond those that were read.
+    left_out: int = 0
+    #: Why nobody knows which processes run; "": the registry was read.
+    unknown: str = ""
+
+    def of(self, role: str) -> tuple[RunningProcess, ...]:
+        """Those that have this *role*."""
+        return tuple(each.process for each in self.running if each.process.role == role)
+
+    @property
+    def complete(self) -> bool:
+        """Whether a process that is not here does not run, or may not write to the registry."""
+        return not (self.unknown or self.unusable or self.left_out)
+
+
+def processes_of(settings: Settings) -> Processes:
+    """What the registry of *settings* has; never an exception."""
+    try:
+        with closing(election_system(settings).registry()) as registry:
+            return _read(registry)
+    except TrimtabError as error:
+        return Processes(unknown=str(error))
+
+
+def _read(registry: Registry) -> Processes:
+    entries, left_out = registry.read(MAX_PROCESS_BYTES)
+    running, unusable = [], {}
+    for entry in entries:
+        if entry.value is None:
+            unusable[entry.name] = f"it is longer than {MAX_PROCESS_BYTES:,} bytes, or may not be read"
+            continue
+        try:
+            process = decode_process(entry.value)
+        except WireError as error:
+            unusable[entry.name] = str(error)
+        else:
+            seen_ms = max(0, entry.renewed_ms - process.standstill_ms)
+            running.append(SeenProcess(process=process, seen_ms=seen_ms))
+    running.sort(key=_order)
+    return Processes(running=tuple(running), unusable=unusable, left_out=left_out)
+
+
+def _order(seen: SeenProcess) -> tuple[int, bool, str, int]:
+    process = seen.process
+    return ROLES.index(process.role), not process.leads, process.host, process.process
+
+
+@contextmanager
+def registered(settings: Settings, metrics: ProcessMetrics, version: str) -> Iterator[None]:
+    """Within the block the registry shows this process, as *metrics* know it; waits for nothing."""
+    describe = _description(settings, metrics, version)
+    registration = Registration(lambda: election_system(settings).registry(), describe)
+    with signals.cleaned_up_at_end(registration.end):
+        registration.start()
+        try:
+            yield
+        finally:
+            registration.end()
+
+
+def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> Callable[[], RunningProcess]:
+    host, started_ms = socket.gethostname() or "unknown", time.time_ns() // 1_000_000
+    found: dict[str, str] = {}
+
+    def describe() -> RunningProcess:
+        if not found:
+            found["commit"] = own_commit()
+        (ready, state), work = metrics.health.now, metrics.work
+        takes = metrics.role == "executor"
+        shares = takes and not isinstance(settings.log, LogInFolder)  # there a lock lets one executor work
+        return RunningProcess(
+            host=host,
+            process=os.getpid(),
+            role=metrics.role,
+            version=version,
+            commit=found["commit"],
+            started_at=started_ms,
+            standstill_ms=int(metrics.health.since_beat_seconds * 1000),
+            ready=ready,
+            state=short_state(state),
+            leads=work.leads,
+            brokers=work.brokers,
+            group=f"{settings.executor.group}-{settings.cluster.name}" if shares else "",
+            commands=settings.log.commands if takes else "",
+            partitions=work.partitions,
+        )
+
+    return describe
+
+
+class Registration:
+    """Writes what *describe* returns to the registry that *opened* returns: at each change, and now and then."""
+
+    def __init__(self, opened: Callable[[], Registry], describe: Callable[[], RunningProcess]) -> None:
+        self._opened, self._describe = opened, describe
+        self._registry: Registry | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="registration", daemon=True)
+        #: Why the entry could not be written; "": it was.
+        self._problem = ""
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Remove the entry.  Does not wait for a registry that does not answer."""
+        self._ended.set()
+        self._thread.join(_END_SECONDS)
+
+    def _run(self) -> None:
+        name, written, written_at = "", b"", 0.0
+        while not self._ended.is_set():
+            try:
+                process = self._describe()
+                name = name or _entry_name(process)
+                about = encode(process.model_copy(update={"standstill_ms": 0}))
+                if about != written or time.monotonic() - written_at >= RENEWED_EVERY:
+                    self._write(name, encode(process))
+                    written, written_at = about, time.monotonic()
+                wait = _LOOK_SECONDS
+            except Exception as error:  # the process's work does not depend on this
+                self._tell(str(error) if isinstance(error, TrimtabError) else f"{type(error).__name__}: {error}")
+                written, wait = b"", RENEWED_EVERY
+            else:
+                self._tell("")
+            self._ended.wait(wait)
+        if self._registry is not None:
+            self._registry.close()
+
+    def _write(self, name: str, value: bytes) -> None:
+        if self._registry is None:
+            self._registry = self._opened()
+        self._registry.write(name, value)
+
+    def _tell(self, problem: str) -> None:
+        if problem and not self._problem:
+            log.warning("`trimtab status` does not show this process, which works all the same: %s", problem)
+        elif self._problem and not problem:
+            log.info("`trimtab status` shows this process")
+        self._problem = problem
+
+
+def _entry_name(process: RunningProcess) -> str:
+    host = _NOT_IN_NAMES.sub("_", process.host)[:_LONGEST_HOST]
+    return f"{process.role}-{host}-{process.process}-{uuid4().hex[:8]}"

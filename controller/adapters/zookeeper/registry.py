@@ -1,0 +1,124 @@
+"""The registry of processes in ZooKeeper.
+
+    <path>/<cluster>/processes/<name>   ephemeral, one a process; ends with its session
+
+Each entry may be read by those to whom the ACL of ``processes`` gives any right, and changed by its own process alone.
+So processes with different ZooKeeper users can see each other where an administrator lets them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.security import ACL, Permissions, make_acl
+
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.client import ZooKeeperConnection
+from controller.model.errors import TrimtabError
+from controller.ports.registry import MOST_ENTRIES, Entries, Entry
+from controller.settings.redaction import redacted
+
+_ANSWER_SECONDS: Final = 3.0
+#: What getAcl shows in place of a digest to those who may not change the ACL.
+_HIDDEN_DIGEST: Final = ":x"
+
+
+class ZooKeeperRegistry:
+    """Registry under *path* in the ZooKeeper of *access*; connects when it is first used."""
+
+    def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:
+        self._access, self._folder = access, f"{path.rstrip('/')}/{cluster}/processes"
+        self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
+        self._client = self._connection.client
+
+    def write(self, name: str, value: bytes) -> None:
+        """See Registry.  A node that ended with its session is created anew in the session of now."""
+        node = f"{self._folder}/{name}"
+        with self._errors(node):
+            self._connect()
+            try:
+                self._ask(self._client.set_async(node, value))
+            except NoNodeError:
+                self._create(node, value)
+
+    def read(self, longest: int) -> Entries:
+        """See Registry."""
+        with self._errors(self._folder):
+            self._connect()
+            try:
+                names = sorted(self._ask(self._client.get_children_async(self._folder)))
+            except NoNodeError:
+                return Entries(())
+            # All at once: one round trip.  Their lengths first: a node may have a megabyte.
+            asked = [(name, self._client.exists_async(f"{self._folder}/{name}")) for name in names[:MOST_ENTRIES]]
+            there = [(name, stat) for name, answer in asked if (stat := self._ask(answer)) is not None]
+            values = {
+                name: self._client.get_async(f"{self._folder}/{name}")
+                for name, stat in there
+                if stat.data_length <= longest
+            }
+            entries = [self._entry(name, stat, values.get(name)) for name, stat in there]
+            return Entries(tuple(filter(None, entries)), max(0, len(names) - MOST_ENTRIES))
+
+    def close(self) -> None:
+        """See Registry.  The node ends with the session."""
+        self._connection.close()
+
+    def _entry(self, name: str, stat: Any, answer: Any | None) -> Entry | None:
+        """None where it has gone meanwhile."""
+        if answer is None:
+            return Entry(name, None, stat.mtime)
+        try:
+            value, stat = self._ask(answer)
+        except NoNodeError:
+            return None
+        except NoAuthError:
+            return Entry(name, None, stat.mtime)
+        return Entry(name, value, stat.mtime)
+
+    def _create(self, node: str, value: bytes) -> None:
+        self._ask(self._client.ensure_path_async(self._folder))
+        try:
+            self._ask(self._client.create_async(node, value, acl=self._acl(), ephemeral=True))
+        except NodeExistsError:  # an answer was lost: the next renewal finds it
+            return
+
+    def _acl(self) -> list[ACL] | None:
+        """Everything for this process, and reading for those whom the ACL of the folder names."""
+        own = self._access.acl()
+        if own is None:
+            return None
+        try:
+            shared, _ = self._ask(self._client.get_acls_async(self._folder))
+        except NoAuthError:
+            return own
+        ours = {entry.id for entry in own}
+        readers = [
+            make_acl(entry.id.scheme, entry.id.id, read=True)
+            for entry in shared
+            if entry.perms & Permissions.ALL and entry.id not in ours and not entry.id.id.endswith(_HIDDEN_DIGEST)
+        ]
+        return [*own, *readers]
+
+    def _connect(self) -> None:
+        if self._connection.ended:
+            self._connection.open(_ANSWER_SECONDS)
+        if not self._client.connected:
+            raise TrimtabError(f"{self._folder} in ZooKeeper at {self._access.hosts}: no connection")
+
+    @contextmanager
+    def _errors(self, node: str) -> Iterator[None]:
+        try:
+            yield
+        except KazooTimeoutError as error:
+            where = f"{node} in ZooKeeper at {self._access.hosts}"
+            raise TrimtabError(f"{where}: no answer within {_ANSWER_SECONDS:g} s") from error
+        except KazooException as error:
+            raise self._access.refusal(error, node) from error
+        except OSError as error:
+            raise TrimtabError(f"ZooKeeper at {self._access.hosts}: {redacted(repr(error))}") from error
+
+    def _ask(self, request: Any) -> Any:
+        return request.get(timeout=_ANSWER_SECONDS)
