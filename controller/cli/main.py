@@ -15,7 +15,7 @@ _STANDARD_ERROR = 2
 def main() -> None:
     """Run the command in the arguments."""
     _open_what_is_closed()
-    exit_code = 0 if _command(sys.argv[1:]) in UNTIL_TOLD else _INTERRUPTED
+    exit_code = 0 if _runs_until_told(sys.argv[1:]) else _INTERRUPTED
 
     def stop(number: int, _: object) -> None:
         name = signal.Signals(number).name
@@ -43,6 +43,11 @@ def _open_what_is_closed() -> None:
     os.close(opened)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
     sys.stderr = sys.stderr or os.fdopen(_STANDARD_ERROR, "w", encoding="utf-8")
+
+
+def _runs_until_told(words: list[str]) -> bool:
+    command = _command(words)
+    return command in UNTIL_TOLD or (command == "status" and "--watch" in words)
 
 
 def _command(words: list[str]) -> str:

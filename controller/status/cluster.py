@@ -3,25 +3,29 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
+from controller.adapters.network.calls import side_by_side
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, last_entry, last_tick, recent_results
+from controller.adapters.registration import Processes, processes_of
+from controller.adapters.unanswered import RECENT_DECISIONS, Unanswered, unanswered
 from controller.cycle.guardrails import UNREADABLE_ANY, UNREADABLE_POLICIES
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import InFlight
 from controller.ports.leadership import Leader
+from controller.ports.systems import JournalTail
 from controller.settings.trimtab_toml import Settings
 from controller.status.bundle import last_verdicts
-from controller.status.guardrails import GuardrailStatus, guardrail_status
+from controller.status.guardrails import GuardrailStatus, chosen_controls, guardrail_status
 from controller.wire.base import read_object
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import Result
 
-_INTERVALS: Final = 10
 _UNREAD: Final = (
     "others have written so much to the journal since that the last decision was not looked for; breaker, budgets and"
     " commands in flight are not known either"
@@ -75,6 +79,9 @@ class ClusterStatus:
     silent: Mapping[str, str]
     #: What stops commands now, and how much of the budgets is used.
     guardrails: GuardrailStatus
+    processes: Processes
+    #: Commands that nobody has answered; None: there are none.
+    unanswered: Unanswered | None
 
     @property
     def in_flight(self) -> Mapping[str, InFlight]:
@@ -83,30 +90,41 @@ class ClusterStatus:
 
 
 def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStatus:
-    """Read the end of the log, the kept verdicts, and the brokers' load reports where there is an *admin*.
+    """Read the end of the log, the kept verdicts, the registry, and the brokers' load where there is an *admin*.
 
-    Where no broker has one (the extensible load manager's have not) their last sweeps tell how even the cluster is.
+    Where no broker has a load report (the extensible load manager's have none) their last sweeps tell how even the
+    cluster is.  All is read at the same time.
 
     Raises TrimtabError where the log cannot be read.
     """
-    decisions, epoch, is_cut = journal_tail(settings, _INTERVALS)
+    calls = side_by_side(
+        {
+            "recent": lambda: _recent(settings),
+            "last": lambda: last_entry(settings),
+            "ticked": lambda: last_tick(settings),
+            "verdicts": lambda: last_verdicts(settings),
+            "leader": lambda: _leader(settings),
+            "loads": lambda: _loads(settings, admin),
+            "chosen": lambda: chosen_controls(settings),
+            "processes": lambda: processes_of(settings),
+        }
+    )
+    # In this order, so that an error names what stands first.
+    found = {key: call.result() for key, call in calls.items()}
+    (decisions, epoch, is_cut), results = found["recent"]
     commands = [command for decision in decisions for command in decision.commands]
-    results = recent_results(settings, decisions[-1].interval) if commands else {}
-    judged, verdicts = last_verdicts(settings)
-    last = last_entry(settings) if decisions or is_cut else None
-    is_unread = last is None and (bool(decisions) or is_cut)
-    leader, unknown = _leader(settings)
-    reports, silent = _reports(admin)
-    if not reports:
-        reports = _swept(settings)
+    judged, verdicts = found["verdicts"]
+    last = found["last"] if decisions or is_cut else None
+    leader, unknown = found["leader"]
+    reports, silent = found["loads"]
     return ClusterStatus(
         cluster=settings.cluster.name,
         epoch=epoch,
         leader=leader,
         leader_unknown=unknown,
         last=last,
-        last_unknown=_UNREAD if is_unread else "",
-        ticked=last_tick(settings),
+        last_unknown=_UNREAD if last is None and (decisions or is_cut) else "",
+        ticked=found["ticked"],
         commands=tuple((command, results.get(command.id)) for command in commands),
         judged=judged,
         reasons=dict(Counter(str(verdict.reason) for verdict in verdicts).most_common()),
@@ -117,7 +135,9 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
         ),
         imbalance=imbalance(reports),
         silent=silent,
-        guardrails=guardrail_status(settings, last),
+        guardrails=guardrail_status(settings, last, *found["chosen"]),
+        processes=found["processes"],
+        unanswered=unanswered(commands, {} if last is None else last.memory.in_flight, results),
     )
 
 
@@ -143,18 +163,30 @@ def _leader(settings: Settings) -> tuple[Leader | None, str]:
         return None, str(error)
 
 
+def _recent(settings: Settings) -> tuple[JournalTail, Mapping[str, Result]]:
+    """The newest decisions, and the results that came since the oldest of them."""
+    tail = journal_tail(settings, RECENT_DECISIONS)
+    return tail, recent_results(settings, tail.decisions[-1].interval) if tail.decisions else {}
+
+
+def _loads(settings: Settings, admin: PulsarAdmin | None) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, str]]:
+    """Broker -> its load, and those that did not answer -> why."""
+    reports, silent = _reports(admin)
+    return reports or _swept(settings), silent
+
+
 def _reports(admin: PulsarAdmin | None) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
-    reports: dict[str, Mapping[str, Any]] = {}
-    silent: dict[str, str] = {}
     if admin is None:
-        return reports, silent
+        return {}, {}
     try:
         brokers = admin.brokers()
     except PulsarError as error:
-        return reports, {"all": str(error)}
-    for broker in brokers:
+        return {}, {"all": str(error)}
+    reports: dict[str, Mapping[str, Any]] = {}
+    silent: dict[str, str] = {}
+    for broker, call in side_by_side({name: partial(admin.load_report, name) for name in brokers}).items():
         try:
-            reports[broker] = admin.load_report(broker)
+            reports[broker] = call.result()
         except PulsarError as error:
             silent[broker] = str(error)
     return reports, silent

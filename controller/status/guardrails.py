@@ -62,9 +62,21 @@ class GuardrailStatus:
     used: tuple[tuple[Line, int], ...]
 
 
-def guardrail_status(settings: Settings, last: JournalEntry | None) -> GuardrailStatus:
-    """Read the store of controls, and what *last*, the newest decision, remembers."""
-    chosen, unknown = _chosen(settings)
+def chosen_controls(settings: Settings) -> tuple[OperatorControls, str]:
+    """What persons have chosen, and why that cannot be read, "" where it can."""
+    store = election_system(settings).controls()
+    try:
+        return store.read()[0], ""
+    except TrimtabError as error:
+        return OperatorControls(), str(error)
+    finally:
+        store.close()
+
+
+def guardrail_status(
+    settings: Settings, last: JournalEntry | None, chosen: OperatorControls, unknown: str = ""
+) -> GuardrailStatus:
+    """What *last*, the newest decision, remembers, and what persons have *chosen*, or why that is *unknown*."""
     decisions, windows, limits = settings.decisions, settings.guardrails.maintenance, limits_of(settings.guardrails)
     now_ms = time.time_ns() // 1_000_000
     mode, paused = chosen.mode_in_force(decisions.mode), chosen.is_paused(now_ms, paused=decisions.paused)
@@ -119,16 +131,24 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
     if changed:
         rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"
     rows["windows"] = found.maintenance or "commands are allowed now"
-    cluster = [(line, used) for line, used in found.used if line.scope == "cluster"]
-    rows["used"] = (
-        ", ".join(f"{used:,} of {line.limit:,} {in_time(line.unit)}" for line, used in cluster) or "no budgets"
-    )
-    fullest = [(line, used) for line, used in found.used if line.scope != "cluster" and used]
-    if fullest:
-        rows["fullest"] = ", ".join(
-            f"{line.whose}: {used:,} of {line.limit:,} {in_time(line.unit)}" for line, used in fullest
-        )
+    rows["budgets"] = _budgets(found)
     return rows
+
+
+def _budgets(found: GuardrailStatus) -> str:
+    """The budgets of which half is used, the fullest first; where there are none, the fullest one."""
+    used = sorted(found.used, key=lambda each: each[1] / each[0].limit, reverse=True)
+    full = [each for each in used if 2 * each[1] >= each[0].limit]
+    if not used:
+        return "none are set"
+    if not full:
+        return f"less than half of each is used, most of {_budget(*used[0])}" if used[0][1] else "nothing is used"
+    more = f" and {len(full) - _NAMED} more" if len(full) > _NAMED else ""
+    return ", ".join(_budget(*each) for each in full[:_NAMED]) + more
+
+
+def _budget(line: Line, used: int) -> str:
+    return f"{line.whose}: {used:,} of {line.limit:,} {in_time(line.unit)} ({used / line.limit:.0%})"
 
 
 def _in_words(unconfirmed: Mapping[str, list[str]]) -> str:
@@ -162,16 +182,6 @@ def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
             for line, used in found.used
         ],
     )
-
-
-def _chosen(settings: Settings) -> tuple[OperatorControls, str]:
-    store = election_system(settings).controls()
-    try:
-        return store.read()[0], ""
-    except TrimtabError as error:
-        return OperatorControls(), str(error)
-    finally:
-        store.close()
 
 
 def _mode(found: GuardrailStatus) -> str:

@@ -30,9 +30,7 @@ class RegistryContract:
         assert written(reader) == {"a": b"2", "b": b"1"}
         assert [entry.value for entry in one.read(_LONGEST).entries] == [b"2", b"1"]
 
-    def test_an_entry_that_is_renewed_replaces_the_one_before_and_is_younger(
-        self, open_registry: OpenRegistry
-    ) -> None:
+    def test_an_entry_that_is_renewed_replaces_the_one_before_and_is_younger(self, open_registry: OpenRegistry) -> None:
         registry = open_registry()
         registry.write("a", b"1")
         [before] = registry.read(_LONGEST).entries

@@ -180,7 +180,10 @@ def test_an_administrator_lets_executors_write_and_controllers_read(
     admin.create(f"/trimtab/{cluster}", acl=[make_digest_acl("controllers", "secret", all=True)])
     admin.add_auth("digest", "controllers:secret")
     executors = digest(tmp_path, "executors")
-    world = [make_acl("world", "anyone", read=True), make_digest_acl("executors", "executors-secret", create=True, read=True)]
+    world = [
+        make_acl("world", "anyone", read=True),
+        make_digest_acl("executors", "executors-secret", create=True, read=True),
+    ]
     admin.create(f"/trimtab/{cluster}/processes", acl=world)
     with ExitStack() as stack:
         registry = stack.enter_context(closing(opened(zookeeper.hosts, cluster, executors)))

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
@@ -14,6 +15,7 @@ from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
 from controller.adapters.kafka.offsets import ends_of
 from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.words import failure, silence, text
+from controller.adapters.network.calls import side_by_side
 from controller.model.errors import TrimtabError
 
 #: Offsets read at a time from a partition's end: at first, and at most.
@@ -140,9 +142,9 @@ def newest_first(
 ) -> Iterator[KafkaRecord]:
     """The committed records of *topic*, from the present end backwards, by their append times.
 
-    *keep* says what is kept of a record while its window is read, None: nothing.  Reads offsets of a partition in
-    *windows* that grow from the first size to the second, so that a caller who stops soon reads little; never farther
-    back than *reach*.  Raises TrimtabError.
+    *keep* says what is kept of a record while its window is read, None: nothing; it is called from several threads.
+    Reads offsets of a partition in *windows* that grow from the first size to the second, so that a caller who stops
+    soon reads little; never farther back than *reach*.  Raises TrimtabError.
     """
     where = f"Kafka at {bootstrap}, topic {topic!r}"
     config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
@@ -157,16 +159,32 @@ def newest_first(
     finally:
         consumer.close()
 
+    def window(partition: int, start: int, end: int) -> tuple[_Kept, int]:
+        """What is kept of the offsets from *start* to before *end*, and how many bytes lie there."""
+        kept, size = _Kept(), 0
+        for record in _before(end, read_all(bootstrap, topic, partition, start, client)):
+            size += len(record.value)
+            if (wanted := keep(record)) is not None:
+                kept.add(wanted)
+        return kept, size
+
+    stops = {each: low if reach is None else max(low, end - reach.offsets) for each, (low, end) in ends.items()}
+    # All partitions at once: each takes connections of its own, and the merge below begins with the newest of each.
+    newest = side_by_side(
+        {
+            each: partial(window, each, max(stops[each], end - windows[0]), end)
+            for each, (_, end) in ends.items()
+            if end > stops[each]
+        }
+    )
+
     def backwards(partition: int) -> Iterator[KafkaRecord]:
-        low, end = ends[partition]
-        stop = low if reach is None else max(low, end - reach.offsets)
+        (low, end), stop = ends[partition], stops[partition]
         (size, largest), read = windows, 0
         while end > stop:
-            start, here, kept = max(stop, end - size), 0, _Kept()
-            for record in _before(end, read_all(bootstrap, topic, partition, start, client)):
-                here += len(record.value)
-                if (wanted := keep(record)) is not None:
-                    kept.add(wanted)
+            start = max(stop, end - size)
+            first = newest.pop(partition, None)
+            kept, here = window(partition, start, end) if first is None else first.result()
             yield from kept.newest_first()
             if kept.since is not None:
                 start, size = kept.since, max(windows[0], size // 4)

@@ -28,7 +28,7 @@ def write(page: Path = PAGE) -> None:
 
 def declared() -> dict[str, list[DeclaredMetric]]:
     """The metrics of each role, and under "all" those that every process has."""
-    found = {kind.role: kind().declared for kind in _ROLES}
+    found: dict[str, list[DeclaredMetric]] = {kind.role: kind().declared for kind in _ROLES}
     common = [each for each in found["controller"] if all(each in metrics for metrics in found.values())]
     own = {role: [each for each in metrics if each not in common] for role, metrics in found.items()}
     return {"all": common, **own}

@@ -4,7 +4,8 @@ import errno
 import logging
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -62,6 +63,13 @@ def console() -> Console:
     if width is None and not found.is_terminal:
         return _Console(highlight=False, width=_UNLIMITED)
     return found
+
+
+def captured(width: int, write: Callable[[Console], object]) -> str:
+    """What *write* prints to a console of *width* characters, without colours."""
+    text = StringIO()
+    write(_Console(highlight=False, width=width, file=text))
+    return text.getvalue()
 
 
 def start_logging(*chatty: str, quiet: bool = False, form: LogFormat = LogFormat.TEXT) -> None:

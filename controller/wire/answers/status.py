@@ -155,10 +155,66 @@ class GuardrailsAnswer(JsonAnswer):
     budgets: list[BudgetAnswer]
 
 
+class ProblemAnswer(JsonAnswer):
+    """Something that a person should look at."""
+
+    code: str
+    """Never changes its meaning: no-leader, nobody-executes, no-collector, versions-differ ..."""
+    title: str
+    detail: str
+
+
+class ProcessAnswer(JsonAnswer):
+    """A process that runs, as it describes itself in the election's registry."""
+
+    role: str
+    """controller, collector or executor."""
+    host: str
+    process: int
+    """Its number on that host."""
+    version: str
+    commit: str
+    """Empty where it is not known."""
+    started_at: int
+    """By the clock of its host, epoch ms."""
+    seen_at: int
+    """Its last sign of life: when its main loop last came round, epoch ms."""
+    ready: bool
+    """What /readyz answers."""
+    state: str
+    """What it does, or why it does not."""
+    leads: bool
+    """A controller: whether it decides.  A collector: whether it ends the intervals."""
+    brokers: int | None
+    """A collector: how many brokers it sweeps."""
+    group: str
+    """An executor: the consumer group, or the subscription, in which it shares the commands."""
+    commands: str
+    """An executor: the command topic, or folder."""
+    partitions: int | None
+    """An executor: how many partitions of the commands it has."""
+
+
+class ProcessesAnswer(JsonAnswer):
+    """The processes in the election's registry."""
+
+    running: list[ProcessAnswer]
+    """Controllers, collectors, executors; of each role the one that leads first.  A process that may not write to the
+    registry is missing."""
+    unusable: dict[str, str]
+    """Entries that cannot be used, and why."""
+    left_out: int
+    """Entries beyond those that were read."""
+    unknown: str
+    """Why the registry cannot be read; "": it can."""
+
+
 class StatusAnswer(JsonAnswer):
     """``trimtab status --json``."""
 
     cluster: str
+    problems: list[ProblemAnswer]
+    """What needs attention, the most urgent first; none: all is well."""
     epoch: int
     """The number of the newest leadership; 0 before the first."""
     leader: LeaderAnswer | None
@@ -184,6 +240,7 @@ class StatusAnswer(JsonAnswer):
     silent: dict[str, str]
     """Brokers, or "all", that did not answer, and why."""
     guardrails: GuardrailsAnswer
+    processes: ProcessesAnswer
 
 
 class BundleAnswer(JsonAnswer):

@@ -1,0 +1,185 @@
+"""The answer of ``trimtab status`` about a cluster: for people, on one line, and for a program."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from controller.cli.shared.console import command_line
+from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cycle import version_text
+from controller.model.decision import Command
+from controller.ports.leadership import Leader
+from controller.status.cluster import ClusterStatus
+from controller.status.guardrails import guardrail_answer, guardrail_rows
+from controller.status.health import Problem, health_line
+from controller.status.processes import process_answer, process_cells, process_counts, process_rows
+from controller.status.texts import became, does
+from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer
+from controller.wire.answers.status import (
+    ImbalanceAnswer,
+    InFlightAnswer,
+    LastDecisionAnswer,
+    LeaderAnswer,
+    ProblemAnswer,
+    StatusAnswer,
+)
+from controller.wire.readable import ago, counted, in_number, utc
+from controller.wire.results import Result
+
+#: Width of the names in front of the values.
+LABEL: Final = 9
+
+
+def status_answer(found: ClusterStatus, problems: Sequence[Problem]) -> StatusAnswer:
+    """For a program."""
+    last, leader = found.last, found.leader
+    return StatusAnswer(
+        cluster=found.cluster,
+        problems=[ProblemAnswer(**each._asdict()) for each in problems],
+        epoch=found.epoch,
+        leader=None if leader is None else LeaderAnswer(**leader._asdict()),
+        leader_unknown=found.leader_unknown,
+        ticked=found.ticked,
+        last_unknown=found.last_unknown,
+        last=None
+        if last is None
+        else LastDecisionAnswer(
+            interval=last.interval,
+            summary=last.decision.summary,
+            mode=last.controls.mode,
+            paused=last.controls.paused,
+            stale=last.controls.stale,
+            samples=last.memory.samples,
+            pulsar=PulsarVersionAnswer.of(last.decision.pulsar),
+        ),
+        in_flight={key: InFlightAnswer(**asdict(flight)) for key, flight in found.in_flight.items()},
+        commands=[CommandAnswer.of(command, result) for command, result in found.commands],
+        judged=found.judged,
+        reasons=dict(found.reasons),
+        unreadable_policies=list(found.unreadable_policies),
+        imbalance=None if found.imbalance is None else ImbalanceAnswer(**asdict(found.imbalance)),
+        silent=dict(found.silent),
+        guardrails=guardrail_answer(found.guardrails),
+        processes=process_answer(found.processes),
+    )
+
+
+def print_status(out: Console, found: ClusterStatus, problems: Sequence[Problem], now_ms: float, conf: Path) -> None:
+    """For people; *conf* are the settings of the commands that it names."""
+    run, collect = (f"start `{command_line(name, conf=conf)}`" for name in ("run", "collect"))
+    rows = [
+        ("health", health_line(problems)),
+        *(("", f"{each.title}: {each.detail}") for each in problems),
+        ("cluster", found.cluster),
+        ("leader", f"unknown: {found.leader_unknown}" if found.leader_unknown else _leader(found.leader, now_ms, run)),
+        ("epoch", str(found.epoch) if found.epoch else "none: no controller has led yet"),
+        *process_rows(found.processes),
+        ("decided", _decided(found, now_ms, run, collect)),
+        *_pulsar(found),
+        *guardrail_rows(found.guardrails).items(),
+        ("ticked", _ticked(found, now_ms, collect)),
+        *_load_rows(found),
+        *_in_flight_rows(found),
+    ]
+    print_fields(out, rows, label=LABEL)
+    for command, result in found.commands:
+        print_line(out, _of_command(command, result), first="  ", rest="    ")
+    if found.processes.running:
+        out.print()
+        header = columns("role", "where", "version", "runs for", "seen", "does", prose=("does",))
+        print_table(out, header, [process_cells(each, now_ms) for each in found.processes.running])
+
+
+def status_line(found: ClusterStatus, problems: Sequence[Problem], now_ms: float) -> str:
+    """All of it on one line, for people who follow it in a file."""
+    parts = [
+        health_line(problems),
+        "no leader" if found.leader is None else f"leader {found.leader.host}, process {found.leader.process}",
+        "nothing decided" if found.last is None else f"decided {utc(found.last.interval)}",
+        f"{counted(len(_acting(found)), 'command')} in flight",
+        process_counts(found.processes),
+    ]
+    return f"{utc(int(now_ms))}  {'  '.join(parts)}"
+
+
+def _load_rows(found: ClusterStatus) -> list[tuple[str, str]]:
+    rows = []
+    if found.imbalance is not None:
+        even = found.imbalance
+        rows.append(
+            (
+                "imbalance",
+                f"the busiest of {counted(even.brokers, 'broker')} has {even.msg_rate:.2f} times the average by"
+                f" messages ({even.busiest}), {even.msg_throughput:.2f} times by bytes",
+            )
+        )
+    rows += [("silent", f"{broker}: {why}") for broker, why in found.silent.items()]
+    if found.judged is not None:
+        rows.append(("reasons", f"{utc(found.judged)}: {_counts(found.reasons)}"))
+    return rows + [("policies", why) for why in found.unreadable_policies]
+
+
+def _in_flight_rows(found: ClusterStatus) -> list[tuple[str, str]]:
+    acting = len(_acting(found))
+    dry_run = len(found.in_flight) - acting
+    rows = [("in flight", counted(acting, "command"))]
+    if dry_run:
+        rows.append(("dry run", f"{counted(dry_run, 'command')} without an executor's answer; they move nothing"))
+    return rows
+
+
+def _acting(found: ClusterStatus) -> list[str]:
+    """The commands in flight that are to be carried out."""
+    return [key for key, each in found.in_flight.items() if not each.dry_run]
+
+
+def _leader(leader: Leader | None, now_ms: float, run: str) -> str:
+    if leader is None:
+        return f"none: no controller runs; {run}"
+    who = f"{leader.host}, process {leader.process}" if leader.host else "a process that does not say who it is"
+    return f"{who}, since {utc(leader.since_ms)}, {ago(now_ms, leader.since_ms)}"
+
+
+def _decided(found: ClusterStatus, now_ms: float, run: str, collect: str) -> str:
+    last = found.last
+    if found.last_unknown:
+        return f"unknown: {found.last_unknown}"
+    if last is None:
+        if found.leader is None:
+            return "nothing decided yet" + ("" if found.leader_unknown else f"; {run}")
+        wait = collect if found.ticked is None else "a decision follows each interval that ends"
+        return f"nothing decided yet; {wait}"
+    controls = last.controls
+    notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
+    how = ", ".join([controls.mode, *notes])
+    return f"{utc(last.interval)}, {ago(now_ms, last.interval)}, {how}: {in_number(last.decision.summary)}"
+
+
+def _pulsar(found: ClusterStatus) -> list[tuple[str, str]]:
+    used = None if found.last is None else found.last.decision.pulsar
+    if used is None:
+        return []
+    advice = "set pulsar in [cluster], or run `trimtab collect`" if used.source == "nobody" else ""
+    return [("pulsar", "; ".join(filter(None, [version_text(used), advice])))]
+
+
+def _ticked(found: ClusterStatus, now_ms: float, collect: str) -> str:
+    if found.ticked is None:
+        return f"never: no interval has ended; {collect}"
+    return f"{utc(found.ticked)}, {ago(now_ms, found.ticked)}"
+
+
+def _of_command(command: Command, result: Result | None) -> str:
+    """What was issued, and what became of it.  A dry run that was checked would only say again what was issued."""
+    dry_run = command.mode == "dry_run"
+    is_checked = dry_run and result is not None and result.status == "dry_run"
+    action = f"{'dry run of ' if dry_run else ''}{command.action}"
+    end = "checked, nothing was changed" if is_checked else became(result)
+    return f"{utc(command.interval)}  {action} {command.bundle}  {does(command)}: {end}"
+
+
+def _counts(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {count}" for reason, count in reasons.items()) or "none"

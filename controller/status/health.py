@@ -1,0 +1,121 @@
+"""What of a cluster's status needs attention: the line at the top of ``trimtab status``."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from controller.settings.trimtab_toml import Settings
+from controller.status.cluster import ClusterStatus
+from controller.status.processes import differing_versions
+from controller.wire.readable import ago, counted, duration, utc
+
+#: No tick for so many periods: the interval that runs, and one that is missing.
+_PERIODS: Final = 3
+#: So many are named.
+_NAMED: Final = 3
+
+
+class Problem(NamedTuple):
+    """Something that a person should look at."""
+
+    #: Never changes its meaning.
+    code: str
+    #: A few words.
+    title: str
+    #: What was seen, and what to do.
+    detail: str
+
+
+def problems(found: ClusterStatus, settings: Settings, now_ms: float) -> list[Problem]:
+    """All problems, the most urgent first; none where all is well, or on purpose as it is."""
+    return [
+        *_of_controllers(found),
+        *_of_collectors(found, settings, now_ms),
+        *_of_executors(found, settings, now_ms),
+        *_of_guardrails(found),
+        *_of_processes(found, settings, now_ms),
+        *_of_brokers(found),
+    ]
+
+
+def health_line(seen: Sequence[Problem]) -> str:
+    """One line for people."""
+    return f"needs attention: {'; '.join(each.title for each in seen)}" if seen else "ok"
+
+
+def _of_controllers(found: ClusterStatus) -> Iterator[Problem]:
+    if found.leader_unknown:
+        yield Problem("election-unknown", "the election does not answer", found.leader_unknown)
+    elif found.leader is None:
+        yield Problem("no-leader", "no controller leads", "nothing is decided; start `trimtab run`")
+
+
+def _of_collectors(found: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
+    period_ms = settings.intervals.period_ms
+    if found.ticked is not None and now_ms - found.ticked <= _PERIODS * period_ms:
+        return
+    since = "has ended" if found.ticked is None else f"has ended since {utc(found.ticked)}"
+    collectors = found.processes.of("collector")
+    if found.processes.unknown or collectors:
+        running = f"; {counted(len(collectors), 'collector')} registered, look at the logs" if collectors else ""
+        yield Problem("no-ticks", "no interval ends", f"no interval {since}{running}")
+    else:
+        yield Problem("no-collector", "no collector", f"no interval {since}; start `trimtab collect`")
+
+
+def _of_executors(found: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
+    waiting, executors = found.unanswered, len(found.processes.of("executor"))
+    if waiting is None or found.guardrails.mode != "active":
+        return
+    if not waiting.nobody_executes(now_ms, executors=executors, settings=settings):
+        return
+    if found.processes.unknown:
+        why = "no executor has answered"
+    elif executors:
+        why = f"{counted(executors, 'executor')} registered, look at the logs"
+    else:
+        why = "no executor is registered; start `trimtab execute`"
+    yield Problem("nobody-executes", f"nobody executes: {waiting}", why)
+
+
+def _of_guardrails(found: ClusterStatus) -> Iterator[Problem]:
+    guardrails = found.guardrails
+    if guardrails.breaker.tripped_at is not None:
+        yield Problem("breaker-tripped", "the breaker is tripped", f"{guardrails.breaker.why}; run `trimtab resume`")
+    if guardrails.unknown:
+        yield Problem("controls-unknown", "the controls cannot be read", guardrails.unknown)
+    if guardrails.brokers_balance:
+        yield Problem("brokers-balance", "the brokers balance, too", guardrails.brokers_balance)
+    if guardrails.unconfirmed:
+        names = sorted(guardrails.unconfirmed)
+        detail = f"{_names(names)} do not list bundles that were moved to them"
+        yield Problem("unconfirmed-moves", f"unconfirmed moves to {counted(len(names), 'broker')}", detail)
+
+
+def _of_processes(found: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
+    limit_ms = settings.intervals.stalled_after_seconds * 1000
+    still = [each for each in found.processes.running if now_ms - each.seen_ms > limit_ms]
+    if still:
+        told = [
+            f"{each.process.role} {each.process.host}, process {each.process.process}: {ago(now_ms, each.seen_ms)}"
+            for each in still
+        ]
+        detail = f"{_names(told)}; allowed are {duration(limit_ms / 1000)}"
+        yield Problem("process-hangs", f"{counted(len(still), 'process', 'processes')} without a sign of life", detail)
+    if versions := differing_versions(found.processes):
+        yield Problem("versions-differ", "versions differ", versions)
+    if found.processes.unusable:
+        names = sorted(found.processes.unusable)
+        title = f"{counted(len(names), 'unusable entry', 'unusable entries')} in the registry"
+        yield Problem("registry-entry", title, _names(names))
+
+
+def _of_brokers(found: ClusterStatus) -> Iterator[Problem]:
+    if "all" in found.silent:
+        yield Problem("silent-brokers", "the brokers do not answer", found.silent["all"])
+    elif found.silent:
+        title = f"{counted(len(found.silent), 'broker does', 'brokers do')} not answer"
+        yield Problem("silent-brokers", title, _names(sorted(found.silent)))
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -1,0 +1,93 @@
+"""Which processes run, and what is wrong with them, for people and for programs."""
+
+from collections import Counter
+from typing import Final
+
+from controller.adapters.registration import Processes, SeenProcess
+from controller.wire.answers.status import ProcessAnswer, ProcessesAnswer
+from controller.wire.process import ROLES, RunningProcess
+from controller.wire.readable import ago, counted, duration
+
+#: Entries that cannot be used, of which so many are named.
+_NAMED: Final = 5
+
+
+def process_rows(found: Processes) -> list[tuple[str, str]]:
+    """The rows above the table of processes."""
+    if found.unknown:
+        return [("processes", f"unknown: {found.unknown}")]
+    rows = [("processes", process_counts(found))]
+    if versions := differing_versions(found):
+        rows.append(("versions", f"they differ: {versions}"))
+    if len(found.of("controller")) == 1:
+        rows.append(("standby", "none: nobody takes over from the one controller until it is started again"))
+    named = [f"{name}: {why}" for name, why in sorted(found.unusable.items())]
+    rows += [("unusable", line) for line in named[:_NAMED]]
+    more = max(0, len(named) - _NAMED) + found.left_out
+    if more:
+        rows.append(("", f"and {counted(more, 'more entry', 'more entries')} of the registry not shown"))
+    return rows
+
+
+def process_cells(seen: SeenProcess, now_ms: float) -> tuple[str, ...]:
+    """A row of the table of processes."""
+    process = seen.process
+    runs = duration(max(0.0, now_ms - process.started_at) / 1000)
+    return (
+        process.role,
+        f"{process.host}, process {process.process}",
+        version_text(process),
+        runs,
+        ago(now_ms, min(seen.seen_ms, int(now_ms))),
+        _does(process),
+    )
+
+
+def process_answer(found: Processes) -> ProcessesAnswer:
+    """For a program."""
+    return ProcessesAnswer(
+        running=[
+            ProcessAnswer(**seen.process.model_dump(exclude={"standstill_ms"}), seen_at=seen.seen_ms)
+            for seen in found.running
+        ],
+        unusable=dict(found.unusable),
+        left_out=found.left_out,
+        unknown=found.unknown,
+    )
+
+
+def differing_versions(found: Processes) -> str:
+    """Each version with the processes that run it; "" where all run the same."""
+    roles: dict[str, Counter[str]] = {}
+    for seen in found.running:
+        roles.setdefault(version_text(seen.process), Counter())[seen.process.role] += 1
+    if len(roles) < 2:
+        return ""
+    return "; ".join(
+        f"{version}: {', '.join(counted(of[role], role) for role in ROLES if of[role])}"
+        for version, of in sorted(roles.items())
+    )
+
+
+def version_text(process: RunningProcess) -> str:
+    """Its version, with the commit where that is known."""
+    return f"{process.version} ({process.commit})" if process.commit else process.version
+
+
+def process_counts(found: Processes) -> str:
+    """How many there are of each role."""
+    if found.unknown:
+        return "the processes are unknown"
+    return ", ".join(counted(len(found.of(role)), role) if found.of(role) else f"no {role}" for role in ROLES)
+
+
+def _does(process: RunningProcess) -> str:
+    """What it says, and which part of the work it has."""
+    parts = [process.state]
+    if process.role == "collector" and process.brokers is not None:
+        parts.append(f"{counted(process.brokers, 'broker')}{', ends the intervals' if process.leads else ''}")
+    if process.role == "executor" and process.group:
+        parts.append(f"group {process.group}")
+    if process.role == "executor" and process.partitions is not None:
+        parts.append(f"{counted(process.partitions, 'partition')} of {process.commands}")
+    return "; ".join(filter(None, parts))
