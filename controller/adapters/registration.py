@@ -52,14 +52,14 @@ class SeenProcess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Processes:
+class RegisteredProcesses:
     """The processes of a cluster, as the registry has them."""
 
     #: Controllers, then collectors, then executors; of each role the one that leads first.
     running: tuple[SeenProcess, ...] = ()
     #: Name of an entry -> why it cannot be used.
     unusable: Mapping[str, str] = field(default_factory=dict)
-    #: Entries beyond those that were read.
+    #: RegistryEntries beyond those that were read.
     left_out: int = 0
     #: Why nobody knows which processes run; "": the registry was read.
     unknown: str = ""
@@ -74,16 +74,16 @@ class Processes:
         return not (self.unknown or self.unusable or self.left_out)
 
 
-def processes_of(settings: Settings) -> Processes:
+def processes_of(settings: Settings) -> RegisteredProcesses:
     """What the registry of *settings* has; never an exception."""
     try:
         with closing(election_system(settings).registry()) as registry:
             return _read(registry)
     except TrimtabError as error:
-        return Processes(unknown=str(error))
+        return RegisteredProcesses(unknown=str(error))
 
 
-def _read(registry: Registry) -> Processes:
+def _read(registry: Registry) -> RegisteredProcesses:
     entries, left_out = registry.read(MAX_PROCESS_BYTES)
     running, unusable = [], {}
     for entry in entries:
@@ -98,7 +98,7 @@ def _read(registry: Registry) -> Processes:
             seen_ms = max(0, entry.renewed_ms - process.standstill_ms)
             running.append(SeenProcess(process=process, seen_ms=seen_ms))
     running.sort(key=_order)
-    return Processes(running=tuple(running), unusable=unusable, left_out=left_out)
+    return RegisteredProcesses(running=tuple(running), unusable=unusable, left_out=left_out)
 
 
 def _order(seen: SeenProcess) -> tuple[int, bool, str, int]:

@@ -10,6 +10,8 @@ from typing import Any
 from controller.adapters.kafka.acls import Acl
 from controller.adapters.kafka.inspect import TopicFacts
 from controller.adapters.pulsar.log.inspect import PulsarLogFacts
+from controller.adapters.registration import RegisteredProcesses
+from controller.adapters.unanswered import Unanswered
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.election import ElectionInZooKeeper
 from controller.settings.log import KafkaLogSettings
@@ -143,6 +145,20 @@ class ZooKeeperFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFacts:
+    """Who executes the commands."""
+
+    #: The mode in force.
+    mode: str = ""
+    processes: RegisteredProcesses = field(default_factory=RegisteredProcesses)
+    #: Commands that nobody has answered; None: there are none, or nobody knows.
+    unanswered: Unanswered | None = None
+    #: Groups in Kafka, or subscriptions in Pulsar, that read the commands now and are named as this cluster's executors
+    #: would name them.
+    command_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Everything that is judged; None is what the settings do not have."""
 
@@ -160,6 +176,7 @@ class Facts:
     broker_conf: BrokerConfFacts = field(default_factory=BrokerConfFacts)
     #: Broker -> bundles that were moved to it and that it should list by now, as the journal's last decision remembers.
     unconfirmed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    execution: ExecutionFacts = field(default_factory=ExecutionFacts)
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""

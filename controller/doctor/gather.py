@@ -11,16 +11,19 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters import recent
+from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.disk.files import why_not_lockable, why_not_writable
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
-from controller.adapters.kafka.names import doctor_writer
+from controller.adapters.kafka.names import doctor_writer, executor_group
 from controller.adapters.network.calls import FinishedCall, side_by_side
-from controller.adapters.opened import log_system
+from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
-from controller.adapters.pulsar.log.inspect import PulsarLogFacts, inspect_log
+from controller.adapters.pulsar.log.inspect import PulsarLogFacts, inspect_log, subscriptions_on
+from controller.adapters.registration import RegisteredProcesses, processes_of
+from controller.adapters.unanswered import Unanswered, recent_unanswered
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
@@ -28,6 +31,7 @@ from controller.cycle.arrivals import unconfirmed_brokers
 from controller.doctor.facts import (
     BrokerConfFacts,
     BrokerFacts,
+    ExecutionFacts,
     Facts,
     FolderFacts,
     KafkaFacts,
@@ -57,7 +61,11 @@ T = TypeVar("T")
 #: HTTP's Date has whole seconds, so it is half a second old on average.
 _DATE_MS: Final = 500.0
 #: Part -> the questions that are not asked while it is away.
-_ASKS: Final = {Part.LOG: ("kafka", "pulsar_log", "journal"), Part.ELECTION: ("zookeeper",), Part.BROKERS: ("pulsar",)}
+_ASKS: Final = {
+    Part.LOG: ("kafka", "pulsar_log", "journal", "groups"),
+    Part.ELECTION: ("zookeeper", "processes", "mode"),
+    Part.BROKERS: ("pulsar",),
+}
 #: The folders in which files are locked.
 _LOCKED: Final = frozenset({"log", "election"})
 _NOT_FOUND: Final = 404
@@ -80,10 +88,7 @@ def gather(
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
     log_away = _sentence(away, Part.LOG)
-    work: dict[str, Callable[[], Any]] = {"journal": partial(_unconfirmed, settings)}
-    work["tick"] = lambda: (None, log_away) if log_away else _last_tick(settings)
-    if settings.pulsar is not None:
-        work["pulsar"] = lambda: pulsar_facts(settings, patience)
+    work = _questions(settings, patience, log_away)
     late = f"no answer within {patience.all:g} s"
     # What is known of a system that does not answer.
     kafka: KafkaFacts | None = None
@@ -92,19 +97,15 @@ def gather(
     match settings.log:
         case LogInKafka(kafka=log):
             kafka = KafkaFacts(log=log, error=log_away or late)
-            work["kafka"] = lambda: _kafka(log, settings.cluster.name, patience)
         case LogInPulsar(pulsar=topics):
             pulsar_log = PulsarLogFacts(log=topics, error=log_away or late)
-            work["pulsar_log"] = lambda: inspect_log(topics, answer_seconds=patience.answer)
-    match settings.election:
-        case ElectionInZooKeeper() as election:
-            zookeeper = ZooKeeperFacts(election=election, error=_sentence(away, Part.ELECTION) or late)
-            work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
+    if isinstance(settings.election, ElectionInZooKeeper):
+        zookeeper = ZooKeeperFacts(election=settings.election, error=_sentence(away, Part.ELECTION) or late)
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
     for question in (each for part in away for each in _ASKS[part]):
         work.pop(question, None)
     found = _on_time(side_by_side(work, patience.all))
-    tick, tick_error = found["tick"] or (None, late)
+    (tick, tick_error), (unconfirmed, waiting) = found["tick"] or (None, late), found.get("journal") or ({}, None)
     capacity, capacity_error = _capacity(settings)
     return Facts(
         settings=settings,
@@ -117,10 +118,38 @@ def gather(
         capacity=capacity,
         capacity_error=capacity_error,
         broker_conf=_broker_conf(settings),
-        unconfirmed=found.get("journal") or {},
+        unconfirmed=unconfirmed,
+        execution=ExecutionFacts(
+            mode=found.get("mode") or settings.decisions.mode,
+            processes=found.get("processes") or RegisteredProcesses(unknown=_sentence(away, Part.ELECTION) or late),
+            unanswered=waiting,
+            command_groups=found.get("groups") or (),
+        ),
         last_tick=tick,
         last_tick_error=tick_error,
     )
+
+
+def _questions(settings: Settings, patience: TimeLimits, log_away: str) -> dict[str, Callable[[], Any]]:
+    """What is asked, each by itself."""
+    work: dict[str, Callable[[], Any]] = {
+        "tick": lambda: (None, log_away) if log_away else _last_tick(settings),
+        "journal": partial(_journal, settings),
+        "processes": partial(processes_of, settings),
+        "mode": partial(_mode, settings),
+        "groups": partial(_groups, settings, patience),
+    }
+    if settings.pulsar is not None:
+        work["pulsar"] = lambda: pulsar_facts(settings, patience)
+    match settings.log:
+        case LogInKafka(kafka=log):
+            work["kafka"] = lambda: _kafka(log, settings.cluster.name, patience)
+        case LogInPulsar(pulsar=topics):
+            work["pulsar_log"] = lambda: inspect_log(topics, answer_seconds=patience.answer)
+    match settings.election:
+        case ElectionInZooKeeper() as election:
+            work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
+    return work
 
 
 def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thorough: bool = True) -> PulsarFacts:
@@ -353,13 +382,38 @@ def _last_tick(settings: Settings) -> tuple[int | None, str]:
         return None, str(error)
 
 
-def _unconfirmed(settings: Settings) -> dict[str, list[str]]:
-    """Brokers that do not list what was moved to them; none where the journal cannot be read: other checks say so."""
+def _journal(settings: Settings) -> tuple[dict[str, list[str]], Unanswered | None]:
+    """Brokers that do not list what was moved to them, and commands that nobody has answered.
+
+    Neither where the journal cannot be read: other checks say so.
+    """
     try:
         last = log_system(settings).tail().last_entry(settings.cluster.name, far=False)
+        waiting = recent_unanswered(settings, {} if last is None else last.memory.in_flight)
     except TrimtabError:
-        return {}
-    return {} if last is None else unconfirmed_brokers(last.memory, limits_of(settings.guardrails))
+        return {}, None
+    return {} if last is None else unconfirmed_brokers(last.memory, limits_of(settings.guardrails)), waiting
+
+
+def _mode(settings: Settings) -> str:
+    with closing(election_system(settings).controls()) as store:
+        return mode_in_force(settings.decisions.mode, store)
+
+
+def _groups(settings: Settings, patience: TimeLimits) -> tuple[str, ...]:
+    """What reads the commands as executors of this cluster do; none where that takes a right that we do not have."""
+    ending, seconds = executor_group("", settings.cluster.name), patience.answer
+    try:
+        match settings.log:
+            case LogInKafka(kafka=log):
+                place = (log.bootstrap, log.commands_topic)
+                return kafka_inspect.groups_on(*place, ending=ending, client=log.client, answer_seconds=seconds)
+            case LogInPulsar(pulsar=topics):
+                return subscriptions_on(topics, topics.commands_topic, ending=ending, answer_seconds=seconds)
+            case LogInFolder():
+                return ()  # a lock lets one executor work
+    except TrimtabError:
+        return ()
 
 
 def _broker_conf(settings: Settings) -> BrokerConfFacts:

@@ -10,7 +10,7 @@ RENEWED_EVERY: Final = 10.0
 LASTS_SECONDS: Final = 3 * RENEWED_EVERY
 
 
-class Entry(NamedTuple):
+class RegistryEntry(NamedTuple):
     """What a process wrote, unchecked."""
 
     #: Of the node, the file or the key: messages name it.
@@ -21,10 +21,10 @@ class Entry(NamedTuple):
     renewed_ms: int
 
 
-class Entries(NamedTuple):
+class RegistryEntries(NamedTuple):
     """The entries of processes that have not ended, in the order of their names."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RegistryEntry, ...]
     #: How many there are beyond MOST_ENTRIES.
     left_out: int = 0
 
@@ -42,7 +42,7 @@ class Registry(Protocol):
         """
         ...
 
-    def read(self, longest: int) -> Entries:
+    def read(self, longest: int) -> RegistryEntries:
         """The entries, without the values of those longer than *longest* bytes.  Creates nothing.
 
         TrimtabError where they cannot be read.

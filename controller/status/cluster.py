@@ -10,7 +10,7 @@ from controller.adapters.network.calls import side_by_side
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, last_entry, last_tick, recent_results
-from controller.adapters.registration import Processes, processes_of
+from controller.adapters.registration import RegisteredProcesses, processes_of
 from controller.adapters.unanswered import RECENT_DECISIONS, Unanswered, unanswered
 from controller.cycle.guardrails import UNREADABLE_ANY, UNREADABLE_POLICIES
 from controller.model.decision import Command
@@ -79,7 +79,7 @@ class ClusterStatus:
     silent: Mapping[str, str]
     #: What stops commands now, and how much of the budgets is used.
     guardrails: GuardrailStatus
-    processes: Processes
+    processes: RegisteredProcesses
     #: Commands that nobody has answered; None: there are none.
     unanswered: Unanswered | None
 

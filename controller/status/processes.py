@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from controller.adapters.registration import Processes, SeenProcess
+from controller.adapters.registration import RegisteredProcesses, SeenProcess
 from controller.wire.answers.status import ProcessAnswer, ProcessesAnswer
 from controller.wire.process import ROLES, RunningProcess
 from controller.wire.readable import ago, counted, duration
@@ -12,7 +12,7 @@ from controller.wire.readable import ago, counted, duration
 _NAMED: Final = 5
 
 
-def process_rows(found: Processes) -> list[tuple[str, str]]:
+def process_rows(found: RegisteredProcesses) -> list[tuple[str, str]]:
     """The rows above the table of processes."""
     if found.unknown:
         return [("processes", f"unknown: {found.unknown}")]
@@ -43,7 +43,7 @@ def process_cells(seen: SeenProcess, now_ms: float) -> tuple[str, ...]:
     )
 
 
-def process_answer(found: Processes) -> ProcessesAnswer:
+def process_answer(found: RegisteredProcesses) -> ProcessesAnswer:
     """For a program."""
     return ProcessesAnswer(
         running=[
@@ -56,7 +56,7 @@ def process_answer(found: Processes) -> ProcessesAnswer:
     )
 
 
-def differing_versions(found: Processes) -> str:
+def differing_versions(found: RegisteredProcesses) -> str:
     """Each version with the processes that run it; "" where all run the same."""
     roles: dict[str, Counter[str]] = {}
     for seen in found.running:
@@ -74,7 +74,7 @@ def version_text(process: RunningProcess) -> str:
     return f"{process.version} ({process.commit})" if process.commit else process.version
 
 
-def process_counts(found: Processes) -> str:
+def process_counts(found: RegisteredProcesses) -> str:
     """How many there are of each role."""
     if found.unknown:
         return "the processes are unknown"

@@ -10,7 +10,7 @@ from controller.adapters.disk import files
 from controller.adapters.disk.cluster_file import claim
 from controller.adapters.folder.controls import ELECTION_PATH
 from controller.model.errors import TrimtabError
-from controller.ports.registry import LASTS_SECONDS, MOST_ENTRIES, Entries, Entry
+from controller.ports.registry import LASTS_SECONDS, MOST_ENTRIES, RegistryEntries, RegistryEntry
 from controller.settings.small_file import open_to_read
 
 _SUFFIX: Final = ".json"
@@ -37,13 +37,13 @@ class FileRegistry:
             self._own = path
             files.replace(path, value)
 
-    def read(self, longest: int) -> Entries:
+    def read(self, longest: int) -> RegistryEntries:
         """See Registry."""
         with _errors(self._folder):
             paths = sorted(path for path in self._paths() if path.suffix == _SUFFIX)
             running = [path for path in paths if not _has_ended(path)]
             entries = [_entry(path, longest) for path in running[:MOST_ENTRIES]]
-        return Entries(tuple(filter(None, entries)), max(0, len(running) - MOST_ENTRIES))
+        return RegistryEntries(tuple(filter(None, entries)), max(0, len(running) - MOST_ENTRIES))
 
     def close(self) -> None:
         """See Registry."""
@@ -71,7 +71,7 @@ def _has_ended(path: Path) -> bool:
         return True
 
 
-def _entry(path: Path, longest: int) -> Entry | None:
+def _entry(path: Path, longest: int) -> RegistryEntry | None:
     """None where it has gone meanwhile.  What cannot be read has no value, and its reader says so."""
     try:
         renewed_ms = path.lstat().st_mtime_ns // 1_000_000
@@ -81,10 +81,10 @@ def _entry(path: Path, longest: int) -> Entry | None:
         except FileNotFoundError:
             raise
         except OSError:
-            return Entry(path.name, None, renewed_ms)
+            return RegistryEntry(path.name, None, renewed_ms)
     except FileNotFoundError:
         return None
-    return Entry(path.name, value if len(value) <= longest else None, renewed_ms)
+    return RegistryEntry(path.name, value if len(value) <= longest else None, renewed_ms)
 
 
 @contextmanager

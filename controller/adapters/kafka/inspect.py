@@ -4,6 +4,7 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -25,6 +26,8 @@ _MANY_BYTES: Final = 8 << 20
 #: So many bytes of a window are kept at a time; what lies before them is read again, in smaller windows.
 _MOST_KEPT: Final = 64 << 20
 _ANSWER_SECONDS: Final = 5.0
+#: Of groups with the same ending so many are looked at.
+_MOST_GROUPS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,26 @@ def topics(
     }, problem
 
 
+def groups_on(bootstrap: str, topic: str, *, ending: str, client: Client, answer_seconds: float) -> tuple[str, ...]:
+    """The consumer groups whose names have this *ending* and whose members have partitions of *topic* now.
+
+    Groups that we may not look at are missing.  Raises TrimtabError where Kafka does not list groups.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=LIBRDKAFKA_LOG)
+    try:
+        listed: Any = admin.list_consumer_groups(request_timeout=answer_seconds).result(answer_seconds)
+    except (ck.KafkaException, TimeoutError) as error:
+        raise TrimtabError(f"Kafka at {bootstrap}: the consumer groups cannot be listed: {error}") from error
+    names = sorted(each.group_id for each in listed.valid if each.group_id.endswith(ending))[:_MOST_GROUPS]
+    found = []
+    for name, answer in admin.describe_consumer_groups(names, request_timeout=answer_seconds).items() if names else ():
+        with suppress(ck.KafkaException, TimeoutError):
+            group: Any = answer.result(answer_seconds)
+            if any(part.topic == topic for each in group.members for part in each.assignment.topic_partitions):
+                found.append(name)
+    return tuple(found)
+
+
 def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer_seconds: float) -> AppendTime:
     """Kafka's clock, by a record appended to *topic* in a transaction of *name* that is aborted: nobody reads it.
 
@@ -146,27 +169,10 @@ def newest_first(
     Reads offsets of a partition in *windows* that grow from the first size to the second, so that a caller who stops
     soon reads little; never farther back than *reach*.  Raises TrimtabError.
     """
-    where = f"Kafka at {bootstrap}, topic {topic!r}"
-    config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
-    consumer = ck.Consumer(config, logger=LIBRDKAFKA_LOG)
-    try:
-        found = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic]
-        if found.error is not None:
-            raise failure(where, found.error, client, operation="Read", topics=[topic])
-        ends = {partition: ends_of(consumer, topic, partition, _ANSWER_SECONDS) for partition in found.partitions}
-    except ck.KafkaException as error:
-        raise failure(where, error, client, operation="Read", topics=[topic], group="trimtab-reader") from error
-    finally:
-        consumer.close()
+    ends = _ends(bootstrap, topic, client)
 
     def window(partition: int, start: int, end: int) -> tuple[_Kept, int]:
-        """What is kept of the offsets from *start* to before *end*, and how many bytes lie there."""
-        kept, size = _Kept(), 0
-        for record in _before(end, read_all(bootstrap, topic, partition, start, client)):
-            size += len(record.value)
-            if (wanted := keep(record)) is not None:
-                kept.add(wanted)
-        return kept, size
+        return _window(_before(end, read_all(bootstrap, topic, partition, start, client)), keep)
 
     stops = {each: low if reach is None else max(low, end - reach.offsets) for each, (low, end) in ends.items()}
     # All partitions at once: each takes connections of its own, and the merge below begins with the newest of each.
@@ -175,7 +181,7 @@ def newest_first(
             each: partial(window, each, max(stops[each], end - windows[0]), end)
             for each, (_, end) in ends.items()
             if end > stops[each]
-        }
+        },
     )
 
     def backwards(partition: int) -> Iterator[KafkaRecord]:
@@ -195,6 +201,32 @@ def newest_first(
                 return
 
     yield from heapq.merge(*map(backwards, sorted(ends)), key=lambda record: -record.timestamp_ms)
+
+
+def _ends(bootstrap: str, topic: str, client: Client) -> dict[int, tuple[int, int]]:
+    """Partition of *topic* -> its oldest offset, and the one behind its newest record."""
+    where = f"Kafka at {bootstrap}, topic {topic!r}"
+    config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
+    consumer = ck.Consumer(config, logger=LIBRDKAFKA_LOG)
+    try:
+        found = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic]
+        if found.error is not None:
+            raise failure(where, found.error, client, operation="Read", topics=[topic])
+        return {partition: ends_of(consumer, topic, partition, _ANSWER_SECONDS) for partition in found.partitions}
+    except ck.KafkaException as error:
+        raise failure(where, error, client, operation="Read", topics=[topic], group="trimtab-reader") from error
+    finally:
+        consumer.close()
+
+
+def _window(records: Iterator[KafkaRecord], keep: Callable[[KafkaRecord], KafkaRecord | None]) -> "tuple[_Kept, int]":
+    """What is kept of *records*, and how many bytes they have."""
+    kept, size = _Kept(), 0
+    for record in records:
+        size += len(record.value)
+        if (wanted := keep(record)) is not None:
+            kept.add(wanted)
+    return kept, size
 
 
 class _Kept:

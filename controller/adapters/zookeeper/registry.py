@@ -17,7 +17,7 @@ from kazoo.security import ACL, Permissions, make_acl
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
-from controller.ports.registry import MOST_ENTRIES, Entries, Entry
+from controller.ports.registry import MOST_ENTRIES, RegistryEntries, RegistryEntry
 from controller.settings.redaction import redacted
 
 _ANSWER_SECONDS: Final = 3.0
@@ -43,14 +43,14 @@ class ZooKeeperRegistry:
             except NoNodeError:
                 self._create(node, value)
 
-    def read(self, longest: int) -> Entries:
+    def read(self, longest: int) -> RegistryEntries:
         """See Registry."""
         with self._errors(self._folder):
             self._connect()
             try:
                 names = sorted(self._ask(self._client.get_children_async(self._folder)))
             except NoNodeError:
-                return Entries(())
+                return RegistryEntries(())
             # All at once: one round trip.  Their lengths first: a node may have a megabyte.
             asked = [(name, self._client.exists_async(f"{self._folder}/{name}")) for name in names[:MOST_ENTRIES]]
             there = [(name, stat) for name, answer in asked if (stat := self._ask(answer)) is not None]
@@ -60,23 +60,23 @@ class ZooKeeperRegistry:
                 if stat.data_length <= longest
             }
             entries = [self._entry(name, stat, values.get(name)) for name, stat in there]
-            return Entries(tuple(filter(None, entries)), max(0, len(names) - MOST_ENTRIES))
+            return RegistryEntries(tuple(filter(None, entries)), max(0, len(names) - MOST_ENTRIES))
 
     def close(self) -> None:
         """See Registry.  The node ends with the session."""
         self._connection.close()
 
-    def _entry(self, name: str, stat: Any, answer: Any | None) -> Entry | None:
+    def _entry(self, name: str, stat: Any, answer: Any | None) -> RegistryEntry | None:
         """None where it has gone meanwhile."""
         if answer is None:
-            return Entry(name, None, stat.mtime)
+            return RegistryEntry(name, None, stat.mtime)
         try:
             value, stat = self._ask(answer)
         except NoNodeError:
             return None
         except NoAuthError:
-            return Entry(name, None, stat.mtime)
-        return Entry(name, value, stat.mtime)
+            return RegistryEntry(name, None, stat.mtime)
+        return RegistryEntry(name, value, stat.mtime)
 
     def _create(self, node: str, value: bytes) -> None:
         self._ask(self._client.ensure_path_async(self._folder))

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.opened import election_system
-from controller.adapters.registration import Processes, processes_of, registered
+from controller.adapters.registration import RegisteredProcesses, processes_of, registered
 from controller.cli.status import status
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.cluster import cluster_status
@@ -56,7 +56,9 @@ def runs(settings: Settings) -> Iterator[Any]:
         yield register
 
 
-def journal(folder: Path, *answered: str, mode: str = "active", finished: int = T + 1_000) -> None:
+def journal(
+    folder: Path, *answered: str, mode: Literal["active", "dry_run"] = "active", finished: int = T + 1_000
+) -> None:
     """An unload in T and a split in the interval after it; those *answered* have results."""
     log = FolderJournal(folder / "log", cluster=CLUSTER)
     log.open()
@@ -210,7 +212,7 @@ def test_a_process_registers_itself_and_leaves(settings: Settings) -> None:
     assert processes_of(settings).running == ()
 
 
-def _eventually(settings: Settings) -> Processes:
+def _eventually(settings: Settings) -> RegisteredProcesses:
     for _ in range(500):
         processes = processes_of(settings)
         if processes.running:

@@ -14,6 +14,8 @@ from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 
 _NOT_FOUND: Final = 404
+#: Of subscriptions with the same ending so many are looked at.
+_MOST_SUBSCRIPTIONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,18 @@ def inspect_log(log: PulsarLogSettings, *, answer_seconds: float) -> PulsarLogFa
     except TrimtabError as error:
         return PulsarLogFacts(log=log, error=str(error))
     return PulsarLogFacts(log=log, policies=policies, policies_error=problem, topics=topics, journal_kept=kept)
+
+
+def subscriptions_on(log: PulsarLogSettings, topic: str, *, ending: str, answer_seconds: float) -> tuple[str, ...]:
+    """The Failover subscriptions of *topic* whose names have this *ending* and that have a consumer now.
+
+    Raises TrimtabError where the brokers do not tell them.
+    """
+    with closing(log_admin(log)) as whole:
+        admin = whole.within(answer_seconds)
+        names = admin.cursors(log.namespace, partition_name(topic, 0))
+        wanted = sorted(name for name in names if name.endswith(ending))[:_MOST_SUBSCRIPTIONS]
+        return tuple(name for name in wanted if admin.active_consumers(log.namespace, topic, name))
 
 
 def _topics(log: PulsarLogSettings, seconds: float) -> dict[str, int]:
