@@ -176,8 +176,8 @@ class Registration:
                 process = self._describe()
                 name = name or _entry_name(process)
                 about = encode(process.model_copy(update={"standstill_ms": 0}))
-                if about != written or time.monotonic() - written_at >= RENEWED_EVERY:
-                    self._write(name, encode(process))
+                is_due = about != written or time.monotonic() - written_at >= RENEWED_EVERY
+                if is_due and self._write(name, encode(process)):
                     written, written_at = about, time.monotonic()
                 wait = _LOOK_SECONDS
             except Exception as error:  # the process's work does not depend on this
@@ -189,10 +189,10 @@ class Registration:
         if self._registry is not None:
             self._registry.close()
 
-    def _write(self, name: str, value: bytes) -> None:
+    def _write(self, name: str, value: bytes) -> bool:
         if self._registry is None:
             self._registry = self._opened()
-        self._registry.write(name, value)
+        return self._registry.write(name, value)
 
     def _tell(self, problem: str) -> None:
         if problem and not self._problem:

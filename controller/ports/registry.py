@@ -35,10 +35,11 @@ class Registry(Protocol):
     An entry ends with its process, however that ends, within LASTS_SECONDS or the election's session timeout.
     """
 
-    def write(self, name: str, value: bytes) -> None:
+    def write(self, name: str, value: bytes) -> bool:
         """Write, or renew, the entry *name* of this process; it has one.
 
-        Writes it again where it is gone, as after a lost session.  TrimtabError where it cannot be written.
+        Writes it again where it is gone, as after a lost session.  False, and nothing is written, while there is no
+        election yet that the registry belongs to.  TrimtabError where it cannot be written.
         """
         ...
 

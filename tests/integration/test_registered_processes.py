@@ -7,16 +7,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller.adapters.registration import RegisteredProcesses, processes_of
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.controls import ZooKeeperControls
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import gather
+from controller.lab.pulsar_server import CLUSTER
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.fake_pulsar import fake_pulsar
@@ -71,7 +74,18 @@ def site(tmp_path: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Iter
         (tmp_path / "broker.conf").touch()
         text = conf.read_text().replace("[log]", 'cluster.broker_conf = "broker.conf"\n[log]', 1)
         conf.write_text(text)
-        yield Site(conf, tmp_path, stack)
+        made = Site(conf, tmp_path, stack)
+        election = made.settings.election
+        with closing(
+            ZooKeeperControls(  # as once a controller or collector has run here
+                access=ZooKeeperAccess(hosts=election.hosts),
+                path=election.path,
+                cluster=CLUSTER,
+                session_timeout_seconds=4,
+            )
+        ) as controls:
+            controls.raise_epoch(1)
+        yield made
 
 
 def pids(found: RegisteredProcesses, role: str) -> set[int]:

@@ -35,18 +35,6 @@ def opened(hosts: str, cluster: str, auth: ZooKeeperAuthSettings | None = None) 
     return ZooKeeperRegistry(access=access, path="/trimtab", cluster=cluster, session_timeout_seconds=4)
 
 
-class TestZooKeeperRegistry(RegistryContract):
-    @pytest.fixture
-    def open_registry(self, zookeeper: ZooKeeperServer) -> Iterator[OpenRegistry]:
-        cluster = uuid4().hex
-        with ExitStack() as registries:
-
-            def one() -> ZooKeeperRegistry:
-                return registries.enter_context(closing(opened(zookeeper.hosts, cluster)))
-
-            yield one
-
-
 @pytest.fixture
 def admin(zookeeper: ZooKeeperServer) -> Iterator[Any]:
     client = KazooClient(zookeeper.hosts)
@@ -54,6 +42,19 @@ def admin(zookeeper: ZooKeeperServer) -> Iterator[Any]:
     yield client
     client.stop()
     client.close()
+
+
+class TestZooKeeperRegistry(RegistryContract):
+    @pytest.fixture
+    def open_registry(self, zookeeper: ZooKeeperServer, admin: Any) -> Iterator[OpenRegistry]:
+        cluster = uuid4().hex
+        admin.ensure_path(f"/trimtab/{cluster}")
+        with ExitStack() as registries:
+
+            def one() -> ZooKeeperRegistry:
+                return registries.enter_context(closing(opened(zookeeper.hosts, cluster)))
+
+            yield one
 
 
 def eventually(check: Any, seconds: float = 20.0) -> None:
@@ -70,6 +71,7 @@ def process(**changed: Any) -> RunningProcess:
 
 def test_a_process_whose_session_expired_registers_again(zookeeper: ZooKeeperServer, admin: Any) -> None:
     cluster = uuid4().hex
+    admin.ensure_path(f"/trimtab/{cluster}")
     with closing(opened(zookeeper.hosts, cluster)) as registry:
         registry.write("a", b"1")
         session, password = registry._client.client_id
@@ -98,6 +100,7 @@ def test_a_node_that_somebody_deleted_is_there_again_with_the_next_renewal(
     zookeeper: ZooKeeperServer, admin: Any
 ) -> None:
     cluster = uuid4().hex
+    admin.ensure_path(f"/trimtab/{cluster}")
     with closing(opened(zookeeper.hosts, cluster)) as registry:
         registry.write("a", b"1")
         admin.delete(f"/trimtab/{cluster}/processes", recursive=True)
@@ -195,8 +198,22 @@ def test_an_administrator_lets_executors_write_and_controllers_read(
             reader.write("a", b"3")
 
 
-def test_a_process_appears_with_what_it_does_and_vanishes_at_its_end(zookeeper: ZooKeeperServer) -> None:
-    ours = settings(zookeeper.hosts, uuid4().hex)
+def test_before_the_election_exists_nothing_is_created_so_that_no_executor_owns_its_nodes(
+    zookeeper: ZooKeeperServer, admin: Any
+) -> None:
+    cluster = uuid4().hex
+    with closing(opened(zookeeper.hosts, cluster)) as registry:
+        assert not registry.write("a", b"1")
+        assert admin.exists(f"/trimtab/{cluster}") is None
+        admin.ensure_path(f"/trimtab/{cluster}")
+        assert registry.write("a", b"1")
+        assert written(registry) == {"a": b"1"}
+
+
+def test_a_process_appears_with_what_it_does_and_vanishes_at_its_end(zookeeper: ZooKeeperServer, admin: Any) -> None:
+    cluster = uuid4().hex
+    admin.ensure_path(f"/trimtab/{cluster}")
+    ours = settings(zookeeper.hosts, cluster)
     metrics = ExecutorMetrics()
     with registered(ours, metrics, "1.2.3"):
         eventually(lambda: processes_of(ours).running)

@@ -26,7 +26,7 @@ class FileRegistry:
         self._election, self._folder, self._cluster = folder, folder / "processes", cluster
         self._own: Path | None = None
 
-    def write(self, name: str, value: bytes) -> None:
+    def write(self, name: str, value: bytes) -> bool:
         """See Registry."""
         path = self._folder / f"{name}{_SUFFIX}"
         with _errors(path):
@@ -36,6 +36,7 @@ class FileRegistry:
                 self._delete_ended()
             self._own = path
             files.replace(path, value)
+        return True
 
     def read(self, longest: int) -> RegistryEntries:
         """See Registry."""

@@ -7,7 +7,7 @@ So processes with different ZooKeeper users can see each other where an administ
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError
@@ -33,15 +33,20 @@ class ZooKeeperRegistry:
         self._connection = ZooKeeperConnection(access, session_seconds=session_timeout_seconds)
         self._client = self._connection.client
 
-    def write(self, name: str, value: bytes) -> None:
-        """See Registry.  A node that ended with its session is created anew in the session of now."""
+    def write(self, name: str, value: bytes) -> bool:
+        """See Registry.  A node that ended with its session is created anew in the session of now.
+
+        The nodes above ``processes`` are left to controllers and collectors: they get the ACL of whoever creates them,
+        and an executor's user may be another one.
+        """
         node = f"{self._folder}/{name}"
         with self._errors(node):
             self._connect()
             try:
                 self._ask(self._client.set_async(node, value))
             except NoNodeError:
-                self._create(node, value)
+                return self._create(node, value)
+        return True
 
     def read(self, longest: int) -> RegistryEntries:
         """See Registry."""
@@ -78,12 +83,16 @@ class ZooKeeperRegistry:
             return RegistryEntry(name, None, stat.mtime)
         return RegistryEntry(name, value, stat.mtime)
 
-    def _create(self, node: str, value: bytes) -> None:
-        self._ask(self._client.ensure_path_async(self._folder))
+    def _create(self, node: str, value: bytes) -> bool:
         try:
-            self._ask(self._client.create_async(node, value, acl=self._acl(), ephemeral=True))
-        except NodeExistsError:  # an answer was lost: the next renewal finds it
-            return
+            if self._ask(self._client.exists_async(self._folder)) is None:
+                with suppress(NodeExistsError):
+                    self._ask(self._client.create_async(self._folder, b""))
+            with suppress(NodeExistsError):  # an answer was lost: the next renewal finds it
+                self._ask(self._client.create_async(node, value, acl=self._acl(), ephemeral=True))
+        except NoNodeError:
+            return False
+        return True
 
     def _acl(self) -> list[ACL] | None:
         """Everything for this process, and reading for those whom the ACL of the folder names."""

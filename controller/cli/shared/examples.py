@@ -43,7 +43,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "trimtab plan --move acme/orders/0x00000000_0x40000000=broker-2:8080",
         "trimtab plan --load recording --headroom 30 --add 2",
     ),
-    "status": ("trimtab status", "trimtab status acme/orders/0x00000000_0x40000000"),
+    "status": (
+        "trimtab status",
+        "trimtab status --watch --every 10",
+        "trimtab status acme/orders/0x00000000_0x40000000",
+    ),
     "bench balance": ("trimtab bench balance --seeds 1",),
     "bench decisions": ("trimtab bench decisions --bundles 1000 --brokers 10",),
     "compare": ("trimtab compare no-room --strategies ThresholdShedder,AvgShedder --seeds 3",),
