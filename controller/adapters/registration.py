@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import uuid4
@@ -187,7 +187,8 @@ class Registration:
                 self._tell("")
             self._ended.wait(wait)
         if self._registry is not None:
-            self._registry.close()
+            with suppress(Exception):  # the entry ends by itself
+                self._registry.close()
 
     def _write(self, name: str, value: bytes) -> bool:
         if self._registry is None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from controller.settings.trimtab_toml import Settings
 from controller.status.cluster import ClusterStatus
 from controller.status.processes import differing_versions
-from controller.wire.readable import ago, counted, duration, utc
+from controller.wire.readable import counted, duration, utc
 
 #: No tick for so many periods: the interval that runs, and one that is missing.
 _PERIODS: Final = 3
@@ -28,11 +28,11 @@ class Problem(NamedTuple):
 def problems(found: ClusterStatus, settings: Settings, now_ms: float) -> list[Problem]:
     """All problems, the most urgent first; none where all is well, or on purpose as it is."""
     return [
-        *_of_controllers(found),
+        *_of_controllers(found, settings),
         *_of_collectors(found, settings, now_ms),
         *_of_executors(found, settings, now_ms),
         *_of_guardrails(found),
-        *_of_processes(found, settings, now_ms),
+        *_of_processes(found, settings),
         *_of_brokers(found),
     ]
 
@@ -42,11 +42,16 @@ def health_line(seen: Sequence[Problem]) -> str:
     return f"needs attention: {'; '.join(each.title for each in seen)}" if seen else "ok"
 
 
-def _of_controllers(found: ClusterStatus) -> Iterator[Problem]:
+def _of_controllers(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:
     if found.leader_unknown:
         yield Problem("election-unknown", "the election does not answer", found.leader_unknown)
     elif found.leader is None:
         yield Problem("no-leader", "no controller leads", "nothing is decided; start `trimtab run`")
+    elif found.last is not None and found.ticked is not None:
+        behind = (found.ticked - found.last.interval) // settings.intervals.period_ms
+        if behind > _PERIODS:
+            detail = f"the last one is of {utc(found.last.interval)}; {counted(behind, 'interval')} ended since"
+            yield Problem("decides-late", "decisions are late", f"{detail}; look at the controller's log")
 
 
 def _of_collectors(found: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
@@ -91,16 +96,18 @@ def _of_guardrails(found: ClusterStatus) -> Iterator[Problem]:
         yield Problem("unconfirmed-moves", f"unconfirmed moves to {counted(len(names), 'broker')}", detail)
 
 
-def _of_processes(found: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
-    limit_ms = settings.intervals.stalled_after_seconds * 1000
-    still = [each for each in found.processes.running if now_ms - each.seen_ms > limit_ms]
+def _of_processes(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:
+    # By its own clock, so that hosts whose clocks differ hide nothing, and accuse nobody.
+    limit_seconds = settings.intervals.stalled_after_seconds
+    still = [each.process for each in found.processes.running if each.process.standstill_ms > limit_seconds * 1000]
     if still:
-        told = [
-            f"{each.process.role} {each.process.host}, process {each.process.process}: {ago(now_ms, each.seen_ms)}"
+        named = [
+            f"{each.role} {each.host}, process {each.process}, for {duration(each.standstill_ms / 1000)}"
             for each in still
         ]
-        detail = f"{_names(told)}; allowed are {duration(limit_ms / 1000)}"
-        yield Problem("process-hangs", f"{counted(len(still), 'process', 'processes')} without a sign of life", detail)
+        title = f"{counted(len(still), 'process hangs', 'processes hang')}"
+        detail = f"the main loop has not come round: {_names(named)}; allowed are {duration(limit_seconds)}"
+        yield Problem("process-hangs", title, detail)
     if versions := differing_versions(found.processes):
         yield Problem("versions-differ", "versions differ", versions)
     if found.processes.unusable:

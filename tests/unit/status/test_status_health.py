@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from controller.adapters.folder.journal import FolderJournal
+from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.opened import election_system
 from controller.adapters.registration import RegisteredProcesses, processes_of, registered
@@ -147,12 +148,25 @@ def test_the_same_version_of_different_commits_is_not_the_same(settings: Setting
 
 
 def test_a_process_whose_main_loop_stands_still_is_named(settings: Settings, runs: Any) -> None:
-    now = time.time() * 1000
     runs(process("executor", 7, standstill_ms=3_600_000))
-    problem = seen(settings, now)["process-hangs"]
-    assert "executor here, process 7: 60 min ago" in problem.detail
+    problem = seen(settings)["process-hangs"]
+    assert "executor here, process 7, for 1 h;" in problem.detail
     runs(process("executor", 8))
-    assert "process 8" not in seen(settings, now)["process-hangs"].detail
+    assert "process 8" not in seen(settings)["process-hangs"].detail
+
+
+def test_a_leader_that_decides_far_behind_the_ticks_is_named(settings: Settings, conf: Path) -> None:
+    journal(conf.parent)
+    log = FolderMetricsLog(conf.parent / "log", cluster=CLUSTER)
+    leadership = election_system(settings).leadership()
+    assert leadership.acquire(lambda: False)
+    try:
+        assert "decides-late" not in seen(settings)
+        log.tick(T + 9 * PERIOD, {})
+        problem = seen(settings, T + 10 * PERIOD)["decides-late"]
+    finally:
+        leadership.release()
+    assert problem.detail.startswith("the last one is of 2025-01-01T00:01:00Z; 8 intervals ended since")
 
 
 def test_no_standby_is_shown_and_no_problem(settings: Settings, conf: Path, runs: Any) -> None:
