@@ -159,6 +159,8 @@ class Registration:
         self._thread = threading.Thread(target=self._run, name="registration", daemon=True)
         #: Why the entry could not be written; "": it was.
         self._problem = ""
+        #: Whether there is an election that the registry belongs to, as far as is known.
+        self._has_place = True
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
@@ -177,8 +179,10 @@ class Registration:
                 name = name or _entry_name(process)
                 about = encode(process.model_copy(update={"standstill_ms": 0}))
                 is_due = about != written or time.monotonic() - written_at >= RENEWED_EVERY
-                if is_due and self._write(name, encode(process)):
-                    written, written_at = about, time.monotonic()
+                if is_due:
+                    has_place = self._write(name, encode(process))
+                    written, written_at = (about, time.monotonic()) if has_place else (b"", 0.0)
+                    self._tell_place(has_place)
                 wait = _LOOK_SECONDS
             except Exception as error:  # the process's work does not depend on this
                 self._tell(str(error) if isinstance(error, TrimtabError) else f"{type(error).__name__}: {error}")
@@ -194,6 +198,13 @@ class Registration:
         if self._registry is None:
             self._registry = self._opened()
         return self._registry.write(name, value)
+
+    def _tell_place(self, has_place: bool) -> None:
+        if not has_place and self._has_place:
+            log.info(
+                "`trimtab status` does not show this process yet: its [election] has had no controller or collector"
+            )
+        self._has_place = has_place
 
     def _tell(self, problem: str) -> None:
         if problem and not self._problem:

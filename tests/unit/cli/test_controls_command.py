@@ -111,12 +111,14 @@ def test_stop_all_fences_whatever_the_journal_holds(conf: Path, damage: bytes) -
     assert (journal / "epoch-000000008.json").exists()
 
 
-@pytest.mark.parametrize("words", [["status"], ["status", BUNDLE]])
+@pytest.mark.parametrize(
+    ("words", "printer"), [(["status"], "print_status"), (["status", BUNDLE], "print_fields")], ids=["all", "bundle"]
+)
 def test_an_answer_is_printed_once_the_bar_is_gone(
-    conf: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    conf: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], printer: str
 ) -> None:
     shown = []
-    monkeypatch.setattr(status, "print_fields", lambda *_, **__: shown.append(list(long_work._UNDER_WAY)))
+    monkeypatch.setattr(status, printer, lambda *_, **__: shown.append(list(long_work._UNDER_WAY)))
     assert run(conf, *words).exit_code == 0
     assert shown == [[]]
 
