@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -13,6 +13,7 @@ from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.log import inbox as inboxes
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.inbox import PulsarInbox
+from controller.adapters.pulsar.log.inspect import subscriptions_on
 from controller.adapters.pulsar.log.owned import OwnedPartition
 from controller.adapters.pulsar.log.reader import read_rest
 from controller.adapters.pulsar.log.topics import create_topics
@@ -92,6 +93,19 @@ def answers(log: PulsarLogSettings) -> dict[str, list[str]]:
 
 def all_are_answered(log: PulsarLogSettings) -> bool:
     return len(answers(log)) == len(COMMANDS)
+
+
+def test_the_subscriptions_of_executors_at_work_are_seen_and_those_of_others_are_not(log: PulsarLogSettings) -> None:
+    def seen() -> tuple[str, ...]:
+        return subscriptions_on(log, log.commands_topic, ending="-standalone", answer_seconds=5.0)
+
+    assert seen() == ()
+    with ExitStack() as stack:
+        for group, cluster in (("one", "standalone"), ("two", "standalone"), ("one", "elsewhere")):
+            ours = settings().model_copy(update={"group": group})
+            stack.enter_context(closing(PulsarInbox(log, ours, cluster=cluster))).take(1, 0.1)
+        wait_for(lambda: seen() == ("one-standalone", "two-standalone"), 30, every=0.2)
+    wait_for(lambda: seen() == (), 30, every=0.2)
 
 
 def test_an_executor_tells_which_partitions_it_has_now(pulsar: PulsarCluster, monkeypatch: pytest.MonkeyPatch) -> None:
