@@ -10,7 +10,9 @@ from controller.wire.readable import counted, duration, utc
 
 #: No tick for so many periods: the interval that runs, and one that is missing.
 _PERIODS: Final = 3
-#: So many are named.
+#: So many problems are named in the line at the top.
+_IN_LINE: Final = 2
+#: So many brokers, processes or entries are named.
 _NAMED: Final = 3
 
 
@@ -29,8 +31,8 @@ def problems(found: ClusterStatus, settings: Settings, now_ms: float) -> list[Pr
     """All problems, the most urgent first; none where all is well, or on purpose as it is."""
     return [
         *_of_controllers(found, settings),
-        *_of_collectors(found, settings, now_ms),
         *_of_executors(found, settings, now_ms),
+        *_of_collectors(found, settings, now_ms),
         *_of_guardrails(found),
         *_of_processes(found, settings),
         *_of_brokers(found),
@@ -38,8 +40,11 @@ def problems(found: ClusterStatus, settings: Settings, now_ms: float) -> list[Pr
 
 
 def health_line(seen: Sequence[Problem]) -> str:
-    """One line for people."""
-    return f"needs attention: {'; '.join(each.title for each in seen)}" if seen else "ok"
+    """One line for people, which fits a terminal of 80 columns unless titles are long."""
+    if not seen:
+        return "ok"
+    more = f" and {len(seen) - _IN_LINE} more" if len(seen) > _IN_LINE else ""
+    return f"needs attention: {'; '.join(each.title for each in seen[:_IN_LINE])}{more}"
 
 
 def _of_controllers(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:
@@ -79,7 +84,7 @@ def _of_executors(found: ClusterStatus, settings: Settings, now_ms: float) -> It
         why = f"{counted(executors, 'executor')} registered, look at the logs"
     else:
         why = "no executor is registered; start `trimtab execute`"
-    yield Problem("nobody-executes", f"nobody executes: {waiting}", why)
+    yield Problem("nobody-executes", "nobody executes", f"{waiting}; {why}")
 
 
 def _of_guardrails(found: ClusterStatus) -> Iterator[Problem]:

@@ -17,8 +17,6 @@ def process_rows(found: RegisteredProcesses) -> list[tuple[str, str]]:
     if found.unknown:
         return [("processes", f"unknown: {found.unknown}")]
     rows = [("processes", process_counts(found))]
-    if versions := differing_versions(found):
-        rows.append(("versions", f"they differ: {versions}"))
     if len(found.of("controller")) == 1:
         rows.append(("standby", "none: nobody takes over from the one controller until it is started again"))
     named = [f"{name}: {why}" for name, why in sorted(found.unusable.items())]
@@ -57,11 +55,12 @@ def process_answer(found: RegisteredProcesses) -> ProcessesAnswer:
 
 
 def differing_versions(found: RegisteredProcesses) -> str:
-    """Each version with the processes that run it; "" where all run the same."""
+    """Each version with the processes that run it; "" where all run the same, as far as that is known."""
     roles: dict[str, Counter[str]] = {}
     for seen in found.running:
         roles.setdefault(version_text(seen.process), Counter())[seen.process.role] += 1
-    if len(roles) < 2:
+    processes = [seen.process for seen in found.running]
+    if max(len({each.version for each in processes}), len({each.commit for each in processes if each.commit})) < 2:
         return ""
     return "; ".join(
         f"{version}: {', '.join(counted(of[role], role) for role in ROLES if of[role])}"
@@ -86,8 +85,8 @@ def _does(process: RunningProcess) -> str:
     parts = [process.state]
     if process.role == "collector" and process.brokers is not None:
         parts.append(f"{counted(process.brokers, 'broker')}{', ends the intervals' if process.leads else ''}")
-    if process.role == "executor" and process.group:
+    if process.group:
         parts.append(f"group {process.group}")
-    if process.role == "executor" and process.partitions is not None:
-        parts.append(f"{counted(process.partitions, 'partition')} of {process.commands}")
+    if process.commands:
+        parts.append(f"commands {process.commands}")
     return "; ".join(filter(None, parts))
