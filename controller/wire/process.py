@@ -12,6 +12,7 @@ from controller.wire.base import (
     NameOrEmpty,
     Record,
     encode,
+    printable,
     reader,
     refuse_too_large,
     validate,
@@ -77,7 +78,7 @@ def process_in(value: bytes) -> tuple[str, int]:
 
 def short_state(state: str) -> str:
     """*state* on one line, cut to what an entry may hold."""
-    line = " ".join(state.split())
+    line = printable(" ".join(state.split()))
     return line if len(line) <= _LONGEST_STATE else f"{line[: _LONGEST_STATE - 3]}..."
 
 

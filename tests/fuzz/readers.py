@@ -27,7 +27,7 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import read_capacity_overrides
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
-from controller.wire.base import validate
+from controller.wire.base import encode, validate
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.commands import command_event, epoch_event, parse_event, to_command
 from controller.wire.controls import encode_controls, parse_controls
@@ -35,6 +35,7 @@ from controller.wire.journal import encode_entry, encode_epoch
 from controller.wire.journal_records import Decided, EntryReader, EntryWriter, parse_record
 from controller.wire.metrics import decode_metric
 from controller.wire.plan import encode_plan, parse_plan
+from controller.wire.process import RunningProcess, decode_process
 from controller.wire.results import decode_result
 from controller.wire.rows import fact_of
 from controller.wire.sweep import SweepHeader, encode_sweep_arrow
@@ -190,6 +191,20 @@ def _delta_read(value: bytes, _: Path) -> object:
     return found.entry if isinstance(found, Decided) and found.missing is None else None
 
 
+_PROCESS = RunningProcess(
+    host="host-1",
+    process=4711,
+    role="executor",
+    version="0.1.0",
+    commit="141085b8aa11",
+    started_at=T,
+    ready=True,
+    state="executes",
+    group="trimtab-executor-demo",
+    commands="trimtab-commands",
+    partitions=4,
+)
+
 READERS: Mapping[str, Reader] = {
     "metrics in JSON": Reader(read=metric, samples=JSON_METRICS),
     "metrics in JSON, as bytes": Reader(read=metric, samples=JSON_METRICS, spoil=spoilt_bytes),
@@ -215,6 +230,10 @@ READERS: Mapping[str, Reader] = {
         samples=(encode_plan(_DRAIN),),
         spoil=spoilt_bytes,
         error=PlanRefusedError,
+    ),
+    "processes in the registry": Reader(read=lambda value, _: decode_process(value), samples=(encode(_PROCESS),)),
+    "processes in the registry, as bytes": Reader(
+        read=lambda value, _: decode_process(value), samples=(encode(_PROCESS),), spoil=spoilt_bytes
     ),
     "controls": Reader(read=lambda value, _: parse_controls(value), samples=(encode_controls(ORDERS),)),
     "settings": Reader(
