@@ -19,7 +19,6 @@ from controller.adapters.zookeeper.controls import ZooKeeperControls
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import gather
-from controller.lab.pulsar_server import CLUSTER
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.fake_pulsar import fake_pulsar
@@ -80,7 +79,7 @@ def site(tmp_path: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Iter
             ZooKeeperControls(  # as once a controller or collector has run here
                 access=ZooKeeperAccess(hosts=election.hosts),
                 path=election.path,
-                cluster=CLUSTER,
+                cluster=made.settings.cluster.name,
                 session_timeout_seconds=4,
             )
         ) as controls:
@@ -97,6 +96,7 @@ def test_status_names_the_processes_that_run_with_what_they_do(site: Site) -> No
     site.wait_for(lambda found: any(each.leads for each in found.of("controller")) and any(
         each.brokers == 3 for each in found.of("collector")
     ) and any(each.partitions == 2 for each in found.of("executor")))  # fmt: skip
+    asked = time.time() * 1000
     fields = site.status()
     running = {each["role"]: each for each in fields["processes"]["running"]}
     assert {role: each["process"] for role, each in running.items()} == {
@@ -107,8 +107,7 @@ def test_status_names_the_processes_that_run_with_what_they_do(site: Site) -> No
     assert running["executor"]["group"].endswith(f"-{site.settings.cluster.name}")
     assert running["executor"]["commands"] == site.settings.log.commands
     assert len({(each["version"], each["commit"]) for each in running.values()}) == 1
-    now = time.time() * 1000
-    assert all(now - each["seenAt"] < 30_000 and each["startedAt"] < now for each in running.values())
+    assert all(asked - each["seenAt"] < 30_000 and each["startedAt"] < asked for each in running.values())
     codes = {each["code"] for each in fields["problems"]}
     assert not codes & {"no-leader", "no-collector", "nobody-executes", "versions-differ", "process-hangs"}
     started["collect"].send_signal(signal.SIGTERM)
