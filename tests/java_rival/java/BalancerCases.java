@@ -90,7 +90,7 @@ public final class BalancerCases {
         for (int left = number(); left > 0; left--) {
             String name = words.next();
             double[] numbers = numbers(16);
-            LocalBrokerData data = new LocalBrokerData("http://" + name, null, null, null, Map.of());
+            LocalBrokerData data = new LocalBrokerData();
             data.setCpu(new ResourceUsage(numbers[0], numbers[5]));
             data.setMemory(new ResourceUsage(numbers[1], numbers[6]));
             data.setDirectMemory(new ResourceUsage(numbers[2], numbers[7]));
@@ -206,7 +206,7 @@ public final class BalancerCases {
     /** Whether to forget what was gained and lost, then bundles with their load and counts: the broker's totals. */
     private List<String> reported() {
         if (local == null) {
-            local = new LocalBrokerData("http://b", null, null, null, Map.of());
+            local = new LocalBrokerData();
         }
         if (words.next().equals("clean")) {
             local.cleanDeltas();

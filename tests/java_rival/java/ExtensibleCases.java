@@ -163,8 +163,8 @@ public final class ExtensibleCases {
     }
 
     private LoadManagerContext context() {
-        BrokerLookupData alive = new BrokerLookupData(null, null, null, null, Map.of(), Map.of(), true, true, null, 0,
-                null, Map.of());
+        // TransferShedder asks which brokers there are, and nothing about them.
+        BrokerLookupData alive = null;
         Map<String, BrokerLookupData> available = new HashMap<>();
         reporters.keySet().forEach(name -> available.put(name, alive));
         BrokerRegistry registry = proxy(BrokerRegistry.class,
