@@ -1,4 +1,4 @@
-"""The real classes of Pulsar and Kafka Connect, and ours, on the same random cases.
+"""The real classes of Pulsar and Kafka Connect, and ours, on the same random cases, answered line by line.
 
 The same cases each time, unless ``TRIMTAB_RIVAL_SEED`` names another seed; ``TRIMTAB_RIVAL_CASES`` says how many each
 component gets.
@@ -14,7 +14,6 @@ from typing import Final
 
 import pytest
 
-from controller.adapters.disk import jars
 from controller.model.errors import TrimtabError
 from tests.java_rival.asking import Driver, differing
 from tests.java_rival.components import COMPONENTS, Rival
@@ -35,10 +34,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Rival], Driver
     def compiled(rival: Rival) -> Driver:
         folder: Path = tmp_path_factory.mktemp("driver")
         try:
-            fetched = jars.fetch(rival.jars, lock=rival.lock)
+            fetched = rival.fetched()
         except TrimtabError as error:
             pytest.skip(f"without the jars of the classes: {error}")
-        return Driver(rival.driver, rival.main, fetched, folder)
+        return Driver(rival.driver, rival.main, fetched, folder, rival.java())
 
     return compiled
 

@@ -17,9 +17,9 @@ _JAVA: Final = Path(__file__).with_name("java")
 class Driver:
     """A compiled driver."""
 
-    def __init__(self, source: str, main: str, fetched: Sequence[Path], folder: Path) -> None:
-        """Compile *source*, whose class is *main*, into *folder* with the jars *fetched*."""
-        java, classpath = jars.java(), ":".join(map(str, fetched))
+    def __init__(self, source: str, main: str, fetched: Sequence[Path], folder: Path, java: str = "") -> None:
+        """Compile *source*, whose class is *main*, into *folder* with the jars *fetched*; *java* is to run it."""
+        java, classpath = java or jars.java(), ":".join(map(str, fetched))
         compile_java([_JAVA / source], fetched, folder)
         self._command = [java, "-Xmx512m", *jars.SHORT_LIFE, *UNVERIFIED, "-cp", f"{folder}:{classpath}", main]
 

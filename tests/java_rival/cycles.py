@@ -4,24 +4,15 @@ Python makes the cluster of each round, ``java/cycles`` asks Pulsar's classes ab
 cluster of the next round.
 """
 
-import json
-import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from controller.adapters.disk import jars
-from controller.adapters.disk.java_compiler import compile_java
-from controller.bench.java_rival import UNVERIFIED
 from tests.java_rival import worlds
-from tests.java_rival.releases import Release
+from tests.java_rival.driver import Driver
 
 Case = dict[str, Any]
 
-_SOURCES: Final = Path(__file__).with_name("java") / "cycles"
-_MAIN: Final = "Cycles"
 _BEGINS: Final = 1_700_000_040_000
 _MINUTE_MS: Final = 60_000
 #: A case ends when splits have made more bundles than these, so that vectors stay small.
@@ -31,47 +22,6 @@ _EXTENSIBLE: Final = f"{_CLASSES}.extensions.ExtensibleLoadManagerImpl"
 _MODULAR: Final = f"{_CLASSES}.impl.ModularLoadManagerImpl"
 _SHEDDERS: Final = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder", "AvgShedder")
 _PLACEMENTS: Final = ("LeastLongTermMessageRate", "LeastResourceUsageWithWeight", "RoundRobinBrokerSelector")
-
-
-class Driver:
-    """A JVM with the classes of one release; a context manager that ends it."""
-
-    def __init__(self, release: Release, folder: Path) -> None:
-        """Compile the driver for *release* into *folder*, and start it.
-
-        Raises SettingsError and TrimtabError as ``Release.jars`` does.
-        """
-        self.version = release.version
-        used = release.jars()
-        compile_java(sorted(_SOURCES.glob("*.java")), used, folder)
-        classpath = ":".join(map(str, [folder, *used]))
-        command = [release.java(), "-Xmx512m", *jars.SHORT_LIFE, *UNVERIFIED, "-cp", classpath, _MAIN]
-        self._errors = (folder / "stderr.txt").open("w+", encoding="utf-8")
-        self._jvm = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, encoding="utf-8"
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._jvm.kill()
-        self._jvm.communicate()
-        self._errors.close()
-
-    def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a case that begins, or to a round of it."""
-        assert self._jvm.stdin is not None
-        assert self._jvm.stdout is not None
-        self._jvm.stdin.write(json.dumps(question) + "\n")
-        self._jvm.stdin.flush()
-        answer = self._jvm.stdout.readline()
-        if not answer:
-            self._jvm.wait()
-            self._errors.seek(0)
-            raise AssertionError(f"the driver ended: {self._errors.read()[-3000:]}")
-        found: dict[str, Any] = json.loads(answer)
-        return found
 
 
 def modular(driver: Driver, seed: str, number: int) -> Case:
@@ -117,6 +67,13 @@ def extensible(driver: Driver, seed: str, number: int) -> Case:
 
 
 MANAGERS: Final = {"modular": modular, "extensible": extensible}
+
+
+def class_names(manager: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """*config* with the class of *manager*, and strategies by the full names of their classes."""
+    strategies = ("loadBalancerLoadSheddingStrategy", "loadBalancerLoadPlacementStrategy")
+    full = {key: f"{_CLASSES}.impl.{config[key]}" for key in strategies if key in config}
+    return {**config, **full, "loadManagerClassName": {"modular": _MODULAR, "extensible": _EXTENSIBLE}[manager]}
 
 
 def _played(driver: Driver, name: str, config: Mapping[str, Any], random: Random, rounds: int) -> Case:

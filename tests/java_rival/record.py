@@ -1,39 +1,63 @@
-"""``python -m tests.java_rival.record``: write vectors of whole cycles, as a release of Pulsar answers.
+"""``scripts/vectors VERSION``: record what the classes of a release of Pulsar answer.
 
-``--pulsar 4.2.4 --seeds 1-3 --cases 100 --out FOLDER`` writes ``rival_cycles_modular.jsonl.gz`` and
-``rival_cycles_extensible.jsonl.gz`` with 300 cases each.  ``TRIMTAB_VECTORS=FOLDER pytest tests/conformance`` then runs
-trimtab on them.  The same release, seeds and cases give the same bytes.
+Writes into ``tests/vectors``, or the folder that ``--out`` names:
+
+- answers: ``VERSION/answers.jsonl.gz``, what the release answers to the cases in ``tests/vectors``, where it differs;
+- cycles: new runs of whole cycles, ``--cases`` of each of ``--seeds``, in ``VERSION/rival_cycles_modular.jsonl.gz`` and
+  ``VERSION/rival_cycles_extensible.jsonl.gz``; those of 4.0.8 are beside its other cases, without a folder;
+- random: for 4.0.8, new cases of single classes, ``random_*.jsonl.gz``, which the other releases answer, too.
+
+``TRIMTAB_VECTORS=FOLDER pytest tests/conformance`` runs trimtab on what was written into FOLDER.  The same release,
+seeds and cases give the same bytes.
 """
 
 import argparse
 import gzip
 import json
 import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from controller.model.errors import TrimtabError
-from tests.java_rival.cycles import MANAGERS, Driver
-from tests.java_rival.releases import Release, named
+from tests.java_rival import answers, random_inputs
+from tests.java_rival.cycles import MANAGERS
+from tests.java_rival.driver import Driver
+from tests.java_rival.releases import USUAL, Release
 
 _LEVEL: Final = 9
+_PARTS: Final = ("answers", "cycles", "random")
 
 
-def record(release: Release, seeds: range, cases: int, out: Path) -> dict[Path, int]:
-    """Write the file of each manager into *out*: for each of *seeds*, *cases*; returns how many each file holds.
+def record(release: Release, parts: Collection[str], seeds: range, cases: int, out: Path) -> Iterator[tuple[Path, int]]:
+    """Write *parts* of *release* below *out*; yields each file, and how many cases it is about.
 
     Raises TrimtabError where the classes of *release* cannot be had.
     """
-    written = {}
+    folder = out / release.version
+    numbers = [(str(seed), number) for seed in seeds for number in range(cases)]
     with TemporaryDirectory(prefix="trimtab-rival-") as scratch, Driver(release, Path(scratch)) as driver:
-        for manager, play in MANAGERS.items():
-            made = [play(driver, str(seed), number) for seed in seeds for number in range(cases)]
-            lines = [json.dumps(case, separators=(",", ":")) for case in made]
-            path = out / f"rival_cycles_{manager}.jsonl.gz"
-            path.write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), _LEVEL, mtime=0))
-            written[path] = len(lines)
-    return written
+        for component in random_inputs.COMPONENTS if "random" in parts else ():
+            made = [random_inputs.case(component, *one) for one in numbers]
+            path = out / f"random_{component}.jsonl.gz"
+            rows = [case | {"expected": answers.ask(driver, component, case)} for case in made]
+            yield path, _write(path, rows, sort=True)
+        for manager, play in MANAGERS.items() if "cycles" in parts else ():
+            path = (out if release.version == USUAL else folder) / f"rival_cycles_{manager}.jsonl.gz"
+            yield path, _write(path, [play(driver, *one) for one in numbers])
+        if "answers" in parts:
+            found = list(answers.lines(driver))
+            _write(folder / answers.FILE, found, sort=True)
+            yield folder / answers.FILE, sum(line["cases"] for line in found)
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]], *, sort: bool = False) -> int:
+    """Write *rows* to *path*, and return how many; *sort* their keys where Java has no order of them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(row, separators=(",", ":"), sort_keys=sort) for row in rows]
+    path.write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), _LEVEL, mtime=0))
+    return len(lines)
 
 
 def _seeds(text: str) -> range:
@@ -44,18 +68,22 @@ def _seeds(text: str) -> range:
 
 def main() -> None:
     """Read the command line, and say what was written."""
-    parser = argparse.ArgumentParser(prog="python -m tests.java_rival.record", description=__doc__)
-    parser.add_argument("--pulsar", default=named().version, help="the release whose classes answer")
+    parser = argparse.ArgumentParser(
+        prog="scripts/vectors", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("version", help="a release that tests/java_rival/jars.lock has, as in 4.2.4")
+    parser.add_argument("--parts", nargs="+", choices=_PARTS, default=_PARTS[:2], help="what to record")
     parser.add_argument("--seeds", type=_seeds, default=range(1, 2), help="a seed, or a range of them: 1-4")
-    parser.add_argument("--cases", type=int, default=100, help="so many of each load manager and seed")
-    parser.add_argument("--out", type=Path, required=True, help="an existing folder")
+    parser.add_argument("--cases", type=int, default=40, help="so many of each seed (default: 40)")
+    parser.add_argument("--out", type=Path, default=answers.VECTORS, help="an existing folder")
     given = parser.parse_args()
+    if "random" in given.parts and given.version != USUAL:
+        parser.error(f"random cases are recorded from {USUAL}: other releases answer those that there are")
     try:
-        written = record(Release(given.pulsar), given.seeds, given.cases, given.out)
+        for path, count in record(Release(given.version), given.parts, given.seeds, given.cases, given.out):
+            sys.stdout.write(f"{path}: {count} cases, {path.stat().st_size:,} bytes\n")
     except TrimtabError as error:
         sys.exit(f"trimtab: {error}")
-    for path, count in written.items():
-        sys.stdout.write(f"{path}: {count} cases of Pulsar {given.pulsar}, {path.stat().st_size:,} bytes\n")
 
 
 if __name__ == "__main__":

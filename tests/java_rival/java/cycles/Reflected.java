@@ -51,6 +51,16 @@ final class Reflected {
         return field;
     }
 
+    /** The public method of this name, or null where the class has none, as in other releases. */
+    static Method method(Class<?> type, String name) {
+        for (Method one : type.getMethods()) {
+            if (one.getName().equals(name) && !one.isBridge()) {
+                return one;
+            }
+        }
+        return null;
+    }
+
     /** Calls a method without parameters. */
     static Object call(Object of, String name) throws Exception {
         Method method = of.getClass().getDeclaredMethod(name);
