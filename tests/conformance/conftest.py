@@ -1,29 +1,39 @@
 """Runs the tests of this folder on recorded answers of Pulsar's own classes.
 
-A module names its ``COMPONENT``; a test with a ``case`` argument goes through all lines of that component's file, and
-names those that fail.  Nothing is ever skipped.  For order-sensitive cases the module's docstring names the invariant
-that is checked.
+A module names its ``COMPONENT``; a test with a ``case`` argument goes through all cases of that component, as each
+release of Pulsar answers them, and names those that fail.  Nothing is ever skipped.  For order-sensitive cases the
+module's docstring names the invariant that is checked.  ``known_differences`` lists what trimtab decides otherwise:
+these cases have to fail.
 
 TRIMTAB_VECTORS=<folder> runs the same tests on other vectors of the same format; a component without a file there
 is tested on the committed ones, and the summary says so.  TRIMTAB_CASE=<name> runs one case alone.
 """
 
-import gzip
-import json
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import pytest
 
+from tests.conformance import recorded
+from tests.conformance.known_differences import known
 from tests.conformance.summary import about
+from tests.java_rival.answers import VECTORS
 
-_COMMITTED: Final = Path(__file__).parent.parent / "vectors"
-_FOLDER: Final = Path(os.environ.get("TRIMTAB_VECTORS") or _COMMITTED)
 _ONLY: Final = os.environ.get("TRIMTAB_CASE")
 #: Of many cases that fail the first so many are shown.
 _SHOWN: Final = 5
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each release of Pulsar that has answered the component's cases."""
+    if "case" in metafunc.fixturenames:
+        component: str = metafunc.module.COMPONENT
+        releases = recorded.releases(component)
+        if _ONLY:  # with the releases that have it; with all where none has, so that a test says so
+            releases = tuple(release for release in releases if _cases(component, release)) or releases
+        if releases:
+            metafunc.parametrize("case", releases, indirect=True)
 
 
 @pytest.fixture
@@ -37,47 +47,56 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if "case" not in pyfuncitem.fixturenames:
         return None
     component: str = pyfuncitem.module.COMPONENT
-    path = _file(component)
-    cases = [case for case in _read(path) if _ONLY in (None, case["case"])]
+    callspec = getattr(pyfuncitem, "callspec", None)
+    release: str = callspec.params["case"] if callspec else recorded.BASE
+    cases = _cases(component, release)
     if not cases:
-        raise pytest.UsageError(f"{path}: no case of {component} to run")
-    failures: list[Exception] = []
-    for case in cases:
-        try:
-            pyfuncitem.obj(case=case)
-        except Exception as error:
-            error.add_note(f"in case {case['case']} (TRIMTAB_CASE={case['case']} runs it alone)")
-            failures.append(error)
-    _tell(pyfuncitem, cases, len(failures), path)
-    if failures:
-        raise ExceptionGroup(f"{len(failures)} of {len(cases)} cases of {component} fail", failures[:_SHOWN])
+        raise pytest.UsageError(f"{recorded.source(component, release)}: no case of {component} to run")
+    failures = {case["case"]: error for case in cases if (error := _failure(pyfuncitem, case))}
+    to_differ = _known(component, release, cases)
+    _tell(pyfuncitem, release, cases, len(failures), len(to_differ))
+    wrong = [error for name, error in failures.items() if name not in to_differ]
+    wrong += [AssertionError(f"{name} agrees: take it off known_differences") for name in to_differ - failures.keys()]
+    if wrong:
+        raise ExceptionGroup(f"{len(wrong)} of {len(cases)} cases of {component} fail", wrong[:_SHOWN])
     return True
 
 
-def _file(component: str) -> Path:
-    """The vectors of *component*; where the folder has none, the committed ones."""
-    candidates = [folder / f"{component}.jsonl{end}" for folder in (_FOLDER, _COMMITTED) for end in ("", ".gz")]
-    path = next((path for path in candidates if path.exists()), None)
-    if path is None or not any(_FOLDER.glob("*.jsonl*")):
-        raise pytest.UsageError(f"{_FOLDER / component}.jsonl[.gz]: not found, so {component} cannot be tested")
-    return path
+def _cases(component: str, release: str) -> list[dict[str, Any]]:
+    return [case for case in recorded.cases(component, release) if _ONLY in (None, case["case"])]
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(encoding="utf-8")
-    # Not splitlines(): a topic name may hold a character that it takes for the end of a line.
-    return [json.loads(line) for line in text.split("\n") if line]
+def _failure(test: pytest.Function, case: dict[str, Any]) -> Exception | None:
+    try:
+        test.obj(case=case)
+    except Exception as error:
+        error.add_note(f"in case {case['case']} (TRIMTAB_CASE={case['case']} runs it alone)")
+        return error
+    except pytest.fail.Exception as error:  # not an Exception: what should raise does not
+        return AssertionError(f"{error} in case {case['case']}")
+    return None
 
 
-def _tell(test: pytest.Function, cases: Sequence[dict[str, Any]], failed: int, path: Path) -> None:
+def _known(component: str, release: str, cases: Collection[dict[str, Any]]) -> set[str]:
+    """The *cases* that are known to fail; of vectors that are not the committed ones, none."""
+    if recorded.source(component, release) != VECTORS:
+        return set()
+    return known(component, release) & {case["case"] for case in cases}
+
+
+def _tell(test: pytest.Function, release: str, cases: Sequence[dict[str, Any]], failed: int, to_differ: int) -> None:
     """The test says what the summary at the end counts it for."""
+    component: str = test.module.COMPONENT
     sensitive = sum(bool(case.get("order_sensitive")) for case in cases)
     told = about(
-        test.module.COMPONENT,
+        component,
+        # Cases may name the release; those of no class of Pulsar's have none.
+        release=", ".join(sorted({case["pulsar"] for case in cases})) if hasattr(test, "callspec") else "",
         cases=len(cases),
         agree=len(cases) - failed,
+        known=to_differ,
         sensitive=sensitive,
         invariant=" ".join(test.module.__doc__.split()) if sensitive else "",
-        elsewhere="" if path.parent == _FOLDER else str(_FOLDER),
+        elsewhere="" if recorded.source(component, release) == recorded.FOLDER else str(recorded.FOLDER),
     )
     test.user_properties.append(told)

@@ -13,14 +13,10 @@ from tests.conformance.vectors import Case, close_to
 _ALGORITHMS: Final = "range_equally_divide,specified_positions_divide"
 
 
-#: From a release on: the options by which trimtab decides as it does.
-_SINCE: Final[Mapping[tuple[int, int], Mapping[str, str]]] = {(4, 2): {"trimtabUniformLoadShedderSlack": "0"}}
-
-
 def differences(case: Case) -> list[str]:
     """The differences of the first round that has any."""
     counters: Mapping[str, int] = {}
-    rounds = played(case, **_options(case["pulsar"]))
+    rounds = played(case, supportedNamespaceBundleSplitAlgorithms=_ALGORITHMS)
     for nth, (given, (expected, decision, memory)) in enumerate(zip(case["input"]["rounds"], rounds, strict=True)):
         found = [
             *_of_commands(decision, expected),
@@ -32,14 +28,6 @@ def differences(case: Case) -> list[str]:
             return [f"round {nth}: {one}" for one in found]
         counters = expected.get("counters", {})
     return []
-
-
-def _options(version: str) -> dict[str, str]:
-    major, minor = map(int, version.split(".")[:2])
-    options = {"supportedNamespaceBundleSplitAlgorithms": _ALGORITHMS}
-    for release, more in _SINCE.items():
-        options |= more if (major, minor) >= release else {}
-    return options
 
 
 def _of_commands(decision: Decision, expected: Mapping[str, Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
 from tests.cluster import broker_table, bundle_table, cluster_view
+from tests.conformance.pulsar_versions import options_of
 from tests.conformance.vectors import Case, floats, isolation_policies, resources, rows_of_4
 
 _MINUTE = 60_000
@@ -30,9 +31,10 @@ _SPLITS = "loadBalancerAutoBundleSplitEnabled"
 def played(case: Case, **conf: str) -> Iterator[tuple[Mapping[str, Any], Decision, Memory]]:
     """Each round: what is expected of it, the decision, and the memory after it; *conf*: more options.
 
+    trimtab decides as the release of Pulsar whose answers these are.
     Each round begins with the recorded cluster.
     """
-    policy = _policy(case["config"], conf)
+    policy = _policy({**options_of(case["pulsar"]), **case["config"]}, conf)
     rounds = case["input"]["rounds"]
     memory = replace(policy.initial_memory(_SEED), last_interval=rounds[0]["t"] - _MINUTE, samples=9)
     results: list[CommandResult] = []

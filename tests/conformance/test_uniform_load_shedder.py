@@ -15,7 +15,7 @@ _MEASURES = (slice(0, 2), slice(2, 4))
 
 
 def test_the_same_bundles_are_unloaded_in_the_same_order(case: Case) -> None:
-    shedder = configured(UniformLoadShedder, case["config"])
+    shedder = configured(UniformLoadShedder, case["config"], pulsar=case["pulsar"])
     memory = shedder.initial_memory()
     answers = [case["expected"], *case.get("acceptable", [])]
     for number, given in enumerate(case["input"]["rounds"]):

@@ -10,6 +10,7 @@ import numpy as np
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, ClusterView, Floats
 from controller.model.policies import IsolationPolicy, MinAvailable
 from tests.cluster import broker_table, bundle_table, cluster_view
+from tests.conformance.pulsar_versions import options_of
 
 T = TypeVar("T")
 Case = Mapping[str, Any]
@@ -23,11 +24,17 @@ _RESOURCES = {
 }
 
 
-def configured(cls: type[T], config: Mapping[str, Any], *, unused: Collection[str] = ()) -> T:
-    """A *cls* with the options of *config*, every one of which it must know, but for the *unused*."""
+def configured(
+    cls: type[T], config: Mapping[str, Any], *, unused: Collection[str] = (), pulsar: str | None = None
+) -> T:
+    """A *cls* with the options of *config*, every one of which it must know, but for the *unused*.
+
+    With *pulsar*, it decides as this release does.
+    """
     name_of = {f.metadata["broker_conf"]: f.name for f in fields(cls) if "broker_conf" in f.metadata}  # type: ignore[arg-type]
     assert set(config) - set(name_of) <= set(unused)
-    given = {name_of[key]: value for key, value in config.items() if key in name_of}
+    all_options = {**options_of(pulsar), **config} if pulsar else config
+    given = {name_of[key]: value for key, value in all_options.items() if key in name_of}
     return cls(**{name: float(value) if isinstance(value, str) else value for name, value in given.items()})
 
 
