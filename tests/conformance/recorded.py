@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.java_rival.answers import FILE, VECTORS, read_cases
+from tests.java_rival.answers import FILE, VECTORS, files, read_cases
 
 Case = dict[str, Any]
 
@@ -20,9 +20,9 @@ FOLDER: Final = Path(os.environ.get("TRIMTAB_VECTORS") or VECTORS)
 
 def releases(component: str) -> tuple[str, ...]:
     """Those that have answered the cases of *component*; none where they are of no class of Pulsar's releases."""
-    files = _files(component)
-    names = {folder.name for root in _roots(files) for folder in root.iterdir() if folder.is_dir()}
-    found = {name for name in names if any(_of_release(file, name) for file in files) or _own(component, name)}
+    base = _files(component)
+    names = {folder.name for root in _roots(base) for folder in root.iterdir() if folder.is_dir()}
+    found = {name for name in names if any(_of_release(file, name) for file in base) or _own(component, name)}
     return tuple(sorted(found | {BASE})) if found else ()
 
 
@@ -43,15 +43,15 @@ def source(component: str, release: str) -> Path:
 def _files(component: str) -> list[Path]:
     """The files with the cases of *component*: in the folder that was named, else the committed ones."""
     for root in (FOLDER, VECTORS):
-        found = [path for name in (component, f"random_{component}") if (path := _file(root, name))]
+        found = [path for name in files(component) if (path := _file(root, name))]
         if found and any(FOLDER.rglob("*.jsonl*")):
             return found
     raise pytest.UsageError(f"{FOLDER / component}.jsonl[.gz]: not found, so {component} cannot be tested")
 
 
-def _roots(files: list[Path]) -> tuple[Path, ...]:
-    """Where answers to *files* may lie: the committed ones answer committed cases alone."""
-    return (FOLDER, VECTORS) if files[0].parent == VECTORS else (FOLDER,)
+def _roots(base: list[Path]) -> tuple[Path, ...]:
+    """Where answers to the cases in *base* may lie: the committed ones answer committed cases alone."""
+    return (FOLDER, VECTORS) if base[0].parent == VECTORS else (FOLDER,)
 
 
 def _own(component: str, release: str) -> Path | None:

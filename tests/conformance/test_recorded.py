@@ -7,12 +7,15 @@ from tests.conformance.known_differences import DIFFERENCES, known
 from tests.java_rival.answers import COMPONENTS, FILE, VECTORS, read_cases
 from tests.java_rival.random_inputs import COMPONENTS as RANDOM
 from tests.java_rival.releases import RELEASES
+from tests.java_rival.reported_inputs import CASES as REPORTED
 
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_release_has_answered_the_cases_of_every_class(release: str) -> None:
     lines = {line["file"]: line for line in read_cases(VECTORS / release / FILE)}
-    assert lines.keys() == {*COMPONENTS, *(f"random_{component}" for component in RANDOM)}
+    assert lines.keys() == {
+        *COMPONENTS, *(f"random_{name}" for name in RANDOM), *(f"reported_{name}" for name in REPORTED),
+    }  # fmt: skip
     for file, line in lines.items():
         assert line["cases"] == len(read_cases(VECTORS / f"{file}.jsonl.gz"))
         assert line["same"] == line["cases"] - len(line["differing"])

@@ -36,6 +36,11 @@ COMPONENTS: Final = (
 )  # fmt: skip
 
 
+def files(component: str) -> tuple[str, ...]:
+    """The names of the files that may hold cases of *component*."""
+    return component, f"random_{component}", f"reported_{component}"
+
+
 def read_cases(path: Path) -> list[Case]:
     """The cases of a file, gzipped or not."""
     text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(encoding="utf-8")
@@ -46,7 +51,7 @@ def read_cases(path: Path) -> list[Case]:
 def lines(driver: Driver, folder: Path = VECTORS) -> Iterator[dict[str, Any]]:
     """For each file of a component in *folder*: how many cases, how many answers are alike, and those that differ."""
     for component in COMPONENTS:
-        for file in (component, f"random_{component}"):
+        for file in files(component):
             path = folder / f"{file}.jsonl.gz"
             if path.exists():
                 yield _line(driver, component, file, read_cases(path))

@@ -5,7 +5,8 @@ Writes into ``tests/vectors``, or the folder that ``--out`` names:
 - answers: ``VERSION/answers.jsonl.gz``, what the release answers to the cases in ``tests/vectors``, where it differs;
 - cycles: new runs of whole cycles, ``--cases`` of each of ``--seeds``, in ``VERSION/rival_cycles_modular.jsonl.gz`` and
   ``VERSION/rival_cycles_extensible.jsonl.gz``; those of 4.0.8 are beside its other cases, without a folder;
-- random: for 4.0.8, new cases of single classes, ``random_*.jsonl.gz``, which the other releases answer, too.
+- random: for 4.0.8, new cases of single classes, ``random_*.jsonl.gz``, and those that users reported,
+  ``reported_*.jsonl.gz``, which the other releases answer, too.
 
 ``TRIMTAB_VECTORS=FOLDER pytest tests/conformance`` runs trimtab on what was written into FOLDER.  The same release,
 seeds and cases give the same bytes.
@@ -21,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from controller.model.errors import TrimtabError
-from tests.java_rival import answers, random_inputs
+from tests.java_rival import answers, random_inputs, reported_inputs
 from tests.java_rival.cycles import MANAGERS
 from tests.java_rival.driver import Driver
 from tests.java_rival.releases import USUAL, Release
@@ -38,11 +39,14 @@ def record(release: Release, parts: Collection[str], seeds: range, cases: int, o
     folder = out / release.version
     numbers = [(str(seed), number) for seed in seeds for number in range(cases)]
     with TemporaryDirectory(prefix="trimtab-rival-") as scratch, Driver(release, Path(scratch)) as driver:
-        for component in random_inputs.COMPONENTS if "random" in parts else ():
-            made = [random_inputs.case(component, *one) for one in numbers]
-            path = out / f"random_{component}.jsonl.gz"
+        new = {
+            f"random_{name}": [random_inputs.case(name, *one) for one in numbers] for name in random_inputs.COMPONENTS
+        }
+        new |= {f"reported_{name}": list(cases) for name, cases in reported_inputs.CASES.items()}
+        for file, made in new.items() if "random" in parts else ():
+            component = file.partition("_")[2]
             rows = [case | {"expected": answers.ask(driver, component, case)} for case in made]
-            yield path, _write(path, rows, sort=True)
+            yield out / f"{file}.jsonl.gz", _write(out / f"{file}.jsonl.gz", rows, sort=True)
         for manager, play in MANAGERS.items() if "cycles" in parts else ():
             path = (out if release.version == USUAL else folder) / f"rival_cycles_{manager}.jsonl.gz"
             yield path, _write(path, [play(driver, *one) for one in numbers])
