@@ -6,7 +6,7 @@ from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.topic_kinds import TopicKinds
 from tests.cluster import broker_table, bundle_table, cluster_view
-from tests.conformance.vectors import Case, isolation_policies
+from tests.conformance.vectors import Case, configured, isolation_policies
 
 COMPONENT = "apply_namespace_policies"
 
@@ -29,7 +29,7 @@ def test_the_same_brokers_are_open_to_a_namespace(case: Case) -> None:
     table = bundle_table([bundle], np.full(1, -1), kinds=np.array([kinds], np.uint8))
     view = cluster_view(brokers, table, policies=policies)
     kept = np.arange(len(names), dtype=np.int64)
-    for step in (TopicKinds(), IsolationPolicies()):
+    for step in (TopicKinds(), configured(IsolationPolicies, case["config"], pulsar=case["pulsar"])):
         kept = step.keep(view, 0, kept)
     assert [names[row] for row in kept.tolist()] == sorted(expected["candidates"])
 

@@ -19,7 +19,7 @@ _MEASURES = (slice(2), slice(2, 4))
 
 
 def test_the_same_bundles_are_unloaded_to_the_same_brokers(case: Case) -> None:
-    shedder = configured(AvgShedder, case["config"])
+    shedder = configured(AvgShedder, case["config"], pulsar=case["pulsar"])
     memory = shedder.initial_memory()
     unsettled: set[str] = set()
     for given, expected in zip(case["input"]["rounds"], case["expected"]["rounds"], strict=True):

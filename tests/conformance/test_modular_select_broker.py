@@ -1,6 +1,6 @@
 """Every assignment of a sequence, each counted before the next: who is acceptable, and who the candidates were."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,8 +35,8 @@ class Remembering:
         return self._placement.acceptable(view, bundle, candidates, memory)
 
 
-def options_of(cls: type[Any], config: Mapping[str, Any]) -> Any:
-    return configured(cls, config, unused=config)
+def options_of(cls: type[Any], case: Case) -> Any:
+    return configured(cls, case["config"], unused=case["config"], pulsar=case["pulsar"])
 
 
 def view_of(given: Case) -> ClusterView:
@@ -92,11 +92,11 @@ def assigned(
 
 
 def test_the_same_brokers_are_acceptable_for_one_bundle_after_the_other(case: Case) -> None:
-    config, given = case["config"], case["input"]
-    select, filters = options_of(ModularSelectBroker, config), [options_of(cls, config) for cls in FILTERS.values()]
+    given = case["input"]
+    select, filters = options_of(ModularSelectBroker, case), [options_of(cls, case) for cls in FILTERS.values()]
     view = view_of(given)
     for asked, expected in zip(given["assignments"], case["expected"]["assignments"], strict=True):
-        placement = Remembering(options_of(LeastLongTermMessageRate, config))
+        placement = Remembering(options_of(LeastLongTermMessageRate, case))
         bundle = view.bundles.code_of[asked["bundle"]]
         view = asked_for(view, bundle, non_persistent=asked["has_non_persistent_topic"])
         already = bool((view.preallocated.bundle == bundle).any())
