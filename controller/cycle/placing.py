@@ -1,15 +1,17 @@
 """Chooses the destination of a bundle that is unloaded."""
 
 import zlib
+from dataclasses import replace
 from typing import Final
 
 from controller.cycle.checked import CheckedPlacement
 from controller.cycle.policy import Policy
 from controller.model.decision import Reason, Unload, Verdict
-from controller.model.load import ClusterView
+from controller.model.load import UNOWNED, ClusterView
 from controller.model.memory import StrategyMemory
 from controller.strategies.common.candidates import first_against
-from controller.strategies.protocols import Filter
+from controller.strategies.common.capabilities import capability
+from controller.strategies.protocols import Filter, PlanAwarePlacement
 
 _NO_OTHER: Final = "no other broker may take it"
 
@@ -20,12 +22,14 @@ def place(
     """The destination of a bundle, or "" if it has none; the placement's memory; verdicts.
 
     The destination is the planned broker, else one of the acceptable brokers, chosen by the seed (Pulsar: at random).
+    A plan-aware placement is asked about the planned broker, too.
     It is never the bundle's own broker, and never one that a binding filter excludes.  The modular load manager ignores
     the other filters if all brokers that they leave are overloaded.
     Pulsar: ModularLoadManagerImpl.doLoadShedding, ExtensibleLoadManagerImpl.selectAsync.
     """
     row, source = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.source]
-    view = view if unload.destination else policy.selection.assigning(view, row)
+    planned = view.brokers.code_of[unload.destination] if unload.destination else UNOWNED
+    view = replace(view, planned=planned) if unload.destination else policy.selection.assigning(view, row)
     found = policy.selection.candidates(view, row, policy.filters)
 
     def refused(by: Filter, detail: str) -> Verdict:
@@ -37,14 +41,12 @@ def place(
     against = found.anchored(view, row)
     if against is not None:
         return "", memory, [refused(against, "the filter keeps it on its broker")]
-    verdicts = []
+    verdicts: list[Verdict] = []
     if unload.destination:
-        against = found.excludes(view.brokers.code_of[unload.destination])
-        if against is None:
+        against = found.excludes(planned)
+        if against is None and not _is_plan_aware(policy.placement):
             return unload.destination, memory, []
-        verdicts.append(
-            refused(against, f"the filter excludes the planned destination {unload.destination}: placed anew")
-        )
+        verdicts = [_not_as_planned(unload, against, policy)]
     acceptable, memory = policy.selection.acceptable(view, row, found, CheckedPlacement(policy.placement), memory)
     others = acceptable[acceptable != source]
     if len(others) == 0:
@@ -56,7 +58,23 @@ def place(
         )
         return "", memory, [*verdicts, same]
     chance = zlib.crc32(f"{seed}/{view.as_of_ms}/{unload.bundle}".encode())
-    return view.brokers.names[int(others[chance % len(others)])], memory, verdicts
+    destination = view.brokers.names[int(others[chance % len(others)])]
+    return destination, memory, [] if destination == unload.destination else verdicts
+
+
+def _is_plan_aware(placement: object) -> bool:
+    aware: PlanAwarePlacement | None = capability(placement, PlanAwarePlacement)
+    return aware is not None and aware.plan_aware
+
+
+def _not_as_planned(unload: Unload, against: Filter | None, policy: Policy) -> Verdict:
+    """Why *unload* is placed anew: the filter *against* excludes the planned destination, or that is overloaded."""
+    planned = f"the planned destination {unload.destination}"
+    if against is None:
+        by, detail = type(policy.placement).__name__, f"{planned} is overloaded: placed anew"
+        return Verdict(subject=unload.bundle, reason=Reason.OVERLOADED, by=by, detail=detail)
+    by, detail = type(against).__name__, f"the filter excludes {planned}: placed anew"
+    return Verdict(subject=unload.bundle, reason=against.reason, by=by, detail=detail)
 
 
 def counts_at_once(unload: Unload, policy: Policy) -> bool:

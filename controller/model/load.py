@@ -282,6 +282,8 @@ class ClusterView(_ReadOnlyColumns):
     chosen: Preallocated = field(default_factory=Preallocated)
     #: The row of a bundle that nobody owns while a broker is chosen for it, though ``bundles`` has the one it leaves.
     released: int = UNOWNED
+    #: The row of the broker that the shedder planned for the bundle that is placed; UNOWNED: none.
+    planned: int = UNOWNED
     #: (bundles,) the part of ``recently_unloaded`` that guardrails set, not the grace period; None: no part.
     guarded: Bools | None = None
     #: Names of bundles whose split is in flight.  Pulsar: ServiceUnitState.Splitting.  For shedders: of those that are

@@ -81,8 +81,23 @@ class Observer(Protocol[M]):
 class KeepsItsChoice(Protocol):
     """A placement that remembers the broker it chose, and keeps to it where the broker is overloaded."""
 
-    #: False: it does not.
-    keeps_its_choice: ClassVar[bool]
+    @property
+    def keeps_its_choice(self) -> bool:
+        """False: it does not."""
+        ...
+
+
+@runtime_checkable
+class PlanAwarePlacement(Protocol):
+    """A placement that is also asked where the shedder planned a destination, and may choose another broker.
+
+    The plan is ``ClusterView.planned``.  Without such a placement the planned broker is taken if filters leave it.
+    """
+
+    @property
+    def plan_aware(self) -> bool:
+        """False: it is not."""
+        ...
 
 
 class Filter(Protocol):

@@ -80,8 +80,11 @@ def _answer(row: int, name: str, source: int, policy: Policy, placed: Placed) ->
     against = placed.found.excludes(row)
     if against is not None:
         return _Said("no", type(against).__name__, against, MEANINGS[against.reason].text)
-    if placed.acceptable is None:
+    planned = placed.view.planned
+    if placed.acceptable is None or placed.acceptable.tolist() == [planned]:
         return _Said("yes", "", None, "no filter is against it; the shedder planned another one")
+    if row == planned:
+        return _Said("no", type(policy.placement).__name__, None, "the shedder planned it, and it is overloaded")
     if placed.best is not None and row in placed.best:
         return _Said("no", type(policy.selection).__name__, None, "it is overloaded")
     return _Said("no", type(policy.placement).__name__, None, "another broker is better")

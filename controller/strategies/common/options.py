@@ -29,6 +29,16 @@ def difference_percent() -> Any:
     )
 
 
+def avg_shedder_plans_by_bundle() -> Any:
+    """trimtabAvgShedderPlansByBundle, which AvgShedder reads as a shedder and as a placement."""
+    return option(
+        "trimtabAvgShedderPlansByBundle",
+        default=False,
+        meaning="true: AvgShedder plans for a bundle by its name, for one round, and takes another broker where the"
+        " planned one is overloaded, as in Pulsar 5.0; false: it plans for all bundles of equal data, as before",
+    )
+
+
 def avg_shedder_fixed() -> Any:
     """trimtabAvgShedderFixed, which AvgShedder reads as a shedder and as a placement."""
     return option(

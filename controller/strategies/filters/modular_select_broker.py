@@ -2,8 +2,8 @@
 
 Binding filters come first: what they leave is *allowed*, and no other broker is ever taken.  The other filters reduce
 that further.  They are ignored where they leave no broker, or where all that the placement accepts are overloaded, but
-for placements that keep their choice (AvgShedder).  So anti-affinity, topic counts and even spreading do not keep a
-bundle on a full broker; isolation does.
+for placements that keep their choice (AvgShedder before Pulsar 5.0).  So anti-affinity, topic counts and even spreading
+do not keep a bundle on a full broker; isolation does.
 
 Not here: BrokerLoadManagerClassFilter.  trimtab balances no cluster whose brokers run two load managers.
 
@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from controller.model.load import Bools, ClusterView, Floats, Ints
+from controller.model.load import Bools, ClusterView, Ints
 from controller.model.memory import StrategyMemory
 from controller.model.option import option
 from controller.strategies.common import options
@@ -76,14 +76,8 @@ class ModularSelectBroker(ResourceWeights):
         return placement.acceptable(view, bundle, found.allowed, memory)
 
     def _overloaded(self, view: ClusterView) -> Bools:
-        """(brokers,) which are above the threshold; computed once in a cycle, as usages do not change in it."""
-        usage, limit = view.brokers.usage, view.brokers.limit
-
-        def find() -> tuple[Floats, Floats, Bools]:
-            # The arrays are kept with the result: the key has their ids, which no others may get meanwhile.
-            return usage, limit, self.weighted_usage(usage, limit) > self.overloaded_percent / 100
-
-        return view.policies.derived(("overloaded", self, id(usage), id(limit)), find)[2]
+        """(brokers,) which are above the threshold."""
+        return self.usage_of_all(view) > self.overloaded_percent / 100
 
 
 def _keeps_its_choice(placement: object) -> bool:

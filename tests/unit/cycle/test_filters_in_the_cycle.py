@@ -16,7 +16,9 @@ from controller.strategies.catalogue import FILTERS
 from controller.strategies.filters.anti_affinity import ExtAntiAffinity
 from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
+from controller.strategies.placement.avg_shedder_placement import AvgShedder
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
+from controller.strategies.protocols import Placement
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from tests.cluster import INTERVAL, broker, view
@@ -46,6 +48,7 @@ def decision(
     cluster: ClusterView = CLUSTER,
     preallocates: bool = False,
     extensible: bool = False,
+    placement: Placement[NoMemory] | None = None,
     **policies: Any,
 ) -> Decision:
     filters = (ExtAntiAffinity(),) if extensible else tuple(cls() for cls in FILTERS.values())
@@ -53,7 +56,7 @@ def decision(
         cluster="lab",
         period_ms=60_000,
         shedder=Sheds(plan),
-        placement=LeastLongTermMessageRate(),
+        placement=LeastLongTermMessageRate() if placement is None else placement,
         split_policy=BundleSplitterTask(),
         split_algorithm=RangeEquallyDivide(),
         filters=filters,
@@ -125,6 +128,39 @@ def test_a_planned_destination_that_a_filter_excludes_is_placed_anew() -> None:
     assert about(made, ONE) == [
         ("IsolationPolicy", "IsolationPolicies", "the filter excludes the planned destination d:80: placed anew"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("plans_by_bundle", "primary", "destination", "details"),
+    [
+        (False, ["a", "c", "d"], "d:80", []),
+        (True, ["a", "c", "d"], "c:80", ["the planned destination d:80 is overloaded: placed anew"]),
+        (True, ["a", "d"], "d:80", []),  # no other broker may take it
+    ],
+)
+def test_a_planned_destination_that_is_overloaded_is_placed_anew_where_each_bundle_has_its_own_plan(
+    plans_by_bundle: bool, primary: list[str], destination: str, details: list[str]
+) -> None:
+    full = view(broker("a:80", usage=0.95, **{ONE: 60.0, TWO: 40.0}), broker("c:80"), broker("d:80", usage=0.9))
+    placement = AvgShedder(plans_by_bundle=plans_by_bundle)
+    made = decision({ONE: "d:80"}, cluster=full, placement=placement, isolation=own(*primary))
+    assert moves(made) == {ONE: destination}
+    assert about(made, ONE) == [("Overloaded", "AvgShedder", detail) for detail in details]
+
+
+def test_a_plan_that_only_dropped_filters_exclude_is_kept_where_all_that_they_leave_are_overloaded() -> None:
+    # Even spreading leaves c, which is overloaded; without it the plan, d, is as good as before.  Pulsar 5.0: d.
+    two_of_own = {f"acme/own/0x{i}0000000_0x{i + 1}0000000": 1.0 for i in (8, 9)}
+    full = view(
+        broker("a:80", usage=0.95, **{ONE: 60.0, "acme/own/0xa0000000_0xb0000000": 1.0}),
+        broker("c:80", usage=0.9),
+        broker("d:80", usage=0.1, **two_of_own),
+    )
+    made = decision({ONE: "d:80"}, cluster=full, placement=AvgShedder(plans_by_bundle=True))
+    assert moves(made) == {ONE: "d:80"}
+    assert about(made, ONE) == []
+    made = decision({ONE: "d:80"}, cluster=full, placement=AvgShedder())
+    assert moves(made) == {ONE: "c:80"}
 
 
 def test_a_bundle_stays_if_a_move_would_not_spread_its_group() -> None:

@@ -222,13 +222,14 @@ def lonely(short_term: float) -> ClusterView:
     )
 
 
-def test_bundles_with_equal_data_go_where_the_last_of_them_is_meant_to_unless_fixed() -> None:
+def test_bundles_with_equal_data_go_where_the_last_of_them_is_meant_to_unless_each_has_its_own_plan() -> None:
     def full(name: str, usage: float) -> Broker:
         return broker(name, usage=usage, **{f"same-{name}": 10, f"other-{name}": 50 + usage})
 
     cluster = view(full("b1", 0.9), full("b2", 0.8), broker("b3", usage=0.1), broker("b4", usage=0.2))
     assert moves(cluster) == [("same-b1", "b1", "b4"), ("same-b2", "b2", "b4")]
-    assert moves(cluster, shedder(fixed=True)) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]
+    for option in ("fixed", "plans_by_bundle"):
+        assert moves(cluster, shedder(**{option: True})) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]
 
 
 @pytest.mark.parametrize("term", ["short_samples", "long_samples"])
@@ -324,3 +325,45 @@ def test_a_full_broker_that_was_chosen_is_kept_where_filters_leave_full_brokers_
     found = Candidates(allowed=np.arange(3), kept=rows, steps=())
     for placement, left in ((AvgShedderPlacement(), [0, 1]), (LeastLongTermMessageRate(), [2])):
         assert select.acceptable(cluster, 0, found, placement, NoMemory())[0].tolist() == left
+
+
+#: b1 owns x; b2 and b3 have room, b4 is above 85 %, b5 is exactly there.
+_USED = {"b1": 0.95, "b2": 0.1, "b3": 0.2, "b4": 0.9, "b5": 0.85}
+CROWDED = view(*(broker(name, usage=used, **({"x": 10} if name == "b1" else {})) for name, used in _USED.items()))
+
+
+def by_plan(planned: str, *candidates: str, cluster: ClusterView = CROWDED) -> list[str]:
+    """The brokers that x may go to, by a plan for it alone; "": there is no plan."""
+    code_of, names = cluster.brokers.code_of, cluster.brokers.names
+    cluster = replace(cluster, planned=code_of[planned]) if planned else cluster
+    rows = np.array([code_of[name] for name in candidates])
+    placement = AvgShedderPlacement(plans_by_bundle=True)
+    return [names[row] for row in placement.acceptable(cluster, 0, rows, NoMemory())[0].tolist()]
+
+
+@pytest.mark.parametrize(
+    ("planned", "candidates", "accepted"),
+    [
+        ("b2", "b1 b2 b3 b4", "b2"),
+        ("b5", "b1 b2 b5", "b5"),  # exactly at the limit is not above it
+        ("b4", "b1 b2 b3 b4 b5", "b2 b3 b5"),
+        ("b4", "b1 b4", "b4"),  # nothing else but its own broker
+        ("b2", "b1 b3 b5", "b3 b5"),
+        ("b2", "b1 b3 b4", "b3"),
+        ("b2", "b1 b4", "b4"),
+        ("b2", "b1", ""),  # without a plan it could stay
+        ("", "b1 b4", "b1 b4"),
+        ("", "b1", "b1"),
+    ],
+)
+def test_a_plan_for_one_bundle_gives_way_where_its_broker_is_no_candidate_or_is_overloaded(
+    planned: str, candidates: str, accepted: str
+) -> None:
+    # Java: AvgShedder.selectBrokerWithBundleName of Pulsar 5.0.
+    assert by_plan(planned, *candidates.split()) == accepted.split()
+
+
+def test_where_each_bundle_has_its_own_plan_nothing_is_remembered_of_what_was_sent() -> None:
+    once = sent_to(PLACED, "c", 2)
+    assert placed(once, "c", 0, 1, 2, plans_by_bundle=True) == [0, 1, 2]
+    assert placed(once, "c", 0, 1, 2) == [2]

@@ -71,6 +71,7 @@ def test_the_defaults_are_those_of_pulsar_4_0_8() -> None:
         "minUnloadMessageThroughput": 1024 * 1024,
         "maxUnloadPercentage": 0.2,
         "trimtabAvgShedderFixed": False,
+        "trimtabAvgShedderPlansByBundle": False,
         "loadBalancerMaxNumberOfBundlesInBundleLoadReport": 10,
         "loadBalancerSheddingBundlesWithPoliciesEnabled": False,
         "loadBalancerSheddingExcludedNamespaces": frozenset(),

@@ -20,6 +20,8 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "minUnloadMessageThroughput": 1048576,
         "maxUnloadPercentage": 0.2,
         "trimtabAvgShedderFixed": False,
+        "trimtabAvgShedderPlansByBundle": False,
+        "loadBalancerBrokerOverloadedThresholdPercentage": 85,
     },
     "MessageRateDeviationShedder": {
         "loadBalancerDeviationShedderThreshold": 0.9,
@@ -203,6 +205,6 @@ def test_every_option_has_its_default() -> None:
     for kind in {each for table in tables for each in table.values() if is_dataclass(each)}:
         options = {one.metadata["broker_conf"]: one.default for one in fields(kind) if "broker_conf" in one.metadata}
         if options:
-            # AvgShedder is a shedder and a placement, which share an option.
+            # AvgShedder is a shedder and a placement, which share options.
             found[kind.__name__] = found.get(kind.__name__, {}) | options
     assert found == DEFAULTS

@@ -12,6 +12,8 @@ the last of them is meant to go, as Pulsar files its plans under a bundle's data
 loses a plan when the data move on before the bundle is looked up, and then places at random; here the destination is
 part of the command.
 
+With ``plans_by_bundle`` each bundle has a plan of its own, as in Pulsar 5.0.
+
 Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder
 """
 
@@ -103,6 +105,7 @@ class AvgShedder(ResourceWeights):
         "maxUnloadPercentage", default=0.2, meaning="share of the difference between two brokers that moves at once"
     )
     fixed: bool = options.avg_shedder_fixed()
+    plans_by_bundle: bool = options.avg_shedder_plans_by_bundle()
 
     def initial_memory(self) -> BrokerHitCounts:
         """No broker was hit yet."""
@@ -205,7 +208,7 @@ class AvgShedder(ResourceWeights):
 
     def _unloads(self, view: ClusterView, moves: list[_Move]) -> tuple[Unload, ...]:
         destinations = [pair.low for _, pair, _ in moves]
-        if not self.fixed:
+        if not (self.fixed or self.plans_by_bundle):
             destinations = _last_of_equals(view.bundles, [row for row, _, _ in moves], destinations)
         return tuple(
             Unload(bundle=view.bundles.names[row], source=pair.high, why=why, destination=destination)
