@@ -20,6 +20,7 @@ _MOST_NAMESPACES: Final = 200_000
 _AT_ONCE: Final = 1_000
 #: Characters of an expression, and namespaces of a policy, in a message.
 _SHOWN, _NAMED = 100, 3
+_HIGHEST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,7 +55,10 @@ class MinAvailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationPolicy:
-    """Binds namespaces to brokers, both given as Java regular expressions of whole names (brokers: host, no port)."""
+    """Binds namespaces to brokers, both given as Java regular expressions of whole names.
+
+    A broker's name is its host; since Pulsar 5.0 an expression with a colon also matches ``host:port``.
+    """
 
     namespaces: tuple[str, ...]
     #: Brokers that serve these namespaces and no others.
@@ -77,6 +81,21 @@ class IsolationPolicy:
     def fails_over(self, statuses: tuple[BrokerStatus, ...]) -> bool:
         """Whether too few of *statuses*, the primary brokers, are available."""
         return self.auto_failover.fails_over(sum(self.auto_failover.is_available(status) for status in statuses))
+
+
+class BrokerAddresses(NamedTuple):
+    """What expressions for brokers match, of each broker."""
+
+    hosts: tuple[str, ...]
+    #: ``host:port``, which expressions with a colon match, too; None: a broker without one.  Empty: hosts alone count.
+    ids: tuple[str | None, ...] = ()
+
+    @classmethod
+    def of(cls, names: Sequence[str], *, match_ids: bool) -> "BrokerAddresses":
+        """Those of brokers by their *names*, ``host:port``.  A host keeps the brackets of IPv6."""
+        cut = [name.rpartition(":") for name in names]
+        ids = tuple(_broker_id(host, port) for host, _, port in cut) if match_ids else ()
+        return cls(tuple(host for host, _, _ in cut), ids)
 
 
 class Governed(NamedTuple):
@@ -114,8 +133,10 @@ class Isolation:
         self._flaws = {row: found for row, policy in enumerate(policies) if (found := self._flaws_of(policy))}
         self._numbers_of = dict[int, frozenset[int]]()
         self._governed = dict[tuple[str, tuple[int, ...]], Governed]()
-        self._hosts: tuple[tuple[str, ...], dict[str, list[Hit]]] = (), {}
-        #: Expressions of a policy -> which of these hosts they match.
+        #: The expressions for brokers that also match ``host:port``.
+        self._of_ids = frozenset(number for regex, number in self._brokers.number.items() if ":" in regex)
+        self._addresses: tuple[BrokerAddresses, list[list[Hit]]] = BrokerAddresses(()), []
+        #: Expressions of a policy -> which of these brokers they match.
         self._masks = dict[tuple[str, ...], NDArray[np.bool_]]()
 
     def governed(self, namespaces: Sequence[str], listed: Mapping[str, tuple[int, ...]]) -> list[Governed]:
@@ -146,34 +167,37 @@ class Isolation:
         found = {hit.number for hit in self._namespaces.hits([namespace]).get(namespace, ())}
         return [each for each in self.policies[row].namespaces if self._namespaces.number[each] in found]
 
-    def of_brokers(self, regexes: tuple[str, ...], hosts: tuple[str, ...]) -> NDArray[np.bool_]:
-        """(hosts,) whether one of *regexes*, the primary or secondary ones of a policy, matches each."""
-        hits = self._hits(hosts)
+    def of_brokers(self, regexes: tuple[str, ...], brokers: BrokerAddresses) -> NDArray[np.bool_]:
+        """(brokers,) whether one of *regexes*, the primary or secondary ones of a policy, matches each.
+
+        Pulsar: isPrimaryBroker, isSecondaryBroker; from 5.0 on also isPrimaryBrokerId, isSecondaryBrokerId.
+        """
+        hits = self._hits(brokers)
         if regexes not in self._masks:
             numbers = {self._brokers.number[regex] for regex in regexes}
-            found = [any(hit.sure and hit.number in numbers for hit in hits.get(host, ())) for host in hosts]
+            found = [any(hit.sure and hit.number in numbers for hit in of_broker) for of_broker in hits]
             self._masks[regexes] = np.array(found, np.bool_)
             self._masks[regexes].flags.writeable = False
         return self._masks[regexes]
 
-    def reserved(self, hosts: tuple[str, ...]) -> NDArray[np.bool_]:
-        """(hosts,) whether each is, or could be, a primary broker of some policy: closed to other namespaces.
+    def reserved(self, brokers: BrokerAddresses) -> NDArray[np.bool_]:
+        """(brokers,) whether each is, or could be, a primary broker of some policy: closed to other namespaces.
 
         Without what is ``open_ended``.  Pulsar: the opposite of isSharedBroker.
         """
         unclear = {
             self._brokers.number[regex]
-            for row in self.open_ended(hosts)
+            for row in self.open_ended(brokers)
             for regex in self.policies[row].primary
             if regex in self._brokers.refused
         }
         numbers = {self._brokers.number[regex] for policy in self.policies for regex in policy.primary} - unclear
-        hits = self._hits(hosts)
-        return np.array([any(hit.number in numbers for hit in hits.get(host, ())) for host in hosts], np.bool_)
+        hits = self._hits(brokers)
+        return np.array([any(hit.number in numbers for hit in of_broker) for of_broker in hits], np.bool_)
 
-    def open_ended(self, hosts: tuple[str, ...]) -> tuple[int, ...]:
-        """The rows of policies of which it is not known which of *hosts* are primary: each of them could be."""
-        return tuple(row for row, policy in enumerate(self.policies) if self._is_open_ended(policy, hosts))
+    def open_ended(self, brokers: BrokerAddresses) -> tuple[int, ...]:
+        """The rows of policies of which it is not known which of *brokers* are primary: each of them could be."""
+        return tuple(row for row, policy in enumerate(self.policies) if self._is_open_ended(policy, brokers))
 
     @cached_property
     def flaws(self) -> tuple[tuple[int, str], ...]:
@@ -260,21 +284,25 @@ class Isolation:
         unread = [(part, regex) for part, regexes in lists for regex in regexes if regex in refused]
         return (*policy.flaws, *(self._refused(part, regex, self._brokers) for part, regex in unread))
 
-    def _is_open_ended(self, policy: IsolationPolicy, hosts: tuple[str, ...]) -> bool:
+    def _is_open_ended(self, policy: IsolationPolicy, brokers: BrokerAddresses) -> bool:
         if not policy.primary_known:
             return True
         refused = self._brokers.refused
         numbers = {self._brokers.number[regex] for regex in policy.primary if regex in refused} if refused else ()
         if not numbers:
             return False
-        hits = self._hits(hosts)
-        return all(any(hit.number in numbers for hit in hits.get(host, ())) for host in hosts)
+        return all(any(hit.number in numbers for hit in of_broker) for of_broker in self._hits(brokers))
 
-    def _hits(self, hosts: tuple[str, ...]) -> dict[str, list[Hit]]:
-        """The hits of expressions for brokers.  Brokers seldom change."""
-        if self._hosts[0] != hosts:
-            self._hosts, self._masks = (hosts, self._brokers.hits(hosts)), {}
-        return self._hosts[1]
+    def _hits(self, brokers: BrokerAddresses) -> list[list[Hit]]:
+        """The hits of expressions for brokers, of each of *brokers*.  Brokers seldom change."""
+        if self._addresses[0] != brokers:
+            by_host = self._brokers.hits(brokers.hosts)
+            found = [by_host.get(host, []) for host in brokers.hosts]
+            if brokers.ids:
+                by_id = self._brokers.hits([each for each in brokers.ids if each is not None], self._of_ids)
+                found = [[*hits, *by_id.get(each or "", ())] for hits, each in zip(found, brokers.ids, strict=True)]
+            self._addresses, self._masks = (brokers, found), {}
+        return self._addresses[1]
 
     def _label(self, row: int) -> str:
         names = [_short(each) for each in self.policies[row].namespaces[:_NAMED]]
@@ -289,6 +317,20 @@ class Isolation:
 def isolation_rules(policies: tuple[IsolationPolicy, ...]) -> Isolation:
     """*policies*, ready to be asked.  Cached: they seldom change."""
     return Isolation(policies)
+
+
+def _broker_id(host: str, port: str) -> str | None:
+    """``host:port`` as Pulsar writes it before it matches it; None where it does not.
+
+    Pulsar: NamespaceIsolationPolicyImpl.toHostAndPort, com.google.common.net.HostAndPort.
+    """
+    if len(host) > 1 and host[0] == "[" and host[-1] == "]":
+        host = host[1:-1]
+    port = port.removeprefix("+")  # as Integer.parseInt
+    valid = port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT
+    if not host or not valid or host.startswith("[") or host.count(":") == 1:
+        return None
+    return f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}"
 
 
 def _short(text: str) -> str:

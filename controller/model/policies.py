@@ -14,10 +14,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.isolation import BrokerStatus, Governed, Isolation, IsolationPolicy, MinAvailable, isolation_rules
+from controller.model.isolation import (
+    BrokerAddresses,
+    BrokerStatus,
+    Governed,
+    Isolation,
+    IsolationPolicy,
+    MinAvailable,
+    isolation_rules,
+)
 from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT, KindFlags
 
-__all__ = ["BrokerStatus", "IsolationPolicy", "MinAvailable", "Policies"]
+__all__ = ["BrokerAddresses", "BrokerStatus", "IsolationPolicy", "MinAvailable", "Policies"]
 
 T = TypeVar("T")
 
@@ -57,12 +65,12 @@ class Policies:
         row = self.governed((namespace,))[0].row if self.isolation else None
         return None if row is None else self.isolation[row]
 
-    def reserved(self, hosts: tuple[str, ...]) -> NDArray[np.bool_]:
-        """(hosts,) whether each is a primary broker of some policy, and so not open to other namespaces.
+    def reserved(self, brokers: BrokerAddresses) -> NDArray[np.bool_]:
+        """(brokers,) whether each is a primary broker of some policy, and so not open to other namespaces.
 
         Pulsar: the opposite of isSharedBroker.
         """
-        return self.derived(("reserved", hosts), lambda: self.rules.reserved(hosts))
+        return self.derived(("reserved", brokers), lambda: self.rules.reserved(brokers))
 
     def served_kinds(self, brokers: tuple[str, ...]) -> KindFlags:
         """(brokers,) the kinds of topics that each of *brokers* serves, as flags of topic_kinds.

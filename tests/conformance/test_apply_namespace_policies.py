@@ -1,7 +1,7 @@
 import numpy as np
 
 from controller.model.java_regex import matches
-from controller.model.policies import IsolationPolicy, MinAvailable, Policies
+from controller.model.policies import BrokerAddresses, IsolationPolicy, MinAvailable, Policies
 from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.filters.topic_kinds import TopicKinds
@@ -41,7 +41,7 @@ def test_the_same_brokers_are_open_to_a_namespace(case: Case) -> None:
         name: {
             "primary": matches(own.primary, host),
             "secondary": matches(own.secondary, host),
-            "shared": not policies.reserved((host,))[0],
+            "shared": not policies.reserved(BrokerAddresses((host,)))[0],
         }
         for name, host in hosts.items()
     } == expected["brokers"]

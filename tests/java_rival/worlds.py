@@ -18,6 +18,8 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 #: A port of one digit: then the hash codes of the names below differ by 961, which is 1 modulo 64.
 _PORT: Final = "8"
 _HASH_BITS: Final = 32
+#: Behind an expression for hosts: nothing, or a port.  With a port it matches nothing before Pulsar 5.0.
+_OF_A_PORT: Final = ("", f":{_PORT}", "(?::.)?")
 #: What a part gets of a bundle that is split.
 _SHARES: Final = (0.6, 0.4)
 #: Bytes a second of a kbit/s.
@@ -243,8 +245,8 @@ def policies(random: Random, world: World) -> Mapping[str, Any]:
         for nth in range(random.randint(1, 2)):
             isolation[f"p{nth}"] = {
                 "namespaces": [random.choice(names)],
-                "primary": [f"{prefix}-[{random.randint(0, 1)}-{random.randint(2, 4)}]"],
-                "secondary": random.choice(([], [f"{prefix}-[4-7]"])),
+                "primary": [f"{prefix}-[{random.randint(0, 1)}-{random.randint(2, 4)}]{random.choice(_OF_A_PORT)}"],
+                "secondary": random.choice(([], [f"{prefix}-[4-7]"], [f"{prefix}-[4-7]{_OF_A_PORT[1]}"])),
                 "min_limit": random.randint(0, 3),
                 "usage_threshold": random.choice((80, 100)),
             }

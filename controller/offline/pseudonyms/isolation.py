@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from controller.aggregate.policies import isolation_policy
+from controller.model.isolation import BrokerAddresses
 from controller.model.java_regex import Expressions, quoted
 from controller.offline.pseudonyms.names import Pseudonyms
 
@@ -21,8 +22,9 @@ class IsolationPseudonyms:
     """Replaces the expressions of isolation policies for *brokers* and *namespaces*, all that there are."""
 
     def __init__(self, names: Pseudonyms, brokers: Iterable[str], namespaces: Iterable[str]) -> None:
-        with_port = [name for name in brokers if ":" in name]
-        self._hosts = {_host(name): _host(names.broker(name)) for name in sorted(with_port)}
+        with_port = sorted(name for name in brokers if ":" in name)
+        self._brokers = [names.broker(name) for name in with_port]
+        self._addresses = BrokerAddresses.of(with_port, match_ids=True)
         self._namespaces = {name: names.namespace(name) for name in sorted(namespaces)}
         self._tenants: dict[str, list[str]] = {}
         for name in self._namespaces:
@@ -41,8 +43,8 @@ class IsolationPseudonyms:
         return json.dumps(
             {
                 "namespaces": self._of_namespaces(policy.namespaces) if policy.namespaces_known else None,
-                "primary": self._of_hosts(policy.primary) if policy.primary_known else "unreadable",
-                "secondary": self._of_hosts(policy.secondary),
+                "primary": self._of_brokers(policy.primary) if policy.primary_known else "unreadable",
+                "secondary": self._of_brokers(policy.secondary),
                 "auto_failover_policy": {
                     "policy_type": "unreadable" if policy.flaws else "min_available",
                     "parameters": numbers,
@@ -50,10 +52,20 @@ class IsolationPseudonyms:
             }
         )
 
-    def _of_hosts(self, regexes: tuple[str, ...]) -> list[str]:
-        sure, unsure = _matched(regexes, self._hosts)
-        found = [quoted(self._hosts[name]) for name in self._hosts if name in sure]
-        return [*found, *self._unread(regexes, (self._hosts[name] for name in self._hosts if name in unsure))]
+    def _of_brokers(self, regexes: tuple[str, ...]) -> list[str]:
+        """Hosts, and ``host:port`` of brokers that an expression with a colon matches by that alone (Pulsar 5.0)."""
+        hosts, ids = self._addresses
+        by_host = _matched(regexes, hosts)
+        by_id = _matched(tuple(regex for regex in regexes if ":" in regex), filter(None, ids))
+        sure, unsure = dict[str, None](), dict[str, None]()
+        for broker, host, broker_id in zip(self._brokers, hosts, ids, strict=True):
+            for name, address, (matched, might) in ((host, _host(broker), by_host), (broker_id, broker, by_id)):
+                if name in matched:
+                    sure[address] = None
+                    break
+                if name in might:
+                    unsure[address] = None
+        return [*map(quoted, sure), *self._unread(regexes, unsure)]
 
     def _of_namespaces(self, regexes: tuple[str, ...]) -> list[str]:
         """A tenant all of whose namespaces match is one expression: a policy of thousands stays short."""
@@ -77,6 +89,8 @@ class IsolationPseudonyms:
 
 def _matched(regexes: tuple[str, ...], names: Iterable[str]) -> tuple[set[str], set[str]]:
     """Those of *names* that one of *regexes* matches, and the others that one of them might match."""
+    if not regexes:
+        return set(), set()
     hits = Expressions(regexes).hits(list(names))
     sure = {name for name, found in hits.items() if any(hit.sure for hit in found)}
     return sure, hits.keys() - sure

@@ -4,9 +4,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from controller.model.policies import BrokerStatus, IsolationPolicy, MinAvailable, Policies
+from controller.model.policies import BrokerAddresses, BrokerStatus, IsolationPolicy, MinAvailable, Policies
 
-HOSTS = ("a", "b", "c")
+HOSTS = BrokerAddresses(("a", "b", "c"))
 #: An expression that cannot be read, and matches nothing in Java: nobody waits for ``a``.
 STRANGE = "acme/(?>a|ab)c"
 

@@ -1,9 +1,10 @@
 """Anonymised recordings: no name is left, and decisions are the same with other names."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -14,15 +15,18 @@ from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.writing import RecordingWriter
+from controller.aggregate.policies import isolation_policy
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
+from controller.model.isolation import BrokerAddresses, Isolation
 from controller.model.java_regex import Expressions
 from controller.model.names import topic_hash
 from controller.model.topic_kinds import kind_of
 from controller.model.topic_name import parse_topic
 from controller.offline.pseudonyms.anonymise import Anonymiser
+from controller.offline.pseudonyms.isolation import IsolationPseudonyms
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.offline.record import AnonymiserOf, Wanted, record
 from controller.offline.replay import LogReplay
@@ -272,6 +276,22 @@ def test_a_policy_that_thousands_of_namespaces_name_is_read_once_and_stays_short
         renamed = [other.rewrite("metrics", each).value for each in log.topics["metrics"]]
     assert matching.call_count <= 6
     assert max(map(len, renamed)) < 1000
+
+
+@pytest.mark.parametrize("match_ids", [False, True])
+@pytest.mark.parametrize("primary", ["h", "h:80", "h:8.", "i|h:81", "(?:i|h:80)", "h:(?>8|80)"])
+def test_expressions_match_the_same_brokers_of_one_host_under_their_pseudonyms(primary: str, match_ids: bool) -> None:
+    brokers = ["h:80", "h:81", "i:80"]
+    names = Pseudonyms(KEY, brokers=brokers)
+    policy = {"namespaces": ["acme/ns"], "primary": [primary], "secondary": []}
+    renamed = IsolationPseudonyms(names, brokers, ["acme/ns"]).policy(policy)
+
+    def primary_of(policy: Mapping[str, Any], brokers: Sequence[str]) -> tuple[list[bool], list[bool]]:
+        read, addresses = isolation_policy(policy), BrokerAddresses.of(brokers, match_ids=match_ids)
+        rules = Isolation((read,))
+        return rules.of_brokers(read.primary, addresses).tolist(), rules.reserved(addresses).tolist()
+
+    assert primary_of(renamed, [names.broker(each) for each in brokers]) == primary_of(policy, brokers)
 
 
 def test_an_expression_that_is_not_understood_stays_one() -> None:

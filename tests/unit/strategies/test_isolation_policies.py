@@ -1,6 +1,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from controller.model.load import ClusterView
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
@@ -54,6 +56,71 @@ def test_a_broker_is_matched_by_its_host_and_needs_a_port() -> None:
     assert kept(IsolationPolicies(), six, OWN) == ["[::1]:80"]
     own = replace(six, policies=Policies(isolation=(policy(primary=(r"\[::1\]", "a")),)))
     assert kept(IsolationPolicies(), own, OWN) == ["[::1]:80"]
+
+
+#: Two brokers of one host, and one of another.
+PORTS = view(broker("a:80", **{OWN: 1.0}), broker("a:81", **{OTHER: 1.0}), broker("b:80"))
+
+
+@pytest.mark.parametrize(
+    ("primary", "own", "other"),
+    [
+        ("a:80", ["a:80"], ["a:81", "b:80"]),
+        (".*:80", ["a:80", "b:80"], ["a:81"]),
+        ("a", ["a:80", "a:81"], ["b:80"]),  # without a colon it means hosts
+        ("a(?::81)?", ["a:80", "a:81"], ["b:80"]),  # it matches the host of both
+        ("a:82", [], ["a:80", "a:81", "b:80"]),
+    ],
+)
+def test_an_expression_with_a_colon_tells_brokers_of_one_host_apart_as_in_pulsar_5(
+    primary: str, own: list[str], other: list[str]
+) -> None:
+    isolated = replace(PORTS, policies=Policies(isolation=(policy(primary=(primary,), secondary=()),)))
+    assert kept(IsolationPolicies(match_ids=True), isolated, OWN) == own
+    assert kept(IsolationPolicies(match_ids=True), isolated, OTHER) == other
+
+
+def test_before_pulsar_5_an_expression_with_a_port_matches_no_broker() -> None:
+    isolated = replace(PORTS, policies=Policies(isolation=(policy(primary=("a:80",), secondary=()),)))
+    assert kept(IsolationPolicies(), isolated, OWN) == []
+    assert kept(IsolationPolicies(), isolated, OTHER) == ["a:80", "a:81", "b:80"]
+
+
+def test_secondary_brokers_are_matched_by_their_ports_too() -> None:
+    failed = policy(primary=("x:80",), secondary=("b:80",), auto_failover=MinAvailable(min_limit=1))
+    isolated = replace(PORTS, policies=Policies(isolation=(failed,)))
+    assert kept(IsolationPolicies(match_ids=True), isolated, OWN) == ["b:80"]
+    assert kept(IsolationPolicies(match_ids=True), isolated, OTHER) == ["a:80", "a:81", "b:80"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expression", "matches"),
+    [
+        # Answers of Pulsar 5.0.1's NamespaceIsolationPolicyImpl.isPrimaryBrokerId.
+        ("[::1]:80", r"\[::1\]:80", True),
+        ("::1:80", r"\[::1\]:80", True),
+        ("[::1]:80", "::1:80", False),
+        ("h:080", "h:80", True),
+        ("h:+80", "h:80", True),
+        ("h:080", "h:080", False),
+        ("[h]:80", "h:80", True),
+        ("h:x", "h:.", False),
+        ("h:65536", "h:65536", False),
+        ("h:65535", "h:65535", True),
+        ("a:b:80", ".*:80", False),
+        (":80", ".*:80", False),
+    ],
+)
+def test_a_broker_is_matched_by_host_and_port_as_pulsar_writes_them(name: str, expression: str, matches: bool) -> None:
+    one = view(broker(name, **{OWN: 1.0}))
+    isolated = replace(one, policies=Policies(isolation=(policy(primary=(expression,), secondary=()),)))
+    assert kept(IsolationPolicies(match_ids=True), isolated, OWN) == ([name] if matches else [])
+
+
+def test_others_keep_off_brokers_that_an_expression_of_ports_could_mean_where_it_cannot_be_read() -> None:
+    strange = replace(PORTS, policies=Policies(isolation=(policy(primary=("(?>a|aa):80",)),)))
+    assert kept(IsolationPolicies(match_ids=True), strange, OWN) == []
+    assert kept(IsolationPolicies(match_ids=True), strange, OTHER) == ["a:81", "b:80"]
 
 
 def test_where_a_policy_cannot_be_read_its_namespace_stays_and_others_keep_off_brokers_that_it_could_mean() -> None:

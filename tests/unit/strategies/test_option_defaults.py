@@ -165,6 +165,9 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "SheddingExcludedNamespaces": {
         "loadBalancerSheddingExcludedNamespaces": frozenset(),
     },
+    "IsolationPolicies": {
+        "trimtabIsolationPoliciesMatchBrokerIds": False,
+    },
     "MaxTopics": {
         "loadBalancerBrokerMaxTopics": 50000,
     },
