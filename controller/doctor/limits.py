@@ -26,7 +26,8 @@ _ABOVE: Final = 1.05
 _ADVICE: Final[Mapping[str, str]] = {
     "cpu": "see how many cores the broker's JVM counts (containers), or give its cpu_cores in the file that [collector]"
     " capacity_overrides names",
-    "bandwidthIn": "set loadBalancerOverrideBrokerNicSpeedGbps in broker.conf, or give its bandwidth_in_mbits and"
+    "bandwidthIn": "set loadBalancerOverrideBrokerNicSpeedGbps in broker.conf, or, since Pulsar 4.2,"
+    " loadBalancerOverrideBrokerNics to the interfaces that count, or give its bandwidth_in_mbits and"
     " bandwidth_out_mbits in the file that [collector] capacity_overrides names",
 }
 

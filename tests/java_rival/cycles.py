@@ -39,6 +39,7 @@ def modular(driver: Driver, seed: str, number: int) -> Case:
         **_of_the_shedder(random, shedder),
         **_splits(random),
         **_of_both(random),
+        **_excluded(driver.version, seed, number),
     }
     return _played(driver, f"modular-{seed}-{number}", config, random, rounds=random.randint(2, 6))
 
@@ -62,6 +63,7 @@ def extensible(driver: Driver, seed: str, number: int) -> Case:
         "loadBalancerHistoryResourcePercentage": random.choice((0.0, 0.5, 0.9)),
         "loadBalancerAverageResourceUsageDifferenceThresholdPercentage": random.randint(0, 15),
         **_of_both(random),
+        **_excluded(driver.version, seed, number),
     }
     return _played(driver, f"extensible-{seed}-{number}", config, random, rounds=random.randint(3, 8))
 
@@ -160,3 +162,15 @@ def _of_both(random: Random) -> dict[str, Any]:
         **{f"loadBalancer{name}ResourceWeight": random.choice((0.0, 1.0)) for name in names[1:]},
         "loadBalancerCPUResourceWeight": 1.0,
     }
+
+
+def _excluded(version: str, seed: str, number: int) -> dict[str, Any]:
+    """Namespaces whose bundles stay, since Pulsar 4.2; drawn apart, so that everything else is drawn as before.
+
+    Pulsar unloads the parts of their bundles after a split all the same, and trimtab does not.
+    """
+    if tuple(map(int, version.split(".")[:2])) < (4, 2):
+        return {}
+    names = Random(f"{seed}/excluded/{number}").choice(("", "", "acme/n0", "acme/n1,acme/n2"))
+    parts_stay = {"loadBalancerAutoUnloadSplitBundlesEnabled": False} if names else {}
+    return {"loadBalancerSheddingExcludedNamespaces": names, **parts_stay}

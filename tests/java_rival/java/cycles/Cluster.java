@@ -110,7 +110,8 @@ final class Cluster {
         Object converted = type == int.class ? (Object) value.asInt()
                 : type == long.class ? (Object) value.asLong()
                 : type == double.class ? (Object) Double.parseDouble(value.asText()) // a number, or the word NaN
-                : type == boolean.class ? (Object) value.asBoolean() : value.asText();
+                : type == boolean.class ? (Object) value.asBoolean()
+                : type == Set.class ? (Object) Set.of(value.asText().split(",")) : value.asText();
         Reflected.set(conf, name, converted);
     }
 
