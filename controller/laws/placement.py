@@ -12,6 +12,8 @@ from controller.laws.clusters import Placing, clusters
 from controller.laws.law import Law
 from controller.laws.words import cluster_told, rows_told
 from controller.model.load import ClusterView
+from controller.strategies.common.capabilities import capability
+from controller.strategies.protocols import PlanAwarePlacement
 
 
 @st.composite
@@ -70,6 +72,20 @@ def _finds_one_among_none(placement: Any, given: Placing) -> str | None:
     return f"it accepts {rows_told(given.view, found)}" if found else None
 
 
+def _strays_from_plan(placement: Any, given: Placing) -> str | None:
+    aware: PlanAwarePlacement | None = capability(placement, PlanAwarePlacement)
+    if aware is None or not aware.plan_aware:
+        return None
+    names, own = given.view.brokers.names, int(given.view.bundles.broker[0])
+    for row in given.candidates.tolist():
+        view = replace(given.view, planned=row)
+        if row != own and _rows(placement, view, [row]) != [row]:
+            return f"it does not accept {names[row]}, which is planned and its only candidate"
+        if row != own and own in _rows(placement, view, given.candidates.tolist()):
+            return f"where {names[row]} is planned it accepts {names[own]}, the bundle's own broker"
+    return None
+
+
 def _told(given: Placing) -> list[str]:
     bundle = f"bundle to place: {given.view.bundles.names[0]}"
     return [*cluster_told(given.view), bundle, f"candidates: {rows_told(given.view, given.candidates.tolist())}"]
@@ -86,4 +102,5 @@ PLACEMENT_LAWS: Final = (
     _law("Brokers that are no candidates make no difference.", _looks_at_others),
     _law("It accepts the only candidate, however full that is.", _refuses_the_only_one),
     _law("It accepts nothing where there are no candidates.", _finds_one_among_none),
+    _law("A bundle with a plan that it looks at leaves, to the planned broker if to no other.", _strays_from_plan),
 )

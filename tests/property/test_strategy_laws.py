@@ -1,6 +1,7 @@
 """Every strategy of the catalogue keeps the laws of its kind, with its default options; so must a new one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +13,11 @@ from controller.laws import Law, laws_of
 from controller.model.decision import Reason
 from controller.strategies.catalogue import ASSIGNMENTS, PLACEMENTS, SHEDDERS, SPLIT_ALGORITHMS, SPLIT_POLICIES
 
-_CATALOGUES: Final[dict[str, Mapping[str, type[Any]]]] = {
-    "shedding": SHEDDERS,
-    "placement": PLACEMENTS,
+#: By these, AvgShedder decides as Pulsar 5.0's.
+_BY_BUNDLE: Final = {"plans_by_bundle": True}
+_CATALOGUES: Final[dict[str, Mapping[str, Callable[[], Any]]]] = {
+    "shedding": {**SHEDDERS, "AvgShedder by bundle": partial(SHEDDERS["AvgShedder"], **_BY_BUNDLE)},
+    "placement": {**PLACEMENTS, "AvgShedder by bundle": partial(PLACEMENTS["AvgShedder"], **_BY_BUNDLE)},
     "split policy": SPLIT_POLICIES,
     "split algorithm": SPLIT_ALGORITHMS,
     "assignment": ASSIGNMENTS,
@@ -30,7 +33,7 @@ _CASES = [
 @pytest.mark.parametrize(("catalogue", "law"), _CASES)
 @given(data=st.data())
 def test_all_strategies_of_the_catalogue_keep_the_law(
-    catalogue: Mapping[str, type[Any]], law: Law, data: st.DataObject
+    catalogue: Mapping[str, Callable[[], Any]], law: Law, data: st.DataObject
 ) -> None:
     example = data.draw(law.examples)
     flaws = {name: law.flaw(cls(), example) for name, cls in catalogue.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -163,6 +163,24 @@ def in_turns() -> Placement:
 def test_a_placement_breaks_a_law(law: int, placement: Placement, candidates: list[int], flaw: str) -> None:
     given = Placing(view=VIEW, candidates=np.array(candidates, np.int64))
     assert flaw_in(placement, PLACEMENT_LAWS[law], given) == flaw
+
+
+class PlanAware(Placement):
+    plan_aware: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize(
+    ("answer", "flaw"),
+    [
+        (lambda *_: [], "it does not accept b1, which is planned and its only candidate"),
+        (lambda _, candidates: candidates.tolist(), "where b1 is planned it accepts b0, the bundle's own broker"),
+        (lambda view, _: [view.planned], None),
+    ],
+)
+def test_a_placement_that_looks_at_plans_breaks_their_law(answer: Any, flaw: str | None) -> None:
+    given = Placing(view=VIEW, candidates=np.array([0, 1], np.int64))
+    assert flaw_in(PlanAware(answer), PLACEMENT_LAWS[-1], given) == flaw
+    assert flaw_in(Placement(answer), PLACEMENT_LAWS[-1], given) is None
 
 
 @dataclass(frozen=True)
