@@ -86,6 +86,17 @@ def test_before_pulsar_5_an_expression_with_a_port_matches_no_broker() -> None:
     assert kept(IsolationPolicies(), isolated, OTHER) == ["a:80", "a:81", "b:80"]
 
 
+def test_policies_that_people_wrote_with_ports_are_followed_since_pulsar_5() -> None:
+    # apache/pulsar 15419, 15795 and 20886: with such a policy no broker could own a topic.
+    cluster = view(broker("p-05.acme.org:8080", **{OWN: 1.0}), *(broker(f"p-0{i}.acme.org:8080") for i in (6, 7)))
+    named = {"primary": ("p-05.acme.org:8080",), "secondary": ("p-06.acme.org:8080",)}
+    for min_limit, taken in ((1, ["p-05.acme.org:8080"]), (2, ["p-05.acme.org:8080", "p-06.acme.org:8080"])):
+        own = policy(**named, auto_failover=MinAvailable(min_limit=min_limit, usage_threshold=80))
+        isolated = replace(cluster, policies=Policies(isolation=(own,)))
+        assert kept(IsolationPolicies(), isolated, OWN) == []
+        assert kept(IsolationPolicies(match_ids=True), isolated, OWN) == taken
+
+
 def test_secondary_brokers_are_matched_by_their_ports_too() -> None:
     failed = policy(primary=("x:80",), secondary=("b:80",), auto_failover=MinAvailable(min_limit=1))
     isolated = replace(PORTS, policies=Policies(isolation=(failed,)))
