@@ -11,7 +11,7 @@ from controller.model.load import UNOWNED, ClusterView
 from controller.model.memory import StrategyMemory
 from controller.strategies.common.candidates import first_against
 from controller.strategies.common.capabilities import capability
-from controller.strategies.protocols import Filter, PlanAwarePlacement
+from controller.strategies.protocols import Filter, PairedShedder, PlanAwarePlacement
 
 _NO_OTHER: Final = "no other broker may take it"
 
@@ -28,6 +28,7 @@ def place(
     Pulsar: ModularLoadManagerImpl.doLoadShedding, ExtensibleLoadManagerImpl.selectAsync.
     """
     row, source = view.bundles.code_of[unload.bundle], view.brokers.code_of[unload.source]
+    unload = unload if _holds_plans(policy) else replace(unload, destination="")
     planned = view.brokers.code_of[unload.destination] if unload.destination else UNOWNED
     view = replace(view, planned=planned) if unload.destination else policy.selection.assigning(view, row)
     found = policy.selection.candidates(view, row, policy.filters)
@@ -60,6 +61,12 @@ def place(
     chance = zlib.crc32(f"{seed}/{view.as_of_ms}/{unload.bundle}".encode())
     destination = view.brokers.names[int(others[chance % len(others)])]
     return destination, memory, [] if destination == unload.destination else verdicts
+
+
+def _holds_plans(policy: Policy) -> bool:
+    """Whether the placement is one with which the shedder's planned destinations hold."""
+    paired: PairedShedder | None = capability(policy.shedder, PairedShedder)
+    return paired is None or paired.paired_placement == type(policy.placement).__name__
 
 
 def _is_plan_aware(placement: object) -> bool:

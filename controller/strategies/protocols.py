@@ -53,6 +53,14 @@ class HurriedShedder(Protocol):
         ...
 
 
+@runtime_checkable
+class PairedShedder(Protocol):
+    """A shedder whose planned destinations hold with one placement alone.  Another placement places its bundles."""
+
+    #: The class name of that placement.
+    paired_placement: ClassVar[str]
+
+
 class Placement(Protocol[M]):
     """Chooses a broker for a bundle.  Pulsar: ModularLoadManagerStrategy."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -49,13 +49,14 @@ def decision(
     preallocates: bool = False,
     extensible: bool = False,
     placement: Placement[NoMemory] | None = None,
+    shedder: type[Sheds] = Sheds,
     **policies: Any,
 ) -> Decision:
     filters = (ExtAntiAffinity(),) if extensible else tuple(cls() for cls in FILTERS.values())
     policy = Policy(
         cluster="lab",
         period_ms=60_000,
-        shedder=Sheds(plan),
+        shedder=shedder(plan),
         placement=LeastLongTermMessageRate() if placement is None else placement,
         split_policy=BundleSplitterTask(),
         split_algorithm=RangeEquallyDivide(),
@@ -161,6 +162,28 @@ def test_a_plan_that_only_dropped_filters_exclude_is_kept_where_all_that_they_le
     assert about(made, ONE) == []
     made = decision({ONE: "d:80"}, cluster=full, placement=AvgShedder())
     assert moves(made) == {ONE: "c:80"}
+
+
+@dataclass(frozen=True)
+class ShedsForAvgShedder(Sheds):
+    paired_placement: ClassVar[str] = "AvgShedder"
+
+
+def test_a_plan_for_one_placement_is_not_followed_with_another_one() -> None:
+    # Pulsar 5.0 warns: bundles go where the configured placement sends them, not where the shedder planned.
+    cluster = view(
+        broker("a:80", usage=0.9, **{ONE: 60.0, TWO: 40.0}),
+        broker("c:80"),
+        broker("d:80", **{"acme/x/0x00000000_0xffffffff": 9.0}),
+    )
+    for shedder, placement, destination in (
+        (ShedsForAvgShedder, AvgShedder(), "d:80"),
+        (ShedsForAvgShedder, LeastLongTermMessageRate(), "c:80"),
+        (Sheds, LeastLongTermMessageRate(), "d:80"),
+    ):
+        made = decision({ONE: "d:80"}, cluster=cluster, placement=placement, shedder=shedder)
+        assert moves(made) == {ONE: destination}
+        assert about(made, ONE) == []
 
 
 def test_a_bundle_stays_if_a_move_would_not_spread_its_group() -> None:

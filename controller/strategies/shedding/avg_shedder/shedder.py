@@ -3,8 +3,8 @@
 A pair whose scores (usage as of now, percent) differ by a threshold is hit.  There are two thresholds: after a
 difference of the high one load moves within few rounds in a row, after one of the low one only within many.  Then the
 fuller broker gives a share of the difference in message rate or, where that is too little, in throughput to the emptier
-one: its busiest bundles, without those that are more than what is left to give.  This strategy plans both ends, so
-broker.conf has to name it as the placement, too.
+one: its busiest bundles, without those that are more than what is left to give.  This strategy plans both ends, for the
+placement of the same name.  With another one, bundles go where that one places them.
 
 As in Pulsar, unless ``fixed``: with an odd number of brokers the middle one is paired with itself; a sole bundle may
 go; and of bundles that are equal in all averages, in the number of their samples and in topics, every one goes where
@@ -19,7 +19,7 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -64,6 +64,8 @@ class _Found:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvgShedder(ResourceWeights):
     """See the module docstring; every option keeps broker.conf's unit."""
+
+    paired_placement: ClassVar[str] = "AvgShedder"
 
     low_threshold: int = option(
         "loadBalancerAvgShedderLowThreshold",
