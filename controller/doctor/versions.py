@@ -1,6 +1,6 @@
 """Which version of Pulsar decides, and does trimtab's broker.conf say what that version's brokers would do?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final
 
 from controller.cycle import version_among, version_text
@@ -17,9 +17,9 @@ from controller.model.pulsar_version import (
     not_known,
 )
 from controller.settings.brokers_own import brokers_own_rows
-from controller.settings.pairs import for_version, of_load_manager
+from controller.settings.pairs import SHEDDER, for_version, of_load_manager
 from controller.settings.pulsar_version import pinned
-from controller.strategies.catalogue import short_name
+from controller.strategies.catalogue import SHEDDERS, short_name
 
 _LOAD_MANAGER: Final = "loadManagerClassName"
 #: Options whose defaults brokers alone use.
@@ -83,15 +83,25 @@ def options_known(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _of_others(option: str, shedders: Set[str]) -> bool:
+    """Whether *option* is trimtab's own for one shedder, which is none of *shedders*."""
+    return any(option.startswith(f"trimtab{name}") for name in SHEDDERS.keys() - shedders)
+
+
 def defaults(facts: Facts) -> Iterator[Finding]:
     """default-changes, defaults-by-version: options that broker.conf leaves out, with other defaults by version."""
     if not facts.broker_conf.exists or facts.broker_conf.error:
         return
     used, versions = _used(facts), _versions(facts)
     written = of_load_manager(facts.broker_conf.options.get(_LOAD_MANAGER, ""), facts.broker_conf.options)
-    left_out = [option for option in DEFAULTS if not written.get(option) and option not in _NOT_READ]
     span = sorted({used.version, *versions.values()})
     held = {version: for_version(written, version) for version in (*span, ASSUMED)}
+    shedders = {short_name(held[version].get(SHEDDER) or default_in(version, SHEDDER) or "") for version in span}
+    left_out = [
+        option
+        for option in DEFAULTS
+        if not written.get(option) and option not in _NOT_READ and not _of_others(option, shedders)
+    ]
     value = {
         (option, each): conf.get(option) or default_in(each, option)
         for option in left_out

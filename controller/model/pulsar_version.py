@@ -135,6 +135,9 @@ DEFAULTS: Final[Mapping[str, tuple[Default, ...]]] = {
         v2_11="range_equally_divide,topic_count_equally_divide,specified_positions_divide",
         v3_0="range_equally_divide,topic_count_equally_divide,specified_positions_divide,flow_or_qps_equally_divide",
     ),
+    # Pull request 26246.
+    "trimtabAvgShedderPlansByBundle": _defaults("false", v5_0="true"),
+    "trimtabIsolationPoliciesMatchBrokerIds": _defaults("false", v5_0="true"),
     # A constant of UniformLoadShedder's that went.
     "trimtabUniformLoadShedderSlack": _defaults("1000", v4_2="0"),
 }
@@ -182,6 +185,7 @@ KNOWN_SINCE: Final[Mapping[str, tuple[PulsarVersion, ...]]] = {
     "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": _known("2.10"),
     "loadBalancerMultiPhaseBundleUnload": _known("3.3"),
     "loadBalancerNamespaceBundleSplitConditionHitCountThreshold": _known("3.0"),
+    "loadBalancerOverrideBrokerNics": _known("4.2"),
     "loadBalancerReportUpdateMinIntervalMillis": _known("2.10.4"),
     "loadBalancerServiceUnitStateMaxConcurrentOverrides": _known("4.0.8"),
     "loadBalancerServiceUnitStateMonitorIntervalInSeconds": _known("3.2"),
@@ -193,6 +197,7 @@ KNOWN_SINCE: Final[Mapping[str, tuple[PulsarVersion, ...]]] = {
     "loadBalancerSheddingExcludedNamespaces": _known("4.2"),
     "loadBalancerSplitIntervalMinutes": _known("3.0"),
     "loadBalancerTransferEnabled": _known("3.0"),
+    "loadManagerMigrationEnabled": _known("5.0"),
     "lowerBoundarySheddingEnabled": _known("2.11"),
     "maxUnloadBundleNumPerShedding": _known("2.11"),
     "maxUnloadPercentage": _known("2.11"),

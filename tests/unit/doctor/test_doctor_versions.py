@@ -85,6 +85,8 @@ def test_each_default_that_changes_is_a_finding_of_its_own() -> None:
         "loadBalancerLoadPlacementStrategy=AvgShedder",
         "loadBalancerLoadSheddingStrategy=AvgShedder",
         "maxUnloadPercentage=0.5",
+        "trimtabAvgShedderPlansByBundle=true",
+        "trimtabIsolationPoliciesMatchBrokerIds=true",
     ]
 
 
@@ -93,7 +95,11 @@ def test_a_placement_that_stays_what_it_was_beside_a_classic_shedder_is_no_chang
     conf = {"loadBalancerLoadSheddingStrategy": "ThresholdShedder"}
     found = judge(facts(pulsar=pulsar(*brokers, leader=B), broker_conf=BrokerConfFacts(options=conf)))
     changes = [each.objects[0] for each in found if each.code == "default-changes"]
-    assert changes == ["loadBalancerDistributeBundlesEvenlyEnabled", "maxUnloadPercentage"]
+    assert changes == [
+        "loadBalancerDistributeBundlesEvenlyEnabled",
+        "maxUnloadPercentage",
+        "trimtabIsolationPoliciesMatchBrokerIds",
+    ]
 
 
 def test_a_classic_shedder_without_a_placement_is_told_that_5_0_places_by_message_rate() -> None:

@@ -67,13 +67,15 @@ def test_a_default_is_that_of_the_last_change_before_the_version(text: str, shed
     assert default_in(version(text), SHEDDER) == shedder
 
 
-def test_what_differs_in_5_0_is_the_even_spreading_the_unload_share_and_the_strategies() -> None:
+def test_what_differs_in_5_0_is_the_even_spreading_the_unload_share_the_strategies_and_isolation() -> None:
     assert other_defaults(version("5.0.1")) == {
         "defaultNumberOfNamespaceBundles": "32",
         "loadBalancerDistributeBundlesEvenlyEnabled": "false",
         "loadBalancerLoadPlacementStrategy": "AvgShedder",
         "loadBalancerLoadSheddingStrategy": "AvgShedder",
         "maxUnloadPercentage": "0.5",
+        "trimtabAvgShedderPlansByBundle": "true",
+        "trimtabIsolationPoliciesMatchBrokerIds": "true",
         "trimtabUniformLoadShedderSlack": "0",
     }
 
