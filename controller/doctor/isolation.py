@@ -11,7 +11,7 @@ from typing import Any, Final
 from controller.aggregate.policies import isolation_flaws, isolation_policy
 from controller.doctor.facts import Facts, PulsarFacts
 from controller.doctor.finding import Finding, fine, listed
-from controller.model.isolation import Isolation, IsolationPolicy
+from controller.model.isolation import BrokerAddresses, Isolation, IsolationPolicy
 from controller.model.java_regex import Expressions
 from controller.model.names import is_broker_own
 from controller.wire.readable import counted
@@ -149,7 +149,12 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
         )
     governed = serving.rules.governed(names, {})
     free = [name for name, each in zip(names, governed, strict=True) if each.row is None]
-    if free and facts.pulsar.brokers and not serving.shared and not serving.rules.open_ended(_hosts(serving)):
+    if (
+        free
+        and facts.pulsar.brokers
+        and not serving.shared
+        and not serving.rules.open_ended(BrokerAddresses(_hosts(serving)))
+    ):
         yield Finding(
             code="isolation-no-shared-broker",
             severity="error",
