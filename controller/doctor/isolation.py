@@ -1,7 +1,7 @@
 """Do the namespace isolation policies leave every namespace a broker?
 
-Pulsar matches expressions with the whole host of a broker, without its port: an expression that does not match any is
-accepted, and its namespaces have no broker.
+Pulsar matches expressions with the whole host of a broker, from 5.0 on also with its host and port: an expression that
+does not match any is accepted, and its namespaces have no broker.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,15 +11,19 @@ from typing import Any, Final
 from controller.aggregate.policies import isolation_flaws, isolation_policy
 from controller.doctor.facts import Facts, PulsarFacts
 from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.versions import version_used
 from controller.model.isolation import BrokerAddresses, Isolation, IsolationPolicy
 from controller.model.java_regex import Expressions
 from controller.model.names import is_broker_own
+from controller.model.pulsar_version import default_in
+from controller.strategies.filters.isolation_policies import MATCH_IDS
 from controller.wire.readable import counted
 
 #: Policies that a finding describes, expressions of a policy that it shows, and characters of a name or expression.
 _DESCRIBED, _EXPRESSIONS, _CHARACTERS = 3, 2, 100
 _ADVICE: Final = (
-    "an expression must match the whole host name of a broker, without port: the brokers are {hosts}; start the brokers"
+    "an expression must match the whole host name of a broker, without port (from Pulsar 5.0 on one with a colon also"
+    " matches host:port): the brokers are {hosts}; start the brokers"
     " that are missing, or correct the policy: `pulsar-admin ns-isolation-policy` shows, sets and deletes policies"
 )
 
@@ -31,6 +35,8 @@ class ServingBrokers:
     rules: Isolation
     #: Names of the policies, by row.
     names: tuple[str, ...]
+    #: What expressions match of the active brokers.
+    addresses: BrokerAddresses
     #: Rows of policies that cannot be read.
     flawed: frozenset[int]
     #: All active brokers.
@@ -41,17 +47,22 @@ class ServingBrokers:
     shared: frozenset[str]
 
     @classmethod
-    def of(cls, pulsar: PulsarFacts) -> "ServingBrokers":
-        """O(expressions + brokers * expressions that match one), beside the matching."""
+    def of(cls, facts: Facts, pulsar: PulsarFacts) -> "ServingBrokers":
+        """The brokers of *pulsar*, by the version in use; O(expressions + brokers * expressions that match one)."""
         rules = Isolation(tuple(map(isolation_policy, pulsar.policies.values())))
         policies = rules.policies
         brokers = [broker.name for broker in pulsar.brokers]
         expressions = Expressions(text for each in policies for text in (*each.primary, *each.secondary))
-        hits = expressions.hits(sorted({host_of(name) for name in brokers}))
+        addresses = BrokerAddresses.of(brokers, match_ids=_matches_ids(facts))
+        hosts = dict(zip(brokers, (host_of(name) for name in brokers), strict=True))
+        ids = {name: each for name, each in zip(brokers, addresses.ids, strict=False) if each is not None}
         matched = dict[int, set[str]]()
-        for name in brokers:
-            for hit in hits.get(host_of(name), ()):
-                matched.setdefault(hit.number, set()).add(name)
+        of_ids = frozenset(number for text, number in expressions.number.items() if ":" in text)
+        for names, numbers in ((hosts, None), (ids, of_ids)):
+            hits = expressions.hits(sorted(set(names.values())), numbers)
+            for name, address in names.items():
+                for hit in hits.get(address, ()):
+                    matched.setdefault(hit.number, set()).add(name)
 
         def named(texts: tuple[str, ...]) -> frozenset[str]:
             return frozenset().union(*(matched.get(expressions.number[text], ()) for text in set(texts)))
@@ -60,6 +71,7 @@ class ServingBrokers:
         return cls(
             rules=rules,
             names=tuple(pulsar.policies),
+            addresses=addresses,
             flawed=frozenset(row for row, _ in rules.flaws),
             brokers=frozenset(brokers),
             primary=primary,
@@ -107,7 +119,7 @@ def brokers_of_policies(facts: Facts) -> Iterator[Finding]:
     """isolation-policy-no-broker, isolation-policy-few-primaries, isolation-policy-no-secondary."""
     if facts.pulsar is None or not facts.pulsar.brokers or not facts.pulsar.policies:
         return
-    serving = ServingBrokers.of(facts.pulsar)
+    serving = ServingBrokers.of(facts, facts.pulsar)
     no_broker, few, no_secondary = list[int](), list[int](), list[int]()
     for row, policy in enumerate(serving.rules.policies):
         if row in serving.flawed:
@@ -130,7 +142,7 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
     """isolation-policy-no-namespace, isolation-no-shared-broker."""
     if facts.pulsar is None or not facts.pulsar.policies or facts.pulsar.namespaces is None:
         return
-    serving = ServingBrokers.of(facts.pulsar)
+    serving = ServingBrokers.of(facts, facts.pulsar)
     names = sorted(name for name in facts.pulsar.namespaces if not is_broker_own(name))
     used = {row for rows in serving.rules.naming(names).values() for row in rows}
     idle = [row for row in range(len(serving.names)) if row not in used and row not in serving.flawed]
@@ -149,12 +161,7 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
         )
     governed = serving.rules.governed(names, {})
     free = [name for name, each in zip(names, governed, strict=True) if each.row is None]
-    if (
-        free
-        and facts.pulsar.brokers
-        and not serving.shared
-        and not serving.rules.open_ended(BrokerAddresses(_hosts(serving)))
-    ):
+    if free and facts.pulsar.brokers and not serving.shared and not serving.rules.open_ended(serving.addresses):
         yield Finding(
             code="isolation-no-shared-broker",
             severity="error",
@@ -165,6 +172,12 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
             advice="start a broker beside them, or make a policy name these namespaces, too:"
             " `pulsar-admin ns-isolation-policy set`",
         )
+
+
+def _matches_ids(facts: Facts) -> bool:
+    """Whether expressions with a colon match the port of a broker, too."""
+    said = facts.broker_conf.options.get(MATCH_IDS)
+    return (said or default_in(version_used(facts).version, MATCH_IDS)) == "true"
 
 
 def host_of(broker: str) -> str:
@@ -234,10 +247,6 @@ def _policies(facts: Facts) -> Mapping[str, Any]:
 
 def _rule(serving: ServingBrokers, row: int) -> IsolationPolicy:
     return serving.rules.policies[row]
-
-
-def _hosts(serving: ServingBrokers) -> tuple[str, ...]:
-    return tuple(sorted({host_of(name) for name in serving.brokers}))
 
 
 def _named(serving: ServingBrokers, rows: list[int]) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def anti_affinity_groups(facts: Facts) -> Iterator[Finding]:
         )
     alone = [] if pulsar.groups_problem else [group for group in members if len(members[group]) == 1]
     yield from _alone(alone, members)
-    large = _too_large(pulsar, members) if pulsar.brokers else {}
+    large = _too_large(facts, pulsar, members) if pulsar.brokers else {}
     yield from _large(large)
     if members and not (alone or large or pulsar.groups_problem):
         yield fine("anti-affinity", members, "each group can be spread")
@@ -153,12 +153,12 @@ def _alone(groups: list[str], members: Mapping[str, list[str]]) -> Iterator[Find
     )
 
 
-def _too_large(pulsar: PulsarFacts, members: Mapping[str, list[str]]) -> dict[str, str]:
+def _too_large(facts: Facts, pulsar: PulsarFacts, members: Mapping[str, list[str]]) -> dict[str, str]:
     """Group -> why two of its namespaces must share a broker or a failure domain."""
     domain_of = {broker: domain for domain, brokers in pulsar.domains.items() for broker in brokers}
     by_domain = any(_uses_domains(broker.settings or {}) for broker in pulsar.brokers)
     names, found = sorted(pulsar.groups), dict[str, str]()
-    allowed = dict(zip(names, ServingBrokers.of(pulsar).of_namespaces(names), strict=True))
+    allowed = dict(zip(names, ServingBrokers.of(facts, pulsar).of_namespaces(names), strict=True))
     for group, namespaces in members.items():
         together = defaultdict[frozenset[str], int](int)
         for brokers in map(allowed.get, namespaces):

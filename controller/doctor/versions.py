@@ -28,7 +28,7 @@ _NOT_READ: Final = frozenset(row.key for row in brokers_own_rows())
 
 def version_in_force(facts: Facts) -> Iterator[Finding]:
     """pulsar-version, pulsar-version-unknown, pulsar-version-not-the-brokers, pulsar-version-too-old."""
-    versions, used = _versions(facts), _used(facts)
+    versions, used = _versions(facts), version_used(facts)
     if used.source == "nobody":
         if facts.pulsar is not None and facts.pulsar.brokers:
             yield Finding(
@@ -68,7 +68,7 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
 
 def options_known(facts: Facts) -> Iterator[Finding]:
     """option-unknown-to-brokers: an option in broker.conf that the version in force does not know."""
-    used = _used(facts)
+    used = version_used(facts)
     unknown = not_known(used.version, facts.broker_conf.options)
     if unknown and used.source != "nobody":
         yield Finding(
@@ -92,7 +92,7 @@ def defaults(facts: Facts) -> Iterator[Finding]:
     """default-changes, defaults-by-version: options that broker.conf leaves out, with other defaults by version."""
     if not facts.broker_conf.exists or facts.broker_conf.error:
         return
-    used, versions = _used(facts), _versions(facts)
+    used, versions = version_used(facts), _versions(facts)
     written = of_load_manager(facts.broker_conf.options.get(_LOAD_MANAGER, ""), facts.broker_conf.options)
     span = sorted({used.version, *versions.values()})
     held = {version: for_version(written, version) for version in (*span, ASSUMED)}
@@ -126,7 +126,7 @@ def defaults(facts: Facts) -> Iterator[Finding]:
 
 def placement(facts: Facts) -> Iterator[Finding]:
     """placement-replaced: brokers use another placement than the one that is named, or the default."""
-    used = _used(facts)
+    used = version_used(facts)
     conf = of_load_manager(facts.broker_conf.options.get(_LOAD_MANAGER, ""), facts.broker_conf.options)
     for each in FALLBACKS:
         named, partner = (
@@ -152,8 +152,8 @@ def _versions(facts: Facts) -> dict[str, PulsarVersion]:
     return {each.name: version for each in brokers if (version := PulsarVersion.parse(each.version)) is not None}
 
 
-def _used(facts: Facts) -> VersionInUse:
-    """What decides, by the brokers' own answers."""
+def version_used(facts: Facts) -> VersionInUse:
+    """The version that decides, by the brokers' own answers."""
     leader = "" if facts.pulsar is None else facts.pulsar.leader
     return version_among(_versions(facts), leader, None, pinned(facts.settings.cluster.pulsar))
 

@@ -31,23 +31,6 @@ DIFFERENCES: Final = (
         cases={"topic_names": tuple(f"topic_names-1-{i}" for i in (3, 4, 22))},
         reason="From 4.2 on a topic's name with a cluster in it is refused. trimtab reads it, whatever the release.",
     ),
-    Difference(
-        releases=("5.0.1",),
-        cases={
-            "cycles_modular": tuple(f"cycle_modular-20261126-{i}" for i in (3, 15, 23, 43)),
-            "rival_cycles_modular": tuple(f"modular-501-{i}" for i in (3, 31, 35)),
-            "avg_shedder": ("pull-request-26246",),
-        },
-        reason="From 5.0 on AvgShedder plans by a bundle's name, and its placement takes another broker where the"
-        " planned one is overloaded.",
-    ),
-    Difference(
-        releases=("5.0.1",),
-        cases={
-            "apply_namespace_policies": ("issue-15419", *(f"random_apply_namespace_policies-5-{i}" for i in (1, 13)))
-        },
-        reason="From 5.0 on an isolation policy's expression may also match host and port of a broker.",
-    ),
 )
 
 

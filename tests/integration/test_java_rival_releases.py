@@ -29,9 +29,6 @@ _SEED: Final = os.environ.get("TRIMTAB_RIVAL_SEED", "1")
 _CASES: Final = {USUAL: 100}
 _OF_OTHERS: Final = 25
 #: Class and release -> why trimtab decides otherwise.
-_DIFFERENT: Final = {
-    ("apply_namespace_policies", "5.0.1"): "expressions of isolation policies may match a broker's host and port",
-}
 #: So many differing cases are shown.
 _SHOWN: Final = 3
 
@@ -60,8 +57,6 @@ def _count(release: str) -> int:
 def test_a_class_answers_as_ours(
     component: str, release: str, driver: Callable[[str], Driver], request: pytest.FixtureRequest
 ) -> None:
-    if reason := _DIFFERENT.get((component, release)):
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     failures = []
     for number in range(_count(release)):
         case = random_inputs.case(component, _SEED, number)

@@ -15,7 +15,7 @@ Pulsar: LoadManagerShared.applyNamespacePolicies, SimpleResourceAllocationPolici
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from controller.model.load import Bools, ClusterView, Ints
 from controller.model.option import option
 from controller.model.policies import BrokerAddresses, IsolationPolicy
 from controller.strategies.common.served_kinds import without_its_kinds
+
+#: The option that lets expressions match the port of a broker.
+MATCH_IDS: Final = "trimtabIsolationPoliciesMatchBrokerIds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,7 @@ class IsolationPolicies:
     binding: ClassVar[bool] = True
 
     match_ids: bool = option(
-        "trimtabIsolationPoliciesMatchBrokerIds",
+        MATCH_IDS,
         default=False,
         meaning="true: an expression of an isolation policy with a colon in it also matches a broker's host:port, as in"
         " Pulsar 5.0; false: brokers are matched by host alone",

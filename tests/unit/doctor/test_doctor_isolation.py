@@ -52,6 +52,13 @@ def test_a_policy_that_names_active_brokers_is_fine(primary: str) -> None:
     assert with_policies(ours=policy([primary, "pulsar-broker-9.*"])) == []
 
 
+def test_from_pulsar_5_on_an_expression_with_a_colon_may_name_the_port() -> None:
+    newer = tuple(broker(name, version="5.0.1") for name in BROKERS)
+    policies = {"ours": policy([f"{BROKERS[0]}"]), "v6": policy([r"\[2001:db8::1\]:8080"])}
+    found = problems(pulsar=pulsar(*newer, policies=policies, namespaces=None))
+    assert not [each for each in found if each.code.startswith("isolation-policy-no")]
+
+
 def test_secondary_brokers_count_where_the_policy_fails_over() -> None:
     assert codes(with_policies(ours=policy(["gone"], ("pulsar.*",), least=1))) == ["isolation-policy-few-primaries"]
     (found,) = with_policies(ours=policy(["gone"], ("pulsar.*",), least=0))
