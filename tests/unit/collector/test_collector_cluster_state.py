@@ -324,6 +324,16 @@ def test_an_unreachable_leader_broker_does_not_stop_the_reading(pulsar: FakePuls
     assert (found.leader, list(namespaces(found))) == (leader, ALL)
 
 
+def test_the_leader_is_named_by_its_url_where_an_older_broker_says_no_more(pulsar: FakePulsar) -> None:
+    answers = first(pulsar).reply
+
+    def reply(path: str) -> tuple[int, Any]:
+        return (200, {"serviceUrl": "http://broker-1:8080"}) if "leaderBroker" in path else answers(path)
+
+    first(pulsar).reply = reply  # type: ignore[method-assign]
+    assert state_of(pulsar).leader() == "broker-1:8080"
+
+
 def test_during_an_election_there_is_no_leader(pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch) -> None:
     state = state_of(pulsar)
     assert state.read(T, whole=True).leader == first(pulsar).name

@@ -937,6 +937,22 @@ def test_a_broker_that_failed_or_left_may_come_back_with_the_other_load_manager(
     assert asked_for_load() == ["load-report"]
 
 
+@pytest.mark.parametrize("extensible", [True, False])
+def test_the_version_of_an_upgraded_broker_is_read_anew_with_either_load_manager(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, extensible: bool
+) -> None:
+    broker, admin = world.pulsar.brokers[0], PulsarAdmin(world.pulsar.urls, cluster=CLUSTER)
+    broker.extensible = extensible
+    broker.load_report = broker.load_report | {"brokerVersionString": None}
+    sweeper = Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=5)
+    name = SweepName(cluster=CLUSTER, broker=broker.name, interval=T * 1000, sweep_id="s")
+    versions = []
+    for text in ("4.2.4", "5.0.1"):
+        monkeypatch.setattr(PulsarAdmin, "version", lambda _, broker, text=text: (text, broker))
+        versions.append(sweeper.sweep(name, T * 1000).report.broker_version)
+    assert versions == ["4.2.4", "5.0.1"]
+
+
 def test_who_is_in_the_group_is_logged_when_it_changes(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     one = world.collector("one")
