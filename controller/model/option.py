@@ -8,7 +8,8 @@ def option(broker_conf: str, *, default: Any, unit: str = "", meaning: str, alia
     """A dataclass field that is an option of a strategy.
 
     ``broker_conf`` is its name in Pulsar's broker.conf; ``aliases`` are older or misspelt names, tried in order.
-    ``default`` is that of Pulsar 4.0.8.  The settings and `trimtab options` read the metadata.
+    ``default`` is that of Pulsar 4.0; controller.model.pulsar_version lists those of other versions.  The settings and
+    `trimtab options` read the metadata.
     """
     return field(
         default=default,

@@ -11,7 +11,7 @@ from controller.settings.options import OptionRow
 
 _FILE: Final = "broker.conf, not read"
 
-#: Key, default of Pulsar 4.0.8, unit, and why it is not read.
+#: Key, default of Pulsar 4.0, unit, and why it is not read.
 _ROWS: Final = (
     (
         "loadBalancerSheddingEnabled",
