@@ -198,6 +198,7 @@ KNOWN_SINCE: Final[Mapping[str, tuple[PulsarVersion, ...]]] = {
     "loadBalancerSplitIntervalMinutes": _known("3.0"),
     "loadBalancerTransferEnabled": _known("3.0"),
     "loadManagerMigrationEnabled": _known("5.0"),
+    "loadManagerServiceUnitStateTableViewClassName": _known("4.0"),
     "lowerBoundarySheddingEnabled": _known("2.11"),
     "maxUnloadBundleNumPerShedding": _known("2.11"),
     "maxUnloadPercentage": _known("2.11"),
