@@ -14,6 +14,14 @@ from controller.settings.trimtab_toml import Settings
 
 
 def demo(
+    version: Annotated[
+        str,
+        typer.Argument(
+            metavar="VERSION",
+            help="With --pulsar: the release of Pulsar, 4.0 or 5.0; its first number is enough.",
+            show_default="4.0",
+        ),
+    ] = "",
     seed: Annotated[
         int, typer.Option(help="Seed of the modelled cluster.  The same seed gives the same decisions.")
     ] = 1,
@@ -32,17 +40,25 @@ def demo(
     problem = why_not_writable(folder)
     if problem:
         raise TrimtabError(f"{problem}; choose another folder with --folder")
+    if version and not pulsar:
+        raise typer.BadParameter(f"{version!r} names a release of Pulsar: say --pulsar {version}")
     with signals.interrupts():
         if pulsar:
-            _pulsar_demo(folder, intervals)
+            _pulsar_demo(folder, intervals, version)
         else:
             _modelled_demo(folder, seed, intervals)
 
 
-def _pulsar_demo(folder: Path, intervals: int | None) -> None:
+def _pulsar_demo(folder: Path, intervals: int | None, version: str) -> None:
     from controller.lab.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
+    from controller.lab.pulsar_release import USUAL, find_release
 
-    run_pulsar_demo(folder, console=console(), intervals=intervals or PULSAR_INTERVALS)
+    run_pulsar_demo(
+        folder,
+        console=console(),
+        intervals=intervals or PULSAR_INTERVALS,
+        release=find_release(version) if version else USUAL,
+    )
 
 
 def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:

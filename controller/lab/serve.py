@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Protocol, TypeAlias
 import typer
 
 from controller.adapters.process import signals
+from controller.lab.pulsar_release import RELEASES, USUAL, find_release
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import FOLDER, KafkaServer, ZooKeeperServer
 from controller.model.errors import TrimtabError
@@ -54,7 +55,7 @@ def kafka(
     action: ServerAction = "start", folder: Folder = FOLDER / "kafka", port: Port = KafkaServer.default_port
 ) -> None:
     """A Kafka broker that is its own controller."""
-    _act(KafkaServer(folder, port), action)
+    _act(lambda: KafkaServer(folder, port), action)
 
 
 @app.command()
@@ -62,7 +63,7 @@ def zookeeper(
     action: ServerAction = "start", folder: Folder = FOLDER / "zookeeper", port: Port = ZooKeeperServer.default_port
 ) -> None:
     """A ZooKeeper server by itself."""
-    _act(ZooKeeperServer(folder, port), action)
+    _act(lambda: ZooKeeperServer(folder, port), action)
 
 
 @app.command()
@@ -71,9 +72,12 @@ def pulsar(
     processes: Annotated[bool, typer.Option("--processes", help="Run each part in its own JVM.")] = False,
     folder: Folder = FOLDER / "pulsar",
     port: Annotated[int, typer.Option(help="HTTP port of the first broker; 0 picks a free one.")] = 8080,
+    version: Annotated[
+        str, typer.Option(help=f"Release of Pulsar, or its first numbers: {', '.join(r.version for r in RELEASES)}.")
+    ] = USUAL.version,
 ) -> None:
     """A Pulsar cluster of three brokers, with a bookie and a ZooKeeper."""
-    _act(PulsarCluster(folder, port, processes=processes), action)
+    _act(lambda: PulsarCluster(folder, port, processes=processes, release=find_release(version)), action)
 
 
 @app.command()
@@ -94,9 +98,9 @@ def traffic(
         raise typer.Exit(error.exit_code) from error
 
 
-def _act(service: Service, action: str) -> None:
+def _act(service: Callable[[], Service], action: str) -> None:
     try:
-        _ACTIONS[action](service)
+        _ACTIONS[action](service())
     except TrimtabError as error:
         typer.echo(error, err=True)
         raise typer.Exit(error.exit_code) from error

@@ -86,7 +86,7 @@ class Server(ABC):
         with self.log.open("ab") as log:
             self._prepare(classpath)
             options = [*self._java_options(), *self._archive_options(classpath), f"-Djava.io.tmpdir={self._scratch()}"]
-            command = [jars.java(), *options, "-cp", classpath, *self._main()]
+            command = [self._java(), *options, "-cp", classpath, *self._main()]
             # A session of its own: Ctrl-C in the terminal reaches only this process, which stops the server.
             self._process = subprocess.Popen(
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -132,6 +132,9 @@ class Server(ABC):
         """Block until the server started here has ended."""
         if self._process is not None:
             self._process.wait()
+
+    def _java(self) -> str:
+        return jars.java()
 
     def _classpath(self) -> str:
         return os.pathsep.join(map(str, jars.fetch(self.name)))

@@ -139,36 +139,43 @@ def pyspark_jars() -> Path:
     return Path(spec.origin).parent / "jars"
 
 
-def java_program() -> str:
-    """The path of java: JAVA_HOME's, else the PATH's.  SettingsError says how to install one where there is none."""
+def java_program(oldest: int = _OLDEST_JAVA) -> str:
+    """The path of java: JAVA_HOME's, else the PATH's.
+
+    SettingsError says how to install the version *oldest* where there is none.
+    """
     home = os.environ.get("JAVA_HOME")
     found = f"{home}/bin/java" if home else shutil.which("java")
     if home and not Path(home, "bin", "java").exists():
-        raise SettingsError(f"JAVA_HOME={home!r} holds no bin/java. {_INSTALL}")
+        raise SettingsError(f"JAVA_HOME={home!r} holds no bin/java. {_install(oldest)}")
     if found is None:
-        raise SettingsError(f"Java is not installed (neither JAVA_HOME nor on the PATH). {_INSTALL}")
+        raise SettingsError(f"Java is not installed (neither JAVA_HOME nor on the PATH). {_install(oldest)}")
     return found
 
 
-def java() -> str:
-    """The java to run, 17 or later: JAVA_HOME's, else the PATH's.  SettingsError says how to install one."""
-    found = java_program()
+def java(oldest: int = _OLDEST_JAVA) -> str:
+    """The java to run, version *oldest* or later: JAVA_HOME's, else the PATH's.
+
+    SettingsError says how to install one.
+    """
+    found = java_program(oldest)
     try:
         answer = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
-        raise SettingsError(f"{found} cannot be run: {error.strerror}. {_INSTALL}") from error
+        raise SettingsError(f"{found} cannot be run: {error.strerror}. {_install(oldest)}") from error
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
-    if version is None or int(version[1]) < _OLDEST_JAVA:
+    if version is None or int(version[1]) < oldest:
         is_what = f"Java {version[1]}" if version else "no Java that tells its version"
-        raise SettingsError(f"{found} is {is_what}; needed is {_OLDEST_JAVA} or later. {_INSTALL}")
+        raise SettingsError(f"{found} is {is_what}; needed is {oldest} or later. {_install(oldest)}")
     return found
 
 
-_INSTALL: Final = (
-    f"Install Java {_OLDEST_JAVA}: apt-get install openjdk-{_OLDEST_JAVA}-jre-headless (Debian, Ubuntu), "
-    f"dnf install java-{_OLDEST_JAVA}-openjdk-headless (Fedora, RHEL), brew install openjdk@{_OLDEST_JAVA} (macOS); "
-    "another place than the PATH is told by JAVA_HOME."
-)
+def _install(version: int) -> str:
+    return (
+        f"Install Java {version}: apt-get install openjdk-{version}-jre-headless (Debian, Ubuntu), "
+        f"dnf install java-{version}-openjdk-headless (Fedora, RHEL), brew install openjdk@{version} (macOS); "
+        "another place than the PATH is told by JAVA_HOME."
+    )
 
 
 def _accept(jar: Jar, fetched: Path, path: Path) -> None:

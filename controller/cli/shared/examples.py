@@ -55,7 +55,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "bench moves": ("trimtab bench moves --unloads 20",),
     "bench recording": ("trimtab bench recording --intervals 60",),
     "decide": ("trimtab decide --strategy ThresholdShedder --load recording",),
-    "demo": ("trimtab demo --intervals 10",),
+    "demo": ("trimtab demo --intervals 10", "trimtab demo --pulsar 5"),
     "options": ("trimtab options | less",),
     "rebalance": ("trimtab rebalance conf/scenarios/rebalance.toml", "trimtab rebalance --example"),
     "record": ("trimtab record -o tuesday", "trimtab record -o noon --from 11:55 --to 12:30"),

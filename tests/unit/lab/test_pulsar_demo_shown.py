@@ -15,6 +15,7 @@ from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.log import FolderMetricsLog
 from controller.lab import pulsar_demo
 from controller.lab.pulsar_demo import PulsarDemoOutcome, run_pulsar_demo
+from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_stage import Stage
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
@@ -116,7 +117,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     told: list[Any] = []
 
     @contextmanager
-    def cluster(folder: Path) -> Iterator[Any]:
+    def cluster(folder: Path, *, release: PulsarRelease) -> Iterator[Any]:
         told.append("pulsar")
         try:
             yield SimpleNamespace(

@@ -45,3 +45,9 @@ def test_traffic_without_brokers_says_which_address_does_not_answer(tmp_path: Pa
     result = CliRunner().invoke(app, ["traffic", "--admin-url", url, "--dir", str(tmp_path)])
     assert result.exit_code == 1
     assert url in result.stderr
+
+
+def test_a_release_of_pulsar_that_there_is_not_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["pulsar", "start", "--version", "6", "--dir", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.stderr == "no Pulsar '6' can be started here; known: 4.0.8, 5.0.1\n"
