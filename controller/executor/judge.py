@@ -108,9 +108,7 @@ def after(command: Command, seen: Observation, failure: Failure | None) -> Answe
             return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
         if failure is None and not seen.has(command.bundle):
             return Answer(status="failed", detail=f"it was split elsewhere:{_cuts(_found_cuts(command, seen))}")
-        return _nothing_happened(
-            command, seen, failure, "answered as done, but nothing was split: too few topics in it?"
-        )
+        return _nothing_happened(command, seen, failure, _not_split(command))
     if not seen.has(command.bundle):
         # Whether it was unloaded before that does not matter any more.
         return Answer(status="obsolete", detail=failure.detail if failure else "it was split or deleted meanwhile")
@@ -162,6 +160,20 @@ def _is_split(command: Command, seen: Observation) -> bool:
         return bool(seen.boundaries) and not seen.has(command.bundle)
     # The parts may have been split again since: all that counts is that they end where they were to end.
     return {end for part in wanted for end in part} <= set(seen.boundaries)
+
+
+def _not_split(command: Command) -> str:
+    """Why brokers answer a split with 204 and cut nothing, as far as its algorithm tells, and what to do."""
+    nothing = "answered as done, but nothing was split"
+    if command.algorithm == _HALVES:
+        return f"{nothing}: {_HALVES} needs no topics, so see the log of {command.source}"
+    # SpecifiedPositionsBundleSplitAlgorithm and its like ask NamespaceService.getOwnedTopicListForNamespaceBundle,
+    # which has no segments.
+    return (
+        f"{nothing}: brokers cut there only in a bundle of two topics or more, and segments of scalable topics (Pulsar"
+        f" 5) do not count; only {_HALVES} splits a bundle of segments: defaultNamespaceBundleSplitAlgorithm in"
+        " broker.conf"
+    )
 
 
 def _found_cuts(command: Command, seen: Observation) -> list[int]:

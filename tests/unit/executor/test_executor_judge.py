@@ -235,18 +235,25 @@ def test_a_dead_executors_split_with_impossible_boundaries_has_failed() -> None:
             None,
             Answer(status="failed", detail="it was split elsewhere: 0x60000000"),
         ),
-        (
-            split(),
-            OWNED,
-            None,
-            Answer(status="failed", detail="answered as done, but nothing was split: too few topics in it?"),
-        ),
     ],
 )
 def test_the_result_says_what_was_seen(
     command: Command, seen: Observation, failed: Failure | None, expected: Answer
 ) -> None:
     assert after(command, seen, failed) == expected
+
+
+def test_a_split_that_brokers_pass_over_says_what_splits_the_bundle() -> None:
+    """The answer is 204, and nothing is split: positions are cut only between topics, and segments are none."""
+    at_positions = after(split(), OWNED, None)
+    assert at_positions is not None
+    assert at_positions.status == "failed"
+    assert "a bundle of two topics or more" in at_positions.detail
+    assert "only range_equally_divide splits a bundle of segments" in at_positions.detail
+    in_halves = after(split(algorithm="range_equally_divide", boundaries=()), OWNED, None)
+    assert in_halves is not None
+    assert in_halves.status == "failed"
+    assert "range_equally_divide needs no topics, so see the log of a:8080" in in_halves.detail
 
 
 @pytest.mark.parametrize(
