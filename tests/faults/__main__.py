@@ -4,13 +4,15 @@ import logging
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from controller.lab.pulsar_server import pulsar_cluster
+from controller.lab.pulsar_release import USUAL, PulsarRelease, find_release
+from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.lab.servers import kafka_server, zookeeper_server
 from tests.faults import report
 from tests.faults.faults import DISK_FULL, FAULTS, FAULTS_ON_PULSAR, NOTHING_AROUND, Around, Fault
@@ -46,6 +48,9 @@ def main(
     runs: Annotated[int, typer.Option(help="Of each fault.")] = 20,
     only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=", ".join(_ALL))] = None,
     in_log: Annotated[Literal["kafka", "pulsar"], typer.Option("--log", help="Where the site has its log.")] = "kafka",
+    pulsar: Annotated[
+        str, typer.Option(metavar="VERSION", help="Real brokers of this release carry out the commands: 4.0, 5.0.")
+    ] = "",
     kafka_away_seconds: Annotated[float, typer.Option()] = 60.0,
     backlog_intervals: Annotated[int, typer.Option()] = 1_440,
     page: Annotated[Path, typer.Option(help="Where the table is.")] = _PAGE,
@@ -61,13 +66,14 @@ def main(
     failed = False
     with tempfile.TemporaryDirectory(prefix="trimtab-faults-", ignore_cleanup_errors=True) as folder:
         away = _Away(kafka_seconds=kafka_away_seconds, backlog_intervals=backlog_intervals)
+        brokers = find_release(pulsar) if pulsar else None
         found = (
-            _outcomes_on_pulsar(Path(folder), wanted, runs)
+            _outcomes_on_pulsar(Path(folder), wanted, runs, brokers)
             if in_log == "pulsar"
-            else _outcomes(Path(folder), wanted, runs, away)
+            else _outcomes(Path(folder), wanted, runs, away, brokers)
         )
         for outcome in found:
-            slow = outcome.fault.removesuffix(_ON_PULSAR) in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
+            slow = outcome.fault.partition(",")[0] in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
             failed |= slow or bool(outcome.findings or outcome.differences)
             log.info("%s", report.row(outcome))
             if slow:
@@ -87,13 +93,26 @@ class _Away(NamedTuple):
     backlog_intervals: int
 
 
-def _outcomes(folder: Path, names: Sequence[str], runs: int, away: _Away) -> Iterator[Outcome]:
+@contextmanager
+def _real(folder: Path, brokers: PulsarRelease | None) -> Iterator[PulsarCluster | None]:
+    """A cluster of *brokers*, if there is to be one."""
+    if brokers is None:
+        yield None
+        return
+    with pulsar_cluster(folder, release=brokers) as pulsar:
+        yield pulsar
+
+
+def _outcomes(
+    folder: Path, names: Sequence[str], runs: int, away: _Away, brokers: PulsarRelease | None
+) -> Iterator[Outcome]:
     wanted: list[Fault] = [fault for fault in FAULTS if fault.name in names]
     if wanted:
         with (
             kafka_server(folder / "kafka") as kafka,
             zookeeper_server(folder / "zookeeper") as zookeeper,
-            kafka_site(folder / "site", kafka, zookeeper) as site,
+            _real(folder / "pulsar", brokers) as real,
+            kafka_site(folder / "site", kafka, zookeeper, real) as site,
         ):
             second = SecondBroker(folder / "second", kafka)
             around = Around(
@@ -105,7 +124,7 @@ def _outcomes(folder: Path, names: Sequence[str], runs: int, away: _Away) -> Ite
             )
             try:
                 for fault in wanted:
-                    yield prove(fault, site, around, runs)
+                    yield _named(prove(fault, site, around, runs), "", brokers)
             finally:
                 second.stop()
     if DISK_FULL in names:
@@ -116,12 +135,22 @@ def _outcomes(folder: Path, names: Sequence[str], runs: int, away: _Away) -> Ite
             yield prove_full_rebalance(site, runs)
 
 
-def _outcomes_on_pulsar(folder: Path, names: Sequence[str], runs: int) -> Iterator[Outcome]:
+def _outcomes_on_pulsar(
+    folder: Path, names: Sequence[str], runs: int, brokers: PulsarRelease | None
+) -> Iterator[Outcome]:
     wanted = [fault for fault in FAULTS_ON_PULSAR if fault.name in names]
-    with pulsar_cluster(folder / "pulsar") as pulsar, pulsar_site(folder / "site", pulsar) as site:
+    with (
+        pulsar_cluster(folder / "pulsar", release=brokers or USUAL) as pulsar,
+        pulsar_site(folder / "site", pulsar, pulsar if brokers else None) as site,
+    ):
         for fault in wanted:
-            outcome = prove(fault, site, NOTHING_AROUND, runs)
-            yield replace(outcome, fault=f"{outcome.fault}{_ON_PULSAR}")
+            yield _named(prove(fault, site, NOTHING_AROUND, runs), _ON_PULSAR, brokers)
+
+
+def _named(outcome: Outcome, where: str, brokers: PulsarRelease | None) -> Outcome:
+    """*outcome* under the name that its row has in the table."""
+    real = f", brokers of Pulsar {brokers.version}" if brokers else ""
+    return replace(outcome, fault=f"{outcome.fault}{where}{real}")
 
 
 if __name__ == "__main__":

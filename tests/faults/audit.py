@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeAlias
 
 from controller.model.decision import Command
 from controller.model.journal import JournalEntry
@@ -13,6 +14,8 @@ from tests.faults.pulsar import Act
 
 #: Answers behind which the bundle may have moved or not.
 _EITHER = ("unknown", "already_done")
+#: Bundle and destination -> how often it was moved there, at least and at most, if all answers are true.
+_Bounds: TypeAlias = dict[tuple[str, str], tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +33,13 @@ class Findings:
         return bool(self.lost or self.twice or self.wrong)
 
 
-def audit(log: SiteLog, acts: Sequence[Act], forged: Set[str] = frozenset()) -> Findings:
+def audit(log: SiteLog, acts: Sequence[Act], forged: Set[str] = frozenset(), *, obeyed: bool = True) -> Findings:
     """Findings about all that ever happened at a site that has come to rest.
 
-    *forged*: ids of commands that a test has put on the command topic; they are answered once, as all are.
+    *forged*: ids of commands that a test has put on the command topic; they are answered once, as all are.  *obeyed*:
+    a bundle always goes where it is sent; real brokers may give it to another one, and then the answer is ``failed``.
     """
+    either = _EITHER if obeyed else (*_EITHER, "failed")
     decided, events, answers = log.decisions(), log.events(), log.answers()
     issued = [to_command(event) for each in events for event in each if not isinstance(event, EpochEvent)]
     wanted = [command for each in decided for command in each.entry.decision.commands]
@@ -48,14 +53,14 @@ def audit(log: SiteLog, acts: Sequence[Act], forged: Set[str] = frozenset()) -> 
             *_repeated("interval", (each.entry.interval for each in decided)),
             *_repeated("command", (command.id for command in issued)),
             *_repeated("result of", (answer.result.id for answer in answers)),
-            *_acts_too_many(issued, answers, acts),
+            *_acts_too_many(_bounds(issued, answers, either), acts),
         ],
         wrong=[
             *(f"command {each} is in no decision" for each in strange),
             *_out_of_order([each.entry for each in decided]),
             *_epochs_of_decisions(decided),
             *(finding for each in events for finding in _epochs_of(each)),
-            *_acts_too_few(issued, answers, acts),
+            *_acts_too_few(_bounds(issued, answers, either), acts),
         ],
     )
 
@@ -93,30 +98,28 @@ def _epochs_of(events: Sequence[CommandEvent]) -> Iterator[str]:
         newest = max(newest, event.epoch)
 
 
-def _bounds(issued: Sequence[Command], answers: Sequence[Answered]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Bundle and destination -> how often it was moved there, at least and at most, if all answers are true."""
+def _bounds(issued: Sequence[Command], answers: Sequence[Answered], either: Sequence[str]) -> _Bounds:
     moved, maybe = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     result_of = {answer.result.id: answer.result for answer in answers}
     for command in issued:
         result = result_of.get(command.id)
         key = command.bundle, command.destination
-        if result is None or result.status in _EITHER:
+        if result is None or result.status in either:
             maybe[key] += 1
         elif result.status == "done":
             moved[key] += 1
     return defaultdict(lambda: (0, 0), {key: (moved[key], moved[key] + maybe[key]) for key in moved | maybe})
 
 
-def _acts_too_many(issued: Sequence[Command], answers: Sequence[Answered], acts: Sequence[Act]) -> Iterator[str]:
-    bounds = _bounds(issued, answers)
+def _acts_too_many(bounds: _Bounds, acts: Sequence[Act]) -> Iterator[str]:
     for key, times in Counter((act.bundle, act.destination) for act in acts).items():
         if times > bounds[key][1]:
             yield f"{key[0]} was moved to {key[1]} {times} times, {bounds[key][1]} commands account for it"
 
 
-def _acts_too_few(issued: Sequence[Command], answers: Sequence[Answered], acts: Sequence[Act]) -> Iterator[str]:
+def _acts_too_few(bounds: _Bounds, acts: Sequence[Act]) -> Iterator[str]:
     times = Counter((act.bundle, act.destination) for act in acts)
-    for key, (least, _) in _bounds(issued, answers).items():
+    for key, (least, _) in bounds.items():
         if times[key] < least:
             yield f"{least} answers say that {key[0]} was moved to {key[1]}; it was {times[key]} times"
     for act in acts:

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from controller.adapters.process.failpoints import newest_versions, torn_commits
 from controller.adapters.pulsar.admin import PulsarAdmin
-from controller.lab.pulsar_server import CLUSTER as LAB_CLUSTER
+from controller.lab.pulsar_server import CLUSTER
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from streaming.assembly import Assembly
 from tests.faults.clock import eventually, now_ms
@@ -175,7 +175,7 @@ def log_moves(site: Site, _: Around, nth: int) -> float:
     assert log is not None
     _busy(site, nth)
     at = now_ms()
-    with closing(PulsarAdmin(log.admin_url, cluster=LAB_CLUSTER)) as admin:
+    with closing(PulsarAdmin(log.admin_url, cluster=CLUSTER)) as admin:
         for bundle in _BUNDLES:
             admin.unload(f"{log.namespace}/{bundle}")
     return _decided_again(site, at)
@@ -190,6 +190,8 @@ FAULTS_ON_PULSAR = (
 )
 #: Those of them that CI has time for.
 QUICK_ON_PULSAR = (_BY_NAME["kill"], _BY_NAME["executor-killed"], _LOG_MOVES)
+#: Those that the extended tests inflict on a site whose commands real brokers carry out.
+ON_REAL_BROKERS = tuple(_BY_NAME[name] for name in ("kill", "hang", "executor-killed"))
 #: They need nothing around the site.
 NOTHING_AROUND = cast(Around, None)
 

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 
 from controller.adapters.kafka.writer import Producer
+from controller.lab.pulsar_server import CLUSTER
 from controller.model.names import namespace_of
 from controller.simulator.cluster import ModelledSweep
 from controller.simulator.encode import json_records
@@ -16,7 +17,6 @@ from tests.bombs import Part, append, batch
 from tests.commands import unload
 from tests.faults.clock import eventually, now_ms
 from tests.faults.poison import poison
-from tests.faults.pulsar import CLUSTER
 from tests.faults.site import Site
 
 #: Long after every record is appended, epoch ms: the year 2100.

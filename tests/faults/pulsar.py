@@ -5,14 +5,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from controller.lab.pulsar_server import CLUSTER
 from controller.model.names import BundleName, find_bundle, topic_hash
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from tests.commands import unload
-
-CLUSTER = "lab"
 
 
 class Act(NamedTuple):
@@ -44,6 +43,9 @@ class PiledCluster(ModelledCluster):
 
 class PlayedPulsar:
     """The brokers, each at a port of its own, and beside them an entrance for each of those who send commands."""
+
+    #: A bundle always goes where it is sent.
+    obeys: Final = True
 
     def __init__(self, *, brokers: int, entrances: int, seed: int) -> None:
         servers = [_Server(self, nth) for nth in range(brokers + entrances)]

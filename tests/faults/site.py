@@ -1,7 +1,11 @@
-"""A site: two controllers, two executors, their log and a Pulsar, all of them processes but the last."""
+"""A site: two controllers, two executors, their log and a Pulsar, all of them processes but the last.
+
+That one is modelled, or real brokers with a modelled load (real_pulsar).
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
@@ -9,7 +13,7 @@ from uuid import uuid4
 from kazoo.client import KazooClient
 
 from controller.adapters.opened import log_system
-from controller.lab.pulsar_server import PulsarCluster
+from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.ports.log import MetricsLog
 from controller.settings.log import KafkaLogSettings
@@ -22,8 +26,9 @@ from tests.faults.audit import Findings, audit, differences
 from tests.faults.clock import eventually
 from tests.faults.log import Answered, Decided, FolderSiteLog, KafkaSiteLog, SiteLog
 from tests.faults.processes import Life, Service
-from tests.faults.pulsar import CLUSTER, PlayedPulsar, played_pulsar
+from tests.faults.pulsar import PlayedPulsar, played_pulsar
 from tests.faults.pulsar_log import PulsarSiteLog, log_section
+from tests.faults.real_pulsar import RealPulsar, real_pulsar
 from tests.faults.replay import undisturbed
 
 _START, _PERIOD = 1_735_689_600_000, 60_000
@@ -32,6 +37,8 @@ SESSION_SECONDS, EXECUTOR_SESSION_SECONDS = 4, 6
 _BROKERS = 4
 #: How often it is looked for what is new in a log: each look costs 25 ms of processor time, most of it Kafka's.
 _LOOK_SECONDS = 0.4
+#: Answers that say that the bundle is at its destination.
+_IS_THERE = ("done", "already_done")
 _LEADS, _STANDS_BY = "leads, epoch", "stands by"
 _BROKER_CONF = """
 loadBalancerLoadPlacementStrategy=LeastResourceUsageWithWeight
@@ -95,7 +102,13 @@ class Site:
     """See the module docstring.  Time passes only when an interval is published."""
 
     def __init__(
-        self, folder: Path, conf: str, pulsar: PlayedPulsar, *, controllers: int, broker_conf: str = _BROKER_CONF
+        self,
+        folder: Path,
+        conf: str,
+        pulsar: PlayedPulsar | RealPulsar,
+        *,
+        controllers: int,
+        broker_conf: str = _BROKER_CONF,
     ) -> None:
         self.folder, self.pulsar = folder, pulsar
         (folder / "broker.conf").write_text(broker_conf)
@@ -104,6 +117,8 @@ class Site:
         self.log: SiteLog = _SITE_LOGS[self.settings.log.kind](self.settings)
         self.interval = _START
         self._rounds = 0
+        #: The interval before the last pile.
+        self._piled_at = _START
         #: Ids of commands that nobody of ours has issued.
         self.forged: set[str] = set()
         for number, entrance in enumerate(pulsar.entrances):
@@ -138,6 +153,7 @@ class Site:
     def pile_up(self) -> None:
         """Make work: another broker gets too much."""
         self._rounds += 1
+        self._piled_at = self.interval
         with self.pulsar.lock:
             self.pulsar.cluster.pile_up(self._rounds)
 
@@ -223,7 +239,21 @@ class Site:
             self.come_to_rest()
 
     def audit(self) -> Findings:
-        return audit(self.log, list(self.pulsar.acts), self.forged)
+        found = audit(self.log, list(self.pulsar.acts), self.forged, obeyed=self.pulsar.obeys)
+        return replace(found, wrong=[*found.wrong, *self._misplaced()])
+
+    def _misplaced(self) -> Iterator[str]:
+        """Bundles that are not where the last answer since they were piled up says."""
+        result_of = {each.result.id: each.result for each in self.log.answers()}
+        last: dict[str, str] = {}
+        for each in self.log.decisions():
+            for command in each.entry.decision.commands:
+                result = result_of.get(command.id)
+                if command.interval > self._piled_at and result is not None and result.status in _IS_THERE:
+                    last[command.bundle] = command.destination
+        for bundle, destination in last.items():
+            if (owner := self.pulsar.cluster.owner(bundle)) != destination:
+                yield f"{bundle} is at {owner}; the last answer says {destination}"
 
     def differences(self) -> list[str]:
         """Where the journal is not what follows from the log."""
@@ -238,8 +268,10 @@ def _newest_epoch(life: Life) -> int:
 
 
 @contextmanager
-def kafka_site(folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> Iterator[Site]:
-    """Two controllers and two executors with their log in Kafka."""
+def kafka_site(
+    folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer, real: PulsarCluster | None = None
+) -> Iterator[Site]:
+    """Two controllers and two executors with their log in Kafka.  *real*: brokers that carry out the commands."""
     name = uuid4().hex[:8]
     topics = "\n".join(
         f'{each}_topic = "{each}-{name}"' for each in ("metrics", "results", "commands", "journal", "dead_letters")
@@ -251,13 +283,16 @@ def kafka_site(folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer) -> 
         election=f'kind = "zookeeper"\nhosts = "{zookeeper.hosts}"\npath = "/{name}"'
         f"\nsession_timeout_seconds = {SESSION_SECONDS}",
     )
-    with _site(folder, conf, controllers=2, executors=2) as site:
+    with _site(folder, conf, controllers=2, executors=2, real=real) as site:
         yield site
 
 
 @contextmanager
-def pulsar_site(folder: Path, pulsar: PulsarCluster) -> Iterator[Site]:
-    """Two controllers and two executors with their log in a real Pulsar, and their election in its ZooKeeper."""
+def pulsar_site(folder: Path, pulsar: PulsarCluster, real: PulsarCluster | None = None) -> Iterator[Site]:
+    """Two controllers and two executors with their log in a real Pulsar, and their election in its ZooKeeper.
+
+    *real*: brokers that carry out the commands, which may be the same.
+    """
     name = uuid4().hex[:8]
     log = PulsarLogSettings(
         service_url=pulsar.service_url, admin_url=pulsar.admin_urls, namespace=f"public/trimtab-{name}", partitions=2
@@ -269,7 +304,7 @@ def pulsar_site(folder: Path, pulsar: PulsarCluster) -> Iterator[Site]:
         election=f'kind = "zookeeper"\nhosts = "{pulsar.zookeeper}"\npath = "/trimtab-{name}"'
         f"\nsession_timeout_seconds = {SESSION_SECONDS}",
     )
-    with _site(folder, conf, controllers=2, executors=2) as site:
+    with _site(folder, conf, controllers=2, executors=2, real=real) as site:
         yield site
 
 
@@ -288,10 +323,17 @@ def folder_site(folder: Path, *, broker_conf: str = _BROKER_CONF, guardrails: st
 
 @contextmanager
 def _site(
-    folder: Path, conf: str, *, controllers: int, executors: int, broker_conf: str = _BROKER_CONF
+    folder: Path,
+    conf: str,
+    *,
+    controllers: int,
+    executors: int,
+    broker_conf: str = _BROKER_CONF,
+    real: PulsarCluster | None = None,
 ) -> Iterator[Site]:
     folder.mkdir(parents=True, exist_ok=True)
-    with played_pulsar(brokers=_BROKERS, entrances=executors) as pulsar:
+    opened = real_pulsar(real, entrances=executors) if real else played_pulsar(brokers=_BROKERS, entrances=executors)
+    with opened as pulsar:
         site = Site(folder, conf, pulsar, controllers=controllers, broker_conf=broker_conf)
         try:
             site.warm_up()

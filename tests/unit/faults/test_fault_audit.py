@@ -132,6 +132,13 @@ def test_an_act_on_a_command_that_was_refused_is_found(status: str) -> None:
     assert not audit(log, acts[1:])
 
 
+def test_a_move_that_real_brokers_turned_elsewhere_is_no_second_one() -> None:
+    log, acts = two_leaderships()
+    log.answered[0] = answered(FIRST, "failed")
+    assert not audit(log, acts, obeyed=False)
+    assert audit(log, [*acts, moved(FIRST)], obeyed=False).twice
+
+
 def test_an_act_that_nobody_asked_for_is_found() -> None:
     log, acts = two_leaderships()
     assert audit(log, [*acts, Act(FIRST.bundle, B, C)]).twice
