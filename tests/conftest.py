@@ -14,6 +14,7 @@ import typer.testing
 from hypothesis import HealthCheck, settings
 
 from controller.adapters.long_work import set_quiet
+from controller.lab.pulsar_release import USUAL, PulsarRelease, find_release
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.redaction import SECRETS, Redactor
@@ -65,6 +66,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how many workers run the tests; 0: none but this process; auto: two more than processors, none where "
         "files or folders are named",
     )
+    parser.getgroup("trimtab").addoption(
+        "--pulsar", metavar="VERSION", help="only tests on a real Pulsar, and on this release: 4.0 or 5.0"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -90,6 +94,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Plain pytest reads neither slow files nor folders of which it would run nothing; None: others decide."""
     is_plain = config.args_source is config.ArgsSource.TESTPATHS and config.option.markexpr == _PLAIN
     return True if is_plain and collection_path in _NOT_PLAIN else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --pulsar: leave out all tests that no release of Pulsar makes a difference to."""
+    if config.getoption("pulsar"):
+        left_out = [item for item in items if "pulsar_release" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -133,12 +145,19 @@ def zookeeper(pytestconfig: pytest.Config) -> ZooKeeperServer:
 
 
 @pytest.fixture(scope="session")
-def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
+def pulsar_release(pytestconfig: pytest.Config) -> PulsarRelease:
+    """The release of every real Pulsar that tests start."""
+    version = pytestconfig.getoption("pulsar")
+    return find_release(version) if version else USUAL
+
+
+@pytest.fixture(scope="session")
+def pulsar(tmp_path_factory: pytest.TempPathFactory, pulsar_release: PulsarRelease) -> Iterator[PulsarCluster]:
     """Three brokers in one JVM for all of the group "pulsar" (tests/scheduling.py): a test uses namespaces of its own.
 
     They end with the group: also idle they take a tenth of a processor.
     """
-    cluster = PulsarCluster(tmp_path_factory.mktemp("pulsar"))
+    cluster = PulsarCluster(tmp_path_factory.mktemp("pulsar"), release=pulsar_release)
     cluster.start()
     yield cluster
     for part in cluster.parts.values():

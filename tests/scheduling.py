@@ -38,6 +38,7 @@ LONGEST: Final = (
 ON_PULSAR: Final = frozenset(
     (
         "tests/e2e/test_drain_on_pulsar.py",
+        "tests/e2e/test_faults_on_real_brokers.py",
         "tests/e2e/test_on_pulsar.py",
         "tests/e2e/test_two_controllers_on_pulsar.py",
         "tests/integration/test_collect_on_pulsar.py",

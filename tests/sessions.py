@@ -21,6 +21,7 @@ import typer
 
 from controller.lab.processes import Processes
 from controller.lab.pulsar_demo import start_all, write_conf
+from controller.lab.pulsar_release import USUAL, find_release
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
@@ -158,12 +159,13 @@ def main(
     minutes: float = 8.0,
     fault: Fault = "broker",
     seed: int = 1,
+    pulsar: Annotated[str, typer.Option(metavar="VERSION", help="Release of the brokers: 4.0, 5.0.")] = USUAL.version,
     option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE of broker.conf; may be given again.")] = None,
 ) -> None:
     """Play the session, record its log to FOLDER/recording, and say what a replay makes of it."""
     folder.mkdir(parents=True)
     namespace = "session/orders"
-    with pulsar_cluster(folder / "pulsar", processes=True) as cluster:
+    with pulsar_cluster(folder / "pulsar", processes=True, release=find_release(pulsar)) as cluster:
         conf = _conf(folder, cluster, strategy, option or ())
         admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)
         stage = set_stage(admin, namespace, _BUNDLES)

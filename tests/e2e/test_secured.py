@@ -32,6 +32,7 @@ from controller.doctor.checks import judge
 from controller.doctor.gather import gather
 from controller.lab.processes import Processes
 from controller.lab.pulsar_demo import next_entry
+from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.pulsar_stage import StageAdmin
 from controller.model.errors import AccessDeniedError
@@ -68,13 +69,13 @@ class Servers:
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+def servers(tmp_path_factory: pytest.TempPathFactory, pulsar_release: PulsarRelease) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("secured")
     superusers = ("admin", *USERS)
     found = Servers(
         kafka=SecuredKafka(folder / "kafka", users=USERS, tls=SERVER, authorities=CA),
         zookeeper=SecuredZooKeeper(folder / "zookeeper", scheme="digest", users={}, tls=SERVER),
-        pulsar=PulsarCluster(folder / "pulsar", settings=demanding_tokens(superusers)),
+        pulsar=PulsarCluster(folder / "pulsar", settings=demanding_tokens(superusers), release=pulsar_release),
     )
     started = (found.zookeeper, found.kafka, found.pulsar)
     with ExitStack() as stack, ThreadPoolExecutor(len(started)) as pool:

@@ -22,6 +22,7 @@ from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
 from controller.lab.processes import Processes
 from controller.lab.pulsar_demo import next_entry
+from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.servers import free_port
 from controller.model.journal import JournalEntry
@@ -89,7 +90,7 @@ def eventually(done: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
 
 
 def test_rates_of_real_traffic_arrive_with_what_is_known_of_brokers_and_namespaces(
-    pulsar: PulsarCluster, tmp_path: Path
+    pulsar: PulsarCluster, pulsar_release: PulsarRelease, tmp_path: Path
 ) -> None:
     def meanwhile() -> None:
         go_on()
@@ -128,7 +129,7 @@ def test_rates_of_real_traffic_arrive_with_what_is_known_of_brokers_and_namespac
     assert [entry.broker for entry in ticks[-1].roster or ()] == sorted(pulsar.brokers)
     state = _states_of(tmp_path, namespace)[-1]
     assert state.boundaries == tuple(int(boundary, 16) for boundary in RANGES)
-    assert {each.broker_version_string for each in _brokers_of(tmp_path).values()} == {"4.0.8"}
+    assert {each.broker_version_string for each in _brokers_of(tmp_path).values()} == {pulsar_release.version}
     assert sum(each.leader is True for each in _brokers_of(tmp_path).values()) == 1
     assert _rate_of(tmp_path, namespace) < 1.5 * wanted, "no topic counts twice"
 
@@ -167,13 +168,15 @@ def _rate_of(folder: Path, namespace: str) -> float:
     return sum(sum(bundle.msg_rate_in) for bundle in stats)
 
 
-def test_extensible_brokers_that_demand_a_token_are_swept_with_the_load_data_from_their_topic(tmp_path: Path) -> None:
+def test_extensible_brokers_that_demand_a_token_are_swept_with_the_load_data_from_their_topic(
+    tmp_path: Path, pulsar_release: PulsarRelease
+) -> None:
     mine = Credentials(token=token("admin"))
     settings = {
         "loadManagerClassName": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl",
         **demanding_tokens(),
     }
-    with pulsar_cluster(tmp_path / "pulsar", settings=settings) as cluster:
+    with pulsar_cluster(tmp_path / "pulsar", settings=settings, release=pulsar_release) as cluster:
         admin = PulsarAdmin(cluster.admin_urls, cluster=CLUSTER, credentials=mine)
         load_data = PulsarLoadData(lambda: cluster.service_url, lambda: mine, Tls())
         sweeper = Sweeper(admin, CapacityOverrides(), load_data, form=json_chunks, timeout_seconds=10)

@@ -13,7 +13,8 @@ from kazoo.exceptions import NoNodeError
 
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.executor.attempt import Outcome, PulsarTarget, carry_out
-from controller.executor.judge import Observation
+from controller.executor.judge import Answer, Observation
+from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.model.decision import Command
 from tests.commands import split, unload
@@ -44,7 +45,9 @@ def put(pulsar: PulsarCluster, path: str, body: object = None, *, also_there: bo
     # Topics are made by the broker that owns their bundle; for these calls a client that follows is good enough.
     url = f"{pulsar.admin_urls[0]}/admin/v2{path}"
     headers = {"Content-Type": "application/json"}
-    answer = urllib3.request("PUT", url, body=json.dumps(body).encode() if body else None, headers=headers)
+    content = json.dumps(body).encode() if body else None
+    # A second request, after too short a time, would find there what the first one has made.
+    answer = urllib3.request("PUT", url, body=content, headers=headers, timeout=60, retries=urllib3.Retry(read=0))
     assert answer.status < 300 or (also_there and answer.status == 409), answer.data
 
 
@@ -227,6 +230,31 @@ def test_a_split_that_pulsar_passes_over_is_not_taken_for_done(
     assert len(admin.boundaries(namespace)) == len(RANGES)
     outcome = obey(admin, split(bundle, source=owner, boundaries=(0x90000000,)))
     assert (outcome.answer.status, outcome.attempts) == ("failed", 0)
+
+
+def test_a_bundle_of_segments_is_halved_and_cut_nowhere_else(
+    pulsar: PulsarCluster, pulsar_release: PulsarRelease, admin: PulsarAdmin
+) -> None:
+    if pulsar_release.version < "5":
+        pytest.skip("scalable topics came with Pulsar 5.0")
+    namespace, whole = f"lab/ns-{uuid4().hex[:8]}", (0x00000000, 0xFFFFFFFF)
+    put(pulsar, f"/namespaces/{namespace}", {"bundles": {"numBundles": 1}, "replication_clusters": [CLUSTER]})
+    put(pulsar, f"/scalable/{namespace}/orders?numInitialSegments=4")
+    for number in range(4):
+        # Loads the segment.
+        urllib3.request("GET", f"{pulsar.admin_urls[0]}/admin/v2/scalable/{namespace}/orders/segments/{number}/stats")
+    bundle = f"{namespace}/0x00000000_0xffffffff"
+    owner = admin.lookup(bundle)
+    for algorithm in ("flow_or_qps_equally_divide", "topic_count_equally_divide"):
+        admin.split(bundle, algorithm=algorithm)  # 204
+        assert admin.boundaries(namespace) == whole
+    outcome = obey(admin, split(bundle, source=owner, boundaries=(0x50000000,)))
+    assert (outcome.answer.status, outcome.attempts) == ("failed", 1)
+    assert "only range_equally_divide splits a bundle of segments" in outcome.answer.detail
+    assert admin.boundaries(namespace) == whole
+    outcome = obey(admin, split(bundle, source=owner, algorithm="range_equally_divide", boundaries=()))
+    assert outcome.answer == Answer(status="done")
+    assert len(admin.boundaries(namespace)) == 3
 
 
 def test_a_broker_that_does_not_exist_is_no_destination(admin: PulsarAdmin, namespace: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.executor.attempt import PulsarTarget, carry_out
+from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.model.decision import Command
 from tests.commands import unload
@@ -20,8 +21,9 @@ BUNDLE = f"lab/parts/{SECOND}"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
-    with pulsar_cluster(tmp_path_factory.mktemp("pulsar"), processes=True) as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory, pulsar_release: PulsarRelease) -> Iterator[PulsarCluster]:
+    folder = tmp_path_factory.mktemp("pulsar")
+    with pulsar_cluster(folder, processes=True, release=pulsar_release) as cluster:
         put(cluster, "/tenants/lab", {"allowedClusters": [CLUSTER]})
         put(cluster, "/namespaces/lab/parts", {"bundles": {"boundaries": RANGES}, "replication_clusters": [CLUSTER]})
         yield cluster

@@ -19,6 +19,7 @@ from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import log_extents
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
+from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
 from controller.settings.access import OAuth2Settings, TlsSettings
@@ -35,9 +36,10 @@ _SHORT_SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
-def pulsar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulsarCluster]:
+def pulsar(tmp_path_factory: pytest.TempPathFactory, pulsar_release: PulsarRelease) -> Iterator[PulsarCluster]:
     """Serves everybody, and checks the tokens and certificates of those who show one."""
-    with pulsar_cluster(tmp_path_factory.mktemp("pulsar"), settings=open_to_tokens_and_tls(), tls=True) as cluster:
+    folder, settings = tmp_path_factory.mktemp("pulsar"), open_to_tokens_and_tls()
+    with pulsar_cluster(folder, settings=settings, tls=True, release=pulsar_release) as cluster:
         yield cluster
 
 
