@@ -170,7 +170,7 @@ def _not_split(command: Command) -> str:
     # SpecifiedPositionsBundleSplitAlgorithm and its like ask NamespaceService.getOwnedTopicListForNamespaceBundle,
     # which has no segments.
     return (
-        f"{nothing}: brokers cut there only in a bundle of two topics or more, and segments of scalable topics (Pulsar"
+        f"{nothing}: {command.algorithm} needs a bundle of two topics or more, and segments of scalable topics (Pulsar"
         f" 5) do not count; only {_HALVES} splits a bundle of segments: defaultNamespaceBundleSplitAlgorithm in"
         " broker.conf"
     )

@@ -248,7 +248,7 @@ def test_a_split_that_brokers_pass_over_says_what_splits_the_bundle() -> None:
     at_positions = after(split(), OWNED, None)
     assert at_positions is not None
     assert at_positions.status == "failed"
-    assert "a bundle of two topics or more" in at_positions.detail
+    assert "specified_positions_divide needs a bundle of two topics or more" in at_positions.detail
     assert "only range_equally_divide splits a bundle of segments" in at_positions.detail
     in_halves = after(split(algorithm="range_equally_divide", boundaries=()), OWNED, None)
     assert in_halves is not None
