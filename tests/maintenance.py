@@ -135,9 +135,9 @@ def carried_out(conf: Path, said: dict[str, Any], *, step: int | None = None, re
         time.sleep(rest_seconds)
         repair = run(apply, conf, file, "--hash", sha256, *which, "--repair", "-o", new, "--json")
         assert repair.exit_code in (0, 1), (repair.output, repair.exception, halted)
-        assert new.exists(), (repair.output, repair.exception, halted)
         answer = json.loads(repair.stdout)
-        file, sha256, which = new, answer["sha256"], ()
-        if not answer["moves"]:
+        if not answer["moves"]:  # then no plan is written
             return halted
+        assert new.exists(), (repair.output, repair.exception, halted)
+        file, sha256, which = new, answer["sha256"], ()
     return halted
