@@ -11,6 +11,8 @@ BY_FUNCTION: Final = ("tests/e2e/test_ending.py",)
 #: Groups that take long, the longest first.  They begin; SLOW files are next, and what is in neither is quick.
 LONGEST: Final = (
     "pulsar",  # most of its ten minutes is waiting for Pulsar's own pace
+    "tests/e2e/test_rolling_restart_on_pulsar.py",
+    "tests/e2e/test_rolling_upgrade_of_pulsar.py",
     "tests/e2e/test_two_controllers.py",
     "tests/integration/test_embedded_controller.py",
     "tests/e2e/test_full_rebalance.py",

@@ -43,7 +43,7 @@ _PERIOD_SECONDS: Final = 20
 #: Pulsar's rates are those of the last seconds.
 _SETTLE_SECONDS: Final = 15.0
 _MESSAGES_SECONDS: Final = 120.0
-_EXTENSIBLE: Final = {
+EXTENSIBLE: Final = {
     "loadManagerClassName": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 }
 
@@ -115,10 +115,8 @@ def told(said: Mapping[str, Any], owners: Owners, missing: Mapping[str, list[int
     return not more and not missing
 
 
-def restart_all(settings_of_brokers: Mapping[str, str], of: PulsarRelease) -> bool:
-    """The whole run, in a new folder below /tmp, on brokers *of* a release."""
-    folder = Path(mkdtemp(prefix="trimtab-rolling-restart-"))
-    print(f"logs in {folder}", flush=True)
+def restart_all(settings_of_brokers: Mapping[str, str], of: PulsarRelease, folder: Path) -> bool:
+    """The whole run on brokers *of* a release.  False: a bundle moved more often than planned, or a message is lost."""
     with (
         zookeeper_server(folder / "zookeeper") as zookeeper,
         kafka_server(folder / "kafka") as kafka,
@@ -171,7 +169,9 @@ def main(
     pulsar: Annotated[str, typer.Option(metavar="VERSION")] = USUAL.version,
 ) -> None:
     """Exits with 1 where a bundle moved more often than planned, or a message was lost."""
-    raise typer.Exit(0 if restart_all(_EXTENSIBLE if extensible else {}, find_release(pulsar)) else 1)
+    folder = Path(mkdtemp(prefix="trimtab-rolling-restart-"))
+    print(f"logs in {folder}", flush=True)
+    raise typer.Exit(0 if restart_all(EXTENSIBLE if extensible else {}, find_release(pulsar), folder) else 1)
 
 
 if __name__ == "__main__":
