@@ -39,6 +39,7 @@ LONGEST: Final = (
 #: Tests on the shared Pulsar: they move its load and change its settings, so only one of them runs at a time.
 ON_PULSAR: Final = frozenset(
     (
+        "tests/e2e/test_defaults_of_pulsar_5.py",
         "tests/e2e/test_drain_on_pulsar.py",
         "tests/e2e/test_faults_on_real_brokers.py",
         "tests/e2e/test_on_pulsar.py",
