@@ -130,7 +130,8 @@ def executor_killed(site: Site, _: Around, __: int) -> float:
     eventually(lambda: site.answer(command) is not None, "another executor answers")
     answered = site.answer(command)
     assert answered is not None
-    assert answered.result.status == "already_done", answered.result
+    # Real brokers may have given the bundle to another one: that there was a move is not seen then.
+    assert answered.result.status in ("already_done", *(() if site.pulsar.obeys else ("unknown",))), answered.result
     return (answered.at_ms - at) / 1000
 
 
