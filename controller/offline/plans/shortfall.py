@@ -25,13 +25,15 @@ _ROUNDING: Final = 1e-9
 
 
 def shortfall(source: PlanSource, found: StatedProblem, step: PlanStep, to: float, limits: PlanLimits) -> list[str]:
-    """What keeps *step* from *to* times the mean usage, in sentences; none where it gets there.
+    """What keeps *step* from *to* times the mean usage, in sentences; none where its moves get there.
+
+    A step without moves says that the cluster is there already.
 
     Costs a search for a plan without any filter, and, where that one is better, one without each.
     """
     wanted, proof = mean_level(found.problem) * to, step.certificate
     if proof.reached <= wanted + _ROUNDING:
-        return []
+        return [] if step.waves else [f"no move is needed: the highest usage is at most {to:g} times the mean already"]
     said = [f"a highest usage of {wanted:.1%}, {to:g} times the mean, is not reached: {_fullest(source, found, step)}"]
     if proof.bound > wanted + _ROUNDING:
         most = "" if limits.max_moves >= MOST_MOVES else f" of at most {counted(limits.max_moves, 'move')}"

@@ -28,6 +28,12 @@ def test_a_plan_that_gets_there_says_nothing(load: Path) -> None:
     assert notes(source(load, **{EVENLY: "false"}), to=1.1) == []
 
 
+def test_a_plan_without_moves_says_that_none_is_needed(load: Path) -> None:
+    assert notes(source(load, **{EVENLY: "false"}), to=100) == [
+        "no move is needed: the highest usage is at most 100 times the mean already"
+    ]
+
+
 def test_the_filter_in_the_way_is_named_with_its_option_and_what_a_plan_without_it_reaches(load: Path) -> None:
     short, way = notes(source(load), to=1.1)
     free = planned_cluster(source(load, **{EVENLY: "false"}), Asked(to=1.1)).plan.steps[0]
