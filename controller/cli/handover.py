@@ -29,7 +29,7 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 
 _Yes = Annotated[bool, typer.Option("--yes", help="Ask no questions.")]
 _Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and kept in the journal.")]
-_By = Annotated[str, typer.Option(help="Who does this.", show_default="your user name")]
+_By = Annotated[str, typer.Option(help="Your name, for the record.", show_default="your user name")]
 
 
 def take_over(conf: Conf = DEFAULT_CONF, reason: _Reason = "take over", by: _By = "", yes: _Yes = False) -> None:

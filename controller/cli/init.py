@@ -192,5 +192,5 @@ def _next_steps(folder: Path, log: Log) -> list[str]:
         f"4. {trimtab('collect')}    and beside it",
         f"   {trimtab('run')}        decides, and moves nothing: the mode is dry_run.",
         f"5. {trimtab('status')}     shows what it would do.  To move load: `{trimtab('execute')}`, then",
-        f"   `{trimtab('mode', 'active')}`.",
+        f"   `{trimtab('take-over')}`: it switches the brokers' own balancing off, and sets the mode active.",
     ]

@@ -74,7 +74,7 @@ def _own_balancing(pulsar: PulsarFacts, decisions: DecisionSettings) -> Iterator
             seen=f"{switch}=true {where}: {_DOES[switch]}",
             wanted=f"{switch}=false",
             advice=f"pulsar-admin brokers update-dynamic-config --config {switch} --value false,"
-            " and the same in broker.conf for brokers to come",
+            " and the same in broker.conf for brokers to come; `trimtab take-over` sets it, and then the mode active",
         )
 
 

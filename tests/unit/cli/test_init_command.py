@@ -99,7 +99,7 @@ def test_it_says_what_to_do_next_with_the_files_that_it_wrote() -> None:
     assert "trimtab doctor " in by_default
     assert "--conf" not in by_default
     assert "trimtab doctor --conf other/trimtab.toml" in run("other").stdout
-    assert "trimtab mode active --conf 'my own/trimtab.toml'`" in run("my own").stdout
+    assert "trimtab take-over --conf 'my own/trimtab.toml'`" in run("my own").stdout
 
 
 def test_files_that_the_documents_name_below_conf_are_there_as_they_come_with_trimtab() -> None:

@@ -256,8 +256,9 @@ def test_active_mode_is_refused_while_brokers_balance_by_themselves(servers: lis
     ours = settings(tmp_path, servers)
     require_broker_balancing_off(ours, mode="active")
     servers[1].answers[RUNTIME] = (200, {**OFF, "loadBalancerSheddingEnabled": "true"})
-    with pytest.raises(SettingsError, match=f"loadBalancerSheddingEnabled=true on {servers[1].name}"):
+    with pytest.raises(SettingsError, match=f"loadBalancerSheddingEnabled=true on {servers[1].name}") as refused:
         require_broker_balancing_off(ours, mode="active")
+    assert "`trimtab take-over` sets it" in str(refused.value)
     require_broker_balancing_off(ours, mode="dry_run")
     require_broker_balancing_off(ours.model_copy(update={"pulsar": None}), mode="active")
 
