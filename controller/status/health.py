@@ -93,7 +93,8 @@ def _of_guardrails(found: ClusterStatus) -> Iterator[Problem]:
         yield Problem("breaker-tripped", "the breaker is tripped", f"{guardrails.breaker.why}; run `trimtab resume`")
     if guardrails.unknown:
         yield Problem("controls-unknown", "the controls cannot be read", guardrails.unknown)
-    if guardrails.brokers_balance:
+    # While nothing is issued anyway, as in a dry run or after `trimtab hand-back`, the brokers are meant to balance.
+    if guardrails.brokers_balance and guardrails.mode == "active" and not guardrails.paused:
         yield Problem("brokers-balance", "the brokers balance, too", guardrails.brokers_balance)
     if guardrails.unconfirmed:
         names = sorted(guardrails.unconfirmed)

@@ -99,10 +99,18 @@ def status_line(found: ClusterStatus, problems: Sequence[Problem], now_ms: float
         health_line(problems),
         "no leader" if found.leader is None else f"leader {found.leader.host}, process {found.leader.process}",
         "nothing decided" if found.last is None else f"decided {utc(found.last.interval)}",
+        f"mode {found.guardrails.mode}{_paused_by(found)}",
         f"{counted(len(_acting(found)), 'command')} in flight",
         process_counts(found.processes),
     ]
     return f"{utc(int(now_ms))}  {'  '.join(parts)}"
+
+
+def _paused_by(found: ClusterStatus) -> str:
+    if not found.guardrails.paused:
+        return ""
+    names = sorted({each.by for each in found.guardrails.pauses})
+    return f", paused by {', '.join(names)}" if names else ", paused by the settings"
 
 
 def _load_rows(found: ClusterStatus) -> list[tuple[str, str]]:
@@ -123,11 +131,12 @@ def _load_rows(found: ClusterStatus) -> list[tuple[str, str]]:
 
 
 def _in_flight_rows(found: ClusterStatus) -> list[tuple[str, str]]:
-    acting = len(_acting(found))
-    dry_run = len(found.in_flight) - acting
-    rows = [("in flight", counted(acting, "command"))]
-    if dry_run:
-        rows.append(("dry run", f"{counted(dry_run, 'command')} without an executor's answer; they move nothing"))
+    rows = [("in flight", counted(len(_acting(found)), "command"))]
+    # Results that came after the last decision count, as the list of commands below shows them.
+    answered = {command.id for command, result in found.commands if result is not None}
+    waiting = [key for key, each in found.in_flight.items() if each.dry_run and key not in answered]
+    if waiting:
+        rows.append(("dry run", f"{counted(len(waiting), 'command')} without an executor's answer; they move nothing"))
     return rows
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from rich.console import Console
 
 from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.folder.log import FolderMetricsLog
@@ -16,6 +17,9 @@ from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.opened import election_system
 from controller.adapters.registration import RegisteredProcesses, processes_of, registered
 from controller.cli.status import status
+from controller.cli.texts.cluster_status import print_status, status_line
+from controller.model.controls import Pause
+from controller.model.memory import InFlight
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.cluster import cluster_status
 from controller.status.health import Problem, problems
@@ -254,3 +258,51 @@ def _eventually(settings: Settings) -> RegisteredProcesses:
 
 def test_watch_is_of_the_whole_cluster(conf: Path) -> None:
     run(status, UNLOAD.bundle, "--watch", "--conf", conf, exit_code=2)
+
+
+@pytest.mark.parametrize(
+    ("mode", "paused", "is_problem"), [("active", False, True), ("active", True, False), ("dry_run", False, False)]
+)
+def test_brokers_that_balance_are_a_problem_only_while_trimtab_is_to_act(
+    settings: Settings, conf: Path, mode: str, paused: bool, is_problem: bool
+) -> None:
+    journal(conf.parent)
+    now = cluster_status(settings, None)
+    balance = replace(now.guardrails, mode=mode, paused=paused, brokers_balance="shedding is on")
+    codes = [each.code for each in problems(replace(now, guardrails=balance), settings, NOW)]
+    assert ("brokers-balance" in codes) == is_problem
+
+
+def test_the_line_of_watch_says_the_mode_and_who_paused(settings: Settings, conf: Path) -> None:
+    journal(conf.parent)
+    now = cluster_status(settings, None)
+    assert "  mode active  " in status_line(now, [], NOW)
+    pauses = (Pause(by="bob", reason="", at_ms=T), Pause(by="ada", reason="", at_ms=T))
+    by_people = replace(now, guardrails=replace(now.guardrails, paused=True, pauses=pauses))
+    assert "  mode active, paused by ada, bob  " in status_line(by_people, [], NOW)
+    by_settings = replace(now, guardrails=replace(now.guardrails, paused=True))
+    assert "  mode active, paused by the settings  " in status_line(by_settings, [], NOW)
+
+
+@pytest.mark.parametrize("answered", [(), (UNLOAD.id,)])
+def test_commands_of_a_dry_run_that_were_answered_after_the_decision_wait_for_nothing(
+    settings: Settings, conf: Path, answered: tuple[str, ...]
+) -> None:
+    journal(conf.parent, *answered, mode="dry_run")
+    now = cluster_status(settings, None)
+    assert now.last is not None
+    waiting = {
+        UNLOAD.id: InFlight(
+            action="unload",
+            bundle=UNLOAD.bundle,
+            source="broker-1:8080",
+            destination="",
+            interval=T,
+            expires_at_ms=T + PERIOD,
+            dry_run=True,
+        )
+    }
+    now = replace(now, last=replace(now.last, memory=replace(now.last.memory, in_flight=waiting)))
+    with (console := Console(width=100)).capture() as shown:
+        print_status(console, now, [], NOW, conf)
+    assert ("without an executor's answer" in shown.get()) == (not answered)
