@@ -37,6 +37,7 @@ from controller.settings.maintenance import Maintenance
 from controller.settings.pairs import for_version
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
+from controller.status.reasons import MEANINGS, ReasonClass
 from controller.strategies.common.movable import broker_own
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder import PeakShedder
@@ -142,7 +143,12 @@ class PlanSource:
     def why_guarded(self, row: int) -> str:
         """Why the bundle at *row* of the view, which is guarded, must not move."""
         verdict = self._untouchable.verdict(self.view.bundles.names[row])
-        return "it serves its broker alone" if verdict is None else f"{verdict.reason} ({verdict.by})"
+        if verdict is None:
+            return "it serves its broker alone"
+        meaning = MEANINGS[verdict.reason]
+        # A setting that keeps it says enough by its name.
+        by_a_setting = meaning.kind is ReasonClass.CONFIGURATION
+        return f"{verdict.reason} ({verdict.by})" if by_a_setting else f"{verdict.reason}: {meaning.text}"
 
     @cached_property
     def own(self) -> Bools:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from controller.cycle.limits import Limits
+from controller.model.memory import InFlight
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
@@ -56,6 +57,15 @@ def test_the_reason_of_trimtabs_own_topics_is_not_the_setting_of_excluded_names(
     bundle = on_the_broker(found)[0]
     own = owning(found, bundle.rpartition("/")[0])
     assert own.why_guarded(own.view.bundles.code_of[bundle]) == "Excluded (log.pulsar.namespace)"
+
+
+def test_a_bundle_that_waits_for_a_result_says_so_in_words(tmp_path: Path) -> None:
+    found = cluster(tmp_path)
+    bundle = on_the_broker(found)[0]
+    waiting = InFlight(action="unload", bundle=bundle, source=BROKER, destination="", interval=0, expires_at_ms=1)
+    busy = replace(found, memory=replace(found.memory, in_flight={"c-1": waiting}))
+    why = busy.why_guarded(busy.view.bundles.code_of[bundle])
+    assert why == "InFlight: a command has no result yet: see `trimtab status` if it does not come"
 
 
 def test_namespaces_of_which_nothing_is_known_are_named(tmp_path: Path) -> None:
