@@ -15,7 +15,10 @@ _UNLIMITED: Final = "unlimited"
 def _number_or_unlimited(value: object) -> int | str:
     if value == _UNLIMITED or (type(value) is int and value > 0):
         return value
-    raise ValueError(f'allowed: a whole number from 1 on, or "{_UNLIMITED}"')
+    raise ValueError(
+        f'allowed: a whole number from 1 on, or "{_UNLIMITED}"; to forbid all unloads or splits set decisions.shed or'
+        " decisions.split to false"
+    )
 
 
 #: A number, or "unlimited".

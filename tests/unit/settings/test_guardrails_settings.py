@@ -63,6 +63,11 @@ def test_another_limit_is_refused_by_name(tmp_path: Path, value: str) -> None:
         read(tmp_path, f"[guardrails.interval]\nunloads = {value}")
 
 
+def test_a_limit_of_zero_is_refused_with_the_switches_that_forbid_commands(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"set decisions\.shed or decisions\.split to false"):
+        read(tmp_path, "[guardrails.interval]\nsplits = 0")
+
+
 def test_the_options_table_lists_every_rule() -> None:
     keys = {row.key for row in options_table()}
     assert {
