@@ -39,8 +39,8 @@ class AuditMetrics:
         )
         self._helped = declared.counter(
             "trimtab_audited_moves_helped_total",
-            "Moves that arrived, by whether the fuller of the two brokers became emptier, compared with the traffic of"
-            " the cluster did. `helped`: yes, no.",
+            "Moves that arrived, by whether the fuller broker lost more load than the cluster as a whole."
+            " `helped`: yes, no.",
             "strategy",
             "helped",
         )
