@@ -162,7 +162,7 @@ def _surroundings(
 
     def say(text: str) -> None:
         if not quiet:
-            print_line(out, f"{time.strftime('%H:%M:%S', time.gmtime())} {text}")
+            print_line(out, f"{time.strftime('%H:%M:%SZ', time.gmtime())} {text}")
 
     return Surroundings(
         change=lambda how: change(store, how),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -16,6 +17,7 @@ from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import outages_told, require
+from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
@@ -46,21 +48,29 @@ def tail(
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Wait for new commands until Ctrl-C, or stop at the end.")
     ] = True,
+    since: Annotated[str | None, typer.Option(help=f"From this time on: {FORMS}.", show_default=False)] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of what the log holds, only so many of the newest events.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, json_option("trimtab.{unload,split,epoch}", each="event, unchanged")] = False,
 ) -> None:
     """Print the cluster's commands in order of time.
 
     The oldest come first.  A line says where each epoch starts.  Commands of other clusters in the topic are left out.
     """
+    begin = None if since is None else time_of(since, now_ms=time.time_ns() // 1_000_000, of="--since")
     settings = read_settings(conf)
     if not follow:
         require(settings, Part.LOG)
-        _print(iter([_all_of(log_system(settings).commands(), settings.cluster.name, "")]), as_json=as_json)
+        there = _all_of(log_system(settings).commands(), settings.cluster.name, "")
+        _print(iter([_newest(there, begin, limit)]), as_json=as_json)
         return
     with outages_told(settings, Part.LOG) as watch, suppress(KeyboardInterrupt):
         with long_work("waiting for the log"):
             watch.wait_for([Part.LOG])
-        _print(_followed(log_system(settings).commands(), settings.cluster.name), as_json=as_json)
+        parts = _followed(log_system(settings).commands(), settings.cluster.name)
+        _print(chain([_newest(next(parts), begin, limit)], parts), as_json=as_json)
 
 
 def _print(parts: "Iterator[list[_Read]]", *, as_json: bool) -> None:
@@ -84,6 +94,19 @@ def _followed(log: CommandLog, cluster: str) -> Iterator[list[_Read]]:
     while True:
         wait_for_more()
         yield _of_cluster(log.read(), cluster)
+
+
+def _newest(part: "list[_Read]", since_ms: int | None, limit: int | None) -> "list[_Read]":
+    """Those of *part* from *since_ms* on, epoch ms, and of these the *limit* newest.
+
+    What cannot be parsed has no time of its own and is kept.
+    """
+    events = [
+        read
+        for read in _each_once([part])
+        if since_ms is None or isinstance(read.event, WireError) or read.event.time_ms >= since_ms
+    ]
+    return events if limit is None else events[-limit:]
 
 
 def _all_of(log: CommandLog, cluster: str, otherwise: str) -> list[_Read]:

@@ -22,7 +22,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "hand-back": ('trimtab hand-back --reason "trimtab is dead"', "trimtab hand-back --yes"),
     "stop-all": ('trimtab stop-all --reason "wrong bundles"',),
     "audit": ("trimtab audit", "trimtab audit tuesday --namespace acme/orders", "trimtab audit --from 6h --json"),
-    "commands tail": ("trimtab commands tail", "trimtab commands tail --no-follow --json"),
+    "commands tail": (
+        "trimtab commands tail",
+        "trimtab commands tail --since 1h --limit 20",
+        "trimtab commands tail --no-follow --json",
+    ),
     "controls": ("trimtab controls", "trimtab controls --limit 5 --json"),
     "doctor": ("trimtab doctor", "trimtab doctor --grants"),
     "explain": (

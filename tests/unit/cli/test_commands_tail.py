@@ -16,6 +16,7 @@ from controller.model.errors import SettingsError
 from controller.ports.log import IssuedEvent
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.dead_letter import Source
+from controller.wire.readable import utc
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 
@@ -150,6 +151,29 @@ def test_an_epoch_is_shown_once_and_events_in_order_of_time_whatever_the_partiti
         assert "partition 0, offset 2" in told.stderr
     assert [told.stdout.count(mark) for mark in marks] == [1] * len(marks)
     assert sorted(marks, key=told.stdout.index) == list(marks)
+
+
+@pytest.mark.parametrize(
+    ("options", "marks"),
+    [
+        (["--limit", "2"], [RIGHT, "epoch 4"]),
+        (["--since", utc(T + 10_000)], [RIGHT, "epoch 4"]),
+        (["--since", utc(T + 5_000), "--limit", "1"], ["epoch 4"]),
+    ],
+)
+def test_a_time_and_a_number_choose_among_what_the_log_holds(
+    options: list[str], marks: list[str], conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three, four = epoch_event(CLUSTER, 3, T), epoch_event(CLUSTER, 4, T + 20_000)
+    late, early = (command_event(each, 3, T + ms) for each, ms in ((SPLIT, 10_000), (UNLOAD, 5_000)))
+    monkeypatch.setattr(commands, "log_system", lambda _: Partitions([three, late, four], [three, early, four]))
+    printed = tail(conf, "--no-follow", *options).stdout
+    assert [mark for mark in ("epoch 3", LEFT, RIGHT, "epoch 4") if mark in printed] == marks
+
+
+def test_a_time_that_is_none_is_refused_by_its_option(conf: Path) -> None:
+    result = tail(conf, "--since", "yesterday")
+    assert (result.exit_code, "--since" in result.output) == (2, True)
 
 
 def test_without_following_it_ends_at_the_present_end(conf: Path) -> None:
