@@ -22,7 +22,7 @@ from tests.modelled_log import ACTIVE, played, settings_in
 from tests.records import SAMPLES
 
 RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "broker_restarted"
-BACK_OFF = "BackOff (decisions.retry_failed_after_seconds)"
+BACK_OFF = "BackOff: a command about the bundle failed; it rests before the next one"
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
 app = typer.Typer()
 app.command()(plan)
