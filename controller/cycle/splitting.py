@@ -15,6 +15,7 @@ from controller.model.decision import Command, Reason, Split, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.names import parse_bundle
+from controller.model.topic_kinds import SEGMENTS
 from controller.strategies.common.cutting import cut
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
@@ -76,8 +77,10 @@ def _outdated(view: ClusterView, bundle: str) -> Verdict | None:
 
 
 def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
-    algorithm = CheckedAlgorithm(policy.split_algorithm)
-    cuts = split.boundaries[1:-1] or cut(view, row, algorithm)
+    # Pulsar 5.0 finds no segments when it lists topics: it cuts a bundle of segments in the middle, or not at all.
+    segments = bool(view.bundles.kinds[row] & SEGMENTS)
+    algorithm = CheckedAlgorithm(RangeEquallyDivide() if segments else policy.split_algorithm)
+    cuts = (() if segments else split.boundaries[1:-1]) or cut(view, row, algorithm)
     if isinstance(cuts, Verdict):
         return cuts
     name = parse_bundle(split.bundle)

@@ -138,7 +138,8 @@ class BundleTable(_ReadOnlyColumns):
     topics: Ints
     producers: Ints
     consumers: Ints
-    #: (n,) flags of topic_kinds without UNLISTED: the kinds of topics that it holds or may hold.
+    #: (n,) flags of topic_kinds without UNLISTED: the kinds of topics that it holds or may hold, and
+    #: whether some of them are segments.
     kinds: KindFlags
     detail: TopicDetail
 

@@ -1,5 +1,7 @@
 """Which kinds of topics a bundle holds and a broker serves: persistent ones, others, or both.  One byte of flags each.
 
+A bundle's byte also says whether some of its topics are segments of scalable topics.
+
 A broker refuses to load a topic of a kind that its broker.conf switches off (enablePersistentTopics,
 enableNonPersistentTopics), whatever policy placed it there.
 
@@ -23,10 +25,13 @@ BOTH: Final = PERSISTENT | NON_PERSISTENT
 #: The bundle has topics, and no record names them: their kinds are unknown.  Not a flag of brokers.
 UNLISTED: Final = 4
 
+#: Some of the bundle's topics are segments of scalable topics.  Not a flag of brokers.
+SEGMENTS: Final = 8
+
 #: What brokers write before the name of a non-persistent topic.  Every other domain is persistent, as in Pulsar: also
 #: ``segment://`` of 5.0.
 NON_PERSISTENT_DOMAIN: Final = "non-persistent://"
-
+SEGMENT_DOMAIN: Final = "segment://"
 
 #: What switches a kind on and off in broker.conf.  Pulsar: ServiceConfiguration.
 SWITCHES: Final = {PERSISTENT: "enablePersistentTopics", NON_PERSISTENT: "enableNonPersistentTopics"}
@@ -39,8 +44,10 @@ def serves(settings: Mapping[str, str], kind: int) -> bool | None:
 
 
 def kind_of(topic: str) -> int:
-    """PERSISTENT or NON_PERSISTENT, by the full name of a topic as brokers write it."""
-    return NON_PERSISTENT if topic.startswith(NON_PERSISTENT_DOMAIN) else PERSISTENT
+    """The flags of one topic, by its full name as brokers write it."""
+    if topic.startswith(NON_PERSISTENT_DOMAIN):
+        return NON_PERSISTENT
+    return PERSISTENT | SEGMENTS if topic.startswith(SEGMENT_DOMAIN) else PERSISTENT
 
 
 def kinds_of(topics: Iterable[str]) -> int:
@@ -55,5 +62,5 @@ def kinds_held(kinds: KindFlags, served: KindFlags) -> KindFlags:
     known, or no topic is loaded, the bundle may hold all that its broker serves.
     """
     unknown = (kinds & BOTH == 0) | (kinds & UNLISTED != 0)
-    held: KindFlags = np.where(unknown, kinds | served, kinds) & np.uint8(BOTH)
+    held: KindFlags = np.where(unknown, kinds | served, kinds) & np.uint8(BOTH | SEGMENTS)
     return held

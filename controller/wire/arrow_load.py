@@ -15,7 +15,14 @@ from controller.aggregate.columns.rows import per_thousand
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model.load import Bools, Floats, Ints
 from controller.model.names import topic_hash
-from controller.model.topic_kinds import NON_PERSISTENT, NON_PERSISTENT_DOMAIN, PERSISTENT, KindFlags
+from controller.model.topic_kinds import (
+    NON_PERSISTENT,
+    NON_PERSISTENT_DOMAIN,
+    PERSISTENT,
+    SEGMENT_DOMAIN,
+    SEGMENTS,
+    KindFlags,
+)
 from controller.wire.arrow_stream import RATES
 from controller.wire.sweep import ArrowSweep
 
@@ -72,12 +79,16 @@ def in_stats(rates: Floats, counts: Floats) -> Floats:
 
 def _kinds(batch: pa.RecordBatch, codes: Ints, topics: Ints) -> KindFlags:
     """(bundles,) the kinds of their topics; *codes* (topics,) say whose they are, *topics* (bundles,) how many."""
-    starts: Any = pc.starts_with(batch.column("topic"), NON_PERSISTENT_DOMAIN)
-    if not starts.true_count:
-        return np.where(topics > 0, PERSISTENT, 0).astype(np.uint8)
-    found = np.bincount(codes[starts.to_numpy(zero_copy_only=False)], minlength=len(topics))
-    flags = np.where(found > 0, NON_PERSISTENT, 0) | np.where(found < topics, PERSISTENT, 0)
-    return flags.astype(np.uint8)
+
+    def found(domain: str) -> Ints:
+        starts: Any = pc.starts_with(batch.column("topic"), domain)
+        if not starts.true_count:
+            return np.zeros(len(topics), np.int64)
+        return np.bincount(codes[starts.to_numpy(zero_copy_only=False)], minlength=len(topics))
+
+    non_persistent, segments = found(NON_PERSISTENT_DOMAIN), found(SEGMENT_DOMAIN)
+    flags = np.where(non_persistent > 0, NON_PERSISTENT, 0) | np.where(non_persistent < topics, PERSISTENT, 0)
+    return (flags | np.where(segments > 0, SEGMENTS, 0)).astype(np.uint8)
 
 
 def _near(sums: Floats, topics: Ints, limits: DetailLimits) -> Bools:

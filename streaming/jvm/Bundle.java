@@ -20,8 +20,9 @@ abstract class Bundle {
     /** How many numbers a load is; the last two are that of the topics and their kinds. */
     static final int LOAD = 8, TOPICS = 6, KINDS = 7;
     /** Flags of kinds, as controller.model.topic_kinds has them. */
-    static final int PERSISTENT = 1, NON_PERSISTENT = 2, UNLISTED = 4;
+    static final int PERSISTENT = 1, NON_PERSISTENT = 2, UNLISTED = 4, SEGMENTS = 8;
     private static final byte[] NON_PERSISTENT_DOMAIN = "non-persistent://".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] SEGMENT_DOMAIN = "segment://".getBytes(StandardCharsets.US_ASCII);
 
     String name;
 
@@ -48,25 +49,38 @@ abstract class Bundle {
         out.putLong(this.kinds());
     }
 
-    /** The flag of the topic whose name, in UTF-8, has *length* bytes from *from* on. */
+    /** The flags of the topic whose name, in UTF-8, has *length* bytes from *from* on. */
     static int kind(byte[] bytes, int from, int length) {
-        int size = NON_PERSISTENT_DOMAIN.length;
         // Nearly every name differs in its first letter.
-        return length >= size && bytes[from] == 'n'
-            && Arrays.equals(bytes, from, from + size, NON_PERSISTENT_DOMAIN, 0, size) ? NON_PERSISTENT : PERSISTENT;
+        if (length > 0 && bytes[from] == 'n' && starts(bytes, from, length, NON_PERSISTENT_DOMAIN)) {
+            return NON_PERSISTENT;
+        }
+        return length > 0 && bytes[from] == 's' && starts(bytes, from, length, SEGMENT_DOMAIN)
+            ? PERSISTENT | SEGMENTS : PERSISTENT;
     }
 
-    /** The flag of the topic whose name has *length* characters from *from* on. */
+    /** The flags of the topic whose name has *length* characters from *from* on. */
     static int kind(char[] name, int from, int length) {
-        if (length < NON_PERSISTENT_DOMAIN.length) {
-            return PERSISTENT;
+        if (starts(name, from, length, NON_PERSISTENT_DOMAIN)) {
+            return NON_PERSISTENT;
         }
-        for (int i = 0; i < NON_PERSISTENT_DOMAIN.length; i++) {
-            if (name[from + i] != NON_PERSISTENT_DOMAIN[i]) {
-                return PERSISTENT;
+        return starts(name, from, length, SEGMENT_DOMAIN) ? PERSISTENT | SEGMENTS : PERSISTENT;
+    }
+
+    private static boolean starts(byte[] name, int from, int length, byte[] domain) {
+        return length >= domain.length && Arrays.equals(name, from, from + domain.length, domain, 0, domain.length);
+    }
+
+    private static boolean starts(char[] name, int from, int length, byte[] domain) {
+        if (length < domain.length) {
+            return false;
+        }
+        for (int i = 0; i < domain.length; i++) {
+            if (name[from + i] != domain[i]) {
+                return false;
             }
         }
-        return NON_PERSISTENT;
+        return true;
     }
 
     static long thousandths(double rate) {

@@ -158,6 +158,7 @@ KINDS = (
     ["non-persistent://tenant/ns/a", "non-persistent://tenant/ns/b"],
     ["persistent://tenant/ns/a", "non-persistent://tenant/ns/b"],
     ["segment://tenant/ns/a/0000-7fff-0", "topic://tenant/ns/a"],
+    ["segment:/", "segments://tenant/ns/a"],
     ["NON-PERSISTENT://tenant/ns/a", "non-persistent:/"],
     ["non-persistent://", "persistent://tenant/ns/non-persistent://"],
 )

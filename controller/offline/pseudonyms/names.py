@@ -16,7 +16,7 @@ from typing import Final
 
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, is_broker_own, parse_bundle, topic_hash
-from controller.model.topic_kinds import NON_PERSISTENT_DOMAIN, PERSISTENT, kind_of
+from controller.model.topic_kinds import NON_PERSISTENT, NON_PERSISTENT_DOMAIN, kind_of
 from controller.model.topic_name import TopicName, parse_topic
 
 _SYSTEM: Final = frozenset({"pulsar/system"})
@@ -85,7 +85,7 @@ class Pseudonyms:
         whole = name if topic is None else str(topic.whole)
         partition = _PARTITION.search(whole)
         end = partition[0] if partition else ""
-        head = "" if kind_of(name) == PERSISTENT else NON_PERSISTENT_DOMAIN
+        head = NON_PERSISTENT_DOMAIN if kind_of(name) & NON_PERSISTENT else ""
         head = head if topic is None else f"{topic.domain}://{self.namespace(topic.namespace)}/"
         local = self.text("top", whole.removesuffix(end) if end else whole)
         # CRC32 goes on from that of what stands before: the same tail keeps equal hashes equal.

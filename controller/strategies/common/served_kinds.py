@@ -1,6 +1,7 @@
 """Which brokers do not serve the kinds of topics that a bundle holds."""
 
 from controller.model.load import Bools, ClusterView
+from controller.model.topic_kinds import BOTH
 
 
 def without_its_kinds(view: ClusterView, bundle: int) -> Bools | None:
@@ -11,5 +12,5 @@ def without_its_kinds(view: ClusterView, bundle: int) -> Bools | None:
     policies = view.policies
     if not policies.without_persistent and not policies.without_non_persistent:
         return None
-    missing: Bools = (view.bundles.kinds[bundle] & ~policies.served_kinds(view.brokers.names)) != 0
+    missing: Bools = (view.bundles.kinds[bundle] & BOTH & ~policies.served_kinds(view.brokers.names)) != 0
     return missing

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.aggregate.shard.fold import DetailLimits, FoldOptions
-from controller.model.topic_kinds import BOTH, NON_PERSISTENT, PERSISTENT
+from controller.model.topic_kinds import BOTH, NON_PERSISTENT, PERSISTENT, SEGMENTS
 from tests.folds import A, B, sweep, ticked, view_of
 from tests.records import LEFT, PERIOD, RIGHT, T, broker_load, broker_state, bundle_stats, load_report, topic_stats
 
@@ -25,7 +25,13 @@ def kinds(*batches: list[dict[str, Any]], options: FoldOptions | None = None) ->
 
 @pytest.mark.parametrize(
     ("names", "held"),
-    [([P], PERSISTENT), ([N], NON_PERSISTENT), ([P, N], BOTH), ([N, P, P], BOTH), ([SEGMENT, P], PERSISTENT)],
+    [
+        ([P], PERSISTENT),
+        ([N], NON_PERSISTENT),
+        ([P, N], BOTH),
+        ([N, P, P], BOTH),
+        ([SEGMENT, P], PERSISTENT | SEGMENTS),
+    ],
 )
 def test_a_bundle_holds_the_kinds_of_its_topics_also_near_a_split(names: list[str], held: int) -> None:
     batch = [swept(0, *names), ticked(0, A)]
@@ -51,8 +57,8 @@ def test_a_record_that_comes_twice_changes_nothing_and_of_two_claims_the_one_tha
 def test_topic_stats_say_the_kinds_as_well_the_last_of_a_topic_alone() -> None:
     stats = [topic_stats(broker=A, topic=P), topic_stats(broker=A, topic=N), topic_stats(broker=A, topic=P)]
     batch = [*stats, topic_stats(broker=A, bundle=RIGHT, topic=SEGMENT), ticked(0, missing=A)]
-    assert kinds(batch) == {LEFT: BOTH, RIGHT: PERSISTENT}
-    assert kinds(*([record] for record in batch)) == {LEFT: BOTH, RIGHT: PERSISTENT}
+    assert kinds(batch) == {LEFT: BOTH, RIGHT: PERSISTENT | SEGMENTS}
+    assert kinds(*([record] for record in batch)) == {LEFT: BOTH, RIGHT: PERSISTENT | SEGMENTS}
 
 
 @pytest.mark.parametrize(

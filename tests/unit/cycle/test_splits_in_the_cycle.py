@@ -12,6 +12,7 @@ from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, UnloadDecision
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import InFlight, Memory, NoMemory, SplitHitCounts
+from controller.model.topic_kinds import PERSISTENT, SEGMENTS
 from controller.strategies.catalogue import SPLIT_ALGORITHMS
 from controller.strategies.common.cutting import MOST_CUTS, cut
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
@@ -77,6 +78,15 @@ def test_a_split_in_the_middle_is_left_to_the_brokers() -> None:
 def test_every_other_cut_is_sent_as_positions(algorithm: SplitAlgorithm, boundaries: tuple[int, ...]) -> None:
     [command] = commands(KNOWN, algorithm)
     assert (command.algorithm, command.boundaries) == ("specified_positions_divide", boundaries)
+
+
+@pytest.mark.parametrize("policy", [BundleSplitterTask(), DefaultNamespaceBundleSplitStrategyImpl(hit_count=0)])
+def test_a_bundle_with_segments_of_scalable_topics_is_cut_in_the_middle(policy: Any) -> None:
+    kinds = np.full(len(KNOWN.bundles), PERSISTENT | SEGMENTS, np.uint8)
+    segments = replace(KNOWN, bundles=replace(KNOWN.bundles, kinds=kinds))
+    algorithm = FlowOrQpsEquallyDivide(max_bandwidth_mbytes=50)
+    decision, _ = cycle(segments, replace(POLICY, split_policy=policy, split_algorithm=algorithm))
+    assert [(each.algorithm, each.boundaries) for each in decision.commands] == [("range_equally_divide", ())]
 
 
 @pytest.mark.parametrize("name", sorted(name for name, cls in SPLIT_ALGORITHMS.items() if cls().needs_topic_detail))

@@ -54,6 +54,7 @@ NUMBERS: dict[str, float] = {
     "RecordRows.MAX_BROKERS": metrics.MAX_BROKERS, "Bundle.LOAD": len(rows.STATS) + 1, "Bundle.TOPICS": rows.TOPICS,
     "Bundle.KINDS": len(rows.STATS), "Bundle.PERSISTENT": topic_kinds.PERSISTENT,
     "Bundle.NON_PERSISTENT": topic_kinds.NON_PERSISTENT, "Bundle.UNLISTED": topic_kinds.UNLISTED,
+    "Bundle.SEGMENTS": topic_kinds.SEGMENTS,
     "Bundle.MAX_RATE": base.MAX_RATE, "Bundle.MAX_COUNT": base.MAX_COUNT, "Fields.DIGITS": base.MOST_DIGITS,
     "Names.LONGEST": LONGEST_NAME,
 }  # fmt: skip
