@@ -18,6 +18,7 @@ from controller.cli.shared.times import FORMS, is_time, time_of
 from controller.cli.texts.explanation import print_explanation
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
+from controller.model.some_of import some_of
 from controller.offline.explanations.explanation import ExplainedDecision, explain
 from controller.offline.explanations.from_journal import journalled_decision
 from controller.offline.explanations.from_load import decision_on_load
@@ -208,5 +209,4 @@ def _refuse_unknown(told: ExplainedDecision, subject: str, kind: SubjectKind) ->
 
 
 def _some(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return f"{', '.join(names[:_FEW]) or 'none'}{more}"
+    return some_of(names, _FEW) or "none"

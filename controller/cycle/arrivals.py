@@ -27,6 +27,7 @@ from controller.model.load import UNOWNED, ClusterView
 from controller.model.memory import Destination, Failed, InFlight, Memory, UnlistedBundle
 from controller.model.names import namespace_of, parse_bundle
 from controller.model.records import CommandResult
+from controller.model.some_of import some_of
 
 #: Brokers renew what they list of their bundles once a minute.  Pulsar: statsUpdateFrequencyInSecs.
 _RENEWED_MS: Final = 60_000
@@ -168,8 +169,7 @@ def _detail(destination: Destination, bundles: Sequence[str]) -> str:
 
 
 def _list_of(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED])
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
+    return some_of(names, _NAMED)
 
 
 def _answered(

@@ -12,6 +12,7 @@ from controller.model.decision import CLUSTER, Decision, Reason, Verdict
 from controller.model.load import Bools, ClusterView
 from controller.model.memory import Memory
 from controller.model.names import is_untouchable
+from controller.model.some_of import some_of
 
 #: ``by`` of each verdict that holds back all commands of an interval, in the order in which the rules are asked: those
 #: of this module, then those of decide.py.  ``trimtab explain`` shows them.
@@ -109,7 +110,6 @@ def about_undescribed(view: ClusterView, mask: Bools) -> list[Verdict]:
     names = [name for name in names if not is_untouchable(name)]
     if not names:
         return []
-    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
     return [
         Verdict(
             subject=CLUSTER,
@@ -117,7 +117,7 @@ def about_undescribed(view: ClusterView, mask: Bools) -> list[Verdict]:
             observed=float(len(names)),
             unit="namespaces",
             by="guardrails.move_undescribed",
-            detail=f"no namespace_state of {', '.join(names[:_TOLD])}{more}: their bundles stay where they are",
+            detail=f"no namespace_state of {some_of(names, _TOLD)}: their bundles stay where they are",
         )
     ]
 

@@ -4,7 +4,7 @@ The switches arrive in ``broker_state`` records.  Only those count that do what 
 ``controller.model.balancing``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from controller.cycle.policy import Policy
@@ -12,6 +12,7 @@ from controller.model.balancing import at_work
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, OwnBalancing
+from controller.model.some_of import some_of
 
 #: ``by`` of the verdicts.
 BY_BROKERS: Final = "the brokers' own balancing"
@@ -79,7 +80,5 @@ def _cannot_tell(unknown: Mapping[str, int], interval: int, policy: Policy) -> V
     )
 
 
-def _listed(names: Iterable[str]) -> str:
-    shown = list(names)
-    more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
-    return f"{', '.join(shown[:_NAMED])}{more}"
+def _listed(names: Collection[str]) -> str:
+    return some_of(names, _NAMED)

@@ -7,6 +7,7 @@ from controller.model.controls import Orders
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Roster
+from controller.model.some_of import some_of
 
 #: Maximum number of brokers that a verdict names.
 _TOLD = 5
@@ -54,5 +55,4 @@ def _since(changes: Mapping[str, int], since: int) -> dict[str, int]:
 
 
 def _listed(names: dict[str, int]) -> str:
-    shown = ", ".join(sorted(names)[:_TOLD])
-    return shown if len(names) <= _TOLD else f"{shown} and {len(names) - _TOLD} more"
+    return some_of(sorted(names), _TOLD)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from controller.model.some_of import some_of
+
 Severity: TypeAlias = Literal["error", "warning", "ok"]
 
 _SHOWN: Final = 4
@@ -30,5 +32,4 @@ def fine(code: str, objects: Iterable[str], seen: str) -> Finding:
 
 def listed(names: Sequence[str]) -> str:
     """A few *names*, and how many more there are."""
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return some_of(names, _SHOWN)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.model.java_regex import MOST, Expressions, Hit, matches
+from controller.model.some_of import some_of
 
 #: Of so many namespaces it is remembered what governs them.
 _MOST_NAMESPACES: Final = 200_000
@@ -305,9 +306,7 @@ class Isolation:
         return self._addresses[1]
 
     def _label(self, row: int) -> str:
-        names = [_short(each) for each in self.policies[row].namespaces[:_NAMED]]
-        more = len(self.policies[row].namespaces) - len(names)
-        return f"isolation policy of {', '.join(names) or '?'}{f' and {more} more' if more > 0 else ''}"
+        return f"isolation policy of {some_of(self.policies[row].namespaces, _NAMED, shown=_short) or '?'}"
 
     def _refused(self, part: str, regex: str, among: Expressions) -> str:
         return f"expression {_short(regex)} of {part} cannot be read: {among.refused.get(regex, '')}"

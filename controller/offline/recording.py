@@ -12,6 +12,7 @@ from controller.adapters.recordings.reading import Recording, is_recording
 from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.model.pulsar_version import PulsarVersion
+from controller.model.some_of import some_of
 from controller.ports.records import RecordLog
 from controller.settings.small_file import open_to_read
 from controller.wire.base import MAX_RECORD_BYTES
@@ -181,9 +182,7 @@ def refuse_other_clusters(log: RecordLog, cluster: str) -> None:
 
 def _listed(clusters: Iterable[str]) -> str:
     """Some of *clusters*: anybody who writes records can name any number of them."""
-    names = sorted(clusters)
-    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
-    return f"{', '.join(map(repr, names[:_TOLD]))}{more}"
+    return some_of(sorted(clusters), _TOLD, shown=repr)
 
 
 def cluster_of(record: Recorded) -> str | None:

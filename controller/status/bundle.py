@@ -10,6 +10,7 @@ from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, recent_results
 from controller.model.decision import CLUSTER, Command, Verdict
 from controller.model.names import BundleName, parse_bundle
+from controller.model.some_of import some_of
 from controller.settings.trimtab_toml import Settings
 from controller.wire.readable import counted
 from controller.wire.results import Result
@@ -98,10 +99,9 @@ def _missing(admin: PulsarAdmin, name: BundleName) -> str:
     if (name.lower, name.upper) in ranges:
         return ""
     there = [f"0x{lower:08x}_0x{upper:08x}" for lower, upper in ranges if lower < name.upper and upper > name.lower]
-    more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
     return (
         f"namespace {name.namespace} has {counted(len(ranges), 'bundle')}, and not {name.range};"
-        f" there now: {', '.join(there[:_SHOWN]) or 'none'}{more}"
+        f" there now: {some_of(there, _SHOWN) or 'none'}"
     )
 
 

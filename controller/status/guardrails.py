@@ -14,6 +14,7 @@ from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Roster
+from controller.model.some_of import some_of
 from controller.settings.guardrails import limits_of
 from controller.settings.maintenance import Maintenance
 from controller.settings.trimtab_toml import Settings
@@ -143,8 +144,7 @@ def _budgets(found: GuardrailStatus) -> str:
         return "none are set"
     if not full:
         return f"less than half of each is used, most of {_budget(*used[0])}" if used[0][1] else "nothing is used"
-    more = f" and {len(full) - _NAMED} more" if len(full) > _NAMED else ""
-    return ", ".join(_budget(*each) for each in full[:_NAMED]) + more
+    return some_of(full, _NAMED, shown=lambda each: _budget(*each))
 
 
 def _budget(line: Line, used: int) -> str:
@@ -154,7 +154,7 @@ def _budget(line: Line, used: int) -> str:
 def _in_words(unconfirmed: Mapping[str, list[str]]) -> str:
     """Which brokers do not list how many bundles."""
     told = [f"{name} does not list {counted(len(bundles), 'bundle')}" for name, bundles in unconfirmed.items()]
-    return ", ".join(told[:_NAMED]) + (f" and {len(told) - _NAMED} more" if len(told) > _NAMED else "")
+    return some_of(told, _NAMED)
 
 
 def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from controller.model.some_of import some_of
 from controller.settings.trimtab_toml import Settings
 from controller.status.cluster import ClusterStatus
 from controller.status.processes import differing_versions
@@ -43,8 +44,7 @@ def health_line(seen: Sequence[Problem]) -> str:
     """One line for people, which fits a terminal of 80 columns unless titles are long."""
     if not seen:
         return "ok"
-    more = f" and {len(seen) - _IN_LINE} more" if len(seen) > _IN_LINE else ""
-    return f"needs attention: {'; '.join(each.title for each in seen[:_IN_LINE])}{more}"
+    return f"needs attention: {some_of(seen, _IN_LINE, between='; ', shown=lambda each: each.title)}"
 
 
 def _of_controllers(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:
@@ -131,4 +131,4 @@ def _of_brokers(found: ClusterStatus) -> Iterator[Problem]:
 
 
 def _names(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return some_of(names, _NAMED)

@@ -9,6 +9,7 @@ from rich.console import Console
 from controller.cli.shared.console import console
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.model.decision import Reason
+from controller.model.some_of import some_of
 from controller.status.reasons import MEANINGS
 from controller.status.texts import became, does, verdict_cells
 from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, FlipAnswer, GivenAnswer
@@ -46,9 +47,10 @@ def _print_flips(out: Console, found: Sequence[FlipAnswer], unfinished: Sequence
     else:
         _print_found_flips(out, found, most)
     if unfinished:
-        of = f"{', '.join(unfinished[:_FEW])}{f' and {len(unfinished) - _FEW} more' if len(unfinished) > _FEW else ''}"
         told = "the search was over before its end: a change, or a smaller one, may flip it, too, of"
-        print_line(out, f"{told} {of}; --flip-seconds gives it more time", first="Note: ", rest="      ")
+        print_line(
+            out, f"{told} {some_of(unfinished, _FEW)}; --flip-seconds gives it more time", first="Note: ", rest="      "
+        )
 
 
 def _print_found_flips(out: Console, found: Sequence[FlipAnswer], most: int | None) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Floats
 from controller.model.names import is_untouchable, namespace_of
+from controller.model.some_of import some_of
 from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import StatedProblem
 from controller.planning.problem import PlannedMove
@@ -84,5 +85,4 @@ def _near_bundle(bundle: str, known: Collection[str]) -> str:
 def _near(name: str, known: Collection[str], what: str = "") -> str:
     if near := get_close_matches(name, known, n=1):
         return f"; did you mean {what}{near[0]}?"
-    more = f" and {len(known) - _TOLD} more" if len(known) > _TOLD else ""
-    return f"; it has {what}{', '.join(list(known)[:_TOLD])}{more}"
+    return f"; it has {what}{some_of(known, _TOLD)}"

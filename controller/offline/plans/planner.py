@@ -9,6 +9,7 @@ import numpy as np
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_untouchable, namespace_of
+from controller.model.some_of import some_of
 from controller.offline.plans.filters import filters_against, named, told_against
 from controller.offline.plans.named_moves import better_or_worse, broker_named, named_moves
 from controller.offline.plans.own_topics import own_bundles_on
@@ -368,10 +369,9 @@ def _undescribed(source: PlanSource) -> list[str]:
     names = sorted({bundles.namespaces[row] for row in np.unique(bundles.namespace[rows]).tolist()})
     if not names:
         return []
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return [
         f"{counted(len(rows), 'bundle')} {'stays' if len(rows) == 1 else 'stay'}: the policies of"
-        f" {'namespace' if len(names) == 1 else 'namespaces'} {', '.join(names[:_NAMED])}{more} are not known yet"
+        f" {'namespace' if len(names) == 1 else 'namespaces'} {some_of(names, _NAMED)} are not known yet"
         " (no namespace_state record; guardrails.move_undescribed)"
     ]
 

@@ -22,6 +22,7 @@ from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
 from controller.model.names import is_untouchable
 from controller.model.pulsar_version import PulsarVersion
+from controller.model.some_of import some_of
 from controller.offline.decide import decide_on_load
 from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
@@ -92,9 +93,7 @@ class PlanSource:
 
     @property
     def _missing(self) -> str:
-        names = self.view.missing
-        more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
-        return f"{', '.join(names[:_TOLD])}{more}"
+        return some_of(self.view.missing, _TOLD)
 
     def problem(
         self,
