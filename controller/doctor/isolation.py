@@ -16,6 +16,7 @@ from controller.model.isolation import BrokerAddresses, Isolation, IsolationPoli
 from controller.model.java_regex import Expressions
 from controller.model.names import is_broker_own
 from controller.model.pulsar_version import default_in
+from controller.model.some_of import some_of
 from controller.strategies.filters.isolation_policies import MATCH_IDS
 from controller.wire.readable import counted
 
@@ -176,7 +177,7 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
 
 def _matches_ids(facts: Facts) -> bool:
     """Whether expressions with a colon match the port of a broker, too."""
-    said = facts.broker_conf.options.get(MATCH_IDS)
+    said = facts.broker_conf.options.get(MATCH_IDS, "").strip().lower()
     return (said or default_in(version_used(facts).version, MATCH_IDS)) == "true"
 
 
@@ -263,6 +264,4 @@ def _described(texts: list[str]) -> str:
 
 
 def _shown(expressions: tuple[str, ...]) -> str:
-    texts = ", ".join(f"{each:.{_CHARACTERS}}" for each in expressions[:_EXPRESSIONS])
-    more = len(expressions) - _EXPRESSIONS
-    return f"({texts}{f' and {more} more' if more > 0 else ''})"
+    return f"({some_of(expressions, _EXPRESSIONS, shown=lambda each: each[:_CHARACTERS])})"
