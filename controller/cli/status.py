@@ -26,6 +26,8 @@ from controller.status.health import problems
 from controller.status.texts import bundle_answer, bundle_rows
 
 _ANSWER_SECONDS: Final = 10.0
+#: Between two looks of --watch, where nothing else is said.
+_EVERY_SECONDS: Final = 5.0
 #: Exit code where there is no such bundle.
 _NO_SUCH_BUNDLE: Final = 1
 
@@ -42,7 +44,10 @@ def status(
             "--watch", help="Show it again and again until Ctrl-C: in place in a terminal, else a line each time."
         ),
     ] = False,
-    every: Annotated[float, typer.Option(min=1.0, max=86_400.0, help="Seconds between two looks of --watch.")] = 5.0,
+    every: Annotated[
+        float | None,
+        typer.Option(min=1.0, max=86_400.0, help="Seconds between two looks of --watch.", show_default="5"),
+    ] = None,
     as_json: Annotated[bool, json_option("answer.{status,status_bundle}")] = False,
 ) -> None:
     """Print whether all is well, the processes, the last decision and its commands; or a bundle's owner and decision.
@@ -51,10 +56,12 @@ def status(
     --watch; 1 the brokers have no such bundle, or the log did not answer, or, asked for a bundle, the brokers; 2 the
     settings are invalid.
     """
+    if every is not None and not watch:
+        raise typer.BadParameter("it is the pace of --watch: add that", param_hint="--every")
     settings = read_settings(conf)
     if bundle is None:
         if watch:
-            watch_status(settings, conf, every, as_json=as_json)
+            watch_status(settings, conf, _EVERY_SECONDS if every is None else every, as_json=as_json)
         else:
             _show_cluster(settings, conf, as_json=as_json)
         return

@@ -1,10 +1,12 @@
 """The option --pulsar: the version of Pulsar that commands on recorded or modelled load decide as."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from controller.model.pulsar_version import PulsarVersion, known_version
+
+_HELP: Final = "Decide as this version of Pulsar, as 5.0 or 5.0.1: its defaults, and what its classes do."
 
 
 def version_of(text: str | PulsarVersion) -> PulsarVersion:
@@ -21,7 +23,7 @@ PulsarOption: TypeAlias = Annotated[
         "--pulsar",
         metavar="VERSION",
         parser=version_of,
-        help="Decide as this version of Pulsar, as 5.0 or 5.0.1: its defaults, and what its classes do.",
+        help=_HELP,
         show_default="that of the brokers, as far as the load says it; else 4.0",
     ),
 ]
@@ -31,7 +33,7 @@ ScenarioPulsarOption: TypeAlias = Annotated[
         "--pulsar",
         metavar="VERSION",
         parser=version_of,
-        help="Decide as this version of Pulsar, as 5.0 or 5.0.1: its defaults, and what its classes do.",
+        help=_HELP,
         show_default="what the scenario or the recording says",
     ),
 ]

@@ -331,3 +331,8 @@ def test_verdicts_of_another_cluster_are_refused(conf: Path) -> None:
     other = settings.model_copy(update={"cluster": settings.cluster.model_copy(update={"name": "other"})})
     with pytest.raises(AnotherClusterError, match=r"of its own with journal\.verdicts_path"):
         last_verdicts(other)
+
+
+def test_a_pace_without_watching_is_refused() -> None:
+    result = CliRunner().invoke(cli.app, ["status", "--every", "3"])
+    assert (result.exit_code, "--watch" in result.output) == (2, True)
