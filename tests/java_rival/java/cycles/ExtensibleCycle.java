@@ -147,7 +147,7 @@ final class ExtensibleCycle implements Cycles.Manager {
         answer.put("recently_unloaded", recent);
         answer.put("usage_history", averages);
         answer.put("hit_count", Reflected.get(shedder, "unloadConditionHitCount"));
-        answer.put("counters", counters());
+        answer.put("counters", counted(counter));
         return answer;
     }
 
@@ -296,7 +296,7 @@ final class ExtensibleCycle implements Cycles.Manager {
     }
 
     /** What the shedder did so far, and why it did nothing: label/reason and how often. */
-    private Map<String, Long> counters() {
+    static Map<String, Long> counted(UnloadCounter counter) {
         Map<String, Long> found = new TreeMap<>();
         Map<?, Map<?, AtomicLong>> counts = Reflected.get(counter, "breakdownCounters");
         counts.forEach((label, reasons) -> reasons.forEach((reason, count) -> {

@@ -10,7 +10,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicLong;
 import org.apache.pulsar.broker.loadbalance.extensions.BrokerRegistry;
 import org.apache.pulsar.broker.loadbalance.extensions.LoadManagerContext;
 import org.apache.pulsar.broker.loadbalance.extensions.channel.ServiceUnitStateChannel;
@@ -108,7 +107,7 @@ final class Transfers {
         round.put("condition_hit_count", Reflected.get(shedder, "unloadConditionHitCount"));
         round.put("load_avg", Reflected.get(counter, "loadAvg"));
         round.put("load_std", Reflected.get(counter, "loadStd"));
-        round.put("counters_total", counts());
+        round.put("counters_total", ExtensibleCycle.counted(counter));
         round.put("recently_unloaded_brokers_after", new TreeSet<>(brokers.keySet()));
         return Copies.of(round);
     }
@@ -147,17 +146,6 @@ final class Transfers {
 
     private Set<String> names(String policy) {
         return new HashSet<>(Given.texts(policies.path(policy)));
-    }
-
-    private Map<String, Long> counts() {
-        Map<String, Long> found = new TreeMap<>();
-        Map<?, Map<?, AtomicLong>> counts = Reflected.get(counter, "breakdownCounters");
-        counts.forEach((label, reasons) -> reasons.forEach((reason, count) -> {
-            if (count.get() > 0) {
-                found.put(label + "/" + reason, count.get());
-            }
-        }));
-        return found;
     }
 
     private static <T> LoadDataStore<T> store(Map<String, T> data) {
