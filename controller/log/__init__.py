@@ -1,0 +1,1 @@
+"""The log: its protocol, once for all systems, above the narrow port of ``port.py``."""
