@@ -1,4 +1,4 @@
-"""What README.md tells a new user to type, on one machine: it ends with bundles that trimtab has moved."""
+"""What docs/first_steps.md tells a new user to type: it ends with bundles that trimtab has moved."""
 
 import os
 import re
@@ -10,24 +10,19 @@ import pytest
 
 from controller.adapters.network.waiting import wait_for
 from controller.lab.servers import free_port
-from tests.pages import ROOT, blocks
+from tests.pages import DOCS, ROOT, blocks
 
 pytestmark = pytest.mark.e2e
 
-_SECTION = "## On one machine, command by command"
 _PATIENCE_SECONDS = 300
 #: After the blocks in which trimtab has begun to decide, and to act: what the reader waits for.
 _DECIDED = 'until trimtab journal --json | grep -q \'"action": *"unload"\'; do sleep 1; done'
 _MOVED = 'until trimtab status --json | grep -q \'"status": *"done"\'; do sleep 1; done'
 
 
-def section() -> list[str]:
-    """The blocks of commands of the section, each as a text of lines."""
-    readme = ROOT / "README.md"
-    lines = readme.read_text(encoding="utf-8").splitlines()
-    first = lines.index(_SECTION) + 1
-    last = next(number for number, line in enumerate(lines[first:], first) if line.startswith("## "))
-    return ["\n".join(block.lines) for block in blocks(readme) if first < block.line <= last]
+def commands_of_page() -> list[str]:
+    """The blocks of commands of the page, each as a text of lines."""
+    return ["\n".join(block.lines) for block in blocks(DOCS / "first_steps.md")]
 
 
 def elsewhere(text: str, folder: Path, port: int) -> str:
@@ -61,11 +56,11 @@ def cleared(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("cleared")
-def test_the_commands_of_the_readme_end_with_bundles_on_other_brokers(tmp_path: Path) -> None:
-    begin, look, act, moved, end = section()
+def test_the_commands_of_the_page_end_with_bundles_on_other_brokers(tmp_path: Path) -> None:
+    begin, look, act, moved, end = commands_of_page()
     commands = "\n".join([begin, _DECIDED, look, act, _MOVED, moved, end, "wait", "echo all done"])
     port = free_port()
-    script = tmp_path / "readme.sh"
+    script = tmp_path / "page.sh"
     script.write_text(
         f"set -em\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{elsewhere(commands, tmp_path, port)}\n", "utf-8"
     )
