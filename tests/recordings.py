@@ -9,12 +9,12 @@ from controller.adapters.recordings.writing import RecordingWriter
 from controller.offline.record import Wanted, record
 from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, read_settings
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 from tests.records import CLUSTER, T
 
 SETTINGS = RecordedSettings(
     intervals=IntervalSettings(),
-    decisions=RecordedDecisions(mode="active", seed=3),
+    decisions=DecisionSettings(mode="active", seed=3),
     guardrails=GuardrailSettings(brokers_balance_unknown="ignore"),
     whole_every_intervals=60,
     broker_conf={"loadBalancerLoadSheddingStrategy": "OverloadShedder"},

@@ -101,14 +101,6 @@ class MaintenanceSettings(Section):
     """Nothing is issued in these windows, even where another window allows it: ["0 8 24 12 * for 72h"]."""
 
 
-#: Guardrails that were not there when the first recordings were made.
-LATER_GUARDRAILS: Final = {
-    "unproven_bundles": _UNLIMITED,
-    "confirm_intervals": _UNLIMITED,
-    "unconfirmed_brokers": _UNLIMITED,
-}
-
-
 class GuardrailSettings(Section):
     """Rules that hold commands back after the strategies.  docs/guardrails.md explains each rule."""
 

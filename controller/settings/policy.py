@@ -24,7 +24,7 @@ from controller.settings.strategy_kinds import (
     STRATEGY_KINDS,
     imported,
 )
-from controller.settings.trimtab_toml import RecordedDecisions, Settings
+from controller.settings.trimtab_toml import DecisionSettings, Settings
 from controller.strategies.catalogue import (
     EXTENSIBLE_FILTERS,
     FILTERS,
@@ -88,7 +88,7 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
 
 def versioned_policy(
     conf: Mapping[str, str],
-    decisions: RecordedDecisions,
+    decisions: DecisionSettings,
     guardrails: GuardrailSettings,
     warm_up_samples: int,
     cluster: str,
@@ -107,7 +107,7 @@ def versioned_policy(
 
 def policy_of(
     conf: Mapping[str, str],
-    decisions: RecordedDecisions,
+    decisions: DecisionSettings,
     guardrails: GuardrailSettings,
     warm_up_samples: int,
     cluster: str,

@@ -191,8 +191,8 @@ class SparkSettings(Section):
     "spark-logs" beside the verdicts, so in the checkpoint's folder unless that is a URI."""
 
 
-class RecordedDecisions(Section):
-    """[decisions] as a recording holds it: older versions excluded any text, and what matches nothing stays so."""
+class DecisionSettings(Section):
+    """What the controller may do to the cluster."""
 
     mode: Literal["active", "dry_run", "observe"] = "dry_run"
     """active moves load; dry_run issues commands that executors answer without acting; observe issues none.
@@ -211,17 +211,6 @@ class RecordedDecisions(Section):
     retry_failed_after_seconds: PositiveInt = 300
     """A bundle is left alone for this long when a command about it failed, twice as long with each further failure, and
     for an hour at most."""
-    excluded: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    """Namespaces, also as patterns, and bundles that are never touched."""
-    only: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    """Namespaces, also as patterns, that alone are touched; empty: all."""
-    seed: NonNegativeInt = 0
-    """Seed of the choice among equally good brokers: the same seed gives the same choices."""
-
-
-class DecisionSettings(RecordedDecisions):
-    """What the controller may do to the cluster."""
-
     excluded: Excluded = ()
     """Namespaces (tenant/namespace) and bundles (tenant/namespace/0xLLLLLLLL_0xUUUUUUUU) that are never touched,
     besides Pulsar's own.  In a namespace * stands for any text without a slash: tenant/*, tenant/prod-*.
@@ -229,6 +218,8 @@ class DecisionSettings(RecordedDecisions):
     only: Only = ()
     """Namespaces whose bundles alone are moved and split, to begin with a few: tenant/namespace, or a pattern as above.
     What `excluded` names stays all the same.  Empty: every namespace."""
+    seed: NonNegativeInt = 0
+    """Seed of the choice among equally good brokers: the same seed gives the same choices."""
 
 
 class PulsarSettings(PulsarLogin):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from controller.adapters.recordings.damaged import RecordingError
 from controller.aggregate.shard.fold import FoldOptions
@@ -18,22 +18,20 @@ from controller.model.errors import SettingsError, WireError
 from controller.model.pulsar_version import PulsarVersion
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
-from controller.settings.guardrails import LATER_GUARDRAILS, GuardrailSettings
+from controller.settings.guardrails import GuardrailSettings
 from controller.settings.known_options import options_table
 from controller.settings.policy import known_keys, policy_of, versioned_policy
 from controller.settings.pulsar_version import PulsarSetting, pinned
 from controller.settings.strategy_kinds import STRATEGY_KINDS
-from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, Settings
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, Settings
 from controller.strategies.catalogue import is_python_name
 from controller.wire.base import Count, Items, Millis, Name, Record, bad_value, encode, read_object, validate
 
 MANIFEST: Final = "manifest.json"
 #: What was known when a recording begins: a record of metrics on each line.
 BEGIN: Final = "begin.jsonl"
-#: The version of the format that is written, and those that are read.  In version 1 each row is whole; up to version 2
-#: nothing was known when a recording begins.
-FORMAT_VERSION: Final = 3
-_VERSIONS: Final = (1, 2, FORMAT_VERSION)
+#: The version of the format.
+FORMAT_VERSION: Final = 4
 #: Bytes of a manifest at most: that of ten thousand files has 5 MB.
 _LARGEST_MANIFEST: Final = 32 << 20
 #: Files of a recording at most.
@@ -121,32 +119,18 @@ class KnownBeginning(Record):
     """Namespaces whose bundles were listed, but whose state was not in the log."""
 
 
-def _with_later_guardrails(said: object) -> object:
-    return {**LATER_GUARDRAILS, **said} if isinstance(said, dict) else said
-
-
 class RecordedSettings(Record):
     """The settings that decisions depend on."""
 
     intervals: IntervalSettings
-    decisions: RecordedDecisions
-    guardrails: Annotated[GuardrailSettings, BeforeValidator(_with_later_guardrails)]
-    """A guardrail that a manifest does not name was not there when the recording was made."""
+    decisions: DecisionSettings
+    guardrails: GuardrailSettings
     whole_every_intervals: Annotated[int, Field(ge=1)]
     """[journal] whole_every_intervals."""
     broker_conf: dict[str, str]
     """Those options of broker.conf that trimtab reads, as they were in force."""
     pulsar: PulsarSetting | None = None
     """[cluster] pulsar; none: made by a release that decided as Pulsar 4.0, whatever the brokers ran."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _made_without_the_rule(cls, given: Any) -> Any:
-        """A recording without the key was made by a release that did not have the rule: its log has no switches."""
-        rules = given.get("guardrails") if isinstance(given, dict) else None
-        if isinstance(rules, dict) and "brokers_balance_unknown" not in rules:
-            return {**given, "guardrails": {**rules, "brokers_balance_unknown": "ignore"}}
-        return given
 
     def as_version(self, pulsar: PulsarVersion | None) -> Self:
         """These settings with *pulsar* in place of the recorded version; None: as they are."""
@@ -189,7 +173,7 @@ class Manifest(Record):
     """What lies in a recording."""
 
     format: Literal["trimtab-recording"] = "trimtab-recording"
-    version: Literal[1, 2, 3] = FORMAT_VERSION
+    version: Literal[4] = FORMAT_VERSION
     cluster: Name
     """The Pulsar cluster's name."""
     made_by: str = ""
@@ -230,7 +214,7 @@ def recorded_settings(settings: Settings) -> RecordedSettings:
     known = known_keys(conf)
     return RecordedSettings(
         intervals=settings.intervals,
-        decisions=RecordedDecisions.model_validate(settings.decisions.model_dump() | {"excluded": excluded}),
+        decisions=DecisionSettings.model_validate(settings.decisions.model_dump() | {"excluded": excluded}),
         guardrails=settings.guardrails,
         whole_every_intervals=settings.journal.whole_every_intervals,
         broker_conf={key: conf[key] for key in sorted(conf) if key in known},
@@ -280,10 +264,10 @@ def _refuse_other_formats(path: Path, fields: Mapping[str, object]) -> None:
             f"{path}: this is no manifest of a recording: its format is {_shown(fields.get('format'))}"
         )
     version = fields.get("version")
-    if type(version) is not int or version not in _VERSIONS:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise RecordingError(
-            f"{path}: the recording has format version {_shown(version)}, this trimtab reads up to {FORMAT_VERSION}:"
-            " read it with the trimtab that wrote it"
+            f"{path}: the recording has format version {_shown(version)}, this trimtab reads version {FORMAT_VERSION};"
+            " scripts/convert in a checkout rewrites older versions"
         )
 
 

@@ -236,7 +236,7 @@ def _refuse_large(source: pq.ParquetFile, content: bytes, where: object) -> None
     about = source.metadata
     if not source.schema_arrow.equals(SCHEMA):
         found = ", ".join(f"{field.name} {field.type}" for field in source.schema_arrow)[:300]
-        raise RecordingError(f"{where}: has the columns {found}, expected those of format version 1")
+        raise RecordingError(f"{where}: has the columns {found}, expected those of a recording")
     if about.num_rows > MOST_RECORDS:
         raise RecordingError(f"{where}: has {about.num_rows} records, allowed: {MOST_RECORDS}")
     refuse_bombs(about, content, where)

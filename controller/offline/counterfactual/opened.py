@@ -21,7 +21,7 @@ from controller.ports.records import RecordLog
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import with_asked
 from controller.settings.pulsar_version import AUTO
-from controller.settings.trimtab_toml import IntervalSettings, RecordedDecisions, read_settings
+from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 
 #: So many first records are looked at for the name of the cluster.
 _LOOKED_AT: Final = 1000
@@ -115,7 +115,7 @@ def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRe
             stale_after_seconds=max(300, period_seconds),
             stalled_after_seconds=max(600, 2 * period_seconds),
         ),
-        decisions=RecordedDecisions(),
+        decisions=DecisionSettings(),
         guardrails=GuardrailSettings(brokers_balance_unknown="ignore"),
         whole_every_intervals=60,
         broker_conf={},

@@ -148,27 +148,6 @@ def test_the_switches_of_brokers_lie_in_the_log_so_a_replay_waits_for_them_as_th
     assert (again.decided, again.equal, again.first) == (11, 11, None)
 
 
-def test_a_recording_without_the_rule_was_made_without_it(conf: Path, tmp_path: Path) -> None:
-    """Its log has no switches, and the live run did not wait for any."""
-    record(log_of(conf), tmp_path / "new", Wanted(), recorded_settings(read_settings(conf)), CLUSTER)
-    manifest = tmp_path / "new" / "manifest.json"
-    fields = json.loads(manifest.read_text())
-    rules = fields["settings"]["guardrails"]
-    for key in (
-        "brokersBalanceUnknown",
-        "brokersBalanceUnknownIntervals",
-        "brokers_balance_unknown",
-        "brokers_balance_unknown_intervals",
-    ):
-        rules.pop(key, None)
-    manifest.write_text(json.dumps(fields))
-    recording = Recording(tmp_path / "new")
-    settings = recording.manifest.settings
-    told = LogReplay(recording, settings, settings.policy(CLUSTER)).run().comparison
-    assert (told.decided, told.equal, told.first) == (12, 12, None)
-    assert told.commands > 0
-
-
 def test_an_entry_that_is_missing_in_the_midst_is_told(conf: Path) -> None:
     topics = in_memory(conf)
     del topics["journal"][6]

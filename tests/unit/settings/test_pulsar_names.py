@@ -1,6 +1,5 @@
 """Names in the settings: those that Pulsar cannot have are refused, with what is meant."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from controller.settings.policy import read_policy
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.pulsar_names import namespace_or_bundle
 from controller.settings.trimtab_toml import ClusterSettings, Settings
-from tests.recordings import SETTINGS
 
 BUNDLE = "tenant/ns-2/0x08000000_0x10000000"
 
@@ -88,13 +86,6 @@ def settings(folder: Path, excluded: list[str]) -> Settings:
             "decisions": {"excluded": excluded},
         }
     )
-
-
-def test_what_an_older_version_excluded_stays_readable_in_a_recording_and_excludes_the_same(tmp_path: Path) -> None:
-    older = json.loads(SETTINGS.model_dump_json(by_alias=True))
-    older["decisions"]["excluded"] = ["tenant/*", "tenant/ns/0x98000000_0xA0000000"]
-    read = RecordedSettings.model_validate_json(json.dumps(older))
-    assert read.policy("lab").excluded == {"tenant/*", "tenant/ns/0x98000000_0xA0000000"}
 
 
 def test_a_recording_excludes_what_the_settings_do(tmp_path: Path) -> None:
