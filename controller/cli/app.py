@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from controller.cli.shared import failures, service_log
+from controller.cli.shared.checkout import needs_checkout
 from controller.cli.shared.common_options import Debug, QuietBefore, Version, with_common_options
 from controller.cli.shared.plain_help import PlainGroup
 
@@ -22,7 +23,7 @@ from controller.cli.shared.plain_help import PlainGroup
 class Listed(NamedTuple):
     """Where a command is defined, and its line in ``trimtab --help``, which imports no command."""
 
-    #: Module in controller.cli.
+    #: Module in controller.cli; or one elsewhere, with all of its name.
     module: str
     #: A function, or a typer.Typer with commands of its own.
     name: str
@@ -75,7 +76,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
     "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),
     "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),
-    "bench": Listed("bench", "app", "Measure how fast trimtab is on this machine.", TRY),
+    "bench": Listed("controller.bench.command", "app", "Measure how fast trimtab is on this machine.", TRY),
     "compare": Listed("compare", "compare_strategies", "Compare strategies on simulated scenarios.", TRY),
     "decide": Listed("decide", "decide", "Decide once on recorded load, and explain why.  Nothing is moved.", TRY),
     "demo": Listed("demo", "demo", "Watch the real controller balance a modelled or a real cluster.", TRY),
@@ -118,7 +119,9 @@ class CommandTable(PlainGroup):
 def loaded(name: str) -> Any:
     """The command *name* of the table, as Typer runs it."""
     listed = COMMANDS[name]
-    part = getattr(import_module(f"controller.cli.{listed.module}"), listed.name)
+    module = listed.module if "." in listed.module else f"controller.cli.{listed.module}"
+    with needs_checkout(f"trimtab {name}"):
+        part = getattr(import_module(module), listed.name)
     group = typer.Typer(add_completion=False)
     group.callback()(lambda: None)
     if isinstance(part, typer.Typer):

@@ -8,6 +8,7 @@ import typer
 
 from controller.adapters.disk.files import why_not_writable
 from controller.adapters.process import signals
+from controller.cli.shared.checkout import needs_checkout
 from controller.cli.shared.console import console
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
@@ -50,8 +51,9 @@ def demo(
 
 
 def _pulsar_demo(folder: Path, intervals: int | None, version: str) -> None:
-    from controller.lab.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
-    from controller.lab.pulsar_release import USUAL, find_release
+    with needs_checkout("trimtab demo --pulsar"):
+        from controller.lab.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
+        from controller.lab.pulsar_release import USUAL, find_release
 
     run_pulsar_demo(
         folder,
@@ -62,12 +64,12 @@ def _pulsar_demo(folder: Path, intervals: int | None, version: str) -> None:
 
 
 def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
-    from controller.lab.demo_settings import demo_settings
+    from controller.demo.settings import demo_settings
     from streaming import early
 
     settings = demo_settings(folder)
     early.start_jvm(settings)
-    from controller.lab.demo import INTERVALS, run_demo
+    from controller.demo.demo import INTERVALS, run_demo
 
     controllers: list[_ControllerThread] = []
 

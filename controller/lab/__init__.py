@@ -1,1 +1,1 @@
-"""What only demos and tests start: real servers, processes, traffic, and the two demos."""
+"""Servers of Kafka, ZooKeeper and Pulsar on this machine, with traffic: for tests and the demo on Pulsar."""

@@ -19,9 +19,9 @@ from controller.adapters.long_work import long_work, shown_by
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.opened import log_system
 from controller.adapters.recent import recent_results
-from controller.lab.demo import command_line
-from controller.lab.demo_settings import new_run
-from controller.lab.demo_view import MESSAGES, Frame, ShownImbalance, View, view_on
+from controller.demo.demo import command_line
+from controller.demo.settings import new_run
+from controller.demo.view import MESSAGES, Frame, ShownImbalance, View, view_on
 from controller.lab.processes import Processes
 from controller.lab.pulsar_demo_traffic import BUNDLES, NAMESPACE
 from controller.lab.pulsar_release import USUAL, PulsarRelease

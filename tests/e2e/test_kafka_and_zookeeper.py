@@ -13,7 +13,7 @@ import pytest
 
 from controller.adapters.kafka.reader import read_all
 from controller.adapters.opened import log_system
-from controller.lab.demo_view import ShownImbalance
+from controller.demo.view import ShownImbalance
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster

@@ -88,17 +88,27 @@ def _run(program: Path, *words: str, folder: Path, **more: str) -> str:
     return run.stdout
 
 
-def test_it_has_all_files_of_the_packages_and_the_compiled_query_and_nothing_twice(wheel: Path) -> None:
+def test_it_has_all_files_but_those_of_bench_and_lab_and_the_compiled_query_and_nothing_twice(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     conf = {f"controller/{path.relative_to(_ROOT)}" for path in (_ROOT / "conf").rglob("*") if path.is_file()}
     packages = {path for package in ("controller", "streaming") for path in (_ROOT / package).rglob("*")}
-    files = {path for path in packages if path.is_file() and path.suffix not in (".pyc", ".jar")}
+    left_out = tuple(_ROOT / "controller" / name for name in ("bench", "lab"))
+    files = {
+        path
+        for path in packages
+        if path.is_file()
+        and path.suffix not in (".pyc", ".jar")
+        and not path.is_relative_to(left_out[0])
+        and not path.is_relative_to(left_out[1])
+    }
     assert conf | {str(path.relative_to(_ROOT)) for path in files} <= set(names)
     assert len(names) == len(set(names))
     assert sum(name.startswith("streaming/jvm/query-") for name in names) == 1
     own = ("controller/", "streaming/", f"trimtab-{version('trimtab')}.dist-info/")
+    not_for_users = ("controller/bench/", "controller/lab/")
     assert [name for name in names if not name.startswith(own) or "__pycache__" in name] == []
+    assert [name for name in names if name.startswith(not_for_users)] == []
 
 
 def test_the_licence_and_the_notice_are_in_the_wheel_and_in_the_sdist(wheel: Path, sdist: Path) -> None:
@@ -128,6 +138,15 @@ def test_commands_work_away_from_the_checkout(trimtab: Path, tmp_path: Path) -> 
     (tmp_path / "recording").mkdir()
     shutil.copy(_ROOT / "tests" / "samples" / "load_report_1.json", tmp_path / "recording")
     assert "brokers" in _run(trimtab, *_DECIDE, folder=tmp_path)
+
+
+@pytest.mark.parametrize("words", [("bench", "decisions"), ("demo", "--pulsar")])
+def test_what_needs_a_checkout_says_so(trimtab: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    run = subprocess.run(
+        [trimtab, *words], cwd=tmp_path, env=_environment(), capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert "is not part of the installed package: run it in a checkout" in run.stderr
 
 
 def test_what_is_made_once_lies_in_the_users_cache(trimtab: Path, tmp_path: Path) -> None:

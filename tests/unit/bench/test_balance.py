@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from controller.bench import balance
 from controller.bench.balance import SIZES, STRATEGIES, carried_out, cluster, evenness, moves_to, problem_of
-from controller.cli.bench import app
+from controller.bench.command import app
 from controller.model.load import CPU
 from controller.planning.solving.bounds import fewest_moves
 from controller.wire.answers.bench import BalanceAnswer
@@ -101,7 +101,7 @@ def test_it_is_told_as_a_table_and_as_json(monkeypatch: pytest.MonkeyPatch) -> N
         within_half=1,
         half_impossible=2,
     )
-    monkeypatch.setattr("controller.cli.bench.balanced", lambda seeds, **_: [one] * seeds)
+    monkeypatch.setattr("controller.bench.command.balanced", lambda seeds, **_: [one] * seeds)
     table = CliRunner().invoke(app, ["balance", "--seeds", "1"])
     assert "ThresholdShedder" in table.stdout
     assert "4.5" in table.stdout

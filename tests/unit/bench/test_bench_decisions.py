@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.bench.clusters import CLUSTERS, nearly_balanced, skewed
+from controller.bench.command import app
 from controller.bench.decisions import AVERAGES, fresh, slopes, subjects, timings
 from controller.bench.overload import SHARES
-from controller.cli.bench import app
 from controller.model.load import ClusterView
 from controller.model.names import parse_bundle
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from controller.bench.command import app
 from controller.bench.frontier import frontier
-from controller.cli.bench import app
 
 
 def test_with_more_moves_a_plan_is_no_worse_and_its_bound_no_higher() -> None:

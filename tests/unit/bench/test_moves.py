@@ -3,9 +3,9 @@
 import pytest
 from typer.testing import CliRunner
 
+from controller.bench.command import app
 from controller.bench.moves import stall, topics_of
-from controller.cli.bench import app
-from controller.cli.texts.bench_tables import moves_table
+from controller.bench.tables import moves_table
 from controller.model.names import default_boundaries, parse_bundle, topic_hash
 from controller.wire.answers.bench import MovesAnswer, StallAnswer
 

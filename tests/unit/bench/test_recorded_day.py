@@ -4,7 +4,7 @@ import json
 
 from typer.testing import CliRunner
 
-from controller.cli.bench import app
+from controller.bench.command import app
 
 _ASKED = ["recording", "--brokers", "3", "--bundles", "100", "--topics", "100", "--intervals", "6"]
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from controller.cli import app as cli
 from controller.cli.main import UNTIL_TOLD
 from controller.cli.shared.examples import EXAMPLES
+from controller.model.errors import TrimtabError
 from controller.wire.schemas import FOLDER
 
 _HEAVY = {"confluent_kafka", "kazoo", "numpy", "pandas", "pulsar", "pyarrow", "pydantic", "pyspark"}
@@ -38,11 +39,8 @@ def test_every_command_of_the_table_is_there_and_tells_its_options(name: str) ->
 
 def test_every_file_beside_the_table_is_a_command_or_known() -> None:
     files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    shared = {"__init__", "__main__", "main", "app", "common", "common_options", "exit_codes", "layout", "reference"}
-    shared |= {"failures", "reachable", "service_log", "starting", "plain_help", "examples", "times", "watched"}
-    shared |= {"explanation", "log_format", "planned", "what_if_told", "judged", "frontier"}
-    shared |= {"simulated_incident", "audit_told", "audit_answer"}
-    assert files - shared == {one.module for one in cli.COMMANDS.values()}
+    shared = {"__init__", "__main__", "main", "app", "reference", "simulated_incident"}
+    assert files - shared == {one.module for one in cli.COMMANDS.values()} - {"controller.bench.command"}
 
 
 def _all_commands() -> Iterator[tuple[str, Any]]:
@@ -114,3 +112,14 @@ def test_a_mistyped_command_is_refused_with_the_nearest_one() -> None:
 
 def test_commands_that_run_until_told_are_in_the_table() -> None:
     assert set(UNTIL_TOLD) <= set(cli.COMMANDS)
+
+
+@pytest.mark.parametrize("words", [["bench", "decisions"], ["demo", "--pulsar"]])
+def test_what_the_wheel_lacks_is_said_to_need_a_checkout(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("controller.bench.command", "controller.lab.pulsar_demo"):
+        monkeypatch.setitem(sys.modules, module, None)
+    cli.loaded.cache_clear()
+    error = CliRunner().invoke(cli.app, words).exception
+    cli.loaded.cache_clear()
+    assert isinstance(error, TrimtabError)
+    assert str(error).endswith("is not part of the installed package: run it in a checkout of trimtab")

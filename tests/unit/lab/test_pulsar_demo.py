@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from controller.cycle import Policy, decide
-from controller.lab.demo_view import ShownImbalance
+from controller.demo.view import ShownImbalance
 from controller.lab.pulsar_demo import SCENARIO, write_conf
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.pulsar_stage import RATES

@@ -29,7 +29,7 @@ from controller.adapters.folder.names import (
 from controller.adapters.folder.records import FolderRecords
 from controller.adapters.folder.tail import FolderTail
 from controller.cli.app import app
-from controller.lab.demo_settings import new_run
+from controller.demo.settings import new_run
 from controller.model.errors import JournalError, TrimtabError
 from controller.ports.records import StoredRecord
 from tests.modelled_log import played, settings_in

@@ -21,8 +21,7 @@ from controller.bench.frontier import frontier as points_of
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import SHARES, largest
 from controller.bench.recorded_day import recorded_day
-from controller.cli.shared.console import json_option
-from controller.cli.texts.bench_tables import (
+from controller.bench.tables import (
     BenchTable,
     arrival_table,
     balance_table,
@@ -34,6 +33,7 @@ from controller.cli.texts.bench_tables import (
     slope_table,
     timing_table,
 )
+from controller.cli.shared.console import json_option
 from controller.lab.pulsar_server import pulsar_cluster
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 from rich.console import Console
 
 from controller.adapters.long_work import long_work, shown_by
-from controller.lab.demo_view import Frame, ShownImbalance, view_on
+from controller.demo.view import Frame, ShownImbalance, view_on
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats

@@ -7,9 +7,9 @@ import pytest
 
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
+from controller.demo.settings import SCENARIO
+from controller.demo.view import ShownImbalance
 from controller.engine import decide_interval
-from controller.lab.demo_settings import SCENARIO
-from controller.lab.demo_view import ShownImbalance
 from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from controller.cli.bench import app
+from controller.bench.command import app
 
 
 def test_a_log_in_pulsar_is_measured_on_a_server_of_its_own() -> None:

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from controller.adapters.folder.journal import FolderJournal, read_journal
-from controller.lab.demo import DemoOutcome, command_line, run_demo
-from controller.lab.demo_settings import demo_settings
+from controller.demo.demo import DemoOutcome, command_line, run_demo
+from controller.demo.settings import demo_settings
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.errors import SettingsError, TrimtabError

@@ -1,0 +1,1 @@
+"""``trimtab demo``: the real controller balances a modelled cluster while a user watches."""
