@@ -12,6 +12,7 @@ import pytest
 import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadGroupScheduling
 
 from controller.adapters.long_work import set_quiet
 from controller.lab.pulsar_release import USUAL, PulsarRelease, find_release
@@ -20,9 +21,8 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.redaction import SECRETS, Redactor
 from tests.conformance.summary import ConformanceSummary
 from tests.effort import THOROUGH
-from tests.scheduling import SLOW
 from tests.shared_servers import begin_run, end_run, shared
-from tests.workers import Workers, run_folder
+from tests.xdist_groups import FileOrGroupScheduling, arrange
 
 # All that collecting makes stays: the garbage collector never looks at it (pytest_collection_finish).
 gc.disable()
@@ -33,13 +33,11 @@ pytest.register_assert_rewrite(
 )
 
 # Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile: many examples, the same
-# ones each time, so that a commit passes always or never.  Plain pytest tries a few new ones each time.  scripts/mutate
-# asks for few that are the same each time.
+# ones each time, so that a commit passes always or never.  Plain pytest tries a few new ones each time.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=4, derandomize=False, **_PATIENT)
 settings.register_profile(THOROUGH, max_examples=80, derandomize=True, **_PATIENT)
 settings.register_profile("search", max_examples=80, derandomize=False, **_PATIENT)
-settings.register_profile("repeatable", max_examples=4, derandomize=True, **_PATIENT)
 settings.load_profile("quick")
 
 # Typer makes the commands of an application anew whenever a test calls one: that takes longer than most of them.
@@ -49,59 +47,66 @@ vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 # fsync would.  Processes that tests start do sync.
 vars(os)["fsync"] = os.fstat
 
-#: The marks that plain pytest chooses by: see pyproject.toml.
-_PLAIN: Final = "not integration and not e2e"
+#: The tests of plain pytest, without a file, folder or mark.
+_PLAIN: Final = "not integration and not e2e and not slow and not extended"
 _TESTS: Final = Path(__file__).parent
-#: Files that plain pytest does not read, and folders in which every test has one of these marks.
-_NOT_PLAIN: Final = {*(_TESTS.parent / name for name in SLOW), _TESTS / "integration", _TESTS / "e2e"}
-#: What tests have left running, to be told at the end.
+#: Folders in which every test has one of these marks.
+_NOT_PLAIN: Final = {_TESTS / "integration", _TESTS / "e2e"}
+#: What tests have left running, to be named at the end.
 _LEFT = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.getgroup("trimtab")._addoption(  # the public way has no short option
-        "-n",
-        dest="workers",
-        default="auto",
-        help="how many workers run the tests; 0: none but this process; auto: two more than processors, none where "
-        "files or folders are named",
-    )
     parser.getgroup("trimtab").addoption(
         "--pulsar", metavar="VERSION", help="only tests on a real Pulsar, and on this release: 4.0 or 5.0"
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts workers
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ConformanceSummary())
     # The width of the terminal is no part of a test.
     os.environ.pop("COLUMNS", None)
-    begin_run()
-    # Whoever ends the run by SIGTERM ends its servers, too, as Ctrl-C does.
+    # SIGTERM ends the run and its servers, too, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if workers := _workers(config):
-        config.pluginmanager.register(Workers(workers))
+    if not _is_worker(config):
+        begin_run()
+    if config.args_source is config.ArgsSource.TESTPATHS and not config.option.markexpr:
+        config.option.markexpr = _PLAIN
 
 
-def _workers(config: pytest.Config) -> int:
-    given = config.getoption("workers")
-    if given != "auto":
-        return int(given)
-    # Two more: some tests wait.
-    return (os.cpu_count() or 1) + 2 if config.args_source is config.ArgsSource.TESTPATHS else 0
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A worker for each processor, none where files or folders are named: to import all in each takes longer."""
+    return os.cpu_count() or 1 if config.args_source is config.ArgsSource.TESTPATHS else 0
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadGroupScheduling:
+    return FileOrGroupScheduling(config, log)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def _run_folder(config: pytest.Config) -> Path:
+    """The temporary folder of the run; each worker's own lies in it."""
+    folder: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    return folder.parent if _is_worker(config) else folder
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Plain pytest reads neither slow files nor folders of which it would run nothing; None: others decide."""
-    is_plain = config.args_source is config.ArgsSource.TESTPATHS and config.option.markexpr == _PLAIN
-    return True if is_plain and collection_path in _NOT_PLAIN else None
+    """Plain pytest does not read folders of which it would run nothing; None: others decide."""
+    return True if config.option.markexpr == _PLAIN and collection_path in _NOT_PLAIN else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --pulsar: leave out all tests that no release of Pulsar makes a difference to."""
+    """Order and group the tests; with --pulsar leave out those that no release of Pulsar makes a difference to."""
     if config.getoption("pulsar"):
         left_out = [item for item in items if "pulsar_release" not in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+    arrange(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -115,7 +120,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """After all workers: end the servers, and whatever failed or interrupted tests have left behind."""
-    session.config.stash[_LEFT] = end_run(run_folder(session.config))
+    if not _is_worker(session.config):
+        session.config.stash[_LEFT] = end_run(_run_folder(session.config))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -135,13 +141,13 @@ def pytest_runtest_teardown() -> None:
 @pytest.fixture(scope="session")
 def kafka(pytestconfig: pytest.Config) -> KafkaServer:
     """One broker for all: a test uses topics of its own, and leaves it running."""
-    return shared(run_folder(pytestconfig), "kafka", KafkaServer)
+    return shared(_run_folder(pytestconfig), "kafka", KafkaServer)
 
 
 @pytest.fixture(scope="session")
 def zookeeper(pytestconfig: pytest.Config) -> ZooKeeperServer:
     """One server for all: a test uses paths of its own, and leaves it running."""
-    return shared(run_folder(pytestconfig), "zookeeper", ZooKeeperServer)
+    return shared(_run_folder(pytestconfig), "zookeeper", ZooKeeperServer)
 
 
 @pytest.fixture(scope="session")
@@ -153,10 +159,7 @@ def pulsar_release(pytestconfig: pytest.Config) -> PulsarRelease:
 
 @pytest.fixture(scope="session")
 def pulsar(tmp_path_factory: pytest.TempPathFactory, pulsar_release: PulsarRelease) -> Iterator[PulsarCluster]:
-    """Three brokers in one JVM for all of the group "pulsar" (tests/scheduling.py): a test uses namespaces of its own.
-
-    They end with the group: also idle they take a tenth of a processor.
-    """
+    """Three brokers in one JVM, for one worker (tests/xdist_groups.py): a test uses namespaces of its own."""
     cluster = PulsarCluster(tmp_path_factory.mktemp("pulsar"), release=pulsar_release)
     cluster.start()
     yield cluster

@@ -29,7 +29,7 @@ from tests.contracts.collectors import CHUNK
 from tests.journal_entries import entry
 from tests.records import CLUSTER, T
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
 
 _MB = 1 << 20
 _SIZE = 200 * _MB

@@ -21,7 +21,7 @@ from controller.settings.trimtab_toml import read_settings
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
 
 PARTITIONS = 2
 

@@ -29,7 +29,7 @@ from controller.settings.trimtab_toml import Settings
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, bundle_stats, namespace_state, result
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
 
 TOPIC = "persistent://tenant/ns/orders"
 HERE = LEFT if topic_hash(TOPIC) < 0x80000000 else RIGHT

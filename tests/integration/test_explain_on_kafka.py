@@ -21,7 +21,7 @@ from controller.wire.base import read_object
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
 
 _INTERVALS = 4
 _EAGER = """loadBalancerLoadSheddingStrategy=UniformLoadShedder

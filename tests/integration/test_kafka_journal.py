@@ -37,7 +37,7 @@ from tests.contracts.journal import JournalContract
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, PERIOD, T, as_bytes, broker_sweep, dead_letter_of, result
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
 
 NEXT = T + PERIOD
 PARTITIONS = 3

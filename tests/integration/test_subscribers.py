@@ -24,7 +24,7 @@ from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.pages import DOCS, blocks
 from tests.records import CLUSTER, LEFT, RIGHT, T
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
 
 _PATIENCE_SECONDS: Final = 60.0
 EXPECTED: Final = [f"trimtab.unload {LEFT} Overloaded expired", f"trimtab.split {RIGHT} Topics expired"]

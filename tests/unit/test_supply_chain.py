@@ -11,6 +11,8 @@ from tests.supply_chain.__main__ import PAGE, page
 from tests.supply_chain.bill import bill
 from tests.supply_chain.materials import ROOT, Package, dependencies, is_allowed, licence, own_licence, packages
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def locked() -> Sequence[Package]:

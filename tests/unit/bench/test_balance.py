@@ -13,6 +13,8 @@ from controller.model.load import CPU
 from controller.planning.solving.bounds import fewest_moves
 from controller.wire.answers.bench import BalanceAnswer
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_cluster_has_the_mean_usage_and_the_capacities_that_it_is_to_have() -> None:
     view = cluster(6, 60, uneven=True, seed=1)

@@ -15,6 +15,8 @@ from controller.model.load import ClusterView
 from controller.model.names import parse_bundle
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES
 
+pytestmark = pytest.mark.slow
+
 SMALL = (10, 1_000)
 
 

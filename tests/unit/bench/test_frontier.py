@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 from controller.bench.command import app
 from controller.bench.frontier import frontier
 
+pytestmark = pytest.mark.slow
+
 
 def test_with_more_moves_a_plan_is_no_worse_and_its_bound_no_higher() -> None:
     points = list(frontier(3, 14, 4, seed=2, uneven=False, exact=False))

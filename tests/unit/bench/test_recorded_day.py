@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from controller.bench.command import app
+
+pytestmark = pytest.mark.slow
 
 _ASKED = ["recording", "--brokers", "3", "--bundles", "100", "--topics", "100", "--intervals", "6"]
 

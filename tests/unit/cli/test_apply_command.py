@@ -23,6 +23,8 @@ from controller.wire.plan import encode_plan, hash_of
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
 
+pytestmark = pytest.mark.slow
+
 BROKER = "broker-1:8080"
 
 

@@ -13,6 +13,8 @@ from tests.command_runs import told
 from tests.modelled_log import played, settings_in
 from tests.recordings import recording_of
 
+pytestmark = pytest.mark.slow
+
 CONF = "loadBalancerLoadSheddingStrategy=UniformLoadShedder\n"
 
 

@@ -16,6 +16,8 @@ from controller.ports.records import Extent
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
+pytestmark = pytest.mark.slow
+
 SPAN = ("--from", "2025-01-01T00:02Z", "--to", "2025-01-01T00:04Z")
 
 

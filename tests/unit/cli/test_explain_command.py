@@ -23,6 +23,8 @@ from controller.wire.readable import utc
 from tests.modelled_log import played, settings_in
 from tests.records import PERIOD, SAMPLES, T
 
+pytestmark = pytest.mark.slow
+
 #: 44 intervals of 10 s of a real Pulsar.
 RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "broker_restarted"
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"

@@ -23,6 +23,8 @@ from tests.command_runs import told
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
+pytestmark = pytest.mark.slow
+
 CONF = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
 loadBalancerNamespaceBundleMaxMsgRate=6000
 loadBalancerSheddingGracePeriodMinutes=2

@@ -21,6 +21,8 @@ from controller.wire.plan import parse_plan
 from tests.modelled_log import ACTIVE, played, settings_in
 from tests.records import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "broker_restarted"
 BACK_OFF = "BackOff: a command about the bundle failed; it rests before the next one"
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"

@@ -16,6 +16,8 @@ from controller.settings.trimtab_toml import read_settings
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
+pytestmark = pytest.mark.slow
+
 app = typer.Typer()
 app.command()(replay_log)
 

@@ -24,6 +24,8 @@ from controller.wire.results import decode_result
 from controller.wire.rows import Located, rows_from_records
 from tests.effort import tries
 
+pytestmark = pytest.mark.slow
+
 START, PERIOD, INTERVALS = 1_735_689_600_000, 60_000, 20
 NO_DETAIL = DetailLimits(topics=1e9, sessions=1e9, msg_rate=1e18, throughput=1e18)
 

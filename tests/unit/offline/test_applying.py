@@ -27,6 +27,8 @@ from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
 from tests.records import PERIOD
 
+pytestmark = pytest.mark.slow
+
 PAUSED = Pause(reason="upgrade", by="bob", at_ms=1)
 BROKER = "broker-1:8080"
 

@@ -15,6 +15,8 @@ from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
 from tests.records import PERIOD
 
+pytestmark = pytest.mark.slow
+
 BROKER = "broker-1:8080"
 FREEZE = SETTINGS.replace("freeze_intervals = 0", "freeze_intervals = 2")
 #: Two unloads off one broker in ten intervals.

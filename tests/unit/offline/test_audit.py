@@ -22,6 +22,8 @@ from tests.modelled_log import played, settings_in
 from tests.recordings import KeptLog
 from tests.records import CLUSTER, PERIOD, T
 
+pytestmark = pytest.mark.slow
+
 CONF = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
 loadBalancerNamespaceBundleMaxMsgRate=6000
 """

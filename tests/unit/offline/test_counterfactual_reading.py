@@ -22,6 +22,8 @@ from tests.modelled_log import played, settings_in
 from tests.recordings import KeptLog, stored
 from tests.records import CLUSTER, PERIOD, T, bundle_stats
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = {"metrics": 3, "results": 2}
 
 

@@ -18,6 +18,8 @@ from controller.settings.scenario import Scenario, read_scenario
 from tests.recorded_runs import RecordedTruth, RecordingInMemory, recorded, replay_policy
 from tests.scenarios import scenario
 
+pytestmark = pytest.mark.slow
+
 #: Restarts, splits with unloads, hanging unloads, noise and drift.
 WORLDS = ("rolling-restart", "endless-split", "hanging-unloads", "history-weight", "restarted-broker")
 UNEVEN: dict[str, Any] = {

@@ -25,6 +25,8 @@ from controller.wire.metrics import Partitions, TickRecord, decode_metric
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
+pytestmark = pytest.mark.slow
+
 _EAGER = """loadBalancerLoadSheddingStrategy={shedder}
 minUnloadMessage=1
 minUnloadMessageThroughput=1

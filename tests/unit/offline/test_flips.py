@@ -15,6 +15,8 @@ from controller.strategies.common.resource_usage import max_usage
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from tests.scenarios import scenario, world
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {
     "loadBalancerLoadSheddingStrategy": "ThresholdShedder",
     "loadBalancerBundleUnloadMinThroughputThreshold": "0",

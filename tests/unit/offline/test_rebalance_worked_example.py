@@ -9,6 +9,8 @@ from controller.offline.rebalance_example import WORKERS, ExampleRow, example_ro
 from controller.strategies.common.worker_group import NOTHING
 from tests.effort import tries
 
+pytestmark = pytest.mark.slow
+
 RELEASES = ("cooperative-2.6.3", "cooperative", "cooperative-3.9", "cooperative-trimtab")
 
 

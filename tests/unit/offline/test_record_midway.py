@@ -32,6 +32,8 @@ from tests.modelled_log import played, settings_in
 from tests.recordings import KeptLog
 from tests.records import CLUSTER, PERIOD, T
 
+pytestmark = pytest.mark.slow
+
 INTERVALS = 12
 _CONF = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
 maxUnloadPercentage=0.5

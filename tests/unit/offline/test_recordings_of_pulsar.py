@@ -20,6 +20,8 @@ from controller.offline.counterfactual.survey import ReplaySpan
 from controller.offline.record import Wanted, record
 from controller.offline.replay import LogReplay
 
+pytestmark = pytest.mark.slow
+
 RECORDINGS = Path(__file__).parents[2] / "data" / "pulsar_recordings"
 #: How many bundles were moved and split.
 MOVES = {"skewed": 17, "drained": 24, "changing": 41, "restarted": 132, "broker_restarted": 79}

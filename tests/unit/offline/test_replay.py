@@ -21,6 +21,8 @@ from tests.modelled_log import played, settings_in
 from tests.recordings import KeptLog
 from tests.records import CLUSTER, PERIOD, T
 
+pytestmark = pytest.mark.slow
+
 _EAGER = "loadBalancerLoadSheddingStrategy=UniformLoadShedder\nmaxUnloadPercentage=0.5\n"
 _MORE = 'decisions = {mode = "active", seed = 5}\njournal.whole_every_intervals = 4'
 

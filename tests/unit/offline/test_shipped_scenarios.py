@@ -14,6 +14,8 @@ from controller.offline.scenarios.shipped import shipped
 from controller.offline.scenarios.simulate import simulate, variant_of
 from tests.effort import tries
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = Path(__file__).parents[3] / "conf" / "scenarios" / "simulated"
 SCENARIOS = dict(shipped(LIBRARY))
 #: As many as `trimtab simulate` runs unless told otherwise.

@@ -13,6 +13,8 @@ from controller.offline.plans.source import PlanSource
 from controller.simulator.cluster import ClusterShape
 from tests.plan_sources import EVENLY, modelled_load, source
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -14,6 +14,8 @@ from controller.offline.counterfactual.usage_model import (
     fit_usage,
 )
 
+pytestmark = pytest.mark.slow
+
 LIMIT = np.array([800.0, 8192.0, 16384.0, 1e6, 1e6])
 
 

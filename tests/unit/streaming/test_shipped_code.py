@@ -10,6 +10,8 @@ import pytest
 
 from streaming.spark.shipped_code import with_code
 
+pytestmark = pytest.mark.slow
+
 FILES, PATH = "spark.files", "spark.executorEnv.PYTHONPATH"
 
 
