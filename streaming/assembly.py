@@ -37,7 +37,7 @@ from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
 from streaming.batches.catching_up import Turn, offset_read, turns
 from streaming.batches.gate import BatchGate
-from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_another_cluster, refuse_newer_state
+from streaming.checkpoint import CheckpointFiles, checkpoint_files, refuse_another_cluster, refuse_other_version
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions
 from streaming.own_errors import damaged_checkpoint, own_error, with_cause
@@ -128,9 +128,9 @@ class Assembly:
         """Refuse, with an AnotherClusterError, a checkpoint of another cluster's controllers."""
         refuse_another_cluster(files, self._settings.checkpoint.path, self._settings.cluster.name)
 
-    def refuse_newer_state(self, files: CheckpointFiles) -> None:
-        """Refuse, with a NewerStateError, a checkpoint that a later release of trimtab has written to."""
-        refuse_newer_state(files, self._settings.checkpoint.path)
+    def refuse_other_version(self, files: CheckpointFiles) -> None:
+        """Refuse, with a StateVersionError, a checkpoint whose state has another version."""
+        refuse_other_version(files, self._settings.checkpoint.path)
 
     def has_committed(self, files: CheckpointFiles) -> bool:
         """Whether Spark has committed a batch of the query."""

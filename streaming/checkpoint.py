@@ -14,7 +14,13 @@ from pyspark.sql import SparkSession
 from controller.adapters.disk import files
 from controller.adapters.long_work import long_work
 from controller.aggregate.shard import state_blob
-from controller.model.errors import AccessDeniedError, AnotherClusterError, NewerStateError, SettingsError, TrimtabError
+from controller.model.errors import (
+    AccessDeniedError,
+    AnotherClusterError,
+    SettingsError,
+    StateVersionError,
+    TrimtabError,
+)
 from controller.settings.section import is_uri
 
 #: A file of a checkpoint that says in which version its state is.
@@ -58,19 +64,20 @@ class CheckpointFiles(Protocol):
         ...
 
 
-def refuse_newer_state(files: CheckpointFiles, path: str) -> None:
-    """Refuse a checkpoint at *path* with a state that a later release wrote; then mark it as written by this one.
+def refuse_other_version(files: CheckpointFiles, path: str) -> None:
+    """Refuse a checkpoint at *path* whose state has another version; then mark it as written by this release.
 
-    The mark is a file ``state-<version>``, with the name of the first release that wrote it.  Raises NewerStateError.
+    The mark is a file ``state-<version>``, with the name of the first release that wrote it.  Raises StateVersionError.
     """
     found = [int(name.removeprefix(_MARK)) for name in files.names(".") if _MARKED.fullmatch(name)]
-    newest = max(found, default=0)
-    if newest > state_blob.VERSION:
+    newest = max(found, default=state_blob.VERSION)
+    if newest != state_blob.VERSION:
         writer = (files.read(f"{_MARK}{newest}") or b"")[:_LONGEST].decode(errors="replace").strip()
-        raise NewerStateError(
-            f"checkpoint.path = {path!r}: {writer or 'a later release of trimtab'} wrote its state in version {newest},"
-            f" trimtab {version('trimtab')} reads {state_blob.VERSION}.  Start that release again, or a later one; or"
-            " set another checkpoint.path, and averages begin anew"
+        again = "Start that release again, or a later one; or set" if newest > state_blob.VERSION else "Set"
+        raise StateVersionError(
+            f"checkpoint.path = {path!r}: {writer or 'another release of trimtab'} wrote its state in version {newest},"
+            f" trimtab {version('trimtab')} reads {state_blob.VERSION}.  {again} another checkpoint.path, and averages"
+            " begin anew"
         )
     files.create(f"{_MARK}{state_blob.VERSION}", f"trimtab {version('trimtab')}".encode())
 

@@ -16,9 +16,9 @@ from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.process.failpoints import failpoint
-from controller.aggregate.kept.states import LARGEST
 from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.state.states import LARGEST
 from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError

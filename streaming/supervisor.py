@@ -101,7 +101,7 @@ def _lead(
     files = assembly.files(spark)
     assembly.refuse_another_cluster(files)
     assembly.check_shared_checkpoint(leadership, files)
-    assembly.refuse_newer_state(files)
+    assembly.refuse_other_version(files)
     letters = assembly.dead_letters(spark)
     decisions = assembly.decision_sink(leadership, store, letters, has_begun=assembly.has_committed(files), files=files)
     assembly.refuse_producers_clocks()

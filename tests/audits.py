@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.state.states import States
 from controller.audit.auditor import AuditStep, MoveAuditor
 from controller.model.decision import Command, CommandMode, Decision, Reason, Verdict
 from controller.model.memory import InFlight, Memory

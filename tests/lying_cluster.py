@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.state.states import States
 from controller.cycle import Policy
 from controller.engine import decide_interval
 from controller.model.controls import Controls

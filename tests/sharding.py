@@ -13,8 +13,7 @@ import numpy as np
 
 from controller.aggregate.columns.name_column import NameColumn
 from controller.aggregate.columns.rows import BUNDLE, REPORT, REPORT_BUNDLE, TICK, TOPIC, Rows
-from controller.aggregate.waiting.claims import ragged
-from controller.model.load import Ints
+from controller.model.load import Ints, ragged
 from controller.model.records import BundleSeed
 
 #: Spark's seed of xxhash64.

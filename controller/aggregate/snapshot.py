@@ -13,8 +13,8 @@ from controller.aggregate.columns.blobs import (
     text_to_bytes,
     unpack,
 )
-from controller.aggregate.kept.fact_text import fact_from_json, fact_to_json
-from controller.aggregate.kept.states import States
+from controller.aggregate.state.facts import fact_from_json, fact_to_json
+from controller.aggregate.state.states import States
 from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 from controller.model.topic_kinds import KindFlags

@@ -20,7 +20,6 @@ from controller.aggregate.columns.rows import (
 )
 from controller.aggregate.policies import policies_of
 from controller.aggregate.snapshot import BrokerRow, Snapshot
-from controller.aggregate.waiting.claims import ragged
 from controller.model.balancing import Balancing
 from controller.model.errors import StateError
 from controller.model.load import (
@@ -176,8 +175,6 @@ def _bundles(
     spaces = [namespace_of(name) for name in names]
     namespaces = sorted(set(spaces))
     code_of = {name: i for i, name in enumerate(namespaces)}
-    size = np.concatenate([s.detail_size for s in snapshots])
-    topics = ragged(size, order)
 
     def column(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(s, name) for s in snapshots])
@@ -189,11 +186,7 @@ def _bundles(
         broker=owner[order],
         **{name: column(name)[order] for name in _COLUMNS},
         kinds=kinds_held(column("kinds")[order], policies.served_kinds(known)[owner[order]]),
-        detail=TopicDetail(
-            starts=np.append(0, np.cumsum(size[order])),
-            position=column("detail_position")[topics],
-            load=column("detail_load")[topics],
-        ),
+        detail=TopicDetail.of(column("detail_size"), column("detail_position"), column("detail_load")).take(order),
     )
     return table, others
 

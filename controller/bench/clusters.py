@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
+from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.load import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
+from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
 from controller.bench.clusters import CLUSTERS
 from controller.model.load import BundleTable, ClusterView
 from controller.settings.broker_conf import build

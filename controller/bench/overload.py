@@ -23,8 +23,8 @@ from controller.aggregate.columns.rows import (
     NUMBER_USAGE,
     NUMBERS,
 )
-from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.state.states import States
 from controller.bench.clusters import evenly_loaded
 from controller.bench.decisions import AT_ONCE
 from controller.cycle import Policy, view_of

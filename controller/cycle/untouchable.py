@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from controller.aggregate.waiting.claims import ragged
 from controller.model.decision import CLUSTER, Reason, Verdict
-from controller.model.load import Bools, ClusterView, Ints, Preallocated, TopicDetail
+from controller.model.load import Bools, ClusterView, Ints, Preallocated
 from controller.model.name_patterns import Namespaces
 from controller.model.names import is_untouchable
 
@@ -170,17 +169,11 @@ class Untouchable:
         if len(rows) == len(table):
             return self.view
         columns = {f.name for f in fields(table)} - {"names", "namespaces", "detail"}
-        sizes = np.diff(table.detail.starts)
-        topics = ragged(sizes, rows)
         kept = replace(
             table,
             names=tuple(table.names[row] for row in rows.tolist()),
             **{name: getattr(table, name)[rows] for name in columns},
-            detail=TopicDetail(
-                starts=np.append(0, np.cumsum(sizes[rows])),
-                position=table.detail.position[topics],
-                load=table.detail.load[topics],
-            ),
+            detail=table.detail.take(rows),
         )
         # Preallocated bundles are in flight, so none is left.
         return replace(

@@ -70,8 +70,8 @@ class NewerJournalError(DamagedJournalError):
     """A later release of trimtab wrote the journal, in a version that this one does not know."""
 
 
-class NewerStateError(StateError):
-    """A later release of trimtab wrote the state in the checkpoint, in a version that this one does not know."""
+class StateVersionError(StateError):
+    """Another release of trimtab wrote the state in the checkpoint, in a version that this one does not read."""
 
 
 class EntryTooLargeError(JournalError):

@@ -113,6 +113,22 @@ class TopicDetail(_ReadOnlyColumns):
     #: (topics, 4) load of each topic.
     load: Floats
 
+    @classmethod
+    def of(cls, sizes: Ints, position: Ints, load: Floats) -> "TopicDetail":
+        """Bundles with *sizes*, (bundles,), topics each."""
+        return cls(starts=np.append(0, np.cumsum(sizes)), position=position, load=load)
+
+    @property
+    def sizes(self) -> Ints:
+        """(bundles,) number of topics of each."""
+        return np.diff(self.starts)
+
+    def take(self, rows: Ints) -> "TopicDetail":
+        """The topics of the bundles at *rows*, in this order."""
+        sizes = self.sizes
+        topics = ragged(sizes, rows)
+        return self.of(sizes[rows], self.position[topics], self.load[topics])
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BundleTable(_ReadOnlyColumns):
@@ -356,3 +372,12 @@ class ClusterView(_ReadOnlyColumns):
 def busiest_first(load: Floats, rows: Ints) -> Ints:
     """*rows* in descending order of *load*; equal loads keep their (name) order."""
     return rows[np.argsort(-load[rows], kind="stable")]
+
+
+def ragged(sizes: Ints, rows: Ints) -> Ints:
+    """Positions of the elements of *rows* in a column that holds ``sizes[i]`` elements for each row i."""
+    starts = np.cumsum(sizes) - sizes
+    wanted = sizes[rows]
+    ends = np.cumsum(wanted)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts[rows] - (ends - wanted), wanted) + np.arange(total)

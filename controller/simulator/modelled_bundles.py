@@ -6,10 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from controller.aggregate.kept.bundles import KnownBundles
 from controller.aggregate.shard.shard_state import DetailLimits
-from controller.aggregate.waiting.claims import ragged
-from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, UNOWNED, Bools, Floats, Ints
+from controller.aggregate.state.bundles import KnownBundles
+from controller.model.load import RATE_IN, RATE_OUT, UNOWNED, Bools, Floats, Ints, ragged
 from controller.model.names import BundleName, default_boundaries, parse_bundle, topic_hash
 from controller.settings.scenario_parts import ModelledNamespace
 from controller.simulator.cluster import sum_by
@@ -77,13 +76,8 @@ class ModelledBundles:
 
     def detail(self, rows: Ints, limits: DetailLimits) -> tuple[Ints, Ints, Floats]:
         """Topics of those *rows* that are near a split: how many of each row, their positions, their load."""
-        average = self.known.long_term[rows]
-        near = (
-            (self.topics[rows] >= limits.topics)
-            | (self.producers[rows] + self.consumers[rows] >= limits.sessions)
-            | (average[:, RATE_IN] + average[:, RATE_OUT] >= limits.msg_rate)
-            | (average[:, THROUGHPUT_IN] + average[:, THROUGHPUT_OUT] >= limits.throughput)
-        )
+        sessions = self.producers[rows] + self.consumers[rows]
+        near = limits.near_split(self.topics[rows], sessions, self.known.long_term[rows])
         kept = self._by_bundle[ragged(self.topics, rows[near])]
         return np.where(near, self.topics[rows], 0), self._position[kept], self._topic_load[kept]
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.aggregate.kept.states import States
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.state.states import States
 from controller.model.decision import Command
 from controller.model.load import RATE_IN, RATE_OUT, RESOURCES, UNOWNED, Bools, Floats, Ints
 from controller.model.names import parse_bundle

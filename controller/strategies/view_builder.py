@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
+from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.errors import ViewError
 from controller.model.load import (
     RESOURCE_FIELDS,

@@ -58,7 +58,7 @@ def arrow_load(sweep: ArrowSweep, limits: DetailLimits) -> ArrowLoad:
     # bincount adds one after the other in the order of rows, as reduceat and sum do not.
     sums = np.array([np.bincount(codes, column, bundles) for column in columns]).T
     topics = np.bincount(codes, minlength=bundles)
-    near = _near(sums, topics, limits) | _cut(sweep, bundles)
+    near = limits.near_split(topics, sums[:, 4] + sums[:, 5], sums[:, :4]) | _cut(sweep, bundles)
     rows = np.flatnonzero(near[codes])
     rows = rows[np.argsort(codes[rows], kind="stable")]
     names = batch.column("topic").take(pa.array(rows, pa.int64())).to_pylist()
@@ -89,16 +89,6 @@ def _kinds(batch: pa.RecordBatch, codes: Ints, topics: Ints) -> KindFlags:
     non_persistent, segments = found(NON_PERSISTENT_DOMAIN), found(SEGMENT_DOMAIN)
     flags = np.where(non_persistent > 0, NON_PERSISTENT, 0) | np.where(non_persistent < topics, PERSISTENT, 0)
     return (flags | np.where(segments > 0, SEGMENTS, 0)).astype(np.uint8)
-
-
-def _near(sums: Floats, topics: Ints, limits: DetailLimits) -> Bools:
-    near: Bools = (
-        (topics >= limits.topics)
-        | (sums[:, 4] + sums[:, 5] >= limits.sessions)
-        | (sums[:, 0] + sums[:, 1] >= limits.msg_rate)
-        | (sums[:, 2] + sums[:, 3] >= limits.throughput)
-    )
-    return near
 
 
 def _cut(sweep: ArrowSweep, bundles: int) -> Bools:

@@ -222,14 +222,8 @@ class _Batch:
 
     def near(self, limits: DetailLimits) -> Bools:
         """(bundles,) those whose topics are kept one by one, by their totals."""
-        load, counts = self._totals, self._totals_ints
-        near: Bools = (
-            (counts[:, 2] >= limits.topics)
-            | (counts[:, 0] + counts[:, 1] >= limits.sessions)
-            | (load[:, 0] + load[:, 1] >= limits.msg_rate)
-            | (load[:, 2] + load[:, 3] >= limits.throughput)
-        )
-        return near
+        counts = self._totals_ints
+        return limits.near_split(counts[:, 2], counts[:, 0] + counts[:, 1], self._totals)
 
     def detail(self, near: Bools) -> tuple[Ints, Floats]:
         """Positions (topics,) and loads (topics, 4) of the topics of bundles that are *near*."""

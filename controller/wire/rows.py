@@ -23,8 +23,8 @@ from controller.aggregate.columns.rows import (
     TOPIC,
     Rows,
 )
-from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.aggregate.shard.fold import DetailLimits
+from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model import records as model
 from controller.model.load import RESOURCE_FIELDS, Floats
 from controller.model.names import topic_hash

@@ -1,6 +1,6 @@
 import numpy as np
 
-from controller.aggregate.kept.averages import advance
+from controller.aggregate.state.averages import advance
 from controller.model.load import DEFAULT_LOAD
 from tests.conformance.vectors import Case, close_to, rows_of_4
 

@@ -4,8 +4,8 @@ are checked as long-term averages."""
 import numpy as np
 
 from controller.aggregate.columns.rows import NUMBERS
-from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import BrokerRow, Snapshot
+from controller.aggregate.state.states import States
 from controller.aggregate.view import assemble
 from controller.model.load import Floats
 from tests.conformance.vectors import Case, close_to, rows_of_4

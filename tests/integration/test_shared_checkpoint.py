@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from controller.aggregate.shard import state_blob
 from controller.lab.servers import ZooKeeperServer
-from controller.model.errors import NewerStateError, SettingsError, TrimtabError
+from controller.model.errors import SettingsError, StateVersionError, TrimtabError
 from controller.settings.trimtab_toml import Settings
 from streaming.assembly import Assembly
 
@@ -97,9 +97,9 @@ def test_a_checkpoint_that_a_later_release_wrote_to_is_refused_by_name(
 ) -> None:
     assembly = Assembly(settings(zookeeper, tmp_path, f"{scheme}{tmp_path}/one"))
     for _ in range(2):
-        assembly.refuse_newer_state(assembly.files(spark))
+        assembly.refuse_other_version(assembly.files(spark))
     later = tmp_path / "one" / f"state-{state_blob.VERSION + 1}"
     assert (tmp_path / "one" / f"state-{state_blob.VERSION}").read_text().startswith("trimtab ")
     later.write_text("trimtab 9.9.9")
-    with pytest.raises(NewerStateError, match=r"trimtab 9\.9\.9 wrote its state in version 5"):
-        assembly.refuse_newer_state(assembly.files(spark))
+    with pytest.raises(StateVersionError, match=r"trimtab 9\.9\.9 wrote its state in version 5"):
+        assembly.refuse_other_version(assembly.files(spark))

@@ -1,7 +1,7 @@
 """Columns as bytes: the blob format of shard states and snapshots.
 
 A blob is a 4-byte magic, the length of the header, a JSON header, then the raw arrays, little-endian.  The header has
-a version, so that an old state is migrated or refused, and never misread.
+a version, so that a state of another version is refused, and never misread.
 """
 
 import json
@@ -16,7 +16,6 @@ from controller.model.errors import StateError
 
 _MAGIC = b"TRIM"
 _LENGTH = 8
-_SEPARATOR = "\n"
 #: The type of the number of names, and of their lengths.
 _SIZE = np.dtype("<i8")
 #: UTF-8 has no lone surrogates; a state must be able to store them all the same.
@@ -112,8 +111,3 @@ def text_to_bytes(text: str) -> NDArray[np.uint8]:
 def text_from_bytes(array: NDArray[np.uint8]) -> str:
     """The text that :func:`text_to_bytes` stored."""
     return array.tobytes().decode(errors=_ANY_TEXT)
-
-
-def names_from_lines(array: NDArray[np.uint8]) -> list[str]:
-    """The names in a state of version 1: one in each line."""
-    return array.tobytes().decode().split(_SEPARATOR) if len(array) else []

@@ -4,8 +4,9 @@ The Spark query makes rows in the JVM (streaming.decode); replay and the simulat
 (controller.wire.rows).  tests/integration/test_rows_in_spark_and_python.py compares the two.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,8 @@ REFUSED = 7
 
 #: The topic a row comes from.
 METRICS, RESULTS = range(2)
+#: (METRICS or RESULTS, partition number).
+Partition: TypeAlias = tuple[int, int]
 
 #: Columns of ``stats``.  Rates are in thousandths (of msg/s, of bytes/s), rounded, so that sums are exact in any
 #: order, up to 9e12 msg/s or bytes/s.
@@ -93,10 +96,23 @@ class Rows:
             found |= self.kind == kind
         return found
 
-    def partitions(self) -> list[tuple[int, int]]:
-        """Source and partition of the rows: each pair once, ascending."""
+    def by_partition(self) -> Iterator[tuple[Partition, Ints]]:
+        """The partitions of the rows, ascending, each with the numbers of its rows."""
         found = np.flatnonzero(np.bincount(2 * self.partition + self.source))
-        return sorted((pair % 2, pair // 2) for pair in found.tolist())
+        for source, partition in sorted((pair % 2, pair // 2) for pair in found.tolist()):
+            yield (source, partition), np.flatnonzero((self.source == source) & (self.partition == partition))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DatedRows(Rows):
+    """Rows with their intervals.  ``offset`` orders the rows of a partition, also where the log has files."""
+
+    #: T of the interval, UNDUE or LATE: see controller.aggregate.ticks.intervals.
+    due: Ints
+    #: Bytes that had arrived in its partition up to and including its record: see controller.aggregate.waiting.limits.
+    upto: Ints
+    #: FACT: row -> the fact as text, see controller.aggregate.state.facts.
+    texts: dict[int, str]
 
 
 def per_thousand(rates: Floats) -> Floats:

@@ -1,20 +1,40 @@
 """Closes an interval in one shard: makes its snapshot, updates the averages, and removes what has expired."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from controller.aggregate.columns.rows import BUNDLE
-from controller.aggregate.kept.fact_text import fact_from_text
-from controller.aggregate.shard.near_split import topics_for_splits
 from controller.aggregate.shard.shard_state import FoldOptions, ShardState
-from controller.aggregate.shard.tidying import tidied
+from controller.aggregate.shard.tidying import without_unused_names
 from controller.aggregate.snapshot import BrokerRow, Snapshot
-from controller.aggregate.waiting.claims import Loads, settle
-from controller.aggregate.waiting.headers import ReportHeader
-from controller.model.load import Bools
+from controller.aggregate.state.facts import fact_from_text
+from controller.aggregate.waiting.settling import Loads, settle
+from controller.aggregate.waiting.waiting_rows import WaitingHeaders
+from controller.model.load import Bools, Ints
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
+
+_INTERVAL_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportHeader:
+    """A SWEEP or REPORT row: a broker's report about itself."""
+
+    due: int
+    source: int
+    partition: int
+    offset: int
+    broker: str
+    #: "" for a REPORT.
+    sweep: str
+    chunk: int
+    chunks: int
+    last_update: int
+    numbers: tuple[float, ...]
 
 
 def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[ShardState, Snapshot]:
@@ -22,7 +42,7 @@ def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[Shard
     roster = state.clock.rosters[interval].roster or ()
     active = {broker for broker, _ in roster}
     over = (state.headers.due >= 0) & (state.headers.due <= interval)
-    headers = [h for h in state.headers.take(over).named(state.pool) if h.broker in active]
+    headers = [h for h in _named(state.headers.take(over), state.pool) if h.broker in active]
     state, results = _with_known_facts(state, interval)
 
     is_due = (state.claims.due >= 0) & (state.claims.due <= interval)
@@ -33,10 +53,13 @@ def close(state: ShardState, interval: int, options: FoldOptions) -> tuple[Shard
         bundles=state.bundles.seeded(state.seeds).advanced(loads.bundle, loads.load, interval),
         unrostered=state.unrostered + unrostered,
     )
-    snapshot = _snapshot(state, interval, roster, headers, results, loads, options)
+    average = state.bundles.long_term[loads.bundle]
+    near = options.detail.near_split(loads.topics, loads.producers + loads.consumers, average)
+    detail = topics_for_splits(loads, near, options.most_topics, interval)
+    snapshot = _snapshot(state, interval, roster, headers, results, loads, detail)
     state = replace(
         state,
-        clock=state.clock.close(interval),
+        clock=state.clock.without(interval),
         claims=state.claims.take(~is_due),
         headers=state.headers.take(~over),
         seeds=state.seeds.without(set(snapshot.names)),
@@ -53,7 +76,7 @@ def _snapshot(
     headers: list[ReportHeader],
     results: list[CommandResult],
     loads: Loads,
-    options: FoldOptions,
+    detail: dict[str, Any],
 ) -> Snapshot:
     """The snapshot of *interval*; *state* has the averages with this interval's *loads*."""
     bundles = state.bundles
@@ -85,7 +108,7 @@ def _snapshot(
         topics=loads.topics,
         producers=loads.producers,
         consumers=loads.consumers,
-        **topics_for_splits(loads, bundles.long_term[loads.bundle], options, interval),
+        **detail,
     )
 
 
@@ -131,6 +154,16 @@ def _settled(
     return settle(state.claims.take(is_due), interval, rank, sweeps, reports)
 
 
+def _named(headers: WaitingHeaders, pool: Sequence[str]) -> Iterator[ReportHeader]:
+    """Each of *headers*, with the names of its broker and sweep from *pool*."""
+    numbers = headers.numbers.tolist()
+    columns = {name: array.tolist() for name, array in headers.columns().items() if name not in ("upto", "numbers")}
+    for i, values in enumerate(zip(*columns.values(), strict=True)):
+        row = dict(zip(columns, values, strict=True))
+        names = {"broker": pool[row["broker"]], "sweep": pool[row["sweep"]]}
+        yield ReportHeader(**row | names, numbers=tuple(numbers[i]))
+
+
 def _position(header: ReportHeader) -> tuple[int, int, int, int]:
     return header.due, header.source, header.partition, header.offset
 
@@ -160,7 +193,7 @@ def _brokers(headers: list[ReportHeader], roster: tuple[tuple[str, str], ...], i
 
 def _without_the_old(state: ShardState, interval: int, options: FoldOptions) -> ShardState:
     """*state* without bundles, states and stored averages whose time to live is over, and without unused names."""
-    state = tidied(state, state.bundles.seen < interval - options.bundle_ttl_ms)
+    state = without_unused_names(state, state.bundles.seen < interval - options.bundle_ttl_ms)
     if options.state_ttl is None:
         return state
     oldest = state.closes - options.state_ttl
@@ -170,3 +203,34 @@ def _without_the_old(state: ShardState, interval: int, options: FoldOptions) -> 
         brokers=state.brokers.since(oldest),
         seeds=state.seeds.since(oldest),
     )
+
+
+def topics_for_splits(loads: Loads, near: Bools, most: int | None, interval: int) -> dict[str, Any]:
+    """The columns of topic detail in the snapshot of *interval*: of bundles *near* a split, (bundles,).
+
+    *most*: topics at most; those of further bundles come in later intervals.
+    """
+    sizes, chosen = loads.detail.sizes, np.flatnonzero(near)
+    if most is not None:
+        chosen = chosen[_in_turn(sizes[chosen], most, interval)]
+    size = np.zeros_like(sizes)
+    size[chosen] = sizes[chosen]
+    detail = loads.detail.take(chosen)
+    return {"detail_size": size, "detail_position": detail.position, "detail_load": detail.load}
+
+
+def _in_turn(sizes: Ints, most: int, interval: int) -> Bools:
+    """(bundles,) which of them come in *interval*: all where they have *most* topics together, or fewer.
+
+    Else those from a place on that differs from interval to interval, so that each bundle comes again and again, also
+    where some can never be split.  The first one comes whatever its size.  Ascending order of rows stays.
+    """
+    comes = np.ones(len(sizes), np.bool_)
+    if int(sizes.sum()) <= most:
+        return comes
+    first = zlib.crc32(interval.to_bytes(_INTERVAL_BYTES, "big", signed=True)) % len(sizes)
+    order = np.roll(np.arange(len(sizes)), -first)
+    fits = np.cumsum(sizes[order]) <= most
+    fits[0] = True
+    comes[order] = fits
+    return comes

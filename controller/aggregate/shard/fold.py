@@ -7,17 +7,16 @@ order, and names break ties; so the snapshots are bit-identical however the log 
 
 from dataclasses import replace
 
-import numpy as np
-
-from controller.aggregate.columns.rows import BUNDLE, FACT, SWEEP, Rows
-from controller.aggregate.kept.fact_text import fact_to_text
+from controller.aggregate.columns.rows import FACT, DatedRows, Partition, Rows
 from controller.aggregate.shard.closing import close
+from controller.aggregate.shard.ingest import ingest
 from controller.aggregate.shard.shard_state import DetailLimits, FoldOptions, ShardState
-from controller.aggregate.shard.taking_in import with_claims, with_facts, with_headers
-from controller.aggregate.shard.tidying import without_overflow, without_superseded
+from controller.aggregate.shard.tidying import tidy
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.ticks.intervals import LATE, UNDUE, Advances, Partition
-from controller.aggregate.waiting.limits import sizes_of
+from controller.aggregate.state.facts import fact_to_text
+from controller.aggregate.ticks.intervals import LATE, UNDUE, Advances
+from controller.aggregate.waiting.limits import Floors, WaitLimits
+from controller.aggregate.waiting.waiting_rows import WaitingRows
 from controller.model.errors import StateError
 from controller.model.load import Ints
 from controller.model.records import Tick
@@ -34,19 +33,11 @@ def fold(state: ShardState, rows: Rows, options: FoldOptions) -> tuple[ShardStat
     Only a batch with a tick closes intervals: every shard gets every tick, so all shards close the same intervals in
     the same batch.  A batch without a tick may reach only some shards.
     """
-    state, offset = _offsets(state, rows)
-    ticks = _ticks(rows, offset)
-    clock, advances = state.clock.advance(ticks)
-    due = _due(rows, offset, advances)
-    state = _redue(replace(state, clock=clock, late=state.late + int((due == LATE).sum())), advances)
-    texts = {i: fact_to_text(fact) for i, fact in sorted(rows.facts.items()) if rows.kind[i] == FACT}
-    sizes = sizes_of(rows, texts)
-    arrivals, upto, floors = state.arrivals.with_rows(rows, offset, due, sizes, advances, options.waiting)
-    state = with_claims(replace(state, arrivals=arrivals), rows, offset, due, upto)
-    state = with_facts(with_headers(state, rows, offset, due, upto), rows, offset, due, upto, texts)
-    state = without_overflow(without_superseded(state), floors)
+    has_ticks = any(isinstance(fact, Tick) for fact in rows.facts.values())
+    state, dated, floors = _dated(state, rows, options.waiting)
+    state = tidy(ingest(state, dated), floors)
     snapshots = []
-    for interval in clock.closable()[: options.close_at_most] if ticks else ():
+    for interval in state.clock.closable()[: options.close_at_most] if has_ticks else ():
         state, snapshot = close(state, interval, options)
         snapshots.append(snapshot)
     return state, snapshots
@@ -62,6 +53,19 @@ def check_shards(state: ShardState, shards: int) -> None:
 
 
 # ---- dating rows ----
+
+
+def _dated(state: ShardState, rows: Rows, limits: WaitLimits) -> tuple[ShardState, DatedRows, list[Floors]]:
+    """The state after the ticks of *rows*, the rows with their intervals, and what is too much to wait."""
+    state, offset = _offsets(state, rows)
+    clock, advances = state.clock.advance(_ticks(rows, offset))
+    state = replace(_with_due(state, advances), clock=clock)
+    due = advances.due(rows, offset)
+    texts = {i: fact_to_text(fact) for i, fact in sorted(rows.facts.items()) if rows.kind[i] == FACT}
+    upto = state.arrivals.upto(rows, offset, texts)
+    dated = DatedRows(**vars(rows) | {"offset": offset, "due": due, "upto": upto, "texts": texts})
+    arrivals, floors = state.arrivals.with_rows(dated, advances, limits)
+    return replace(state, arrivals=arrivals, late=state.late + int((due == LATE).sum())), dated, floors
 
 
 def _offsets(state: ShardState, rows: Rows) -> tuple[ShardState, Ints]:
@@ -81,28 +85,18 @@ def _ticks(rows: Rows, offset: Ints) -> list[tuple[Partition, int, Tick]]:
     return sorted(found, key=lambda tick: tick[:2])
 
 
-def _due(rows: Rows, offset: Ints, advances: Advances) -> Ints:
-    dated = rows.of_kind([SWEEP, BUNDLE])
-    interval = np.where(dated, rows.interval, UNDUE)
-    due = np.empty(len(rows), np.int64)
-    for source, partition in rows.partitions():
-        here = (rows.source == source) & (rows.partition == partition)
-        due[here] = advances.due((source, partition), offset[here], interval[here])
-    return due
+def _with_due(state: ShardState, advances: Advances) -> ShardState:
+    """Assign an interval to waiting rows whose partition just ticked."""
 
-
-def _redue(state: ShardState, advances: Advances) -> ShardState:
-    """Set ``due`` of rows that waited since earlier batches for the next tick of their partition."""
-    dues = []
-    for waiting in (state.claims, state.headers, state.facts):
-        due = waiting.due.copy()
+    def due(waiting: WaitingRows) -> Ints:
+        found = waiting.due.copy()
         for partition in advances.steps:
-            here = (waiting.source == partition[0]) & (waiting.partition == partition[1]) & (due == UNDUE)
-            due[here] = advances.first(partition)
-        dues.append(due)
+            found[waiting.of_partition(partition) & (found == UNDUE)] = advances.first(partition)
+        return found
+
     return replace(
         state,
-        claims=replace(state.claims, due=dues[0]),
-        headers=replace(state.headers, due=dues[1]),
-        facts=replace(state.facts, due=dues[2]),
+        claims=replace(state.claims, due=due(state.claims)),
+        headers=replace(state.headers, due=due(state.headers)),
+        facts=replace(state.facts, due=due(state.facts)),
     )

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from controller.aggregate.kept.bundles import KnownBundles
-from controller.aggregate.kept.seeds import Seeds
-from controller.aggregate.kept.states import States
+from controller.aggregate.state.bundles import KnownBundles, Seeds
+from controller.aggregate.state.states import States
 from controller.aggregate.ticks.intervals import TickClock
-from controller.aggregate.waiting.claims import Claims
-from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
 from controller.aggregate.waiting.limits import ArrivedBytes, WaitLimits
+from controller.aggregate.waiting.waiting_rows import WaitingClaims, WaitingFacts, WaitingHeaders
+from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 from controller.model.records import BrokerState, NamespaceState
 
 
@@ -20,6 +19,16 @@ class DetailLimits:
     sessions: float
     msg_rate: float
     throughput: float
+
+    def near_split(self, topics: Ints, sessions: Ints | Floats, load: Floats) -> Bools:
+        """(bundles,) whether a bundle is near a split: *topics*, *sessions* (bundles,), *load* (bundles, 4)."""
+        near: Bools = (
+            (topics >= self.topics)
+            | (sessions >= self.sessions)
+            | (load[:, RATE_IN] + load[:, RATE_OUT] >= self.msg_rate)
+            | (load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT] >= self.throughput)
+        )
+        return near
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +58,7 @@ class ShardState:
     #: Names of brokers and sweep ids; claims and headers refer to them by position.
     pool: list[str] = field(default_factory=list)
     bundles: KnownBundles = field(default_factory=KnownBundles.empty)
-    claims: Claims = field(default_factory=Claims.empty)
+    claims: WaitingClaims = field(default_factory=WaitingClaims.empty)
     headers: WaitingHeaders = field(default_factory=WaitingHeaders.empty)
     facts: WaitingFacts = field(default_factory=WaitingFacts.empty)
     #: Stored averages of bundles that were not seen yet.

@@ -1,81 +1,80 @@
 """Removes what a shard need not keep: replaced rows, rows above the limits of waiting, and unused names."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from controller.aggregate.columns.rows import BUNDLE, TOPIC
-from controller.aggregate.kept.bundles import NEVER
 from controller.aggregate.shard.shard_state import ShardState
-from controller.aggregate.ticks.intervals import Partition
-from controller.aggregate.waiting.claims import Claims, edge_of, positions
-from controller.aggregate.waiting.headers import WaitingFacts, WaitingHeaders
+from controller.aggregate.state.bundles import NEVER
+from controller.aggregate.ticks.intervals import UNDUE
 from controller.aggregate.waiting.limits import Floors
+from controller.aggregate.waiting.settling import edge_of
+from controller.aggregate.waiting.waiting_rows import WaitingHeaders, WaitingRows
 from controller.model.load import Bools, Ints
 
 #: Maximum number of (T, source, partition) kept as torn; the newest are kept.  Far more than ever wait.
 _MOST_TORN = 10_000
 
 
-def without_superseded(state: ShardState) -> ShardState:
+def tidy(state: ShardState, floors: Sequence[Floors]) -> ShardState:
+    """*state* without waiting rows that later ones replace, and without those that the *floors* drop."""
+    left = _without_overflow(_without_superseded(state), floors)
+    return state if left is state else without_unused_names(left)
+
+
+def _without_superseded(state: ShardState) -> ShardState:
     """*state* without topic stats and reports that a later one in the same partition, due at the same T, replaces.
 
     Only the last stats of a topic and the last report of a broker count.
     """
     claims, headers = state.claims, state.headers
     topics = claims.kind == TOPIC
-    empty = state.pool.index("") if "" in state.pool else -1
-    loose = headers.sweep == empty
+    loose = ~_swept(state, headers)
     if not topics.any() and not loose.any():
         return state
-    same = (claims.partition, claims.source, claims.due)
-    about = (*claims.topic.T, claims.broker, claims.bundle, *same)
-    keep = ~topics | edge_of(topics, about, positions(claims), first=False)
-    same = (headers.partition, headers.source, headers.due)
-    last = edge_of(loose, (headers.broker, *same), positions(headers), first=False)
+    about = (*claims.topic.T, claims.broker, claims.bundle, claims.partition, claims.source, claims.due)
+    keep = ~topics | edge_of(topics, about, claims.place, first=False)
+    same = (headers.broker, headers.partition, headers.source, headers.due)
+    last = edge_of(loose, same, headers.place, first=False)
     gone = headers.take(loose & ~last)
-    for source, partition in set(zip(gone.source.tolist(), gone.partition.tolist(), strict=True)):
-        of = (gone.source == source) & (gone.partition == partition)
-        here = (claims.source == source) & (claims.partition == partition)
-        keep &= ~(here & np.isin(claims.offset, gone.offset[of]))
+    for partition in set(zip(gone.source.tolist(), gone.partition.tolist(), strict=True)):
+        offsets = gone.offset[gone.of_partition(partition)]
+        keep &= ~(claims.of_partition(partition) & np.isin(claims.offset, offsets))
     if keep.all() and not len(gone):
         return state
-    return tidied(replace(state, claims=claims.take(keep), headers=headers.take(~loose | last)))
+    return replace(state, claims=claims.take(keep), headers=headers.take(~loose | last))
 
 
-def without_overflow(state: ShardState, floors: Mapping[Partition, Floors]) -> ShardState:
+def _without_overflow(state: ShardState, floors: Sequence[Floors]) -> ShardState:
     """*state* without the rows that the *floors* of their partitions drop.
 
     A sweep with a dropped part must not count as complete in any shard, so its T and partition are kept in ``torn``.
     Of topic stats it is not known which were dropped, so a flooded partition is torn as a whole at that T.
     """
     claims, headers, facts = state.claims, state.headers, state.facts
-    empty = state.pool.index("") if "" in state.pool else -1
-    swept, said = claims.kind == BUNDLE, headers.sweep != empty
-    gone = (
-        _beyond(floors, claims, swept),
-        _beyond(floors, headers, said),
-        _beyond(floors, facts, np.zeros(len(facts), np.bool_)),
-    )
+    torn = {(tick, *floor.partition) for floor in floors for tick in floor.flooded.tolist()}
+    gone = [np.zeros(len(waiting), np.bool_) for waiting in (claims, headers, facts)]
+    swept = claims.kind == BUNDLE, _swept(state, headers), gone[2]
+    for floor in floors:
+        for mask, waiting, is_swept in zip(gone, (claims, headers, facts), swept, strict=True):
+            mask |= _dropped(floor, waiting, is_swept)
     dropped = sum(int(mask.sum()) for mask in gone)
-    torn = {(tick, *partition) for partition, floor in floors.items() for tick in floor.flooded.tolist()}
     if not dropped and not torn:
         return state
-    torn |= {*state.torn, *_places(claims, gone[0] & swept), *_places(headers, gone[1] & said)}
-    return tidied(
-        replace(
-            state,
-            claims=claims.take(~gone[0]),
-            headers=headers.take(~gone[1]),
-            facts=facts.take(~gone[2]),
-            torn=frozenset(sorted(torn)[-_MOST_TORN:]),
-            dropped=state.dropped + dropped,
-        )
+    torn |= {*state.torn, *_intervals(claims, gone[0] & swept[0]), *_intervals(headers, gone[1] & swept[1])}
+    return replace(
+        state,
+        claims=claims.take(~gone[0]),
+        headers=headers.take(~gone[1]),
+        facts=facts.take(~gone[2]),
+        torn=frozenset(sorted(torn)[-_MOST_TORN:]),
+        dropped=state.dropped + dropped,
     )
 
 
-def tidied(state: ShardState, gone: Bools | None = None) -> ShardState:
+def without_unused_names(state: ShardState, gone: Bools | None = None) -> ShardState:
     """*state* without unused names, and without the bundles *gone*, (bundles,); by default those never seen."""
     claims, headers, bundles = state.claims, state.headers, state.bundles
     used = np.unique(np.concatenate([claims.broker, claims.sweep, headers.broker, headers.sweep]))
@@ -93,19 +92,29 @@ def tidied(state: ShardState, gone: Bools | None = None) -> ShardState:
     return replace(state, bundles=bundles, claims=claims, headers=headers, pool=pool)
 
 
-def _beyond(floors: Mapping[Partition, Floors], waiting: Claims | WaitingHeaders | WaitingFacts, swept: Bools) -> Bools:
-    gone = np.zeros(len(waiting), np.bool_)
-    for (source, partition), floor in floors.items():
-        if floor.any():
-            here = (waiting.source == source) & (waiting.partition == partition)
-            gone[here] = floor.gone(waiting.due[here], waiting.upto[here], swept=swept[here])
-    return gone
+def _swept(state: ShardState, headers: WaitingHeaders) -> Bools:
+    """(headers,) whether each is of a sweep; else it is a report."""
+    empty = state.pool.index("") if "" in state.pool else -1
+    swept: Bools = headers.sweep != empty
+    return swept
 
 
 def _moved(used: Ints, codes: Ints) -> Ints:
     return np.searchsorted(used, codes).astype(np.int64)
 
 
-def _places(waiting: Claims | WaitingHeaders, mask: Bools) -> set[tuple[int, int, int]]:
+def _dropped(floor: Floors, waiting: WaitingRows, swept: Bools) -> Bools:
+    """(rows,) whether *floor* drops each.  *swept*: whether its ``due`` is its own interval, as of sweeps."""
+    if not ((floor.upto > 0).any() or (floor.interval >= 0).any()):
+        return np.zeros(len(waiting), np.bool_)
+    due = waiting.due
+    at = np.where(due == UNDUE, len(floor.ticks), np.searchsorted(floor.ticks, due))
+    too_old = (waiting.upto <= floor.upto[at]) | (swept & (due < floor.interval[at]))
+    dropped: Bools = too_old & ((due == UNDUE) | (due > floor.before)) & waiting.of_partition(floor.partition)
+    return dropped
+
+
+def _intervals(waiting: WaitingRows, mask: Bools) -> set[tuple[int, int, int]]:
+    """T, source and partition of the rows in *mask*."""
     columns = (waiting.due[mask], waiting.source[mask], waiting.partition[mask])
     return set(zip(*(column.tolist() for column in columns), strict=True))

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.aggregate.columns.rows import BUNDLE, METRICS, RESULTS, SWEEP, Partition, Rows
 from controller.model.load import Ints
 from controller.model.records import Tick
 
-#: (METRICS or RESULTS, partition number).
-Partition = tuple[int, int]
 #: The partition whose ticks have the roster.
 _OF_ROSTERS: Partition = (METRICS, 0)
 
@@ -45,7 +43,7 @@ class TickClock:
         wanted += [(RESULTS, p) for p in range(tick.results_partitions)]
         return all(self.ticked.get(partition, -1) >= interval for partition in wanted)
 
-    def close(self, interval: int) -> "TickClock":
+    def without(self, interval: int) -> "TickClock":
         """The clock after *interval* is closed."""
         rosters = {t: tick for t, tick in self.rosters.items() if t > interval}
         return replace(self, rosters=rosters, closed=interval)
@@ -82,12 +80,17 @@ class Advances:
         steps = self.steps.get(partition)
         return steps[0][1] if steps else UNDUE
 
-    def due(self, partition: Partition, offset: Ints, interval: Ints) -> Ints:
-        """(rows,) T of rows of one partition: their *interval* (LATE after its tick), or the next tick's if < 0."""
-        steps = self.steps.get(partition, [])
-        offsets = np.array([o for o, _ in steps], np.int64)
-        ticked = np.array([self.before.get(partition, -1), *(t for _, t in steps)], np.int64)
-        upcoming = np.append(ticked[1:], UNDUE)
-        passed = np.searchsorted(offsets, offset)
-        own = np.where(interval > ticked[passed], interval, LATE)
-        return np.where(interval >= 0, own, upcoming[passed])
+    def due(self, rows: Rows, offset: Ints) -> Ints:
+        """(rows,) T of each row, LATE after its tick, or UNDUE; *offset* orders the rows of a partition.
+
+        Sweeps say their T.  Other rows get that of the next tick of their partition.
+        """
+        interval, due = np.where(rows.of_kind([SWEEP, BUNDLE]), rows.interval, UNDUE), np.empty(len(rows), np.int64)
+        for partition, here in rows.by_partition():
+            steps = self.steps.get(partition, [])
+            ticked = np.array([self.before.get(partition, -1), *(t for _, t in steps)], np.int64)
+            upcoming = np.append(ticked[1:], UNDUE)
+            passed = np.searchsorted([o for o, _ in steps], offset[here])
+            own = np.where(interval[here] > ticked[passed], interval[here], LATE)
+            due[here] = np.where(interval[here] >= 0, own, upcoming[passed])
+        return due

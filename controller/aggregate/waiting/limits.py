@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller.aggregate.columns.rows import BUNDLE, REPORT, SWEEP, TICK, Rows
-from controller.aggregate.ticks.intervals import UNDUE, Advances, Partition
-from controller.model.load import Bools, Ints
+from controller.aggregate.columns.rows import BUNDLE, REPORT, SWEEP, TICK, DatedRows, Partition, Rows
+from controller.aggregate.ticks.intervals import UNDUE, Advances
+from controller.model.load import Ints
 
 #: Approximate bytes of a waiting claim, a topic of detail, a header, and a fact without its text.
 _CLAIM, _TOPIC, _HEADER, _FACT = 160, 40, 240, 100
@@ -32,6 +32,7 @@ class WaitLimits:
 class Floors:
     """Which waiting rows of one partition are dropped, at each tick of a batch and at its end."""
 
+    partition: Partition
     #: The highest T ticked before the batch.
     before: int
     #: (n,) T of each tick of the batch, ascending.
@@ -42,17 +43,6 @@ class Floors:
     upto: Ints
     #: T of the ticks with more bytes since the previous tick than may wait.
     flooded: Ints
-
-    def any(self) -> bool:
-        """Whether rows may have to be dropped."""
-        return bool((self.upto > 0).any() or (self.interval >= 0).any())
-
-    def gone(self, due: Ints, upto: Ints, *, swept: Bools | bool) -> Bools:
-        """(rows,) whether a row is dropped.  *swept*: whether ``due`` is the row's own interval, as of sweeps."""
-        at = np.where(due == UNDUE, len(self.ticks), np.searchsorted(self.ticks, due))
-        dropped: Bools = (upto <= self.upto[at]) | (swept & (due < self.interval[at]))
-        dropped &= (due == UNDUE) | (due > self.before)
-        return dropped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,39 +56,46 @@ class ArrivedBytes:
     #: The newest intervals whose sweeps wait for a tick, ascending; at most WaitLimits.intervals.
     newest: Mapping[Partition, tuple[int, ...]] = field(default_factory=dict)
 
-    def with_rows(
-        self, rows: Rows, offset: Ints, due: Ints, size: Ints, advances: Advances, limits: WaitLimits
-    ) -> tuple["ArrivedBytes", Ints, dict[Partition, Floors]]:
-        """Add *rows*.  Returns the arrivals, (rows,) the bytes arrived with each row, and the floors by partition.
+    def upto(self, rows: Rows, offset: Ints, texts: Mapping[int, str]) -> Ints:
+        """(rows,) bytes that have arrived in the row's partition up to and including its record.
 
-        ``offset``, ``due`` and ``size`` (bytes while waiting) are (rows,).
+        *offset* and *texts* as in DatedRows.
         """
-        sizes, ticked, newest = dict(self.size), dict(self.ticked), dict(self.newest)
-        floors = dict[Partition, Floors]()
-        upto = np.zeros(len(rows), np.int64)
-        swept = rows.of_kind([SWEEP, BUNDLE]) & (due >= 0)
-        for partition in rows.partitions():
-            here = np.flatnonzero((rows.source == partition[0]) & (rows.partition == partition[1]))
+        size, upto = _sizes_of(rows, texts), np.zeros(len(rows), np.int64)
+        for partition, here in rows.by_partition():
             here = here[np.argsort(offset[here], kind="stable")]
-            steps = advances.steps.get(partition, [])
-            segment = np.searchsorted(np.array([o for o, _ in steps], np.int64), offset[here])
-            came = sizes.get(partition, 0) + np.append(0, np.cumsum(size[here]))
+            came = self.size.get(partition, 0) + np.cumsum(size[here])
             # All rows of one record have the same value.
-            upto[here] = came[np.searchsorted(offset[here], offset[here], side="right")]
+            upto[here] = came[np.searchsorted(offset[here], offset[here], side="right") - 1]
+        return upto
+
+    def with_rows(self, rows: DatedRows, advances: Advances, limits: WaitLimits) -> tuple["ArrivedBytes", list[Floors]]:
+        """Add *rows*.  Returns the arrivals, and the floors of each partition that has any of the rows."""
+        sizes, ticked, newest = dict(self.size), dict(self.ticked), dict(self.newest)
+        floors = []
+        swept = rows.of_kind([SWEEP, BUNDLE]) & (rows.due >= 0)
+        for partition, here in rows.by_partition():
+            here = here[np.argsort(rows.offset[here], kind="stable")]
+            steps = advances.steps.get(partition, [])
+            segment = np.searchsorted([o for o, _ in steps], rows.offset[here])
             ticks = np.array([t for _, t in steps], np.int64)
-            found = [np.unique(due[here[swept[here] & (segment == i)]]) for i in range(len(steps) + 1)]
+            found = [np.unique(rows.due[here[swept[here] & (segment == i)]]) for i in range(len(steps) + 1)]
             lowest, newest[partition] = _lowest(newest.get(partition, ()), found, ticks, limits.intervals)
+            came = np.append(sizes.get(partition, 0), rows.upto[here])
             ends = came[np.searchsorted(segment, np.arange(len(steps) + 1), side="right")]
             starts = np.append(ticked.get(partition, 0), ends[:-1])
             sizes[partition], ticked[partition] = int(came[-1]), int(starts[-1])
-            floors[partition] = Floors(
-                before=advances.before.get(partition, -1),
-                ticks=ticks,
-                interval=lowest,
-                upto=ends - limits.size,
-                flooded=ticks[(ends - starts)[:-1] > limits.size],
+            floors.append(
+                Floors(
+                    partition=partition,
+                    before=advances.before.get(partition, -1),
+                    ticks=ticks,
+                    interval=lowest,
+                    upto=ends - limits.size,
+                    flooded=ticks[(ends - starts)[:-1] > limits.size],
+                )
             )
-        return ArrivedBytes(size=sizes, ticked=ticked, newest=newest), upto, floors
+        return ArrivedBytes(size=sizes, ticked=ticked, newest=newest), floors
 
 
 def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int) -> tuple[Ints, tuple[int, ...]]:
@@ -116,7 +113,7 @@ def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int
     return np.array(lowest, np.int64), held
 
 
-def sizes_of(rows: Rows, texts: Mapping[int, str]) -> Ints:
+def _sizes_of(rows: Rows, texts: Mapping[int, str]) -> Ints:
     """(rows,) approximate bytes of each row while it waits; *texts*: row -> the text of its fact."""
     size = _CLAIM + _TOPIC * rows.detail_size
     size[rows.of_kind([SWEEP, REPORT])] = _HEADER

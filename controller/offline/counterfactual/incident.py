@@ -14,7 +14,7 @@ import numpy as np
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.recordings.incident_file import IncidentAbout, UnpackedIncident, write_incident
 from controller.adapters.recordings.manifest import RecordedSettings
-from controller.aggregate.kept.states import States
+from controller.aggregate.state.states import States
 from controller.engine import decide_interval
 from controller.model.errors import TrimtabError
 from controller.model.memory import Memory

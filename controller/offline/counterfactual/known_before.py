@@ -5,11 +5,10 @@ Long-term averages take in 1,000 intervals.  They become stored averages (bundle
 
 from collections.abc import Iterator, Set
 
-from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
-from controller.aggregate.kept.bundles import KnownBundles
-from controller.aggregate.kept.seeds import Seeds
-from controller.aggregate.kept.states import States
 from controller.aggregate.shard.shard_state import ShardState
+from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
+from controller.aggregate.state.bundles import KnownBundles, Seeds
+from controller.aggregate.state.states import States
 from controller.model.load import Floats
 from controller.model.records import BrokerState, NamespaceState
 from controller.wire.base import encode

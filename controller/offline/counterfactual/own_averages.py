@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from controller.aggregate.kept.bundles import KnownBundles
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.state.bundles import KnownBundles
 from controller.model.load import Ints
 
 #: Columns that snapshots and KnownBundles both have.

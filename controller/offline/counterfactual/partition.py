@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.waiting.claims import ragged
-from controller.model.load import Floats, Ints
+from controller.model.load import Floats, Ints, ragged
 from controller.model.names import BundleName, parse_bundle
 
 

@@ -7,12 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from controller.aggregate.columns.rows import NUMBER_BUNDLES, NUMBER_LOAD, NUMBER_TOPICS, NUMBER_USAGE
-from controller.aggregate.kept.states import States
-from controller.aggregate.shard.near_split import near_split
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.state.states import States
 from controller.aggregate.view import broker_limits
-from controller.aggregate.waiting.claims import ragged
 from controller.model.load import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
@@ -21,6 +19,7 @@ from controller.model.load import (
     Bools,
     Floats,
     Ints,
+    ragged,
 )
 from controller.model.records import NamespaceState
 from controller.offline.counterfactual.partition import BundlePart, Cuts, parts_of, rows_of
@@ -60,9 +59,11 @@ def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
     """*snapshot* with the topics of those bundles alone whose topics the controller has.
 
     They are near a split by the load of the interval, for sweeps of other bundles are read without their topics
-    (controller.wire.rows), and by their averages (controller.aggregate.shard.near_split).
+    (controller.wire.rows), and by their averages (controller.aggregate.shard.closing).
     """
-    near = near_split(snapshot, snapshot.load, limits) & near_split(snapshot, snapshot.long_term, limits)
+    sessions = snapshot.producers + snapshot.consumers
+    now, average = (limits.near_split(snapshot.topics, sessions, load) for load in (snapshot.load, snapshot.long_term))
+    near = now & average
     kept = ragged(snapshot.detail_size, np.flatnonzero(near))
     return replace(
         snapshot,

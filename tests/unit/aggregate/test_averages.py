@@ -1,6 +1,6 @@
 import numpy as np
 
-from controller.aggregate.kept.averages import advance
+from controller.aggregate.state.averages import advance
 from controller.model.load import DEFAULT_LOAD
 
 

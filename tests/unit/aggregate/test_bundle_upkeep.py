@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from controller.aggregate.kept.bundles import KnownBundles
 from controller.aggregate.shard.fold import ShardState
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.state.bundles import KnownBundles
 from controller.aggregate.view import assemble
 from tests.records import LEFT, PERIOD, RIGHT
 from tests.rounds import close_round

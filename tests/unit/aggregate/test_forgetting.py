@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from controller.aggregate.kept import seeds, states
-from controller.aggregate.kept.seeds import Seeds
-from controller.aggregate.kept.states import States
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import fold
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.state import bundles, states
+from controller.aggregate.state.bundles import Seeds
+from controller.aggregate.state.states import States
 from controller.model.records import BundleSeed, NamespaceState
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, OPTIONS, A, Shard, sweep, ticked
@@ -137,7 +137,7 @@ def test_stored_averages_count_as_no_more_samples_than_averages_here() -> None:
 
 
 def test_stored_averages_are_bounded_and_the_last_written_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds, "MOST", 2)
+    monkeypatch.setattr(bundles, "MAX_SEEDS", 2)
     shard = Shard()
     names = [f"a/b/0x{i:08x}_0x{i + 1:08x}" for i in range(5)]
     for n, name in enumerate(names):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.aggregate.shard.near_split import topics_for_splits
-from controller.aggregate.shard.shard_state import DetailLimits, FoldOptions
-from controller.aggregate.waiting.claims import Loads
+from controller.aggregate.shard.closing import topics_for_splits
+from controller.aggregate.waiting.settling import Loads
+from controller.model.load import TopicDetail
 from tests.records import PERIOD, T
 
 NEAR_FROM = 2
@@ -19,15 +19,13 @@ def loads_of(sizes: list[int]) -> Loads:
     zeros = np.zeros(count, np.int64)
     return Loads(
         bundle=np.arange(count), owner=zeros, load=np.zeros((count, 4)), kinds=np.ones(count, np.uint8),
-        topics=np.array(sizes, np.int64), producers=zeros, consumers=zeros, detail_size=np.array(sizes, np.int64),
-        detail_position=np.arange(total), detail_load=np.arange(4.0 * total).reshape(-1, 4),
+        topics=np.array(sizes, np.int64), producers=zeros, consumers=zeros,
+        detail=TopicDetail.of(np.array(sizes, np.int64), np.arange(total), np.arange(4.0 * total).reshape(-1, 4)),
     )  # fmt: skip
 
 
 def detail(sizes: list[int], most: int | None, interval: int = T) -> dict[str, np.ndarray]:
-    far = DetailLimits(topics=NEAR_FROM, sessions=1e9, msg_rate=1e18, throughput=1e18)
-    options = FoldOptions(bundle_ttl_ms=10 * PERIOD, detail=far, most_topics=most)
-    return topics_for_splits(loads_of(sizes), np.zeros((len(sizes), 4)), options, interval)
+    return topics_for_splits(loads_of(sizes), np.array(sizes, np.int64) >= NEAR_FROM, most, interval)
 
 
 @pytest.mark.parametrize("most", [None, 10, 9])

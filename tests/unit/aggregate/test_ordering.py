@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.aggregate.columns.ordering import lexsorted, mixed
+from controller.aggregate.waiting.settling import lexsorted, mixed
 
 _NUMBERS = st.sampled_from([-(2**63), -1, 0, 1, 2, 2**32, 2**63 - 1])
 

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from controller.aggregate.kept import states
-from controller.aggregate.kept.fact_text import fact_to_text
-from controller.aggregate.kept.state_text import StateTexts
-from controller.aggregate.kept.states import States
+from controller.aggregate.state import states
+from controller.aggregate.state.facts import fact_to_text
+from controller.aggregate.state.states import States, StateTexts
 from controller.model.records import BrokerState, NamespaceState
 
 BROKERS = [f"pulsar-broker-{number}.pulsar.svc.cluster.local" for number in range(500)]

@@ -2,14 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from controller.aggregate.columns.blobs import unpack
 from controller.aggregate.columns.rows import FACT
-from controller.aggregate.kept.fact_text import fact_from_text, fact_to_text
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import FoldOptions, ShardState
-from controller.aggregate.waiting.limits import WaitLimits, sizes_of
+from controller.aggregate.state.facts import fact_from_text, fact_to_text
+from controller.aggregate.waiting.limits import ArrivedBytes, WaitLimits
 from controller.model.errors import StateError
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, A, Shard, place, sweep, ticked
@@ -40,8 +41,10 @@ def test_rows_that_wait_take_as_many_bytes_as_the_limit_counts() -> None:
     rows = rows_from_records([place((0, 0), i, record) for i, record in enumerate(records)], limits)
     texts = {i: fact_to_text(fact) for i, fact in rows.facts.items() if rows.kind[i] == FACT}
     (fact,) = texts.values()
-    # A sweep, a bundle with three topics kept, one without; a topic; a report and its two bundles; a fact; a tick.
-    assert sizes_of(rows, texts).tolist() == [240, 160 + 3 * 40, 160, 160, 240, 160, 160, 100 + len(fact), 0]
+    # A sweep of a bundle with three topics kept and one without; a topic; a report of two bundles; a fact; a tick.
+    sizes = [240 + 160 + 3 * 40 + 160, 160, 240 + 160 + 160, 100 + len(fact), 0]
+    upto = ArrivedBytes().upto(rows, rows.offset, texts)
+    assert sorted(set(upto.tolist())) == sorted({*np.cumsum(sizes).tolist()})
 
 
 def test_a_fact_of_an_unknown_kind_is_refused() -> None:

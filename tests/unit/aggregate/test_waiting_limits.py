@@ -3,14 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from controller.aggregate.columns.rows import METRICS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
-from controller.aggregate.waiting.limits import Floors, WaitLimits
+from controller.aggregate.waiting.limits import WaitLimits
 from controller.model.load import RATE_IN
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, OPTIONS, A, B, Shard, place, rates, sweep, ticked
@@ -201,13 +200,3 @@ def test_bytes_are_counted_over_batches_by_partition() -> None:
         shard.feed(namespace_state())
         assert 1_680 + 100 < shard.state.arrivals.size[METRICS, 0] < 1_680 + 100 + 300
         assert shard.state.arrivals.ticked == {(METRICS, 0): 1_680}
-
-
-@pytest.mark.parametrize(
-    ("interval", "upto", "any_goes"),
-    [([-1, -1], [0, 0], False), ([-1, -1], [0, 5], True), ([-1, 0], [0, 0], True), ([0, 60_000], [1, 1], True)],
-)
-def test_rows_may_have_to_go_where_any_floor_says_so(interval: list[int], upto: list[int], any_goes: bool) -> None:
-    none = np.zeros(0, np.int64)
-    floors = Floors(before=0, ticks=np.array([T]), interval=np.array(interval), upto=np.array(upto), flooded=none)
-    assert floors.any() is any_goes

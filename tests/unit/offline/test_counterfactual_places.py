@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.aggregate.kept.states import States
 from controller.aggregate.snapshot import Snapshot
+from controller.aggregate.state.states import States
 from controller.model.decision import Action, Command, Reason, Verdict
 from controller.model.names import BundleName
 from controller.model.records import BrokerState, NamespaceState

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.aggregate.kept.averages import advance
+from controller.aggregate.state.averages import advance
 from controller.model.decision import Reason
 from controller.model.memory import UsageHistory
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder

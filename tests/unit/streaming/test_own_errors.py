@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from controller.model.errors import NewerStateError, StateError, TrimtabError
+from controller.model.errors import StateError, StateVersionError, TrimtabError
 from streaming.own_errors import damaged_checkpoint, own_error, with_cause
 
 _TRACE = """\
@@ -40,7 +40,7 @@ def test_an_error_of_others_is_none_of_ours() -> None:
 def test_an_error_that_was_raised_because_of_another_is_told_with_what_to_do() -> None:
     try:
         try:
-            raise NewerStateError("stored state has version 9")
+            raise StateVersionError("stored state has version 9")
         except StateError as newer:
             raise StateError(f"{newer}: restore the checkpoint") from newer
     except StateError:

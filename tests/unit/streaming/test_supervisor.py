@@ -75,7 +75,7 @@ class PlayedAssembly(Assembly):
             "stand_by": Mock(),
             "files": Mock(),
             "refuse_another_cluster": Mock(),
-            "refuse_newer_state": Mock(),
+            "refuse_other_version": Mock(),
             "has_committed": Mock(return_value=False),
             "decision_query": Mock(return_value=writer),
         }

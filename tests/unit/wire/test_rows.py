@@ -21,8 +21,8 @@ from controller.aggregate.columns.rows import (
     TOPIC,
     Rows,
 )
-from controller.aggregate.kept.states import States
 from controller.aggregate.shard.fold import DetailLimits
+from controller.aggregate.state.states import States
 from controller.model.balancing import Balancing
 from controller.model.errors import WireError
 from controller.model.names import topic_hash
@@ -400,5 +400,5 @@ def test_the_partitions_of_rows_are_each_named_once_by_source_and_number() -> No
         for i, (source, partition) in enumerate(placed)
     ]
     rows = rows_from_records(located, NEVER_NEAR)
-    assert rows.partitions() == sorted(set(placed))
-    assert rows_from_records([], NEVER_NEAR).partitions() == []
+    assert [partition for partition, _ in rows.by_partition()] == sorted(set(placed))
+    assert not [*rows_from_records([], NEVER_NEAR).by_partition()]

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from controller.aggregate.columns.ordering import mixed
 from controller.aggregate.columns.rows import BUNDLE
-from controller.aggregate.waiting.claims import Claims, edge_of, settle
+from controller.aggregate.waiting.settling import edge_of, mixed, settle
+from controller.aggregate.waiting.waiting_rows import WaitingClaims
 from controller.model.load import Ints
 
 
@@ -22,16 +22,16 @@ def test_of_records_at_the_same_offset_the_one_of_the_lower_source_is_first() ->
     assert edge_of(every, one, places, first=False).tolist() == [True, False, False]
 
 
-def swept(bundles: Ints) -> Claims:
+def swept(bundles: Ints) -> WaitingClaims:
     """One broker's sweep of *bundles*, each with its number as its rate."""
     n = len(bundles)
-    columns = {each.name: np.zeros(n, np.int64) for each in fields(Claims)}
+    columns = {each.name: np.zeros(n, np.int64) for each in fields(WaitingClaims)}
     columns |= {"kind": np.full(n, BUNDLE), "bundle": bundles, "offset": np.arange(n)}
-    stats = np.zeros((n, Claims.WIDE["stats"]))
+    stats = np.zeros((n, WaitingClaims.WIDE["stats"]))
     stats[:, 0] = bundles
     wide: dict[str, Any] = {"stats": stats, "kinds": np.ones(n, np.uint8), "topic": np.zeros((n, 2), np.int64)}
     detail = {"detail_position": whole(), "detail_load": np.empty((0, 4))}
-    return Claims(**columns | wide | detail)
+    return WaitingClaims(**columns | wide | detail)
 
 
 def test_rows_with_other_keys_are_groups_of_their_own_also_where_their_mix_is_the_same() -> None:

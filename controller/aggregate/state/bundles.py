@@ -1,19 +1,64 @@
-"""The bundles that a shard knows, with their averages: one row for each bundle, sorted by name."""
+"""The bundles that a shard knows, and Pulsar's stored averages of those not seen yet: one row each, sorted by name."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from controller.aggregate.kept.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
-from controller.aggregate.kept.bundle_averages import BundleAverages
-from controller.aggregate.kept.seeds import Seeds
+from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, BundleAverages, advance
 from controller.model.load import DEFAULT_LOAD, Bools, Floats, Ints
+from controller.model.records import BundleSeed
 
 #: ``seen`` of a bundle that was in no closed interval yet.
 NEVER = -1
+#: Maximum number of seeds in a shard; the last written are kept.
+MAX_SEEDS: Final = 500_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Seeds(BundleAverages):
+    """Averages that Pulsar stored: bundles that are seen for the first time start from them."""
+
+    #: Number of closed intervals when the bundle was last written.
+    written: Ints
+
+    @classmethod
+    def of(cls, seeds: Iterable[BundleSeed], closes: int = 0) -> Self:
+        """*seeds*, one for each bundle, written when *closes* intervals were closed."""
+        found = sorted(seeds, key=lambda seed: seed.bundle)
+
+        def column(values: list[Any], kind: type[np.generic], *shape: int) -> NDArray[Any]:
+            return np.array(values, kind).reshape(len(found), *shape)
+
+        return cls(
+            names=[seed.bundle for seed in found],
+            short_samples=column([min(seed.short_term_samples, SHORT_TERM_SAMPLES) for seed in found], np.int64),
+            long_samples=column([min(seed.long_term_samples, LONG_TERM_SAMPLES) for seed in found], np.int64),
+            short_term=column([seed.short_term for seed in found], np.float64, 4),
+            long_term=column([seed.long_term for seed in found], np.float64, 4),
+            written=np.full(len(found), closes, np.int64),
+        )
+
+    def with_later(self, seeds: Mapping[str, BundleSeed], closes: int) -> Self:
+        """A copy with *seeds* added, which replace those of the same bundles."""
+        if not seeds:
+            return self
+        merged, _ = self.without(seeds).merged(type(self).of(seeds.values(), closes))
+        newest_first = np.argsort(-merged.written, kind="stable")
+        kept = np.zeros(len(merged), np.bool_)
+        kept[newest_first[:MAX_SEEDS]] = True
+        return merged.keep(kept)
+
+    def without(self, bundles: Collection[str]) -> Self:
+        """A copy without those of *bundles* (a set or a mapping, for fast lookup)."""
+        return self.keep(np.array([name not in bundles for name in self.names], np.bool_))
+
+    def since(self, closes: int) -> Self:
+        """A copy without those last written when fewer than *closes* intervals were closed."""
+        return self.keep(self.written >= closes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,1 +1,0 @@
-"""What a shard keeps from interval to interval: averages of bundles, states of namespaces and brokers."""
