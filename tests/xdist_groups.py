@@ -13,7 +13,7 @@ EXCLUSIVE: Final = ("pulsar", "spark")
 FIRST: Final = ("pulsar", "tests/e2e/", "spark", "tests/integration/", "tests/fuzz/", "tests/property/")
 
 
-class FileOrGroupScheduling(LoadGroupScheduling):
+class FileOrGroupScheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist has no types
     """Tests without an ``xdist_group`` are a group by file, not each by itself."""
 
     def _split_scope(self, nodeid: str) -> str:
