@@ -15,17 +15,15 @@ PERIOD = 60_000
 T = 1_735_689_600_000
 LEFT, RIGHT = "tenant/ns/0x00000000_0x80000000", "tenant/ns/0x80000000_0xffffffff"
 
-EIGHT: dict[str, Any] = {
+SIX: dict[str, Any] = {
     "msgRateIn": 10.5,
     "msgRateOut": 21.0,
     "msgThroughputIn": 1050.25,
     "msgThroughputOut": 2100.5,
     "producerCount": 1,
     "consumerCount": 2,
-    "storageSize": 4096,
-    "backlogSize": 0,
 }
-RATES = {name: EIGHT[name] for name in ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")}
+RATES = {name: SIX[name] for name in ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")}
 
 
 def envelope(kind: str) -> dict[str, Any]:
@@ -58,14 +56,14 @@ def bundle_stats(bundle: str = LEFT, topics: int = 2, **changed: Any) -> dict[st
         "bundle": bundle,
         "totals": {**RATES, "producerCount": 1, "consumerCount": 2, "topics": topics},
         "topic": [f"persistent://tenant/ns/topic-{i}" for i in range(topics)],
-        **{name: [value] * topics for name, value in EIGHT.items()},
+        **{name: [value] * topics for name, value in SIX.items()},
         **changed,
     }
 
 
 def topic_stats(**changed: Any) -> dict[str, Any]:
     topic = "persistent://tenant/ns/topic-0"
-    return {**envelope("topic_stats"), "broker": "broker-1:8080", "bundle": LEFT, "topic": topic, **EIGHT, **changed}
+    return {**envelope("topic_stats"), "broker": "broker-1:8080", "bundle": LEFT, "topic": topic, **SIX, **changed}
 
 
 def load_report(n: int = 1, **changed: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ _LONG, _DOUBLE, _STRING = LongType(), DoubleType(), StringType()
 
 #: Load of one topic; in a broker_sweep each is an array parallel to ``topic``.
 _RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-_COUNTS = ("producerCount", "consumerCount", "storageSize", "backlogSize")
+_COUNTS = ("producerCount", "consumerCount")
 
 _RESOURCE = _struct(usage=_DOUBLE, limit=_DOUBLE)
 _BUNDLE_TOTALS = _struct(**dict.fromkeys(_RATES, _DOUBLE), producerCount=_LONG, consumerCount=_LONG, topics=_LONG)

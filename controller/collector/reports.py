@@ -25,8 +25,6 @@ _USAGE_METRICS: Final = ("cpu", "memory", "directMemory", "bandwidth_in", "bandw
 _LONGEST_TOPIC: Final = 10_000
 #: A rate in a topic's statistics has so many decimals, and so have sums here.
 _DECIMALS: Final = 3
-#: Of producers, consumers, bytes stored and bytes of backlog: no topic has more.
-_MOST: Final = (MAX_COUNT, MAX_COUNT, 2**62, 2**62)
 
 
 #: What a load report says besides the load, all of it optional.
@@ -164,7 +162,7 @@ class ListedTopics:
     topics: list[str]
     #: (n, 4) rates as the broker says them: some may be impossible.
     said: Floats
-    #: (n, 4)
+    #: (n, 2) in the order of COUNTS.
     counts: Ints
 
 
@@ -183,15 +181,13 @@ def listed_topics(stats: Mapping[str, Any]) -> ListedTopics:
         for name in sorted(of_bundle):
             each = of_bundle[name]
             said.append([each.get(rate, 0.0) for rate in RATES])
-            counts.append(
-                [each.get("producerCount", 0), _consumers(each), *map(each.get, ("storageSize", "backlogSize"))]
-            )
+            counts.append([each.get("producerCount", 0), _consumers(each)])
             topics.append(_topic(name))
     return ListedTopics(
         rows=rows,
         topics=topics,
         said=np.array(said, np.float64).reshape(-1, 4),
-        counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 4)), 0, _MOST).astype(np.int64),
+        counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 2)), 0, MAX_COUNT).astype(np.int64),
     )
 
 
@@ -210,7 +206,7 @@ def swept(name: SweepName, report: BrokerReport, topics: ListedTopics) -> tuple[
             total_load[row[bundle]], total_counts[row[bundle]] = totals
     sizes = np.diff(columns.starts)
     of_topic = np.repeat(np.arange(len(row)), sizes)
-    summed = [np.bincount(of_topic, column, len(row)) for column in (*columns.load.T, *columns.counts.T[:2])]
+    summed = [np.bincount(of_topic, column, len(row)) for column in (*columns.load.T, *columns.counts.T)]
     # The broker's own sums may be a minute old: where it lists topics, their sums count.
     listed = sizes > 0
     total_load[listed] = np.stack(summed[:4], axis=1)[listed]

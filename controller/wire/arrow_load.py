@@ -23,7 +23,7 @@ from controller.model.topic_kinds import (
     SEGMENTS,
     KindFlags,
 )
-from controller.wire.arrow_stream import RATES
+from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.sweep import ArrowSweep
 
 #: Whole numbers end here, as those of 64 bits do in the JVM.
@@ -54,7 +54,7 @@ def arrow_load(sweep: ArrowSweep, limits: DetailLimits) -> ArrowLoad:
     batch, bundles = sweep.batch, len(sweep.bundles)
     bundle: Any = batch.column("bundle")
     codes = bundle.indices.to_numpy()
-    columns = [batch.column(name).to_numpy() for name in (*RATES, "producerCount", "consumerCount")]
+    columns = [batch.column(name).to_numpy() for name in (*RATES, *COUNTS)]
     # bincount adds one after the other in the order of rows, as reduceat and sum do not.
     sums = np.array([np.bincount(codes, column, bundles) for column in columns]).T
     topics = np.bincount(codes, minlength=bundles)

@@ -15,9 +15,9 @@ import pyarrow as pa
 from controller.model.errors import WireError
 from controller.wire.flat_table import FlatTable
 
-#: The statistics of a topic, under their wire names: msg/s and bytes/s, then numbers and bytes.
+#: The statistics of a topic, under their wire names: msg/s and bytes/s, then numbers.
 RATES: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-COUNTS: Final = ("producerCount", "consumerCount", "storageSize", "backlogSize")
+COUNTS: Final = ("producerCount", "consumerCount")
 #: The columns of a sweep.
 COLUMNS: Final[dict[str, pa.DataType]] = {
     "bundle": pa.dictionary(pa.int32(), pa.string()),

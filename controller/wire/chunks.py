@@ -50,7 +50,7 @@ class SweptBroker:
     #: (bundles + 1,) the topics of bundle b are ``starts[b]:starts[b + 1]`` of the columns below.
     starts: Ints
     topics: list[str]
-    #: (topics, 4) in the order of RATES, and (topics, 4) in the order of COUNTS.
+    #: (topics, 4) in the order of RATES, and (topics, 2) in the order of COUNTS.
     load: Floats
     counts: Ints
 

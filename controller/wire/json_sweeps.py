@@ -47,9 +47,8 @@ _ARRAYS: Final = (
 _MOST_SHAPES: Final = 10_000
 _SWEEP_ID: Final = re.compile(rb'"sweepId":"([^"\\\\]*)"')
 _LARGEST: Final = np.iinfo(np.int64).max
-#: The greatest value of each whole number of a header, and of a topic.
+#: The greatest value of each whole number of a header.
 _HEADER_MOST: Final = np.array([_LARGEST] * 4 + [MAX_COUNT] * 4)
-_TOPIC_MOST: Final = np.array([MAX_COUNT] * 2 + [_LARGEST] * 2)
 _INTERVAL, _CHUNK, _CHUNKS, _LAST_UPDATE = range(4)
 
 
@@ -176,8 +175,8 @@ class _Batch:
             found: Ints = _joined([getattr(shape, name) + at for shape, at in zip(shapes, starts, strict=True)], width)
             return found
 
-        self._int_holes = holes("header_ints", len(HEADER_INTS)), holes("totals_ints", 3), holes("topic_ints", 4)
-        #: (sweeps, 8), (bundles, 3), (topics, 4)
+        self._int_holes = holes("header_ints", len(HEADER_INTS)), holes("totals_ints", 3), holes("topic_ints", 2)
+        #: (sweeps, 8), (bundles, 3), (topics, 2)
         self.header, self._totals_ints, self._topic_ints = (digits[each] for each in self._int_holes)
         #: (sweeps, 14), (bundles, 4), (topics, 4)
         self._header_floats = numbers[holes("header_floats", len(HEADER_FLOATS))]
@@ -203,13 +202,13 @@ class _Batch:
         ok &= (self._header_floats <= MAX_QUANTITY).all(axis=1)
         ok &= (self._header_floats[:, 10:] <= MAX_RATE).all(axis=1)
         ok[of_bundle[(self._totals > MAX_RATE).any(axis=1) | (self._totals_ints > MAX_COUNT).any(axis=1)]] = False
-        ok[of_topic[(self._load > MAX_RATE).any(axis=1) | (self._topic_ints > _TOPIC_MOST).any(axis=1)]] = False
+        ok[of_topic[(self._load > MAX_RATE).any(axis=1) | (self._topic_ints > MAX_COUNT).any(axis=1)]] = False
         return ok
 
     def stats(self) -> Floats:
         """(bundles, 7) as STATS of columns.rows names them: topics added one after the other, or else the totals."""
         n, of = len(self.topics_of_bundle), self._bundle_of_topic
-        columns = [*self._load.T, *self._topic_ints[:, :2].T.astype(np.float64)]
+        columns = [*self._load.T, *self._topic_ints.T.astype(np.float64)]
         summed = np.column_stack([*(np.bincount(of, column, n) for column in columns), self.topics_of_bundle])
         totals = np.hstack([self._totals, self._totals_ints.astype(np.float64)])
         load = np.where((self.topics_of_bundle > 0)[:, None], summed, totals)

@@ -67,8 +67,6 @@ class TopicStats(Envelope):
     msg_throughput_out: Rate
     producer_count: Tally
     consumer_count: Tally
-    storage_size: Count
-    backlog_size: Count
 
 
 def _bool_or_none(value: Any) -> bool | None:

@@ -105,8 +105,6 @@ class BundleStats(Record):
     msg_throughput_out: Items[Rate] = ()
     producer_count: Items[Tally] = ()
     consumer_count: Items[Tally] = ()
-    storage_size: Items[Count] = ()
-    backlog_size: Items[Count] = ()
 
     @model_validator(mode="after")
     def _arrays_are_parallel(self) -> Self:
@@ -198,7 +196,7 @@ def encode_sweep_arrow(
     """A chunk in its Arrow form: an IPC stream of one record batch.
 
     *bundle* (n,) are codes into *bundles*, *topics* (n,) full names, *load* (n, 4) in the order of RATES,
-    *counts* (n, 4) in the order of COUNTS.
+    *counts* (n, 2) in the order of COUNTS.
     """
     codes = pa.DictionaryArray.from_arrays(pa.array(bundle, pa.int32()), pa.array(list(bundles), pa.string()))
     columns = [
@@ -235,6 +233,5 @@ def arrow_sweep(stream: ArrowStream) -> ArrowSweep:
 
 _MOST: Final[dict[str, float]] = {
     **dict.fromkeys(RATES, MAX_RATE),
-    **dict.fromkeys(("producerCount", "consumerCount"), MAX_COUNT),
-    **dict.fromkeys(("storageSize", "backlogSize"), 2**63 - 1),
+    **dict.fromkeys(COUNTS, MAX_COUNT),
 }

@@ -24,7 +24,7 @@ HEADER_INTS: Final = (
 _RATES: Final = ("msg_rate_in", "msg_rate_out", "msg_throughput_in", "msg_throughput_out")
 HEADER_FLOATS: Final = (*(f"{name}.{part}" for name in RESOURCE_FIELDS for part in ("usage", "limit")), *_RATES)
 _TOTALS_INTS: Final = ("producer_count", "consumer_count", "topics")
-_TOPIC_INTS: Final = ("producer_count", "consumer_count", "storage_size", "backlog_size")
+_TOPIC_INTS: Final = ("producer_count", "consumer_count")
 #: How much higher the numbers are when a text is read again.
 _HIGHER: Final = 1_000_000
 
@@ -46,7 +46,7 @@ class SweepShape:
     #: (bundles, 3) and (bundles, 4)
     totals_ints: Ints
     totals_floats: Ints
-    #: (topics, 4) each
+    #: (topics, 2) and (topics, 4)
     topic_ints: Ints
     topic_floats: Ints
 

@@ -28,7 +28,7 @@ final class ArrowStream {
     private static final String HEADER = "trimtab";
     private static final String[] COLUMNS = {
         "bundle", "topic", Bundle.RATES[0], Bundle.RATES[1], Bundle.RATES[2], Bundle.RATES[3],
-        Bundle.COUNTS[0], Bundle.COUNTS[1], Bundle.COUNTS[2], Bundle.COUNTS[3]
+        Bundle.COUNTS[0], Bundle.COUNTS[1]
     };
 
     /** The broker's own fields, as JSON. */

@@ -124,10 +124,8 @@ final class ArrowSweep {
     private void sumCounts(ByteBuffer column, int which) throws Fields.Refused {
         for (int row = 0; row < this.codes.length; row++) {
             long value = column.getLong(8 * row);
-            ArrowStream.refuse(value < 0 || which < SUMS && value > Bundle.MAX_COUNT);
-            if (which < SUMS) {
-                this.sums[SUMS * this.codes[row] + which] += value;
-            }
+            ArrowStream.refuse(value < 0 || value > Bundle.MAX_COUNT);
+            this.sums[SUMS * this.codes[row] + which] += value;
         }
     }
 

@@ -13,7 +13,7 @@ import java.util.zip.CRC32;
  */
 abstract class Bundle {
     static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
-    static final String[] COUNTS = {"producerCount", "consumerCount", "storageSize", "backlogSize"};
+    static final String[] COUNTS = {"producerCount", "consumerCount"};
     static final double MAX_RATE = 1e12;
     /** As controller.wire.base has it. */
     static final long MAX_COUNT = 1000000000000L;

@@ -13,11 +13,8 @@ import java.util.Arrays;
  */
 final class BundleSums extends Bundle {
     private static final int NUMBERS = RATES.length + COUNTS.length;
-    /** The numbers before this one are rates and sessions. */
-    private static final int SESSIONS = 6;
-    private static final int TOPIC = 8;
-    private static final int TOTALS = 9;
-    private static final double TWO_TO_63 = 9.223372036854775808e18;
+    private static final int TOPIC = NUMBERS;
+    private static final int TOTALS = NUMBERS + 1;
 
     /** The flawed fields, one bit for each; all bits where the element is not a bundle. */
     private int flaws;
@@ -29,8 +26,8 @@ final class BundleSums extends Bundle {
     private int kinds;
     /** Null where no topics had to be kept when they were read. */
     private String[] names;
-    private final double[][] values = new double[8][];
-    private final int[] sizes = new int[8];
+    private final double[][] values = new double[NUMBERS][];
+    private final int[] sizes = new int[NUMBERS];
 
     private final double[] limits;
 
@@ -102,7 +99,7 @@ final class BundleSums extends Bundle {
             if (size == found.length) {
                 found = Arrays.copyOf(found, 2 * size);
             }
-            found[size] = value(in, token, which >= RATES.length, which < SESSIONS ? MAX_COUNT : Long.MAX_VALUE);
+            found[size] = value(in, token, which >= RATES.length);
             if (found[size++] < 0) {
                 this.flaws |= 1 << which;
             }
@@ -121,11 +118,11 @@ final class BundleSums extends Bundle {
             String name = in.currentName();
             JsonToken token = in.nextToken();
             int which = name.equals("topics") ? TOPICS : indexOf(name);
-            if (which < 0 || which >= TOPICS && !name.equals("topics")) {
+            if (which < 0) {
                 in.skipChildren();
                 continue;
             }
-            this.totals[which] = value(in, token, which >= RATES.length, MAX_COUNT);
+            this.totals[which] = value(in, token, which >= RATES.length);
             good = this.totals[which] < 0 ? good & ~(1 << which) : good | 1 << which;
         }
         this.hasTotals = good == (1 << TOPICS + 1) - 1;
@@ -143,19 +140,15 @@ final class BundleSums extends Bundle {
     }
 
     /** The number, where it is valid for its field; -1 for anything else. */
-    private static double value(JsonParser in, JsonToken token, boolean whole, long most) throws IOException {
+    private static double value(JsonParser in, JsonToken token, boolean whole) throws IOException {
         if (token == JsonToken.VALUE_NUMBER_INT || (token == JsonToken.VALUE_NUMBER_FLOAT && !whole)) {
             double value = in.getDoubleValue();
-            if (value >= 0 && (whole ? isLong(in, value) && value <= most : value <= MAX_RATE)) {
+            if (value >= 0 && value <= (whole ? MAX_COUNT : MAX_RATE)) {
                 return value;
             }
         }
         in.skipChildren();
         return -1;
-    }
-
-    private static boolean isLong(JsonParser in, double value) throws IOException {
-        return value < TWO_TO_63 || in.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
     }
 
     boolean isFlawed() {

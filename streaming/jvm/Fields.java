@@ -39,7 +39,7 @@ final class Fields {
     private static final List<String> PLAIN = List.of(
         "v", "type", "cluster", "version", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate",
         "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
-        "producerCount", "consumerCount", "storageSize", "backlogSize",
+        "producerCount", "consumerCount",
         "numTopics", "numBundles", "numProducers", "numConsumers",
         "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit", "metrics", "results",
         "persistentTopicsEnabled", "nonPersistentTopicsEnabled"

@@ -240,8 +240,6 @@ public final class RecordRows implements Serializable {
             load[Bundle.RATES.length + 1] = record.count(Bundle.COUNTS[1], 0, Bundle.MAX_COUNT);
             load[Bundle.TOPICS] = 1;
             load[Bundle.KINDS] = Bundle.kind(topic, 0, topic.length);
-            record.count(Bundle.COUNTS[2]);
-            record.count(Bundle.COUNTS[3]);
             long position = Bundle.position(topic, 0, topic.length);
             this.topic = new TopicRows.Topic(
                 this.shardOf(bundle), this.broker, bundle, load, hash(topic, SEED), position

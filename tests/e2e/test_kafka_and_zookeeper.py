@@ -36,7 +36,7 @@ _BAD_RECORDS = {
     "unknown_type": b'{"v":1,"type":"never_heard_of","cluster":"lab"}',
     "bad_value": b'{"v":1,"type":"topic_stats","cluster":"lab","broker":"b:1","bundle":"t/n/0x00000000_0xffffffff",'
     b'"topic":"persistent://t/n/x","msgRateIn":"NaN","msgRateOut":1.0,"msgThroughputIn":1.0,"msgThroughputOut":1.0,'
-    b'"producerCount":1,"consumerCount":1,"storageSize":1,"backlogSize":1}',
+    b'"producerCount":1,"consumerCount":1}',
     "too_large": b'{"v":1,"type":"tick","padding":"' + b"x" * 10_000_000 + b'"}',
 }
 

@@ -36,8 +36,7 @@ loadBalancerHistoryResourcePercentage=0.2
 """
 _TOPIC = (
     b'{"v":1,"type":"topic_stats","cluster":"lab","broker":"b:1","bundle":"t/n/0x00000000_0xffffffff","topic":"x",'
-    b'"msgRateIn":%s,"msgRateOut":1,"msgThroughputIn":1,"msgThroughputOut":1,"producerCount":1,"consumerCount":1,'
-    b'"storageSize":1,"backlogSize":1}'
+    b'"msgRateIn":%s,"msgRateOut":1,"msgThroughputIn":1,"msgThroughputOut":1,"producerCount":1,"consumerCount":1}'
 )
 _TICK = b'{"v":%d,"type":"tick","cluster":"lab","interval":%d,"partitions":{"metrics":1,"results":1}}'
 _FAR_FUTURE = 4_102_444_800_000

@@ -163,9 +163,7 @@ KINDS = (
     ["non-persistent://", "persistent://tenant/ns/non-persistent://"],
 )
 SMALL, LARGE = bundle_stats()["totals"], bundle_stats()["totals"] | {"topics": 10**6}
-NO_TOPICS: dict[str, Any] = {
-    name: [] for name in ("topic", *RATES, "producerCount", "consumerCount", "storageSize", "backlogSize")
-}
+NO_TOPICS: dict[str, Any] = {name: [] for name in ("topic", *RATES, "producerCount", "consumerCount")}
 #: Values of a switch in a load report; only false switches anything off.
 SWITCHES: tuple[Any, ...] = (False, True, None, 0, "false", [], {"a": False})
 GOOD: dict[str, Any] = {
@@ -189,13 +187,17 @@ GOOD: dict[str, Any] = {
     "sweep with the largest rate": sweep_of(with_totals(msgRateIn=1e12), bundle_stats(RIGHT, msgRateIn=[1e12, 1e12])),
     "sweep with the largest counts": sweep_of(
         with_totals(producerCount=10**12),
-        bundle_stats(RIGHT, producerCount=[10**12] * 2, storageSize=[2**63 - 1] * 2),
+        bundle_stats(RIGHT, producerCount=[10**12] * 2),
     ),
     "sweep with a negative zero": sweep_of(bundle_stats(LEFT, 1, msgRateIn=[-0.0], totals={**_TOTALS, "topics": 1})),
     "sweep with unknown fields": broker_sweep(
         extra={"a": [1, None, {"b": "c"}]}, bundleStats=[{**bundle_stats(), "more": [[1], {}]}, with_totals(RIGHT, x=1)]
     ),
-    "sweep whose totals have a storage size": sweep_of(with_totals(storageSize=10**9, backlogSize=7)),
+    "sweep with sizes, which nobody reads": sweep_of(
+        bundle_stats(storageSize=[1, -1, 2**63], totals={**_TOTALS, "storageSize": None}),
+        {**bundle_stats(RIGHT), "backlogSize": "x"},
+    ),
+    "topic with sizes, which nobody reads": topic_stats(storageSize=1.5, backlogSize=[]),
     "sweep with a report's address": broker_sweep(webServiceUrl="http://other:8080"),
     "sweep with a report's bundles": broker_sweep(lastStats={_IMPOSSIBLE: {}}),
     "sweep with escapes": text(broker_sweep(), "broker-1:8080", r"br\u00f6ker\ud83d\ude00\\ud800\/:8080"),
@@ -266,9 +268,7 @@ GOOD: dict[str, Any] = {
     "load report of two bundles": broker_load(report=report(lastStats={LEFT: last_stats(), RIGHT: last_stats()})),
     "topic of a bundle with a cluster": topic_stats(bundle="tenant/cluster/ns/0x00000000_0x80000000"),
     "topic with a unicode name": topic_stats(topic="persistent://tenant/ns/ünïcode-😀"),
-    "topic with the largest rates": topic_stats(
-        **dict.fromkeys(RATES, 1e12), producerCount=10**12, storageSize=2**63 - 1
-    ),
+    "topic with the largest rates": topic_stats(**dict.fromkeys(RATES, 1e12), producerCount=10**12),
     "topic of any characters": topic_stats(topic="persistent://tenant/ns/a\n\0\u2028\x85"),
     "sweep with topics of any characters": sweep_of(bundle_stats(topic=["a\nb", "\0\u2029\x7f" * 900])),
     "sweep with the longest name": broker_sweep(broker="ü" * 1024, sweepId="😀" * 1024),
@@ -321,7 +321,7 @@ BAD: dict[str, Any] = {
     "Arrow of a negative length": b"\xff" * 8,
     "Arrow of nothing": b"\xff\xff\xff\xff\0\0\0\0",
     "Arrow with a column whose name is not UTF-8": respun(with_column("topic", pa.array(TOPICS))).replace(
-        b"backlogSize", b"backlogSi\xff\xfe"
+        b"consumerCount", b"consumerCou\xff\xfe"
     ),
     "Arrow with more behind its end": respun() + b"\0" * 8,
     "Arrow cut off": respun()[:-100],
@@ -465,11 +465,11 @@ BAD: dict[str, Any] = {
     "a total count too large": sweep_of(with_totals(topics=2**63)),
     "a total spoilt the second time": text(sweep_of(with_totals(a=1)), '"a": 1', '"msgRateIn": -1.0'),
     "an array missing": sweep_of(without(bundle_stats(), "msgRateIn")),
-    "an array nobody sums missing": sweep_of(without(bundle_stats(), "backlogSize")),
+    "an array of counts missing": sweep_of(without(bundle_stats(), "consumerCount")),
     "an array null": sweep_of(bundle_stats(msgRateIn=None)),
     "an array an object": sweep_of(bundle_stats(msgRateIn={})),
     "an array too short": sweep_of(bundle_stats(msgRateIn=[1.0])),
-    "an array too long": sweep_of(bundle_stats(storageSize=[1, 2, 3])),
+    "an array too long": sweep_of(bundle_stats(consumerCount=[1, 2, 3])),
     "arrays without topics": sweep_of(without(bundle_stats(), "topic")),
     "a topic null": sweep_of(bundle_stats(topic=["a", None])),
     "a topic a number": sweep_of(bundle_stats(topic=["a", 5])),
@@ -482,8 +482,8 @@ BAD: dict[str, Any] = {
     "a topic's rate a string": sweep_of(bundle_stats(msgRateIn=[1.0, "1"])),
     "a topic's rate an array": sweep_of(bundle_stats(msgRateIn=[1.0, [2.0]])),
     "a topic's count a fraction": sweep_of(bundle_stats(producerCount=[1, 1.5])),
-    "a topic's size negative": sweep_of(bundle_stats(storageSize=[1, -1])),
-    "a topic's size too large": sweep_of(bundle_stats(storageSize=[1, 2**63])),
+    "a topic's count negative": sweep_of(bundle_stats(consumerCount=[1, -1])),
+    "a topic's count too large": sweep_of(bundle_stats(consumerCount=[1, 2**63])),
     "report without an address": report(webServiceUrl=None, webServiceUrlTls=None),
     "report without a host": report(webServiceUrl="http:///path"),
     "report whose address is no text": report(webServiceUrl=5),
@@ -522,8 +522,8 @@ BAD: dict[str, Any] = {
     "topic's rate negative": topic_stats(msgRateIn=-1.0),
     "topic's rate 1e300": topic_stats(msgRateIn=1e300),
     "topic's count negative": topic_stats(producerCount=-1),
-    "topic's size missing": without(topic_stats(), "storageSize"),
-    "topic's size a fraction": topic_stats(storageSize=1.0),
+    "topic's count missing": without(topic_stats(), "consumerCount"),
+    "topic's count a fraction": topic_stats(consumerCount=1.0),
 }
 #: Facts and ticks that the query hands on, and controller.wire refuses.
 SPOILT_FACTS: dict[str, Any] = {

@@ -23,7 +23,7 @@ FLAWED = {
     "an impossible name": (bundle_stats(IMPOSSIBLE), "impossible_bundle: bundleStats.1.bundle: "),
     "no name": ({**bundle_stats(), "bundle": None}, "bad_value: bundleStats.1.bundle: "),
     "an array too short": (bundle_stats(LEFT, msgRateIn=[1.0]), "bad_value: bundleStats.1: msgRateIn has 1 values"),
-    "an array of null": (bundle_stats(LEFT, backlogSize=None), "bad_value: bundleStats.1.backlogSize: "),
+    "an array of null": (bundle_stats(LEFT, consumerCount=None), "bad_value: bundleStats.1.consumerCount: "),
     "a topic's rate negative": (bundle_stats(LEFT, msgRateIn=[1.0, -1.0]), "bad_value: bundleStats.1.msgRateIn.1: "),
     "a topic's rate null": (bundle_stats(LEFT, msgRateIn=[1.0, None]), "bad_value: bundleStats.1.msgRateIn.1: "),
     "a total negative": (with_totals(msgRateIn=-1.0), "bad_value: bundleStats.1.totals.msgRateIn: "),

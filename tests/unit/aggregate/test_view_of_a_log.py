@@ -53,7 +53,7 @@ def swept(broker: str, interval: int, chunk: int, chunks: int, *bundles: dict[st
 def listed(bundle: str, *topics: tuple[str, tuple[float, ...]], sessions: tuple[int, int] = (1, 2)) -> dict[str, Any]:
     """A bundle of three topics, with some of them: (name, its rates), each with *sessions* (producers, consumers)."""
     columns = {name: [load[i] for _, load in topics] for i, name in enumerate(LOAD)}
-    counts = {"producerCount": sessions[0], "consumerCount": sessions[1], "storageSize": 0, "backlogSize": 0}
+    counts = {"producerCount": sessions[0], "consumerCount": sessions[1]}
     totals = {name: sum(column) for name, column in columns.items()}
     totals |= {"producerCount": 0, "consumerCount": 0, "topics": 3}
     names = {"topic": [f"persistent://acme/one/{name}" for name, _ in topics]}
@@ -77,7 +77,7 @@ def reported(at: int, **bundles: tuple[float, ...]) -> dict[str, Any]:
 
 
 def of_topic(broker: str, bundle: str, topic: str, load: tuple[float, ...]) -> dict[str, Any]:
-    counts = {"producerCount": 1, "consumerCount": 1, "storageSize": 0, "backlogSize": 0}
+    counts = {"producerCount": 1, "consumerCount": 1}
     what = {"broker": broker, "bundle": bundle, "topic": f"persistent://acme/one/{topic}"}
     return {"v": 1, "type": "topic_stats", "cluster": "demo", **what, **dict(zip(LOAD, load, strict=True)), **counts}
 

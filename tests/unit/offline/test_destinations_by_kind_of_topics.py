@@ -46,7 +46,7 @@ def sweep(broker: str, cpu: float, bundles: Mapping[int, Sequence[str]]) -> dict
             "totals": {**each, "producerCount": 2, "consumerCount": 2, "topics": len(domains)},
             "topic": [f"{domain}://acme/np/t{i}" for i, domain in enumerate(domains)],
             **{name: [rate / len(domains)] * len(domains) for name, rate in each.items()},
-            **{name: [1] * len(domains) for name in ("producerCount", "consumerCount", "storageSize", "backlogSize")},
+            **{name: [1] * len(domains) for name in ("producerCount", "consumerCount")},
         }
         for part, domains in bundles.items()
     ]

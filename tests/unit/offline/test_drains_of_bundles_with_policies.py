@@ -47,8 +47,6 @@ def records(
                 "totals": totals,
                 "topic": [f"persistent://acme/{name}/t"],
                 **of_topics,
-                "storageSize": [0],
-                "backlogSize": [0],
             }
             for name in names
         ]

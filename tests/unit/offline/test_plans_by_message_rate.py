@@ -35,7 +35,7 @@ def shared_hosts(
             load = {"msgRateIn": rate, "msgRateOut": 0.0, "msgThroughputIn": 100 * rate, "msgThroughputOut": 0.0}
             totals = {**load, "producerCount": 1, "consumerCount": 1, "topics": 1}
             topics: dict[str, list[object]] = {key: [value] for key, value in totals.items() if key != "topics"}
-            topics |= {"topic": [f"persistent://{name}/t"], "storageSize": [0], "backlogSize": [0]}
+            topics["topic"] = [f"persistent://{name}/t"]
             stats.append({"bundle": f"{name}/0x00000000_0xffffffff", "totals": totals, **topics})
         sums = {key: sum(each["totals"][key] for each in stats) for key in ("msgRateIn", "msgThroughputIn")}  # type: ignore[index]
         lines.append(

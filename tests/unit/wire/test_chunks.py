@@ -40,7 +40,7 @@ def swept(bundles: dict[str, int], *, name: int = 28) -> SweptBroker:
         starts=np.cumsum([0, *sizes]),
         topics=[f"{i:0{name}d}" for i in range(n)],
         load=np.arange(4 * n, dtype=np.float64).reshape(-1, 4) + 0.25,
-        counts=np.arange(4 * n).reshape(-1, 4),
+        counts=np.arange(2 * n).reshape(-1, 2),
     )
 
 
@@ -80,7 +80,7 @@ def test_a_bundle_is_written_with_its_totals_and_its_topics_columns() -> None:
         {
             "bundle": LEFT,
             "totals": dict(zip((*RATES, *SESSIONS), (0.5, 1.5, 2.5, 3.5, 0, 1, 2), strict=True)),
-            **dict(zip((*RATES, *COUNTS), ([0.25], [1.25], [2.25], [3.25], [0], [1], [2], [3]), strict=True)),
+            **dict(zip((*RATES, *COUNTS), ([0.25], [1.25], [2.25], [3.25], [0], [1]), strict=True)),
             "topic": [f"{0:028d}"],
         },
         {
@@ -90,10 +90,8 @@ def test_a_bundle_is_written_with_its_totals_and_its_topics_columns() -> None:
             "msgRateOut": [5.25, 9.25],
             "msgThroughputIn": [6.25, 10.25],
             "msgThroughputOut": [7.25, 11.25],
-            "producerCount": [4, 8],
-            "consumerCount": [5, 9],
-            "storageSize": [6, 10],
-            "backlogSize": [7, 11],
+            "producerCount": [2, 4],
+            "consumerCount": [3, 5],
             "topic": [f"{1:028d}", f"{2:028d}"],
         },
     ]
@@ -172,7 +170,7 @@ def test_an_arrow_chunk_names_the_bundles_of_its_topics_and_those_between() -> N
     assert (first.bundles, second.bundles) == ([LEFT], [RIGHT, "tenant/z/0x00000000_0xffffffff"])
     assert [each.batch.column("topic").to_pylist() for each in (first, second)] == [sweep.topics[:3], sweep.topics[3:]]
     assert second.batch.column("msgRateIn").to_pylist() == sweep.load[3:, 0].tolist()
-    assert second.batch.column("backlogSize").to_pylist() == sweep.counts[3:, 3].tolist()
+    assert second.batch.column("consumerCount").to_pylist() == sweep.counts[3:, 1].tolist()
 
 
 @pytest.mark.parametrize("bundles", [{}, {LEFT: 0, RIGHT: 0}])

@@ -128,7 +128,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 PLACES = ["v", "cluster", "type", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate", "cpu.usage",
           "memory.limit", "msgRateIn", "numTopics", "bundleStats", "bundleStats.0.bundle", "bundleStats.0.topic",
           "bundleStats.0.totals.msgRateIn", "bundleStats.0.totals.topics", "bundleStats.0.msgRateOut",
-          "bundleStats.0.msgRateOut.0", "bundleStats.0.producerCount.0", "bundleStats.0.storageSize.0",
+          "bundleStats.0.msgRateOut.0", "bundleStats.0.producerCount.0", "bundleStats.0.consumerCount.0",
           "bundleStats.0.topic.0", "unknown"]  # fmt: skip
 VALUES: list[Any] = [
     *(0, 1, 2, 7, -1, 0.5, 1.0, 1e13, 1e300, 10**12, 10**12 + 1, 2**63 - 1, 2**63, 10**30, 123456789.123456789),

@@ -83,7 +83,7 @@ def literals(content: bytes, match: int = 0) -> bytes:
 def stream_of(rows: int) -> bytes:
     """A sweep of so many topics."""
     load = np.stack([RATES[:rows]] * 4, axis=1)
-    topics = {"bundle": np.zeros(rows, np.int64), "topics": [""] * rows, "counts": np.zeros((rows, 4), np.int64)}
+    topics = {"bundle": np.zeros(rows, np.int64), "topics": [""] * rows, "counts": np.zeros((rows, 2), np.int64)}
     return value(load=load, **topics)
 
 

@@ -17,7 +17,7 @@ from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, broker_sweep, without
 
 TOPICS = [f"persistent://tenant/ns/topic-{i}" for i in range(3)]
 LOAD: Floats = np.arange(12, dtype=np.float64).reshape(3, 4) + 0.25
-SESSIONS: Ints = np.arange(12).reshape(3, 4)
+SESSIONS: Ints = np.arange(6).reshape(3, 2)
 
 
 def header(**changed: Any) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_a_bundle_without_topics_is_still_listed() -> None:
 
 def test_a_broker_without_topics_has_a_sweep_of_no_rows() -> None:
     nothing = np.empty(0, dtype=np.int64)
-    empty = value(bundles=[], bundle=nothing, topics=[], load=np.empty((0, 4)), counts=nothing.reshape(0, 4))
+    empty = value(bundles=[], bundle=nothing, topics=[], load=np.empty((0, 4)), counts=nothing.reshape(0, 2))
     sweep = decode(empty)
     assert sweep is not None
     assert sweep.bundles == []
@@ -136,8 +136,11 @@ def test_the_header_is_checked_like_any_record(fields: dict[str, Any], reason: s
         (with_column("msgRateIn", pa.array([1.0, float("inf"), 2.0])), "bad_value: column msgRateIn must"),
         (with_column("msgRateOut", pa.array([1.0, -1.0, 2.0])), "bad_value: column msgRateOut must"),
         (with_column("msgRateOut", pa.array([1.0, None, 2.0])), "bad_value: column msgRateOut has 1 nulls"),
-        (with_column("storageSize", pa.array([1, -1, 2])), "bad_value: column storageSize must"),
-        (with_column("storageSize", pa.array([1.0, 1.0, 2.0])), "bad_value: column storageSize is not of type int64"),
+        (with_column("consumerCount", pa.array([1, -1, 2])), "bad_value: column consumerCount must"),
+        (
+            with_column("consumerCount", pa.array([1.0, 1.0, 2.0])),
+            "bad_value: column consumerCount is not of type int64",
+        ),
         (with_column("topic", pa.array(["a", None, "b"])), "bad_value: column topic has 1 nulls"),
         (with_column("bundle", pa.array([LEFT, LEFT, LEFT])), "bad_value: column bundle is not of type dictionary"),
         (with_column("bundle", pa.array(["x"] * 3).dictionary_encode()), "impossible_bundle: 'x' is not"),
@@ -194,7 +197,7 @@ def test_one_batch_a_value() -> None:
 def test_compressed_columns_come_back_as_they_were_in_one_block_and_in_many(codec: str, n: int) -> None:
     rate = np.random.default_rng(n).random((n, 4))
     plain = value(
-        bundle=np.arange(n) % 3, topics=[f"t-{i}" for i in range(n)], load=rate, counts=np.ones((n, 4), np.int64)
+        bundle=np.arange(n) % 3, topics=[f"t-{i}" for i in range(n)], load=rate, counts=np.ones((n, 2), np.int64)
     )
     sweep = decode(packed(plain, codec))
     assert sweep is not None

@@ -68,6 +68,13 @@ def test_unknown_fields_are_ignored(kind: str) -> None:
     assert decode({**METRICS[kind], "newInV1": {"x": [1]}}) == decode(METRICS[kind])
 
 
+@pytest.mark.parametrize("size", [4096, -1, 2**63, None, "x"])
+def test_sizes_of_topics_which_nobody_reads_may_be_anything(size: Any) -> None:
+    assert decode(topic_stats(storageSize=size, backlogSize=size)) == decode(topic_stats())
+    of_bundle = bundle_stats(storageSize=[size], backlogSize=size)
+    assert decode(broker_sweep(bundleStats=[of_bundle])) == decode(broker_sweep())
+
+
 @pytest.mark.parametrize(("kind", "field"), [(k, f) for k, r in METRICS.items() for f in r if f != "cluster"])
 def test_a_missing_field_is_named(kind: str, field: str) -> None:
     record = without(METRICS[kind], field)
@@ -154,8 +161,8 @@ def test_a_bad_value_is_named_by_where_it_lies() -> None:
 def test_arrays_of_a_bundle_must_be_as_long_as_its_topics() -> None:
     short = bundle_stats(msgRateIn=[1.0])
     assert refusal(broker_sweep(bundleStats=[short])).endswith("msgRateIn has 1 values for 2 topics")
-    absent = without(bundle_stats(), "storageSize")
-    assert refusal(broker_sweep(bundleStats=[absent])) == "missing_field: bundleStats.0: storageSize is missing"
+    absent = without(bundle_stats(), "consumerCount")
+    assert refusal(broker_sweep(bundleStats=[absent])) == "missing_field: bundleStats.0: consumerCount is missing"
 
 
 def test_a_chunk_lists_a_bundle_once() -> None:
