@@ -15,7 +15,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, about_version, decide, version_in_use, view_of, without_dry_run
+from controller.cycle import (
+    Policy,
+    about_version,
+    decide,
+    version_in_use,
+    view_of,
+    with_read_memories,
+    without_dry_run,
+)
 from controller.cycle.pace import late_ms
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
@@ -23,7 +31,7 @@ from controller.model.errors import EntryTooLargeError, SettingsError
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
 from controller.model.lost_journal import Evidence, refuse_lost
-from controller.model.memory import Memory
+from controller.model.memory import STRATEGY_ROLES, Memory
 from controller.ports.journal import Journal, JournalHead
 from controller.ports.leadership import Leadership, newer_epoch
 
@@ -79,9 +87,9 @@ def decide_interval(
     Raises StateError where a shard is missing.
     """
     results = [result for snapshot in snapshots for result in snapshot.results]
-    memory = without_dry_run(memory, controls)
-    before = memory.pulsar
+    before, asked = memory.pulsar, controls
     memory, controls, policy, about = _for_version(snapshots, memory, controls, policy)
+    memory = without_dry_run(with_read_memories(memory, policy), asked)
     decision, memory = decide(view_of(snapshots, memory, policy), results, memory, controls, policy)
     news = about if before is not None and memory.pulsar is not None and before.version != memory.pulsar.version else ()
     summary = "; ".join([decision.summary, *(verdict.detail for verdict in news)])
@@ -108,9 +116,7 @@ def _for_version(
     if memory.last_interval is None:
         # Nothing is remembered yet: it begins with the strategies of this version.
         begins = policy.initial_memory(memory.seed)
-        memory = replace(
-            memory, **{role: getattr(begins, role) for role in ("shedder", "placement", "split", "membership")}
-        )
+        memory = replace(memory, **{role: getattr(begins, role) for role in STRATEGY_ROLES})
     return memory, controls, policy, about
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.journal import JournalEntry
-from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster, UsageHistory
+from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, Roster
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire.journal import EpochEntry
 from controller.wire.journal_records import EntryReader
 from tests.records import CLUSTER, LEFT, RIGHT, T

@@ -25,8 +25,10 @@ from controller.model.controls import Controls
 from controller.model.decision import Decision, UnloadDecision
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView, Floats, Ints
-from controller.model.memory import Memory, NoMemory, UsageHistory
+from controller.model.memory import Memory
+from controller.model.strategy_memory import NoMemory
 from controller.ports.journal import JournalHead
+from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.wire.journal import encode_entry

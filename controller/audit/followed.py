@@ -8,7 +8,6 @@ from controller.audit.seen_load import BrokerColumns, CarriedLoad, SeenLoad
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
-from controller.model.peak_history import PeakHistory
 
 #: With one of these results nothing was unloaded.
 _NEVER_DONE: Final = frozenset({"obsolete", "skipped", "expired", "fenced", "dry_run"})
@@ -55,13 +54,12 @@ def side_of(broker: str, before: BrokerColumns | None, after: BrokerColumns | No
 
 def as_promised(side: AuditedSide, command: Command, memory: Memory | None) -> AuditedSide:
     """*side*, the destination of *command*, with the usage that the decision promised, if it did."""
-    if memory is None or not isinstance(memory.shedder, PeakHistory) or side.predicted is None:
+    if memory is None or side.predicted is None:
         return side
-    promise = memory.shedder.promises.get(command.bundle)
-    ends = (command.source, command.destination)
-    if promise is None or promise.rounds or (promise.source, promise.destination) != ends:
+    usage = memory.shedder.predicted_usage(command.bundle, command.source, command.destination)
+    if usage is None:
         return side
-    return replace(side, predicted=replace(side.predicted, usage=promise.promised), predicted_by="promise")
+    return replace(side, predicted=replace(side.predicted, usage=usage), predicted_by="promise")
 
 
 def with_actual(side: AuditedSide, seen: SeenLoad, brokers: BrokerColumns) -> AuditedSide:

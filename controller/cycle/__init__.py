@@ -4,6 +4,7 @@ from controller.cycle.decide import decide, untouchable_in, view_of
 from controller.cycle.dry_run import forget_dry_run, without_dry_run
 from controller.cycle.policy import BalancerOptions, Policy, Versions
 from controller.cycle.pulsar_version import about_version, policy_for, version_among, version_in_use, version_text
+from controller.cycle.stored_memory import with_read_memories
 
 __all__ = [
     "BalancerOptions",
@@ -18,5 +19,6 @@ __all__ = [
     "version_in_use",
     "version_text",
     "view_of",
+    "with_read_memories",
     "without_dry_run",
 ]

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Final
 
 from controller.cycle.arrivals import unconfirmed_brokers
+from controller.cycle.checked import failed_predictions
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import Breaker, Memory
-from controller.model.peak_history import PeakHistory
 
 #: In the key of a broken promise among the failures, behind the bundle; ids of commands do not have it.
 _BROKEN: Final = "@"
@@ -37,13 +37,10 @@ def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -
     return memory, Verdict(subject=CLUSTER, reason=Reason.BREAKER, by="guardrails.breaker", detail=detail)
 
 
-def with_broken_promises(memory: Memory, interval: int) -> Memory:
-    """*memory* with the moves as failures whose broken promise the shedder found out in *interval*."""
-    shedder = memory.shedder
-    if not isinstance(shedder, PeakHistory) or shedder.as_of_ms != interval or not shedder.broken:
-        return memory
-    found = {f"{bundle}{_BROKEN}{interval}": interval for bundle in shedder.broken}
-    return replace(memory, failures={**memory.failures, **found})
+def with_failed_predictions(memory: Memory, interval: int) -> Memory:
+    """*memory*, in which the moves count as failures whose prediction the shedder found in *interval* to be wrong."""
+    found = {f"{bundle}{_BROKEN}{interval}": interval for bundle in failed_predictions(memory.shedder, interval)}
+    return replace(memory, failures={**memory.failures, **found}) if found else memory
 
 
 def _after(memory: Memory, interval: int, controls: Controls, limits: Limits) -> Breaker:

@@ -5,12 +5,13 @@ that a strategy raises itself, also where its answer is looked at.  The columns 
 (controller/model/load.py), so that none changes what others see.
 """
 
+import re
 import reprlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, NoReturn, TypeVar, get_args
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from controller.cycle.typed import misfit, misfit_of_all, shown
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView, Floats, Ints
-from controller.model.memory import StrategyMemory
 from controller.model.names import FULL_UPPER, parse_bundle
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.common.blamed import Blamed
 from controller.strategies.common.capabilities import capability
 from controller.strategies.common.cutting import MOST_CUTS
@@ -37,6 +38,10 @@ M = TypeVar("M", bound=StrategyMemory)
 
 #: Characters of a text in the verdict of a command.  The command has it, and Kafka takes a command of 1 MiB at most.
 _LONGEST_TEXT: Final = 4096
+
+#: Metrics of a memory, and what their names have: a label of trimtab's own metrics may follow.
+_MOST_METRICS: Final = 20
+_METRIC: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,99}(\{[a-z]+=[a-z]+\})?")
 
 #: The fields of verdicts, and the types that they may have.
 _VERDICT: Final[tuple[tuple[str, Any], ...]] = (
@@ -189,13 +194,43 @@ class CheckedAlgorithm:
         return tuple(found)
 
 
+def remembered(memory: StrategyMemory, method: str, *arguments: Any) -> Any:
+    """*memory* after one of its own methods, such as ``keep_brokers``."""
+    with Blamed(memory, method):
+        after = getattr(memory, method)(*arguments)
+        if after is not memory:
+            _refuse(memory, memory_flaw(memory, after))
+    return after
+
+
+def failed_predictions(memory: StrategyMemory, interval: int) -> Collection[str]:
+    """What *memory* says of *interval*."""
+    with Blamed(memory, "failed_predictions"):
+        found: Any = memory.failed_predictions(interval)
+        flaw = misfit(found, tuple[str, ...], "failed_predictions")
+        _refuse(memory, flaw)
+    return tuple(found)
+
+
 def memory_flaw(before: StrategyMemory, after: object) -> str | None:
     """Why the memory *after* cannot follow *before*, or cannot be journalled; None where it can."""
-    if not isinstance(after, get_args(StrategyMemory)):
-        return f"its memory is {shown(after)}, and one of controller.model.memory is expected"
+    if not isinstance(after, StrategyMemory):
+        return f"its memory is {shown(after)}, and a StrategyMemory is expected"
     if type(after) is not type(before):
         return f"it returns a {type(after).__name__}; the memory that it was given is a {type(before).__name__}"
-    return misfit(after, type(after), "memory")
+    return misfit(after, type(after), "memory") or _metrics_flaw(after)
+
+
+def _metrics_flaw(memory: StrategyMemory) -> str | None:
+    """Why the metrics of *memory* cannot be shown; None where they can."""
+    found: Any = memory.metrics()
+    flaw = misfit(found, dict[str, float], "metrics()")
+    if flaw is not None:
+        return flaw
+    if len(found) > _MOST_METRICS:
+        return f"metrics() has {len(found)} names, and {_MOST_METRICS} are allowed"
+    strange = next((name for name in found if not _METRIC.fullmatch(name)), None)
+    return None if strange is None else f"metrics() has {shown(strange)}: letters, digits and underscores are allowed"
 
 
 def _pair(strategy: Any, answer: Any) -> tuple[Any, Any]:

@@ -16,14 +16,12 @@ import numpy as np
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.cycle.arrivals import Rooms, about_unconfirmed, followed, summary_of
-from controller.cycle.breaker import watched, with_broken_promises
+from controller.cycle.breaker import watched, with_failed_predictions
 from controller.cycle.budgets import Ledger
-from controller.cycle.checked import observed_by
+from controller.cycle.checked import observed_by, remembered
 from controller.cycle.commands import Issuing, charge, in_flight_entry
 from controller.cycle.dry_run import of_dry_run, without_dry_run
 from controller.cycle.guardrails import about_undescribed, about_unreadable, refusal_of, undescribed, unreadable
-from controller.cycle.held_back import splits_held_back, unloads_held_back
-from controller.cycle.lapsed import with_lapsed_promises
 from controller.cycle.ordered import with_drained
 from controller.cycle.outcomes import on_their_way, resting, settle
 from controller.cycle.own_balancing import watched_balancing
@@ -31,13 +29,14 @@ from controller.cycle.pace import shares_budget, within_window
 from controller.cycle.policy import MINUTE_MS, Policy
 from controller.cycle.roster import watched_roster
 from controller.cycle.splitting import Splits, splits_of
+from controller.cycle.stored_memory import of_strategies
 from controller.cycle.unloading import Unloads, unloads_of
 from controller.cycle.untouchable import Untouchable
 from controller.model.controls import Controls
-from controller.model.decision import CLUSTER, Command, Decision, Reason, Verdict
+from controller.model.decision import Command, Decision, Reason, Unload, Verdict
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView
-from controller.model.memory import Memory, UsageHistory
+from controller.model.memory import Memory
 from controller.model.records import CommandResult
 
 
@@ -73,7 +72,7 @@ def _decided(
         memory, results, view, resumed_ms=controls.resumed_ms, limits=policy.limits, patience=policy.patience
     )
     memory, verdicts = settle(memory, results, interval, policy.patience)
-    memory, anew = _of_these_strategies(memory, policy)
+    memory, anew = of_strategies(memory, policy)
     verdicts += [*anew, *_about_missing(view, policy)]
     view, rooms, unconfirmed = _without_blocked(view, memory, policy)
     verdicts += unconfirmed
@@ -106,7 +105,7 @@ def _decided(
         verdicts.append(refusal)
         commands = ()
     memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
-    memory = with_broken_promises(with_lapsed_promises(memory, commands, unloads.taken), interval)
+    memory = with_failed_predictions(_without_void_predictions(memory, commands, unloads.taken), interval)
     memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms, samples=samples)
     memory = _with_commands(memory, view, commands, issuing)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
@@ -161,11 +160,25 @@ def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, 
         bundles |= {command.bundle for command in splits.commands}
     return replace(
         after,
-        split=splits_held_back(before.split, after.split, bundles),
-        shedder=unloads_held_back(before.shedder, after.shedder, held, taken),
+        split=remembered(after.split, "revert_unissued_splits", before.split, bundles) if bundles else after.split,
+        shedder=remembered(after.shedder, "revert_unissued", before.shedder, held, taken) if held else after.shedder,
         # Brokers that joined or left are handled again once commands may be issued.
         membership=before.membership if nothing or unloads.moves_held else after.membership,
     )
+
+
+def _without_void_predictions(memory: Memory, commands: Sequence[Command], own: Sequence[Unload]) -> Memory:
+    """*memory* without what the shedder expects where moves of others are under way; *own*: those that it chose.
+
+    Others are an operator's plan and the membership rebalancer.
+    """
+    chosen = {unload.bundle for unload in own}
+    others = [each for each in commands if each.action == "unload" and each.bundle not in chosen]
+    if not others:
+        return memory
+    brokers = {name for each in others for name in (each.source, each.destination)}
+    bundles = {each.bundle for each in others}
+    return replace(memory, shedder=remembered(memory.shedder, "invalidate_predictions", bundles, brokers))
 
 
 def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command], issuing: Issuing) -> Memory:
@@ -186,36 +199,16 @@ def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command
     )
 
 
-def _of_these_strategies(memory: Memory, policy: Policy) -> tuple[Memory, list[Verdict]]:
-    """Reset the memory of a role (shedder, placement ...) whose strategy was changed in the settings."""
-    new = policy.initial_memory(memory.seed)
-    begins, verdicts = {}, []
-    for role, strategy in (
-        ("shedder", policy.shedder),
-        ("placement", policy.placement),
-        ("split", policy.split_policy),
-        ("membership", policy.membership),
-    ):
-        held, initial = getattr(memory, role), getattr(new, role)
-        if held.kind != initial.kind:
-            begins[role] = initial
-            by = role if strategy is None else type(strategy).__name__
-            detail = f"{role}: strategy changed to {'none' if strategy is None else by}, its memory starts empty"
-            verdicts.append(Verdict(subject=CLUSTER, reason=Reason.STARTED_ANEW, by=by, detail=detail))
-    return replace(memory, **begins), verdicts
-
-
 def _of_active_brokers(memory: Memory, view: ClusterView, policy: Policy) -> Memory:
-    """Remove the usage history of brokers that left, and let shedder and placement see the view if they observe.
+    """Let memories forget brokers that left, and let shedder and placement see the view if they observe.
 
     Pulsar: onActiveBrokersChange.
     """
     active = (*view.brokers.names, *view.missing)
-    shedder, placement = memory.shedder, memory.placement
     memory = replace(
         memory,
-        shedder=shedder.only(active) if isinstance(shedder, UsageHistory) else shedder,
-        placement=placement.only(active) if isinstance(placement, UsageHistory) else placement,
+        shedder=remembered(memory.shedder, "keep_brokers", active),
+        placement=remembered(memory.placement, "keep_brokers", active),
     )
     return replace(
         memory,

@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from controller.cycle.checked import remembered
 from controller.model.controls import Controls
 from controller.model.decision import Reason, Verdict
-from controller.model.memory import InFlight, Memory, TransferHistory
-from controller.model.peak_history import PeakHistory
+from controller.model.memory import InFlight, Memory
+from controller.model.strategy_memory import DryRunMoves
 
 #: ``by`` of verdicts on bundles that wait for the result of a command of an earlier interval.
 _WAITS: Final = frozenset({"in_flight", "trimtabSheddingWaitsForResults"})
@@ -30,23 +31,14 @@ def forget_dry_run(memory: Memory) -> Memory:
         return memory
     dry = [each for each in memory.issued.values() if each.dry_run]
     real = {each.source for each in memory.issued.values() if not each.dry_run}
-    shedder = memory.shedder
-    if isinstance(shedder, TransferHistory):
-        # Brokers that gave nothing have nothing to settle after.
-        gave_nothing = {each.source for each in dry} - real
-        cooling = {name: t for name, t in shedder.recently_unloaded_brokers.items() if name not in gave_nothing}
-        shedder = replace(shedder, recently_unloaded_brokers=cooling)
-    elif isinstance(shedder, PeakHistory):
-        never_made = {(each.source, each.destination) for each in dry}
-        promises = {
-            bundle: each
-            for bundle, each in shedder.promises.items()
-            if bundle not in memory.dry_run_unloaded and (each.source, each.destination) not in never_made
-        }
-        shedder = replace(shedder, promises=promises, plan=(), plan_end=0.0)
+    moves = DryRunMoves(
+        bundles=memory.dry_run_unloaded.keys(),
+        ends={(each.source, each.destination) for each in dry},
+        idle_sources={each.source for each in dry} - real,
+    )
     return replace(
         memory,
-        shedder=shedder,
+        shedder=remembered(memory.shedder, "forget_dry_run", moves),
         dry_run_unloaded={},
         in_flight=in_flight(memory, dry_run=False),
         issued={key: each for key, each in memory.issued.items() if not each.dry_run},

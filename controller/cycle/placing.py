@@ -8,7 +8,7 @@ from controller.cycle.checked import CheckedPlacement
 from controller.cycle.policy import Policy
 from controller.model.decision import Reason, Unload, Verdict
 from controller.model.load import UNOWNED, ClusterView
-from controller.model.memory import StrategyMemory
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.common.candidates import first_against
 from controller.strategies.common.capabilities import capability
 from controller.strategies.protocols import Filter, PairedShedder, PlanAwarePlacement

@@ -8,9 +8,10 @@ from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle.checked import first_memory, thresholds_of
 from controller.cycle.limits import Limits
 from controller.cycle.outcomes import Patience
-from controller.model.memory import Memory, NoMemory
+from controller.model.memory import Memory
 from controller.model.option import option
 from controller.model.pulsar_version import ASSUMED, PulsarVersion
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.protocols import Filter, Placement, Shedder, SplitAlgorithm, SplitPolicy

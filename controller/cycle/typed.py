@@ -6,7 +6,7 @@ are numbers: the journal has words for them.
 
 import reprlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -81,7 +81,8 @@ def misfit_of_all(values: Collection[object], hint: Any, name: str) -> str | Non
 
 @lru_cache(maxsize=64)
 def _fields_of(kind: type) -> tuple[tuple[str, Any], ...]:
-    return tuple(get_type_hints(kind).items())
+    hints = get_type_hints(kind)
+    return tuple((each.name, hints[each.name]) for each in fields(kind))
 
 
 def _tuple_misfit(value: object, inner: tuple[Any, ...], name: str) -> str | None:

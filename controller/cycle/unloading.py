@@ -16,7 +16,8 @@ from controller.cycle.policy import Policy
 from controller.cycle.untouchable import Untouchable
 from controller.model.decision import CLUSTER, Command, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView
-from controller.model.memory import Memory, StrategyMemory
+from controller.model.memory import Memory
+from controller.model.strategy_memory import StrategyMemory
 
 #: So often a shedder is asked again without the bundles of brokers of which a budget would hold back half an exchange;
 #: then once without the bundles of all brokers that a budget holds something back of.

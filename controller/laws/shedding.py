@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from controller.cycle.checked import unloads_by
 from controller.laws.clusters import alike, clusters, hot_and_cold
 from controller.laws.law import Law
+from controller.laws.memory import MEMORY_LAW, memory_flaw
 from controller.laws.verdicts import on_wrong_side
 from controller.laws.words import cluster_told
 from controller.model.decision import Reason, UnloadDecision
@@ -88,6 +89,10 @@ def _with_a_memory(shedder: Any, views: Sequence[ClusterView]) -> str | None:
     return None
 
 
+def _wrong_memory(shedder: Any, view: ClusterView) -> str | None:
+    return memory_flaw(shedder, view, unloads_by)
+
+
 def _idle(shedder: Any, view: ClusterView) -> str | None:
     memory = shedder.initial_memory()
     for _ in range(ROUNDS):
@@ -136,4 +141,5 @@ SHEDDING_LAWS: Final = (
         _wrong_numbers,
         clusters(),
     ),
+    _law(MEMORY_LAW, _wrong_memory, clusters()),
 )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from controller.cycle.checked import CheckedAlgorithm, splits_by
 from controller.laws.clusters import NAMESPACE, bundle_name, clusters
 from controller.laws.law import Law
+from controller.laws.memory import MEMORY_LAW, memory_flaw
 from controller.laws.shedding import ROUNDS
 from controller.laws.verdicts import on_wrong_side
 from controller.laws.words import cluster_told, load_told
@@ -64,6 +65,10 @@ def _wrong_numbers(policy: Any, view: ClusterView) -> str | None:
     return None
 
 
+def _wrong_memory(policy: Any, view: ClusterView) -> str | None:
+    return memory_flaw(policy, view, splits_by)
+
+
 def _many_topics() -> ClusterView:
     return cluster_view(Broker("b", cpu=0.5, bundles={bundle_name(0, 0): Bundle(topics=5000)}))
 
@@ -94,6 +99,7 @@ SPLIT_POLICY_LAWS: Final = (
         flaw=_splits_nothing,
         describe=cluster_told,
     ),
+    Law(sentence=MEMORY_LAW, examples=clusters(), flaw=_wrong_memory, describe=cluster_told),
 )
 
 

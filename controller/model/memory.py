@@ -2,151 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypeAlias
+from typing import Final
 
-import numpy as np
-
-from controller.model.history_column import HistoryColumn
-from controller.model.load import Bools, Floats, Ints
-from controller.model.peak_history import PeakHistory
 from controller.model.pulsar_version import VersionInUse
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoMemory:
-    """The memory of a strategy that needs none."""
-
-    kind: Literal["none"] = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageHistory:
-    """The smoothed resource usage of each broker, by name (fraction, 1.0 = 100 %)."""
-
-    kind: Literal["usage_history"] = "usage_history"
-    usage: Mapping[str, float] = field(default_factory=dict)
-
-    def smoothed(
-        self,
-        names: tuple[str, ...],
-        usage: Floats,
-        history_fraction: float,
-        *,
-        rows: Ints | slice = slice(None),
-        restarted: Bools | None = None,
-    ) -> tuple[Floats, Self]:
-        """Update the averages of *names*, or of those at *rows*: ``f * history + (1 - f) * usage``.
-
-        f is *history_fraction*.  *usage*, *restarted* and the result are (rows,); usages are fractions.  The first
-        sample initialises a broker's average, and so does the first one after a restart.  Brokers at other rows keep
-        theirs.  Pulsar: updateAvgResourceUsage.
-        """
-        column = HistoryColumn.of(self.usage, names)
-        goes_on = column.known[rows] if restarted is None else column.known[rows] & ~restarted
-        with np.errstate(invalid="ignore"):
-            smoothed = np.where(
-                goes_on, column.numbers[rows] * history_fraction + (1 - history_fraction) * usage, usage
-            )
-        return smoothed, type(self)(usage=column.with_numbers(rows, smoothed))
-
-    def of(self, names: tuple[str, ...]) -> tuple[Floats, Bools]:
-        """(n,) the averages of *names*, and (n,) whether each has one."""
-        column = HistoryColumn.of(self.usage, names)
-        return column.numbers, column.known
-
-    def only(self, names: tuple[str, ...]) -> Self:
-        """Forget brokers that are not in *names*.  Pulsar: onActiveBrokersChange."""
-        keep = set(names)
-        return type(self)(usage={k: v for k, v in self.usage.items() if k in keep})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntervalUsageHistory:
-    """A usage history that is updated once in an interval, however often it is read."""
-
-    kind: Literal["interval_usage_history"] = "interval_usage_history"
-    #: T of the last update, epoch ms; -1 before the first.
-    as_of_ms: int = -1
-    #: Broker -> smoothed resource usage (fraction, 1.0 = 100 %).
-    usage: Mapping[str, float] = field(default_factory=dict)
-    #: Broker -> digest of the bundles that it owned; older entries have none.
-    bundles: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerHitCounts:
-    """AvgShedder's hit counts: rounds in which a broker's usage differed from its pair's by a threshold, by name."""
-
-    kind: Literal["broker_hit_counts"] = "broker_hit_counts"
-    #: Rounds with a difference at or above the high threshold.
-    high: Mapping[str, int] = field(default_factory=dict)
-    #: Rounds with a difference at or above the low threshold.
-    low: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRobinTurn:
-    """The position of the round robin placement."""
-
-    kind: Literal["round_robin_turn"] = "round_robin_turn"
-    #: Placements so far; after 2,147,483,647 the count starts again at 0.
-    count: int = 0
-    #: The brokers in round robin order.
-    order: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransferHistory:
-    """What TransferShedder remembers; all mappings are by broker name."""
-
-    kind: Literal["transfer_history"] = "transfer_history"
-    #: Consecutive rounds in which the load was uneven.
-    hit_count: int = 0
-    #: Smoothed weighted usage (fraction), smoothed bytes/s in + out, and T of the last data, epoch ms.
-    weighted_max_ema: Mapping[str, float] = field(default_factory=dict)
-    msg_throughput_ema: Mapping[str, float] = field(default_factory=dict)
-    updated_at_ms: Mapping[str, int] = field(default_factory=dict)
-    #: When the broker's last unload was done, epoch ms, kept during its cool-down; older entries have the T before it.
-    recently_unloaded_brokers: Mapping[str, int] = field(default_factory=dict)
-    #: Digest of the bundles that the broker owned; older entries have none.
-    bundles: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerMembership:
-    """The brokers of the last round, and those that joined or left recently."""
-
-    kind: Literal["broker_membership"] = "broker_membership"
-    #: Sorted; empty before the first round.
-    brokers: tuple[str, ...] = ()
-    #: Broker that joined -> rounds in which it received bundles, until it has its share.
-    joined: Mapping[str, int] = field(default_factory=dict)
-    #: Broker that left -> rounds since then, while its return is waited for.
-    left: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitHitCounts:
-    """Consecutive rounds in which a bundle was over a limit, by name; only bundles that are over one."""
-
-    kind: Literal["split_hit_counts"] = "split_hit_counts"
-    hits: Mapping[str, int] = field(default_factory=dict)
-    #: The broker that each of them was counted at; older entries have none.
-    owners: Mapping[str, str] = field(default_factory=dict)
-
-
-#: Every kind of memory that a strategy can have; ``kind`` is its name in the journal.
-StrategyMemory: TypeAlias = (
-    NoMemory
-    | UsageHistory
-    | IntervalUsageHistory
-    | BrokerHitCounts
-    | RoundRobinTurn
-    | TransferHistory
-    | BrokerMembership
-    | SplitHitCounts
-    | PeakHistory
-)
+from controller.model.strategy_memory import NoMemory, StrategyMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +123,10 @@ class Destination:
     rests_until: int = 0
     #: The last `trimtab resume` that is known here, epoch ms, wall clock; a later one clears the record.
     resumed_ms: int = 0
+
+
+#: The fields of ``Memory`` that belong to strategies.
+STRATEGY_ROLES: Final = ("shedder", "placement", "split", "membership")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from controller.audit.auditor import HOUR_MS, LOOKED_AT, MoveAuditor
 from controller.audit.moves import AuditedMove, MoveSums, StraightPlan
 from controller.audit.owner_changes import OwnerChange
 from controller.audit.seen_load import weights_of
+from controller.cycle import with_read_memories
 from controller.model.decision import Decision
 from controller.model.errors import SettingsError, WireError
 from controller.model.memory import Memory
@@ -105,7 +106,9 @@ def audit(opened: OpenedRecording, scope: AuditScope, tell: Callable[[float], No
             run.unseen(each)
         decided = decisions.of(snapshot.interval)
         run.seen(snapshot.interval)
-        step = auditor.take([snapshot], *((None, None) if decided is None else (decided.decision, decided.memory)))
+        memory = None if decided is None else decided.memory
+        memory = None if memory is None else with_read_memories(memory, policy)
+        step = auditor.take([snapshot], None if decided is None else decided.decision, memory)
         run.decided(decided)
         run.take(step.settled, step.changes)
         if until is not None and snapshot.interval >= until + HOUR_MS + LOOKED_AT * log.period_ms:

@@ -10,14 +10,15 @@ import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Any, Final, Generic, TypeVar, get_args
+from typing import Any, Final, Generic, TypeVar
 
+from controller.cycle.stored_memory import unstorable
 from controller.model.errors import SettingsError
-from controller.model.memory import StrategyMemory
 from controller.settings.broker_conf import build
 from controller.settings.pairs import ASSIGNMENT, PLACEMENT, SHEDDER, SPLIT_ALGORITHM
 from controller.strategies.catalogue import (
     ASSIGNMENTS,
+    MEMORIES,
     PLACEMENTS,
     SHEDDERS,
     SPLIT_ALGORITHMS,
@@ -134,13 +135,18 @@ def _built(cls: type[Any], conf: Mapping[str, str]) -> Any:
         raise
     except (Exception, SystemExit) as error:  # a user's class may raise anything when it is built
         raise _UnusableError(f"cannot be built: {type(error).__name__}: {error}") from error
-    if memory is not None and not isinstance(memory, get_args(StrategyMemory)):
-        kinds = ", ".join(kind.__name__ for kind in get_args(StrategyMemory))
-        raise _UnusableError(
-            f"initial_memory() returns {type(memory).__name__}, which the journal cannot hold: allowed are the classes"
-            f" of controller.model.memory: {kinds}"
-        )
+    flaw = None if memory is None else _memory_flaw(type(memory))
+    if flaw is not None:
+        raise _UnusableError(f"initial_memory() returns {type(memory).__name__}, which the journal cannot hold: {flaw}")
     return strategy
+
+
+def _memory_flaw(kind: type[Any]) -> str | None:
+    """Why the journal cannot hold the memory of a user's strategy; None where it can."""
+    flaw = unstorable(kind)
+    if flaw is not None or MEMORIES.get(kind.kind) is kind:
+        return flaw
+    return None if "." in kind.kind else f"{kind.__name__}.kind is {kind.kind!r}: a name with a dot is expected"
 
 
 def flaw_of(cls: Any, protocol: type[Any]) -> str | None:

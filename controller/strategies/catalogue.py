@@ -5,8 +5,9 @@ strategies of their own in broker.conf by their Python names: see controller/set
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.assignment.consistent_hashing import ConsistentHashingTopicBundleAssigner
 from controller.strategies.assignment.round_robin import RoundRobinTopicBundleAssigner
 from controller.strategies.filters.anti_affinity import AntiAffinity, ExtAntiAffinity
@@ -31,6 +32,7 @@ from controller.strategies.protocols import (
     SplitPolicy,
     TopicBundleAssignment,
 )
+from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
 from controller.strategies.shedding.avg_shedder import AvgShedder
 from controller.strategies.shedding.deviation_shedder import MessageRateDeviationShedder, ThroughputDeviationShedder
 from controller.strategies.shedding.overload_shedder import OverloadShedder
@@ -133,6 +135,16 @@ EXTENSIBLE_FILTERS: Final[Mapping[str, type[Filter]]] = {
     "IsolationPolicies": IsolationPolicies,
 }
 
+_REMEMBERING: Final[tuple[Any, ...]] = (
+    *SHEDDERS.values(),
+    *PLACEMENTS.values(),
+    *SPLIT_POLICIES.values(),
+    RebalanceOnMembershipChange,
+)
+#: What these strategies remember, by its name in the journal.
+MEMORIES: Final[Mapping[str, type[StrategyMemory]]] = {
+    kind.kind: kind for kind in (get_type_hints(strategy.initial_memory)["return"] for strategy in _REMEMBERING)
+}
 
 #: Every strategy's own name.
 _KNOWN: Final = frozenset({*SHEDDERS, *PLACEMENTS, *SPLIT_POLICIES, *SPLIT_ALGORITHMS, *ASSIGNMENTS})

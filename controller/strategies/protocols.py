@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkab
 
 from controller.model.decision import Reason, SplitDecision, UnloadDecision
 from controller.model.load import ClusterView, Floats, Ints
-from controller.model.memory import StrategyMemory
+from controller.model.strategy_memory import StrategyMemory
 
 M = TypeVar("M", bound=StrategyMemory)
 

@@ -4,14 +4,13 @@ No wall clock and no epoch lie in a decision's entry, mappings are written in th
 floats come back as they were: the same decision has the same bytes, whoever journals it.
 """
 
-import math
 from collections.abc import Mapping
-from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, TypeAdapter
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
+from controller.cycle.stored_memory import UnreadableMemoryError, read_memory, stored
 from controller.model.controls import Controls, Pause
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
@@ -22,18 +21,19 @@ from controller.model.memory import (
     InFlight,
     Issued,
     Memory,
-    NoMemory,
     OwnBalancing,
     Roster,
-    StrategyMemory,
     UnlistedBundle,
 )
 from controller.model.pulsar_version import PulsarVersion, VersionInUse, VersionSource
+from controller.model.strategy_memory import NoMemory, StoredMemory, StrategyMemory
+from controller.strategies.catalogue import MEMORIES
 from controller.wire.base import (
     Count,
     Envelope,
     Millis,
     Record,
+    bad_value,
     encode,
     is_empty,
 )
@@ -48,38 +48,36 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {each.name: getattr(thing, each.name) for each in dataclass_fields(thing)}
 
 
-def _plain(value: Any) -> Any:
-    """*value* as JSON has it, mappings by key; a number that JSON has no word for is text."""
-    if isinstance(value, str | int | None):
-        return value
-    if is_dataclass(value):
-        value = _fields(value)
-    if isinstance(value, Mapping):
-        return {key: _plain(value[key]) for key in sorted(value)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+def _read_memory(told: Any) -> StrategyMemory:
+    """The memory that JSON, *told*, holds; of another strategy than trimtab's as it is stored."""
+    if isinstance(told, StrategyMemory):
+        return told
+    if not isinstance(told, dict) or not isinstance(told.get("kind"), str):
+        raise bad_value("a strategy's memory is an object with a kind")
+    kind = told["kind"]
+    if kind not in MEMORIES:
+        if "." not in kind:
+            raise bad_value(f"{kind!r:.100} is no kind of memory: allowed are {', '.join(sorted(MEMORIES))}")
+        return StoredMemory(told)
+    try:
+        return read_memory(MEMORIES[kind], told)
+    except UnreadableMemoryError as error:
+        raise bad_value(str(error)) from error
 
 
-def _memory(memory: StrategyMemory) -> dict[str, Any]:
-    """What a strategy remembers as JSON has it."""
-    told = _fields(memory)
-    for each in dataclass_fields(memory):
-        default = each.default if each.default_factory is MISSING else each.default_factory()
-        if each.metadata.get("omitted") and told[each.name] == default:
-            del told[each.name]
-    found: dict[str, Any] = _plain(told)
-    return found
-
-
-_Memory: TypeAlias = Annotated[StrategyMemory, Field(discriminator="kind")]
-_read_memory: Final[Any] = TypeAdapter(_Memory).validate_python
-
-#: A strategy's memory, of whatever kind; read leniently, since a number may have been written as text.
+#: A strategy's memory, of whatever kind.
 StrategyMemoryField: TypeAlias = Annotated[
     StrategyMemory,
-    PlainValidator(_read_memory, json_schema_input_type=_Memory),
-    PlainSerializer(_memory, return_type=dict[str, Any]),
+    PlainValidator(_read_memory),
+    PlainSerializer(stored, return_type=dict[str, Any]),
+    WithJsonSchema(
+        {
+            "description": "What a strategy remembers: its kind, and the fields of the class of that kind.",
+            "type": "object",
+            "properties": {"kind": {"type": "string"}},
+            "required": ["kind"],
+        }
+    ),
 ]
 
 

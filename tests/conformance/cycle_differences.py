@@ -5,7 +5,11 @@ from typing import Any, Final
 
 from controller.laws.verdicts import on_wrong_side
 from controller.model.decision import CLUSTER, Decision, Reason
-from controller.model.memory import BrokerHitCounts, Memory, RoundRobinTurn, TransferHistory, UsageHistory
+from controller.model.memory import Memory
+from controller.strategies.common.usage_history import UsageHistory
+from controller.strategies.placement.round_robin_broker_selector import RoundRobinTurn
+from controller.strategies.shedding.avg_shedder.pairs import BrokerHitCounts
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from tests.conformance.recorded_cycles import played
 from tests.conformance.vectors import Case, close_to
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from controller.model.decision import Reason
-from controller.model.memory import NoMemory
 from controller.model.names import namespace_of
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from tests.cluster import broker_table, bundle_table, cluster_view
 from tests.conformance.vectors import Case, configured, rows_of_4

@@ -1,6 +1,6 @@
 """Whole rounds of TransferShedder with the real reports and filters of the extensible load manager, over minutes."""
 
-from controller.model.memory import TransferHistory
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from tests.conformance.recorded_cycles import check_commands, played
 from tests.conformance.vectors import Case
 

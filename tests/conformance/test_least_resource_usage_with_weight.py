@@ -13,7 +13,7 @@ def test_the_same_brokers_are_acceptable(case: Case) -> None:
     memory = placement.initial_memory()
     for given, expected in zip(case["input"]["rounds"], case["expected"]["rounds"], strict=True):
         if given["active_brokers_change"] is not None:
-            memory = memory.only(tuple(given["active_brokers_change"]))
+            memory = memory.keep_brokers(tuple(given["active_brokers_change"]))
         usage, limit = resources(given["brokers"])
         brokers = broker_table(
             [broker["name"] for broker in given["brokers"]],

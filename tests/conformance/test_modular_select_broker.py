@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from controller.model.load import DEFAULT_LOAD, ClusterView, Ints
-from controller.model.memory import NoMemory
 from controller.model.policies import Policies
+from controller.model.strategy_memory import NoMemory
 from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT
 from controller.strategies.catalogue import FILTERS
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker

@@ -1,5 +1,4 @@
-from controller.model.memory import RoundRobinTurn
-from controller.strategies.placement.round_robin_broker_selector import RoundRobinBrokerSelector
+from controller.strategies.placement.round_robin_broker_selector import RoundRobinBrokerSelector, RoundRobinTurn
 from tests.conformance.vectors import Case, configured
 
 COMPONENT = "round_robin_selector"

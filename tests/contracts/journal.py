@@ -9,8 +9,8 @@ import pytest
 
 from controller.model.errors import EntryTooLargeError, LeadershipLostError
 from controller.model.journal import JournalEntry
-from controller.model.memory import UsageHistory
 from controller.ports.journal import Journal, JournalHead, LogJournal
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire import journal_records
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
 from controller.wire.readable import utc

@@ -20,13 +20,13 @@ from controller.collector.reports import (
 )
 from controller.collector.states import bundle_data
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError, WireError
-from controller.model.memory import UsageHistory
 from controller.offline.recorded_load import read_load
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import read_capacity_overrides
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire.base import encode, validate
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.commands import command_event, epoch_event, parse_event, to_command

@@ -25,9 +25,9 @@ from controller.adapters.recent import entries_backwards
 from controller.lab.servers import KafkaServer
 from controller.model.errors import JournalError, LeadershipLostError, WireError
 from controller.model.journal import JournalEntry
-from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
 from controller.settings.log import KafkaLogSettings
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import Source
 from controller.wire.journal import encode_entry

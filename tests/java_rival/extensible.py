@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, THROUGHPUT_IN, THROUGHPUT_OUT, ClusterView
-from controller.model.memory import TransferHistory
 from controller.model.names import parse_bundle
 from controller.strategies.shedding.transfer_shedder import TransferShedder
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from tests.cluster import INTERVAL, broker_table, bundle_table, cluster_view
 from tests.conformance.vectors import configured
 from tests.java_rival.asked import Asked

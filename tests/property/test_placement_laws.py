@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
-from controller.model.memory import UsageHistory
 from controller.strategies.catalogue import PLACEMENTS
+from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.placement.least_resource_usage_with_weight import LeastResourceUsageWithWeight
 from tests.cluster import Broker, Bundle, bundle, view

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.errors import WireError
-from controller.model.memory import UsageHistory
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.base import MAX_COUNT, REASONS, encode, validate
 from controller.wire.commands import SplitEvent, UnloadEvent, command_event, parse_event, to_command

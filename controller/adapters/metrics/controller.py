@@ -20,8 +20,8 @@ from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval
 from controller.model.controls import Controls
 from controller.model.decision import Command
-from controller.model.memory import Memory
-from controller.model.peak_history import PeakHistory, Proven
+from controller.model.memory import STRATEGY_ROLES, Memory
+from controller.strategies.catalogue import MEMORIES
 from controller.wire.base import REASONS
 from controller.wire.process import Role
 from controller.wire.results import STATUSES
@@ -300,7 +300,7 @@ class ControllerMetrics(ProcessMetrics):
             "1 if one of them might name any namespace, so that hardly anything moves, else 0.",
         )
         self._declare_brokers()
-        self._declare_promises()
+        self._declare_memories()
 
     def _declare_brokers(self) -> None:
         """Guardrails that watch brokers."""
@@ -359,23 +359,19 @@ class ControllerMetrics(ProcessMetrics):
         self._drained.set(len(controls.drained))
         self._drained_since.set(ages.seconds(controls.drained_since_ms))
 
-    def _declare_promises(self) -> None:
-        self._gap = self.gauge(
-            "trimtab_plan_gap",
-            "PeakShedder: how far the last plan with moves ends above the bound that is proved of it, as a share of the"
-            " bound.",
-        )
-        self._promise_error = self.gauge(
-            "trimtab_prediction_error",
-            "PeakShedder: typical difference between the usage of brokers two rounds after moves and what the plan"
-            " said, as a share of the capacity.",
-        )
-        self._promises = self.gauge(
-            "trimtab_verified_moves",
-            "PeakShedder: moves that were looked at two rounds later, since its memory began. `all`; `broken`: the"
-            " destination is fuller than promised, or another broker owns the bundle; `strayed`: the latter alone;"
-            " `undone`: moves that went back.",
-            "outcome",
+    def _declare_memories(self) -> None:
+        """What memories of strategies show."""
+        self._of_memory = {}
+        for kind in MEMORIES.values():
+            for name, meaning in kind.metric_meanings.items():
+                family, label = _family_and_label(name)
+                self._of_memory[family] = self.gauge(family, meaning, *([label] if label else []))
+        self._of_own_strategy = self.gauge(
+            "trimtab_strategy_metric",
+            "What the memory of a strategy of your own shows (docs/write_your_own_strategy.md). `role`: shedder,"
+            " placement, split or membership.",
+            "role",
+            "name",
         )
 
     def limit_by(self, limits: Limits) -> None:
@@ -402,15 +398,18 @@ class ControllerMetrics(ProcessMetrics):
         self._unconfirmed_moves.set(sum(map(len, unconfirmed.values())))
         self._unlisted.set(sum(len(each.unlisted) for each in memory.destinations.values()))
         self._memory = memory
-        if isinstance(memory.shedder, PeakHistory):
-            self._tell_promises(memory.shedder.proven)
+        self._tell_strategies(memory)
 
-    def _tell_promises(self, proven: Proven) -> None:
-        self._gap.set(proven.gap)
-        self._promise_error.set(proven.error)
-        outcomes = {"all": proven.verified, "broken": proven.broken, "strayed": proven.strayed, "undone": proven.undone}
-        for outcome, moves in outcomes.items():
-            self._promises.labels(outcome).set(moves)
+    def _tell_strategies(self, memory: Memory) -> None:
+        self._of_own_strategy.clear()
+        for role in STRATEGY_ROLES:
+            for name, value in getattr(memory, role).metrics().items():
+                family, label = _family_and_label(name)
+                gauge = self._of_memory.get(family)
+                if gauge is None:
+                    self._of_own_strategy.labels(role, name).set(value)
+                else:
+                    (gauge.labels(label.partition("=")[2]) if label else gauge).set(value)
 
     def page(self) -> bytes:
         """See DeclaredMetrics.  Budgets are added up here, and not while an interval is decided."""
@@ -426,3 +425,9 @@ class ControllerMetrics(ProcessMetrics):
             if not line.key.startswith("interval."):
                 self._left.labels(line.key).set(line.limit - used)
                 self._limit.labels(line.key).set(line.limit)
+
+
+def _family_and_label(name: str) -> tuple[str, str]:
+    """``family{label}`` or ``family{label=value}`` in two; the label is "" where there is none."""
+    family, _, label = name.removesuffix("}").partition("{")
+    return family, label

@@ -15,7 +15,7 @@ from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Command, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.load import Floats
-from controller.model.memory import IntervalUsageHistory, Memory, StrategyMemory, TransferHistory, UsageHistory
+from controller.model.memory import Memory
 from controller.offline.counterfactual.recorded import RecordedInterval, ReplayableRecording
 from controller.offline.counterfactual.shown import ShownInterval, counted_usage, true_limits, with_shifted_usage
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, until
@@ -245,16 +245,4 @@ def _about(entry: JournalEntry | None, decided: JournalEntry) -> tuple[Verdict, 
 
 def _shifted(memory: Memory, shares: Mapping[str, float]) -> Memory:
     """*memory* whose averages of brokers' usage are off by *shares*, fractions."""
-    return replace(
-        memory, shedder=_shifted_history(memory.shedder, shares), placement=_shifted_history(memory.placement, shares)
-    )
-
-
-def _shifted_history(memory: StrategyMemory, shares: Mapping[str, float]) -> StrategyMemory:
-    match memory:
-        case UsageHistory(usage=usage) | IntervalUsageHistory(usage=usage):
-            return replace(memory, usage={name: max(0.0, each + shares.get(name, 0.0)) for name, each in usage.items()})
-        case TransferHistory(weighted_max_ema=usage):
-            shifted = {name: max(0.0, each + shares.get(name, 0.0)) for name, each in usage.items()}
-            return replace(memory, weighted_max_ema=shifted)
-    return memory
+    return replace(memory, shedder=memory.shedder.shift_usage(shares), placement=memory.placement.shift_usage(shares))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, policy_for, untouchable_in, view_of, without_dry_run
+from controller.cycle import Policy, policy_for, untouchable_in, view_of, with_read_memories, without_dry_run
 from controller.cycle.checked import unloads_by
 from controller.cycle.dry_run import of_dry_run
 from controller.cycle.ordered import with_drained
@@ -213,7 +213,7 @@ def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Poli
         seen.append(view_of(snapshots, memory, policy))
         return seen[0]
 
-    memory = without_dry_run(memory, controls)
+    memory = without_dry_run(with_read_memories(memory, policy), controls)
     entry = decide_interval([snapshot], memory, controls, listening, look)
     made_of = Redecision(view=seen[0], results=snapshot.results, memory=memory, controls=controls, policy=policy)
     return Examined(

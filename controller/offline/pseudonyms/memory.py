@@ -1,28 +1,31 @@
 """Other names in what a controller remembered and in what persons had set: the input of a decision besides the load.
 
 Decisions are made again from it.  Texts that nobody decides by are left out: who paused and why, and what the breaker
-said.  A strategy whose memory is made of hashes of names begins anew (PeakShedder).
+said.  A strategy's memory says what of it are names.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from typing import Any, Final, TypeVar
+from dataclasses import replace
+from typing import Final, TypeVar
 
+from controller.cycle.stored_memory import stored
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Command, Decision, Reason, Verdict
-from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
-from controller.model.memory import Memory, Roster, StrategyMemory
-from controller.model.peak_history import PeakHistory
+from controller.model.memory import Memory, Roster
 from controller.model.pulsar_version import VersionInUse
+from controller.model.strategy_memory import StoredMemory, StrategyMemory
 from controller.offline.pseudonyms.names import Pseudonyms
+from controller.strategies.catalogue import MEMORIES
 
 V = TypeVar("V")
 
 _BREAKER_TRIPPED: Final = "too many commands failed"
 _BROKERS_BALANCE: Final = "the brokers' own balancing"
 _LEFT_OUT: Final = "left out"
+#: The kind of a memory in place of the name of a class that is no part of trimtab.
+_OWN_MEMORY: Final = "own.Memory"
 
 
 class JournalPseudonyms:
@@ -111,26 +114,9 @@ class JournalPseudonyms:
         return replace(used, leader=self._names.broker(used.leader)) if used is not None and used.leader else used
 
     def strategy(self, memory: StrategyMemory) -> StrategyMemory:
-        """What a strategy remembers.  TypeError for a kind of field of which nobody said what its names are."""
-        if isinstance(memory, PeakHistory):
-            return PeakHistory()
-        told: dict[str, Any] = {each.name: getattr(memory, each.name) for each in fields(memory)}
-        return replace(memory, **{name: self._told(name, value) for name, value in told.items() if name != "kind"})
-
-    def _told(self, name: str, value: Any) -> Any:
-        if isinstance(value, int | float):
-            return value
-        if isinstance(value, Mapping) and all(isinstance(each, int | float) for each in value.values()):
-            return _renamed(value, self._broker_or_bundle)
-        if isinstance(value, tuple) and all(isinstance(each, str) for each in value):
-            return tuple(map(self._names.broker, value))
-        raise TypeError(f"{name}: it is not known which names it holds")
-
-    def _broker_or_bundle(self, name: str) -> str:
-        try:
-            return self._names.bundle(name)
-        except TrimtabError:
-            return self._names.broker(name)
+        """What a strategy remembers; of a class that is no part of trimtab without the name of the class."""
+        renamed = memory.with_names(self._names)
+        return renamed if type(memory) in MEMORIES.values() else StoredMemory({**stored(renamed), "kind": _OWN_MEMORY})
 
     def _controls(self, controls: Controls) -> Controls:
         return replace(

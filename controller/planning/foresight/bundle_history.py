@@ -1,15 +1,15 @@
 """The history of every bundle's load: rows by name, kept as bundles come, go, and are out of sight for a while."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.model.load import Floats, Ints
-from controller.model.peak_history import PeakHistory
+from controller.model.strategy_memory import OMIT_DEFAULT
 from controller.planning.foresight import packed
 from controller.planning.foresight.day import HOUR_MS, HOURS, DayProfile, with_day
 from controller.planning.foresight.followed import NEVER, Followed
@@ -24,6 +24,36 @@ _LONGEST_STEP: Final = 10.0
 _MUCH: Final = 0.1
 
 _Column: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedHistory:
+    """A ``BundleHistory`` as a strategy's memory holds it: columns as text (``packed``).
+
+    9 bytes a bundle, 8 more for its name, and 2 for each hour of the day.
+    """
+
+    #: T of the first round and of the last one, epoch ms; -1 before the first.
+    since_ms: int = -1
+    as_of_ms: int = -1
+    #: A digest of the names of the bundles in the last view.
+    bundles: str = ""
+    #: Columns, a row for each bundle of the last view in its order; then those of bundles that it did not have.
+    #: 8 bytes: the bundle's name, hashed.
+    keys: str = ""
+    #: The load without bursts, its trend a minute, the typical error of the next minute's, and for how many rounds in a
+    #: row it was far above (or below: less than 0): float32, and the upper half of float32 twice, and int8.
+    level: str = ""
+    trend: str = ""
+    error: str = ""
+    streak: str = ""
+    #: T of the last round in which a tenth of the load jumped.
+    jumped_ms: int = field(default=-1, metadata=OMIT_DEFAULT)
+    #: Hour of the day, UTC, "00" to "23" -> the level at its end, the upper half of float32.  Newer days count more.
+    hours: Mapping[str, str] = field(default_factory=dict)
+
+
+H = TypeVar("H", bound=PackedHistory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +72,7 @@ class BundleHistory:
     in_sight: int
 
     @classmethod
-    def read(cls, memory: PeakHistory, names: Sequence[str]) -> Self:
+    def read(cls, memory: PackedHistory, names: Sequence[str]) -> Self:
         """The history in *memory*, with the rows of *names* first; columns that do not fit together begin anew."""
         keys = packed.unpack_keys(memory.keys)
         followed = Followed(
@@ -114,7 +144,7 @@ class BundleHistory:
                 return True
         return False
 
-    def written(self, memory: PeakHistory) -> PeakHistory:
+    def written(self, memory: H) -> H:
         """*memory* with this history; columns that did not change stay the same text."""
         return replace(
             memory,

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import StrategyMemory
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.common.candidates import Candidates, left_by
 from controller.strategies.protocols import Filter, Placement
 

@@ -17,8 +17,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from controller.model.load import Bools, ClusterView, Ints
-from controller.model.memory import StrategyMemory
 from controller.model.option import option
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.common import options
 from controller.strategies.common.candidates import Candidates, left_by
 from controller.strategies.common.capabilities import capability

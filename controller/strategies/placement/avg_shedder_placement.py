@@ -17,7 +17,7 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder, as ModularLoadMana
 from dataclasses import dataclass
 
 from controller.model.load import UNOWNED, ClusterView, Ints
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.common import options
 from controller.strategies.common.equal_data import data_keys
 from controller.strategies.common.resource_usage import ResourceWeights

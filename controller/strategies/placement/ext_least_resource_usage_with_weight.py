@@ -8,15 +8,39 @@ never below it; where no candidate is below it, all are accepted.
 Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.LeastResourceUsageWithWeight
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
 from controller.model.load import Bools, ClusterView, Floats, Ints
-from controller.model.memory import IntervalUsageHistory, UsageHistory
+from controller.model.strategy_memory import Renaming, StrategyMemory, renamed
 from controller.strategies.common import options, owned_bundles
 from controller.strategies.common.broker_load_data import BrokerLoadFeatures
 from controller.strategies.common.resource_usage import mean_usage
+from controller.strategies.common.usage_history import UsageHistory, shifted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalUsageHistory(StrategyMemory):
+    """A usage history that is updated once in an interval, however often it is read."""
+
+    kind: ClassVar[str] = "interval_usage_history"
+    #: T of the last update, epoch ms; -1 before the first.
+    as_of_ms: int = -1
+    #: Broker -> smoothed resource usage (fraction, 1.0 = 100 %).
+    usage: Mapping[str, float] = field(default_factory=dict)
+    #: Broker -> digest of the bundles that it owned; older entries have none.
+    bundles: Mapping[str, str] = field(default_factory=dict)
+
+    def shift_usage(self, shares: Mapping[str, float]) -> Self:
+        """The averages, off by *shares*."""
+        return replace(self, usage=shifted(self.usage, shares))
+
+    def with_names(self, names: Renaming) -> Self:
+        """Other names of brokers, and no digests: those of other names are not known."""
+        return replace(self, usage=renamed(self.usage, names), bundles={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +61,7 @@ class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
         if memory.as_of_ms == view.as_of_ms:
             return memory
         brokers = view.brokers
-        history = UsageHistory(usage=memory.usage).only((*brokers.names, *view.missing))
+        history = UsageHistory(usage=memory.usage).keep_brokers((*brokers.names, *view.missing))
         now = self.weighted_usage(brokers.usage, brokers.limit)
         owned = view.owned_digests
         anew = owned_bundles.changed(memory.bundles, owned)

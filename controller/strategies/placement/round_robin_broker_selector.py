@@ -9,13 +9,24 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import RoundRobinTurn
+from controller.model.strategy_memory import StrategyMemory
 
 #: The largest Java int; then the count begins again at 0.
 _LAST_COUNT: Final = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRobinTurn(StrategyMemory):
+    """The position of the round robin placement."""
+
+    kind: ClassVar[str] = "round_robin_turn"
+    #: Placements so far; after 2,147,483,647 the count starts again at 0.
+    count: int = 0
+    #: The brokers in round robin order.
+    order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,23 +16,36 @@ Kafka Connect: EagerAssignor, IncrementalCooperativeAssignor
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
 
 import numpy as np
 
 from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
 from controller.model.errors import SettingsError
 from controller.model.load import UNOWNED, Bools, ClusterView, Ints, busiest_first
-from controller.model.memory import BrokerMembership
 from controller.model.names import is_untouchable
 from controller.model.option import option
+from controller.model.strategy_memory import StrategyMemory
 
 #: The ``by`` of verdicts, and of the reasons of commands.
 BY_MEMBERSHIP: Final = "RebalanceOnMembershipChange"
 PROTOCOLS: Final = ("off", "eager", "cooperative")
 #: Rounds in which a broker that has its share is topped up where moves failed.
 _AFTERCARE: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerMembership(StrategyMemory):
+    """The brokers of the last round, and those that joined or left recently."""
+
+    kind: ClassVar[str] = "broker_membership"
+    #: Sorted; empty before the first round.
+    brokers: tuple[str, ...] = ()
+    #: Broker that joined -> rounds in which it received bundles, until it has its share.
+    joined: Mapping[str, int] = field(default_factory=dict)
+    #: Broker that left -> rounds since then, while its return is waited for.
+    left: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

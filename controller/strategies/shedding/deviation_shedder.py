@@ -29,8 +29,8 @@ from controller.model.load import (
     ClusterView,
     Floats,
 )
-from controller.model.memory import NoMemory
 from controller.model.option import option
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.movable import broker_own, movable
 
 _UNIT: Final = "standard deviations above the average"

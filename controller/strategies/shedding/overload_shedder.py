@@ -15,7 +15,7 @@ import numpy as np
 
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.common import options
 from controller.strategies.common.movable import busiest_unloads
 from controller.strategies.common.resource_usage import ResourceWeights

@@ -15,11 +15,11 @@ import numpy as np
 
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Floats
-from controller.model.memory import UsageHistory
 from controller.model.option import option
 from controller.strategies.common import options
 from controller.strategies.common.movable import busiest_unloads
 from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
+from controller.strategies.common.usage_history import UsageHistory
 
 _MB: Final = 1024 * 1024
 #: Offloaded in addition, so that the broker ends below the threshold and not right at it.

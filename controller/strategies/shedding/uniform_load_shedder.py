@@ -19,8 +19,8 @@ import numpy as np
 
 from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Floats, busiest_first
-from controller.model.memory import NoMemory
 from controller.model.option import option
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 
 _INT_MAX: Final = 2**31 - 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from controller.model.decision import Split, SplitDecision
 from controller.model.load import ClusterView
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.bundle_limits import BundleLimits
 
 _BY: Final = "BundleSplitterTask"

@@ -11,21 +11,38 @@ Pulsar: org.apache.pulsar.broker.loadbalance.extensions.strategy.DefaultNamespac
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
 from controller.model.decision import Reason, Split, SplitDecision, Verdict
 from controller.model.load import UNOWNED, Bools, BundleTable, ClusterView, Ints
-from controller.model.memory import SplitHitCounts
 from controller.model.names import can_split, parse_bundle
 from controller.model.option import option
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.common.bundle_limits import BundleLimits
 from controller.strategies.common.cutting import cut
+from controller.strategies.common.unissued import restored
 from controller.strategies.protocols import SplitAlgorithm
 
 _BY: Final = "DefaultNamespaceBundleSplitStrategyImpl"
 _MAX_SPLITS: Final = "loadBalancerMaxNumberOfBundlesToSplitPerCycle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitHitCounts(StrategyMemory):
+    """Consecutive rounds in which a bundle was over a limit, by name; only bundles that are over one."""
+
+    kind: ClassVar[str] = "split_hit_counts"
+    hits: Mapping[str, int] = field(default_factory=dict)
+    #: The broker that each of them was counted at; older entries have none.
+    owners: Mapping[str, str] = field(default_factory=dict)
+
+    def revert_unissued_splits(self, before: Self, bundles: Collection[str]) -> Self:
+        """The hits that *bundles* had before."""
+        return type(self)(
+            hits=restored(before.hits, self.hits, bundles), owners=restored(before.owners, self.owners, bundles)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

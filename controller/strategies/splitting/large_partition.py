@@ -10,8 +10,8 @@ import numpy as np
 
 from controller.model.decision import Reason, SplitDecision, Verdict
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, ClusterView
-from controller.model.memory import StrategyMemory
 from controller.model.option import option
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.protocols import SplitPolicy, SplitThresholds
 
 M = TypeVar("M", bound=StrategyMemory)

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 from controller.model.decision import Reason, SplitDecision, Verdict
 from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
-from controller.model.memory import StrategyMemory
 from controller.model.option import option
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.protocols import SplitPolicy, SplitThresholds
 
 M = TypeVar("M", bound=StrategyMemory)

@@ -15,7 +15,7 @@ from controller.model.errors import SettingsError
 OWN = """
 from dataclasses import dataclass
 from controller.model.decision import Reason, UnloadDecision, Verdict
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.model.option import option
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def test_a_broken_law_is_told_with_an_example_and_exit_code_1(tmp_path: Path, mo
     broken = lines.index("  But it unloads nothing in 10 intervals; its last reason is Balanced.")
     assert lines[broken - 1].startswith("BROKEN It unloads something within 10 intervals")
     assert lines[broken + 1 : broken + 3] == ["  The simplest example found:", "    broker cold: CPU 5.0%"]
-    assert lines[-1] == "7 of 8 laws kept, each on up to 3 examples"
+    assert lines[-1] == "8 of 9 laws kept, each on up to 3 examples"
 
 
 def test_what_cannot_be_loaded_is_told_with_the_reason() -> None:

@@ -11,9 +11,10 @@ from controller.cycle.limits import Budget, Limits
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason
-from controller.model.memory import Memory, TransferHistory
-from controller.model.peak_history import MovePromise, PeakHistory
+from controller.model.memory import Memory
 from controller.model.records import CommandResult
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from tests.batches import snapshots
 from tests.cluster import INTERVAL
 from tests.logs import Shape, located, log

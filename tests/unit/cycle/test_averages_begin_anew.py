@@ -7,10 +7,13 @@ import pytest
 from controller.cycle import decide, view_of
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.memory import IntervalUsageHistory, Memory, TransferHistory, UsageHistory
+from controller.model.memory import Memory
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
+from controller.strategies.common.usage_history import UsageHistory
+from controller.strategies.placement.ext_least_resource_usage_with_weight import IntervalUsageHistory
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from tests.folds import A, B, Shard, sweep, ticked
 from tests.records import PERIOD
 

@@ -12,7 +12,8 @@ from controller.cycle.limits import Budget, Limits
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import Issued, NoMemory
+from controller.model.memory import Issued
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask

@@ -9,10 +9,9 @@ import pytest
 
 from controller.cycle.untouchable import Untouchable
 from controller.model.load import UNOWNED, ClusterView
-from controller.model.memory import BrokerMembership
 from controller.settings.broker_conf import build
 from controller.strategies.catalogue import SHEDDERS, SPLIT_POLICIES
-from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.rebalance.membership import BrokerMembership, RebalanceOnMembershipChange
 from tests.cluster import Broker, broker, bundle, view
 
 NOBODYS = "acme/test/0x00000000_0x80000000"

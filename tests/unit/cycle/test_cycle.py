@@ -10,8 +10,10 @@ from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import InFlight, Memory, NoMemory, UsageHistory
+from controller.model.memory import InFlight, Memory
 from controller.model.records import CommandResult
+from controller.model.strategy_memory import NoMemory
+from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask

@@ -10,8 +10,8 @@ from controller.cycle import BalancerOptions, Policy, decide
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import NoMemory
 from controller.model.policies import IsolationPolicy, Policies
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.catalogue import FILTERS
 from controller.strategies.filters.anti_affinity import ExtAntiAffinity
 from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker

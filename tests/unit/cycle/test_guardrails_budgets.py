@@ -7,18 +7,20 @@ import pytest
 
 from controller.cycle import Policy, decide, unloading
 from controller.cycle.budgets import PLACED_IN_VAIN, Held, Ledger
-from controller.cycle.held_back import splits_held_back, unloads_held_back
 from controller.cycle.limits import Budget, Limits
 from controller.cycle.placing import place_as_planned
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import BrokerHitCounts, InFlight, Issued, Memory, SplitHitCounts, TransferHistory
+from controller.model.memory import InFlight, Issued, Memory
 from controller.model.records import CommandResult
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.shedding.avg_shedder.pairs import BrokerHitCounts
 from controller.strategies.shedding.overload_shedder import OverloadShedder
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.splitting.default_namespace_bundle_split_strategy import SplitHitCounts
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from tests.cluster import INTERVAL, broker, bundle, view
 
@@ -292,24 +294,24 @@ def test_a_split_that_is_held_back_keeps_its_hits() -> None:
     before = SplitHitCounts(hits={"x": 3, "y": 2}, owners={"x": "b1", "y": "b1"})
     after = SplitHitCounts(hits={"y": 3}, owners={"y": "b2"})
     kept = SplitHitCounts(hits={"x": 3, "y": 3}, owners={"x": "b1", "y": "b2"})
-    assert splits_held_back(before, after, {"x"}) == kept
-    assert splits_held_back(before, after, ()) == after
+    assert after.revert_unissued_splits(before, {"x"}) == kept
+    assert after.revert_unissued_splits(before, ()) == after
 
 
 def test_a_broker_that_gave_nothing_has_no_cool_down_and_the_hit_count_stays() -> None:
     before = TransferHistory(hit_count=3)
     after = TransferHistory(hit_count=0, recently_unloaded_brokers={"a": 9, "b": 9})
     one, other = unload("a"), unload("b")
-    assert unloads_held_back(before, after, [one, other], []) == replace(before, hit_count=3)
-    partly = unloads_held_back(before, after, [other], [one])
+    assert after.revert_unissued(before, [one, other], []) == replace(before, hit_count=3)
+    partly = after.revert_unissued(before, [other], [one])
     assert partly == TransferHistory(hit_count=0, recently_unloaded_brokers={"a": 9})
-    assert unloads_held_back(before, after, [one], [one, other]) == after, "each of them gave something"
+    assert after.revert_unissued(before, [one], [one, other]) == after, "each of them gave something"
 
 
 def test_a_pair_of_brokers_of_which_nothing_was_issued_keeps_its_hits() -> None:
     before = BrokerHitCounts(high={"a": 1, "z": 1}, low={"a": 7, "b": 7})
     after = BrokerHitCounts(high={"z": 2}, low={})
-    kept = unloads_held_back(before, after, [unload("a", "b")], [])
+    kept = after.revert_unissued(before, [unload("a", "b")], [])
     assert kept == BrokerHitCounts(high={"a": 1, "z": 2}, low={"a": 7, "b": 7})
 
 

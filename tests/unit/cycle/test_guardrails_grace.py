@@ -9,7 +9,8 @@ from controller.cycle import BalancerOptions, Policy, decide
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import InFlight, Memory, NoMemory
+from controller.model.memory import InFlight, Memory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide

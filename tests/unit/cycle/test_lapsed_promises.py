@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 from controller.cycle import decide
-from controller.cycle.lapsed import with_lapsed_promises
 from controller.model.controls import Controls, OrderedMove, Orders
-from controller.model.decision import Action, Command, Reason, Unload, Verdict
-from controller.model.memory import Memory, NoMemory
-from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo
+from controller.model.memory import Memory
 from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo
 from tests.cluster import INTERVAL, broker, view
 from tests.unit.cycle.test_cycle import POLICY, WARM
 
@@ -40,22 +38,6 @@ REMEMBERED = PeakHistory(
 MEMORY = replace(WARM, shedder=REMEMBERED)
 
 
-def command(bundle: str, source: str, destination: str, action: Action = "unload") -> Command:
-    why = Verdict(subject=source, reason=Reason.PLANNED, by="plan")
-    return Command(
-        id=bundle,
-        action=action,
-        cluster="lab",
-        bundle=bundle,
-        interval=INTERVAL,
-        expires_at_ms=INTERVAL,
-        mode="active",
-        source=source,
-        destination=destination,
-        why=why,
-    )
-
-
 def left(memory: Memory) -> PeakHistory:
     assert isinstance(memory.shedder, PeakHistory)
     return memory.shedder
@@ -83,18 +65,13 @@ def test_an_operators_plan_ends_the_promises_of_the_brokers_that_it_touches() ->
 
 
 def test_a_bundle_that_others_move_has_no_promise_left_whatever_its_brokers_are() -> None:
-    shedder = left(with_lapsed_promises(MEMORY, [command(R, "a:80", "b:80")], []))
+    shedder = REMEMBERED.invalidate_predictions({R}, {"a:80", "b:80"})
     assert R not in shedder.promises
     assert R not in shedder.undo
 
 
-def test_moves_of_the_shedder_itself_and_splits_end_no_promise() -> None:
-    why = Verdict(subject="a:80", reason=Reason.OVERLOADED, by="PeakShedder")
-    own = Unload(bundle=P, source="a:80", why=why, destination="b:80")
-    assert with_lapsed_promises(MEMORY, [command(P, "a:80", "b:80")], [own]) == MEMORY
-    assert with_lapsed_promises(MEMORY, [command(P, "a:80", "", action="split")], []) == MEMORY
-
-
-def test_the_memory_of_other_shedders_stays_as_it_is() -> None:
-    memory = replace(WARM, shedder=NoMemory())
-    assert with_lapsed_promises(memory, [command(P, "a:80", "b:80")], []) == memory
+def test_moves_of_the_shedder_itself_end_no_promise() -> None:
+    hot = view(broker("a:80", usage=0.9, **{P: 50.0, S: 40.0}), broker("b:80", usage=0.2, **{Q: 20.0}))
+    policy = replace(POLICY, shedder=PeakShedder(hold=1))
+    found, memory = decide(hot, [], replace(WARM, shedder=PeakHistory()), Controls(mode="active"), policy)
+    assert {each.bundle for each in found.commands} == set(left(memory).promises) != set()

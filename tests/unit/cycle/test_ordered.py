@@ -13,9 +13,9 @@ from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import BrokerMembership, Failed, InFlight, Memory, Roster
+from controller.model.memory import Failed, InFlight, Memory, Roster
 from controller.strategies.catalogue import SHEDDERS
-from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.rebalance.membership import BrokerMembership, RebalanceOnMembershipChange
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.wire.journal import encode_entry

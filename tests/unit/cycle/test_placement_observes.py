@@ -4,8 +4,11 @@ from dataclasses import replace
 
 from controller.cycle import BalancerOptions, Policy, decide
 from controller.model.controls import Controls
-from controller.model.memory import IntervalUsageHistory, Memory
-from controller.strategies.placement.ext_least_resource_usage_with_weight import ExtLeastResourceUsageWithWeight
+from controller.model.memory import Memory
+from controller.strategies.placement.ext_least_resource_usage_with_weight import (
+    ExtLeastResourceUsageWithWeight,
+    IntervalUsageHistory,
+)
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide

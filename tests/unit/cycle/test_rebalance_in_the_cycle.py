@@ -11,13 +11,14 @@ from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
-from controller.model.memory import BrokerMembership, Memory, NoMemory
+from controller.model.memory import Memory
 from controller.model.policies import IsolationPolicy, Policies
+from controller.model.strategy_memory import NoMemory
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.catalogue import FILTERS
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
-from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.rebalance.membership import BrokerMembership, RebalanceOnMembershipChange
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide

@@ -11,7 +11,8 @@ from controller.cycle import BalancerOptions, Policy, decide
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, UnloadDecision
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import InFlight, Memory, NoMemory, SplitHitCounts
+from controller.model.memory import InFlight, Memory
+from controller.model.strategy_memory import NoMemory
 from controller.model.topic_kinds import PERSISTENT, SEGMENTS
 from controller.strategies.catalogue import SPLIT_ALGORITHMS
 from controller.strategies.common.cutting import MOST_CUTS, cut
@@ -21,6 +22,7 @@ from controller.strategies.shedding.overload_shedder import OverloadShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
     DefaultNamespaceBundleSplitStrategyImpl,
+    SplitHitCounts,
 )
 from controller.strategies.splitting.flow_or_qps_equally_divide import FlowOrQpsEquallyDivide
 from controller.strategies.splitting.hot_topic_isolation import HotTopic, HotTopicIsolation

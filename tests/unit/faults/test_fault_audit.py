@@ -8,7 +8,8 @@ import pytest
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
 from controller.model.journal import JournalEntry
-from controller.model.memory import Memory, NoMemory
+from controller.model.memory import Memory
+from controller.model.strategy_memory import NoMemory
 from controller.wire.base import validate
 from controller.wire.commands import CommandEvent, command_event, epoch_event, parse_event
 from controller.wire.journal import encode_entry

@@ -16,8 +16,9 @@ from controller.laws.shedding import SHEDDING_LAWS
 from controller.laws.splitting import SPLIT_ALGORITHM_LAWS, SPLIT_POLICY_LAWS
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Floats, Ints
-from controller.model.memory import NoMemory, SplitHitCounts, StrategyMemory
+from controller.model.strategy_memory import NoMemory, StrategyMemory
 from controller.strategies.catalogue import SHEDDERS
+from controller.strategies.splitting.default_namespace_bundle_split_strategy import SplitHitCounts
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 A, B = "acme/test/0x00000000_0x00000002", "acme/test/0x00010000_0x00010002"
@@ -219,7 +220,7 @@ class Splitter:
 
 
 def test_a_split_policy_breaks_a_law() -> None:
-    right, room, numbers, some = SPLIT_POLICY_LAWS
+    right, room, numbers, some, _ = SPLIT_POLICY_LAWS
     assert flaw_in(Splitter(((A, "b1"),)), right, VIEW) == f"it splits {A} on b1, and b0 owns it"
     untold = f"the verdict that {A} is split for is not among its verdicts"
     assert flaw_in(Splitter(((A, "b0"),), told=False), right, VIEW) == untold

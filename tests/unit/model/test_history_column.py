@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller.model.history_column import HistoryColumn
-from controller.model.memory import UsageHistory
+from controller.strategies.common.usage_history import UsageHistory
 
 NAMES = ("a", "b", "c")
 

@@ -28,7 +28,7 @@ import dataclasses
 import numpy as np
 from dataclasses import dataclass
 from controller.model.decision import Reason, UnloadDecision
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.model.option import option
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,10 @@ def test_an_unknown_java_class_is_refused() -> None:
             "acme_balance.lazy.TakesMore",
             "decide takes other arguments than Shedder asks for: decide(self, view, memory)",
         ),
-        ("acme_balance.lazy.OddMemory", "initial_memory() returns dict, which the journal cannot hold: allowed are"),
+        (
+            "acme_balance.lazy.OddMemory",
+            "initial_memory() returns dict, which the journal cannot hold: dict is no StrategyMemory",
+        ),
         ("acme_balance.lazy.OddOption", "cannot be built: TypeError: option acmeNames is a <class 'list'>: expected"),
         ("acme_balance.lazy.NoDefault", "cannot be built: TypeError: "),
         ("acme_balance.lazy.RefusesItself", "cannot be built: ValueError: percent must not be 5"),

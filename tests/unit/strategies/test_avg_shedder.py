@@ -7,13 +7,13 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView
-from controller.model.memory import BrokerHitCounts, NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.candidates import Candidates
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.avg_shedder import AvgShedder
-from controller.strategies.shedding.avg_shedder.pairs import MOST_AWAY
+from controller.strategies.shedding.avg_shedder.pairs import MOST_AWAY, BrokerHitCounts
 from controller.strategies.view_builder import cluster_view as cluster_view_of
 from tests.cluster import MB, Broker, broker, broker_table, bundle, bundle_table, cluster_view, view
 

@@ -1,7 +1,7 @@
 import pytest
 
 from controller.model.load import ClusterView
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from tests.cluster import NAMESPACE, Bundle, broker, bundle, view
 

@@ -13,7 +13,7 @@ from controller.cycle import Policy
 from controller.cycle.checked import CheckedAlgorithm, CheckedPlacement, observed_by, relieving_of, unloads_by
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import NoMemory, TransferHistory
+from controller.model.strategy_memory import NoMemory
 from controller.offline.explanations.examined import heard_policy
 from controller.strategies import catalogue, protocols
 from controller.strategies.common.capabilities import capability
@@ -21,6 +21,7 @@ from controller.strategies.filters.modular_select_broker import ModularSelectBro
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.overload_shedder import OverloadShedder
 from controller.strategies.shedding.transfer_shedder import TransferShedder
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.hot_topic_isolation import HotTopic, HotTopicIsolation
 from controller.strategies.splitting.large_partition import LargePartition, WithPartitionAdvice

@@ -5,9 +5,9 @@ import pytest
 
 from controller.model.decision import Reason, SplitDecision, Verdict
 from controller.model.load import ClusterView, Floats, Ints
-from controller.model.memory import SplitHitCounts
 from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
     DefaultNamespaceBundleSplitStrategyImpl,
+    SplitHitCounts,
 )
 from controller.strategies.view_builder import cluster_view
 from tests.cluster import NAMESPACE, Broker, Bundle, bundle, view

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from controller.model.load import MEMORY, ClusterView
-from controller.model.memory import IntervalUsageHistory
-from controller.strategies.placement.ext_least_resource_usage_with_weight import ExtLeastResourceUsageWithWeight
+from controller.strategies.placement.ext_least_resource_usage_with_weight import (
+    ExtLeastResourceUsageWithWeight,
+    IntervalUsageHistory,
+)
 from tests.cluster import INTERVAL, broker, view
 
 PLACEMENT = ExtLeastResourceUsageWithWeight(difference_percent=10, history_fraction=0.5)

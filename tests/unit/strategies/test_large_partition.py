@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from controller.model.load import ClusterView
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.large_partition import LargePartition, WithPartitionAdvice
 from tests.cluster import MB, broker, bundle, view

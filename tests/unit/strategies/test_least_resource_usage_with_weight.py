@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from controller.model.load import ClusterView
-from controller.model.memory import UsageHistory
+from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.placement.least_resource_usage_with_weight import LeastResourceUsageWithWeight
 from tests.cluster import broker, bundle, view
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
-from controller.model.memory import NoMemory
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.candidates import Candidates
 from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker

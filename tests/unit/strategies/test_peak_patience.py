@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo
 from controller.strategies.shedding.peak_shedder.patience import (
     MOST_GONE,
     after_plan,

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 import pytest
 
-from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo, Proven
 from controller.planning.problem import PlannedMove
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo, Proven
 from controller.strategies.shedding.peak_shedder.promises import BrokersNow, promised, verified
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from controller.model.peak_history import PeakHistory
 from controller.planning.problem import PlannedMove
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.shedding.peak_shedder.rest_of_plan import leads_as_far
 
 MOVES = (PlannedMove(0, 0, 1),)

@@ -9,7 +9,6 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Ints, TopicDetail
-from controller.model.peak_history import PeakHistory, PendingUndo, Proven
 from controller.planning.from_view import StatedProblem, stated
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
@@ -17,6 +16,7 @@ from controller.planning.solving.rounds import PartLimits
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.peak_shedder.advice import too_large
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory, PendingUndo, Proven
 from controller.strategies.shedding.peak_shedder.told import RoundTold
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 from tests.balance_problems import problem

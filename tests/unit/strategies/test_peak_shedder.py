@@ -7,7 +7,6 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView, TopicDetail
-from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem
 from controller.planning.shares import Fit
 from controller.strategies.catalogue import FILTERS
@@ -15,6 +14,7 @@ from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.max_topics import MaxTopics
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.peak_shedder.advice import too_large
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 from tests.balance_problems import problem
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from controller.cycle.breaker import watched, with_broken_promises
-from controller.cycle.held_back import unloads_held_back
+from controller.cycle.breaker import watched, with_failed_predictions
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
-from controller.model.peak_history import PeakHistory
 from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 MINUTE = 60_000
@@ -70,9 +69,9 @@ def test_a_destination_above_its_promise_widens_the_margin_and_counts_for_the_br
     assert found.proven.broken >= 1
     assert found.proven.error > 0.02
     assert set(found.broken) <= set(moves)
-    failed = with_broken_promises(Memory(shedder=found), 2 * MINUTE).failures
+    failed = with_failed_predictions(Memory(shedder=found), 2 * MINUTE).failures
     assert failed == {f"{bundle}@{2 * MINUTE}": 2 * MINUTE for bundle in found.broken}
-    assert with_broken_promises(Memory(shedder=found), 3 * MINUTE).failures == {}
+    assert with_failed_predictions(Memory(shedder=found), 3 * MINUTE).failures == {}
     later = after(found, fuller(moves), 3)
     assert later.broken == ()
     assert later.proven.error == pytest.approx(0.99 * found.proven.error, rel=1e-9)
@@ -114,8 +113,7 @@ def test_moves_that_were_held_back_promise_nothing_and_are_the_rest_of_the_plan(
     decision, memory = SHEDDER.decide(cluster(START, 0), PeakHistory())
     held = decision.unloads[:1]
     memory = replace(memory, plan=(("x", "b:8080"),))
-    found = unloads_held_back(PeakHistory(), memory, held, decision.unloads[1:])
-    assert isinstance(found, PeakHistory)
+    found = memory.revert_unissued(PeakHistory(), held, decision.unloads[1:])
     assert set(found.promises) == {unload.bundle for unload in decision.unloads[1:]}
     assert found.plan == ((held[0].bundle, held[0].destination), ("x", "b:8080"))
 

@@ -9,8 +9,8 @@ import pytest
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
-from controller.model.peak_history import PeakHistory
 from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 from controller.wire.journal import encode_entry
 from tests.journal_entries import entry, parse_entry

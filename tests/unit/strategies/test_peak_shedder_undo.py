@@ -7,9 +7,9 @@ import pytest
 
 from controller.model.decision import UnloadDecision
 from controller.model.load import ClusterView
-from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.peak_shedder import shedder as module
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 MINUTE = 60_000

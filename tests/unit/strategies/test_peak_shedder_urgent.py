@@ -7,8 +7,8 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView
-from controller.model.peak_history import MovePromise, PeakHistory, Proven
 from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, Proven
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 MINUTE, HOUR = 60_000, 3_600_000

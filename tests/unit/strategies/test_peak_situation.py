@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from controller.model.decision import Reason, Verdict
-from controller.model.peak_history import PeakHistory, Proven
 from controller.planning.from_view import StatedProblem
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.shares import Fit
 from controller.strategies.shedding.peak_shedder import PeakShedder, patience
 from controller.strategies.shedding.peak_shedder.filling import Filling
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory, Proven
 from controller.strategies.shedding.peak_shedder.situation import PlanStart, SeenOfLoad, Situation, situation_of
 from controller.strategies.view_builder import Broker, cluster_view
 

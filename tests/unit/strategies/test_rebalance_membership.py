@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from controller.model.decision import Reason, Unload, UnloadDecision
 from controller.model.errors import SettingsError
 from controller.model.load import ClusterView, Preallocated
-from controller.model.memory import BrokerMembership
 from controller.settings.broker_conf import build
-from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
+from controller.strategies.rebalance.membership import BrokerMembership, RebalanceOnMembershipChange
 from tests.cluster import Broker, bundle, view
 
 COOPERATIVE = RebalanceOnMembershipChange(protocol="cooperative")

@@ -1,7 +1,6 @@
 import numpy as np
 
-from controller.model.memory import RoundRobinTurn
-from controller.strategies.placement.round_robin_broker_selector import RoundRobinBrokerSelector
+from controller.strategies.placement.round_robin_broker_selector import RoundRobinBrokerSelector, RoundRobinTurn
 from tests.cluster import broker, view
 
 PLACEMENT = RoundRobinBrokerSelector()

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from controller.model.peak_history import PeakHistory
 from controller.strategies.common.top_bundles import TopBundles
 from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 from controller.strategies.shedding.peak_shedder import PeakShedder
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 from tests.cluster import broker, view
 from tests.filters import kept

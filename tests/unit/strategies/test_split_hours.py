@@ -5,10 +5,11 @@ import pytest
 from controller.model.decision import Reason
 from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
-from controller.model.memory import NoMemory, SplitHitCounts
+from controller.model.strategy_memory import NoMemory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.default_namespace_bundle_split_strategy import (
     DefaultNamespaceBundleSplitStrategyImpl,
+    SplitHitCounts,
 )
 from controller.strategies.splitting.split_hours import SplitHours, WithinHours
 from tests.cluster import Broker, broker, bundle, view

@@ -1,18 +1,17 @@
 """Every kind of memory a strategy can have goes through the journal as it is."""
 
-from typing import get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
 from controller.model.journal import JournalEntry
-from controller.model.memory import (
-    BrokerHitCounts,
-    IntervalUsageHistory,
-    RoundRobinTurn,
-    StrategyMemory,
-    UsageHistory,
-)
+from controller.model.strategy_memory import StrategyMemory
+from controller.strategies.catalogue import MEMORIES, PLACEMENTS, SHEDDERS, SPLIT_POLICIES
+from controller.strategies.common.usage_history import UsageHistory
+from controller.strategies.placement.ext_least_resource_usage_with_weight import IntervalUsageHistory
+from controller.strategies.placement.round_robin_broker_selector import RoundRobinTurn
+from controller.strategies.shedding.avg_shedder.pairs import BrokerHitCounts
 from controller.wire.journal import encode_entry
 from tests.journal_entries import entry, parse_entry
 
@@ -23,14 +22,15 @@ def read_back(memory: StrategyMemory) -> StrategyMemory:
     return read.memory.placement
 
 
-@pytest.mark.parametrize("kind", get_args(StrategyMemory))
+@pytest.mark.parametrize("kind", MEMORIES.values())
 def test_a_memory_of_any_kind_comes_back_from_the_journal_as_what_it_was(kind: type[StrategyMemory]) -> None:
     assert read_back(kind()) == kind()
 
 
 def test_no_two_kinds_of_memory_go_by_one_name() -> None:
-    kinds = [kind().kind for kind in get_args(StrategyMemory)]
-    assert len(set(kinds)) == len(kinds)
+    strategies: list[Any] = [*SHEDDERS.values(), *PLACEMENTS.values(), *SPLIT_POLICIES.values()]
+    kinds = {type(strategy().initial_memory()) for strategy in strategies}
+    assert all(MEMORIES[kind.kind] is kind for kind in kinds)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 
 from controller.model.decision import Reason
 from controller.model.load import ClusterView
-from controller.model.memory import UsageHistory
+from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from tests.cluster import MB, broker, view
 

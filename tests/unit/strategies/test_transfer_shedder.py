@@ -7,11 +7,11 @@ import pytest
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.journal import JournalEntry
 from controller.model.load import MEMORY, ClusterView
-from controller.model.memory import TransferHistory
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.shedding.transfer_shedder import Gate, Move, TopBundle, TransferShedder
 from controller.strategies.shedding.transfer_shedder.exchange import GiverAndTaker
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, bundle, view
 from tests.journal_entries import entry, parse_entry

@@ -5,7 +5,7 @@ import pytest
 
 from controller.aggregate.state.averages import advance
 from controller.model.decision import Reason
-from controller.model.memory import UsageHistory
+from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from tests.cluster import broker, broker_table, bundle_table, view
 

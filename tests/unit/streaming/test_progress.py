@@ -11,7 +11,7 @@ import pytest
 from controller.cycle.checked import unloads_by
 from controller.model.errors import JournalError, StalledError, StrategyError
 from controller.model.load import ClusterView
-from controller.model.memory import StrategyMemory
+from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.protocols import Shedder
 from streaming.batches.asked import asked_strategy
 from streaming.batches.progress import Look, ProgressWatch, stalled

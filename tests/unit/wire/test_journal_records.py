@@ -10,7 +10,8 @@ import pytest
 
 from controller.model.errors import DamagedJournalError, EntryTooLargeError, JournalError, WireError
 from controller.model.journal import JournalEntry
-from controller.model.memory import NoMemory, UsageHistory
+from controller.model.strategy_memory import NoMemory
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire import journal_records
 from controller.wire.journal import DeltaEntry, EpochEntry, encode_entry, encode_epoch
 from controller.wire.journal_records import (

@@ -6,7 +6,8 @@ from random import Random
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
 from controller.model.journal import JournalEntry
-from controller.model.memory import InFlight, Memory, UsageHistory
+from controller.model.memory import InFlight, Memory
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire.journal import encode_entry
 from controller.wire.journal_records import EntryWriter
 from tests.journal_entries import UNLOAD

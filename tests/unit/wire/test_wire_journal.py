@@ -9,8 +9,10 @@ import pytest
 from controller.model.controls import Controls
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
-from controller.model.memory import Breaker, Memory, NoMemory, Roster, UsageHistory
-from controller.model.peak_history import PeakHistory
+from controller.model.memory import Breaker, Memory, Roster
+from controller.model.strategy_memory import NoMemory
+from controller.strategies.common.usage_history import UsageHistory
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.wire.journal import EpochEntry, encode_entry, encode_epoch
 from controller.wire.journal_records import LARGEST_ENTRY
 from tests.journal_entries import SPLIT, UNLOAD, entry, parse_entry

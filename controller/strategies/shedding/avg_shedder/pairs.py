@@ -1,17 +1,36 @@
 """AvgShedder's pairs of brokers, the fullest with the emptiest and so on, and how often each broker was hit."""
 
-from collections.abc import Collection
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from controller.model.decision import Reason, Verdict
+from controller.model.decision import Reason, Unload, Verdict
 from controller.model.load import RATE_IN, RATE_OUT, BrokerTable, Floats
-from controller.model.memory import BrokerHitCounts
+from controller.model.strategy_memory import StrategyMemory
+from controller.strategies.common.unissued import idle_unloads, restored
 
 #: Pulsar keeps the counts of brokers that are gone for as long as pairs are hit; here they are so many at most, as many
 #: as a cluster can have.
 MOST_AWAY: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHitCounts(StrategyMemory):
+    """AvgShedder's hit counts: rounds in which a broker's usage differed from its pair's by a threshold, by name."""
+
+    kind: ClassVar[str] = "broker_hit_counts"
+    #: Rounds with a difference at or above the high threshold.
+    high: Mapping[str, int] = field(default_factory=dict)
+    #: Rounds with a difference at or above the low threshold.
+    low: Mapping[str, int] = field(default_factory=dict)
+
+    def revert_unissued(self, before: Self, held: Collection[Unload], issued: Collection[Unload]) -> Self:
+        """The hits before, of the pairs of brokers that gave nothing."""
+        idle = idle_unloads(held, issued)
+        brokers = {name for unload in idle for name in (unload.source, unload.destination) if name}
+        return type(self)(high=restored(before.high, self.high, brokers), low=restored(before.low, self.low, brokers))
 
 
 class Pair(NamedTuple):

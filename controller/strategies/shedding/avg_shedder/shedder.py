@@ -34,13 +34,12 @@ from controller.model.load import (
     Floats,
     Ints,
 )
-from controller.model.memory import BrokerHitCounts
 from controller.model.option import option
 from controller.strategies.common import options
 from controller.strategies.common.equal_data import data_keys
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
 from controller.strategies.common.resource_usage import ResourceWeights
-from controller.strategies.shedding.avg_shedder.pairs import Hits, Pair, pairs
+from controller.strategies.shedding.avg_shedder.pairs import BrokerHitCounts, Hits, Pair, pairs
 
 _MB: Final = 1024 * 1024
 _BY: Final = "AvgShedder"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from controller.model.load import ClusterView
-from controller.model.peak_history import PeakHistory
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 
 #: In ``over``, in place of a broker's name: some broker is nearly idle, so that the others are to give.
 IDLE_BROKER: Final = ""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controller.model.load import UNOWNED, ClusterView, Floats
-from controller.model.peak_history import MovePromise, PeakHistory, PendingUndo, Proven
 from controller.planning.problem import PlannedMove
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo, Proven
 
 #: A move is looked at in this round after it was decided; one that is still under way, up to the second number.
 _LOOKED_AT: Final = 2

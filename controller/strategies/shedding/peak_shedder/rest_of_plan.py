@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from controller.model.peak_history import PeakHistory
 from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed, MoveSequence
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.shedding.peak_shedder.situation import Situation
 
 #: The rest of a plan is carried out if it ends at most this far, as a share, above what it was to reach.

@@ -24,7 +24,6 @@ import numpy as np
 
 from controller.model.decision import CLUSTER, LazyVerdicts, Reason, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView
-from controller.model.peak_history import PeakHistory
 from controller.planning.checking.checker import flaws
 from controller.planning.foresight.bundle_history import BundleHistory
 from controller.planning.foresight.foresee import error_of, followed, foreseen
@@ -41,6 +40,7 @@ from controller.strategies.common.movable import broker_own, movable
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder.advice import too_large
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.patience import (
     after_plan,

@@ -8,13 +8,13 @@ import numpy as np
 
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Floats
-from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem, reported
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.bounds import mean_level
 from controller.strategies.shedding.peak_shedder import patience
 from controller.strategies.shedding.peak_shedder.filling import CrowdedBrokers, FarBelow, Filling, filling_of
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow
 from controller.strategies.shedding.peak_shedder.told import BY

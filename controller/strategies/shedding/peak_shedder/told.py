@@ -6,10 +6,10 @@ from typing import Final
 
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
 from controller.model.load import Bools, ClusterView, Floats
-from controller.model.peak_history import PeakHistory
 from controller.planning.from_view import StatedProblem
 from controller.planning.problem import Certificate, PlannedMove
 from controller.planning.words import certificate_told
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 
 BY: Final = "PeakShedder"
 _MINUTE_MS: Final = 60_000

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Final
 
 from controller.model.load import Floats
-from controller.model.peak_history import PeakHistory
 from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.shedding.peak_shedder.situation import Situation
 
 #: So long after a move was found to have made things worse it may still be undone, ms.

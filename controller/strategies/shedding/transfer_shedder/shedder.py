@@ -26,7 +26,6 @@ import numpy as np
 
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView
-from controller.model.memory import TransferHistory
 from controller.model.option import option
 from controller.strategies.common import options, owned_bundles
 from controller.strategies.common.broker_load_data import BrokerLoad, BrokerLoadFeatures
@@ -34,6 +33,7 @@ from controller.strategies.common.top_bundles import TopBundles
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.transfer_shedder.exchange import Gate
 from controller.strategies.shedding.transfer_shedder.load_stats import BrokerLoads
+from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from controller.strategies.shedding.transfer_shedder.reports import ReportedBundles
 from controller.strategies.shedding.transfer_shedder.rounds import LoadStore, Round, RoundLimits
 from controller.strategies.shedding.transfer_shedder.verdicts import Narrator

@@ -24,8 +24,8 @@ from controller.model.errors import (
     WireError,
 )
 from controller.model.journal import JournalEntry
-from controller.model.memory import UsageHistory
 from controller.ports.journal import JournalHead
+from controller.strategies.common.usage_history import UsageHistory
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
 from controller.wire.dead_letter import Source
 from controller.wire.journal import encode_entry

@@ -4,8 +4,8 @@ import pytest
 
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.engine import DecidedInterval
-from controller.model.memory import NoMemory, StrategyMemory
-from controller.model.peak_history import PeakHistory, Proven
+from controller.model.strategy_memory import NoMemory, StrategyMemory
+from controller.strategies.shedding.peak_shedder.memory import PeakHistory, Proven
 from tests.journal_entries import entry
 
 

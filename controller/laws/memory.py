@@ -1,0 +1,82 @@
+"""Laws of what a strategy remembers: the journal keeps it, and it takes part in what the cycle asks of it."""
+
+import json
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+
+from controller.cycle.checked import failed_predictions, remembered
+from controller.cycle.stored_memory import UnreadableMemoryError, read_memory, stored, unstorable
+from controller.model.load import ClusterView
+from controller.model.names import BundleName, parse_bundle
+from controller.model.strategy_memory import DryRunMoves, StrategyMemory
+
+#: Of every strategy that remembers something.
+MEMORY_LAW: Final = "What it remembers can be journalled and read back, and holds no true name once it has other names."
+#: Some strategies remember nothing before they have seen the same for some rounds.
+_ROUNDS: Final = 3
+
+
+class _OtherNames:
+    """Other names for all."""
+
+    def broker(self, name: str) -> str:
+        """Another name for a broker."""
+        return name and f"other-{blake2b(name.encode(), digest_size=4).hexdigest()}"
+
+    def namespace(self, name: str) -> str:
+        """Another name for a namespace."""
+        return f"{self.broker(name)}/other"
+
+    def bundle(self, name: str) -> str:
+        """Another name for a bundle."""
+        found = parse_bundle(name)
+        return str(BundleName(self.namespace(found.namespace), found.lower, found.upper))
+
+
+def memory_flaw(
+    strategy: Any, view: ClusterView, asked: Callable[[Any, ClusterView, Any], tuple[Any, Any]]
+) -> str | None:
+    """What is wrong with the memory of *strategy*, a shedder or a split policy, which *asked* asks; else None."""
+    memory = strategy.initial_memory()
+    flaw = unstorable(type(memory))
+    for _ in range(_ROUNDS):
+        before = memory
+        decision, memory = asked(strategy, view, before)
+        chosen = tuple(getattr(decision, "unloads", ()))
+        bundles = {each.bundle for each in (*chosen, *getattr(decision, "splits", ()))}
+        brokers = {*view.brokers.names[:1]}
+        ends = {(each.source, each.destination) for each in chosen}
+        for after in (
+            memory,
+            remembered(memory, "keep_brokers", view.brokers.names[1:]),
+            remembered(memory, "revert_unissued", before, chosen, ()),
+            remembered(memory, "revert_unissued_splits", before, bundles),
+            remembered(memory, "invalidate_predictions", bundles, brokers),
+            remembered(memory, "forget_dry_run", DryRunMoves(bundles, ends, {each.source for each in chosen})),
+            remembered(memory, "shift_usage", dict.fromkeys(view.brokers.names, 0.01)),
+        ):
+            flaw = flaw or _storage_flaw(after)
+        failed_predictions(memory, view.as_of_ms)
+        flaw = flaw or _names_flaw(remembered(memory, "with_names", _OtherNames()), view)
+    return flaw
+
+
+def _storage_flaw(memory: StrategyMemory) -> str | None:
+    told = stored(memory)
+    try:
+        read = stored(read_memory(type(memory), json.loads(json.dumps(told))))
+    except UnreadableMemoryError as error:
+        return f"what it remembers cannot be read back: {error}"
+    return None if read == told else f"it remembers {told}, and {read} is read back"
+
+
+def _names_flaw(renamed: StrategyMemory, view: ClusterView) -> str | None:
+    """Which true name is left in a memory with other names; None: none is."""
+    told = json.dumps(stored(renamed))
+    owned = np.flatnonzero(view.bundles.owned)
+    names = {*view.brokers.names, *(view.bundles.names[row] for row in owned)}
+    left = next((name for name in sorted(names) if json.dumps(name) in told), None)
+    return None if left is None else f"{left} is left in its memory with other names: see with_names"

@@ -1,0 +1,93 @@
+"""What a strategy of your own is made of: the one module that it imports (docs/write_your_own_strategy.md).
+
+Everything here keeps its name and its meaning.  Tests of a strategy also use ``controller.laws``.
+"""
+
+from controller.model.decision import CLUSTER, Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
+from controller.model.errors import SettingsError
+from controller.model.load import (
+    BANDWIDTH_IN,
+    BANDWIDTH_OUT,
+    CPU,
+    DIRECT_MEMORY,
+    MEMORY,
+    UNOWNED,
+    Bools,
+    BrokerTable,
+    BundleTable,
+    ClusterView,
+    Floats,
+    Ints,
+    busiest_first,
+)
+from controller.model.names import BundleName, parse_bundle
+from controller.model.option import option
+from controller.model.strategy_memory import DryRunMoves, NoMemory, Renaming, StrategyMemory, renamed
+from controller.strategies.common.movable import broker_own, movable
+from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
+from controller.strategies.common.usage_history import UsageHistory
+from controller.strategies.protocols import (
+    HurriedShedder,
+    KeepsItsChoice,
+    Observer,
+    PairedShedder,
+    Placement,
+    PlanAwarePlacement,
+    Shedder,
+    SplitAlgorithm,
+    SplitPolicy,
+    SplitThresholds,
+    TopicBundleAssignment,
+)
+from controller.strategies.view_builder import Broker, Bundle, cluster_view
+
+__all__ = [
+    "BANDWIDTH_IN",
+    "BANDWIDTH_OUT",
+    "CLUSTER",
+    "CPU",
+    "DIRECT_MEMORY",
+    "MEMORY",
+    "UNOWNED",
+    "Bools",
+    "Broker",
+    "BrokerTable",
+    "Bundle",
+    "BundleName",
+    "BundleTable",
+    "ClusterView",
+    "DryRunMoves",
+    "Floats",
+    "HurriedShedder",
+    "Ints",
+    "KeepsItsChoice",
+    "NoMemory",
+    "Observer",
+    "PairedShedder",
+    "Placement",
+    "PlanAwarePlacement",
+    "Reason",
+    "Renaming",
+    "ResourceWeights",
+    "SettingsError",
+    "Shedder",
+    "Split",
+    "SplitAlgorithm",
+    "SplitDecision",
+    "SplitPolicy",
+    "SplitThresholds",
+    "StrategyMemory",
+    "TopicBundleAssignment",
+    "Unload",
+    "UnloadDecision",
+    "UsageHistory",
+    "Verdict",
+    "broker_own",
+    "busiest_first",
+    "cluster_view",
+    "mean_usage",
+    "movable",
+    "option",
+    "parse_bundle",
+    "renamed",
+]
