@@ -33,7 +33,8 @@ from controller.bench.tables import (
     slope_table,
     timing_table,
 )
-from controller.cli.shared.console import json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.console import console, json_option
 from controller.lab.pulsar_server import pulsar_cluster
 from controller.lab.servers import kafka_server
 from controller.simulator.cluster import ClusterShape
@@ -240,7 +241,7 @@ def whole_pipeline(
             if as_json:  # print each at once: all forms together take minutes
                 typer.echo(measured[-1].as_line())
     if not as_json:
-        (arrival_table if as_it_arrives else pipeline_table)(measured).print()
+        (arrival_table if as_it_arrives else pipeline_table)(measured).print(console())
 
 
 @app.command()
@@ -337,8 +338,4 @@ def _log_server(kind: LogKind, bootstrap: str, folder: Path) -> "Iterator[LogSer
 
 
 def _tell(answers: Sequence[JsonAnswer], table: BenchTable, *, as_json: bool) -> None:
-    if not as_json:
-        table.print()
-        return
-    for one in answers:
-        typer.echo(one.as_line())
+    show(answers, table.print, as_json=as_json)

@@ -1,6 +1,5 @@
 """``trimtab audit``: what became of every move: what it promised, what came of it, whether it was undone."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +11,12 @@ from controller.adapters.long_work import long_work
 from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.adapters.recordings.manifest import recorded_settings
-from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import FORMS, bundle_of, span_of
+from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, json_option
 from controller.cli.shared.reachable import require
-from controller.cli.shared.times import FORMS, time_of
-from controller.cli.texts.audit_answer import answer_of
-from controller.cli.texts.audit_tables import print_audit
-from controller.model.errors import TrimtabError
-from controller.model.names import is_name, parse_bundle
+from controller.cli.texts.audit import answer_of, print_audit
+from controller.model.names import is_name
 from controller.offline.audit import AuditScope, audit, part_of_live_log
 from controller.offline.counterfactual.opened import OpenedRecording, opened_recording
 from controller.offline.counterfactual.reading import RecordedLoadLog
@@ -86,13 +84,11 @@ def audit_moves(
     span = _span(since, until, live=recording is None)
     if namespace is not None and not (is_name(namespace) and namespace.count("/") in (1, 2)):
         raise typer.BadParameter(f"{namespace!r} is no namespace: give tenant/namespace", param_hint="--namespace")
-    scope = AuditScope(span=span, bundle=_bundle(bundle), namespace=namespace or "")
+    named = "" if bundle is None else bundle_of(bundle, of="--bundle")
+    scope = AuditScope(span=span, bundle=named, namespace=namespace or "")
     with _opened(recording, conf, period_seconds, span) as opened, long_work("auditing, records") as tell:
         answer = answer_of(audit(opened, scope, tell), is_known=opened.known)
-    if as_json:
-        typer.echo(answer.as_line())
-    else:
-        print_audit(console(), answer, most)
+    show(answer, lambda out: print_audit(out, answer, most), as_json=as_json)
 
 
 @contextmanager
@@ -113,22 +109,5 @@ def _opened(path: Path | None, conf: Path | None, period_seconds: int, span: Rep
 
 
 def _span(since: str | None, until: str | None, *, live: bool) -> ReplaySpan:
-    now_ms = time.time_ns() // 1_000_000
-    since = since or (_LIVE_SINCE if live else None)
-    span = ReplaySpan(
-        since=None if since is None else time_of(since, now_ms=now_ms, of="--from"),
-        until=None if until is None else time_of(until, now_ms=now_ms, of="--to"),
-    )
-    if span.since is not None and span.until is not None and span.since > span.until:
-        raise typer.BadParameter("it is later than --to", param_hint="--from")
-    return span
-
-
-def _bundle(name: str | None) -> str:
-    if name is None:
-        return ""
-    try:
-        parse_bundle(name)
-    except TrimtabError as error:
-        raise typer.BadParameter(str(error), param_hint="--bundle") from error
-    return name
+    begin, end = span_of(since or (_LIVE_SINCE if live else None), until)
+    return ReplaySpan(since=begin, until=end)

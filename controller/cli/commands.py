@@ -14,10 +14,10 @@ from controller.adapters.long_work import is_quiet, long_work
 from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
+from controller.cli.shared.arguments import FORMS, time_of
 from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import outages_told, require
-from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import WireError
 from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings

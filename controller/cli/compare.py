@@ -1,7 +1,6 @@
 """``trimtab compare``: strategies on the same simulated scenarios, with the same seeds; or on the same recordings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Final, NamedTuple, TypeAlias
@@ -16,7 +15,7 @@ from controller.cli.shared.pulsar_option import ScenarioPulsarOption
 from controller.cli.simulate import SeedCount
 from controller.cli.simulated_incident import INCIDENT_SUFFIX
 from controller.cli.texts.legend import print_legend
-from controller.cli.texts.numbers import compact, mean_text
+from controller.cli.texts.numbers import mean_text
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.comparison import add_recording, compare_on_recording
 from controller.offline.counterfactual.opened import opened_recording
@@ -25,8 +24,8 @@ from controller.offline.scenarios.report.page import Report
 from controller.offline.scenarios.shipped import scenario_path, strategy_options
 from controller.settings.scenario import as_version, read_scenario
 from controller.strategies.catalogue import SHEDDERS
-from controller.wire.answers.simulate import CompareAnswer, ComparedFigureAnswer, DuelAnswer
-from controller.wire.readable import counted
+from controller.wire.answers.simulate import CompareAnswer
+from controller.wire.readable import compact, counted
 
 #: A result as uneven as this, or more so, is told as sure: it comes by chance in 5 of 100 comparisons.
 _SURE: Final = 0.05
@@ -174,17 +173,4 @@ def _print_winners(compared: Comparison, letters: Mapping[str, str]) -> None:
 
 def _answer(shown: _Shown) -> CompareAnswer:
     compared = shown.compared
-    return CompareAnswer(
-        scenario=shown.name,
-        title=shown.title,
-        seeds=list(compared.seeds),
-        intervals=shown.intervals,
-        figures={
-            strategy: {
-                figure: ComparedFigureAnswer(mean=one.mean, margin=one.margin, values=list(one.values))
-                for figure, one in of.items()
-            }
-            for strategy, of in compared.figures.items()
-        },
-        duels=[DuelAnswer(**asdict(duel), winner=duel.winner, probability=duel.probability) for duel in compared.duels],
-    )
+    return CompareAnswer.from_object(compared, scenario=shown.name, title=shown.title, intervals=shown.intervals)

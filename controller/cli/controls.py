@@ -4,20 +4,23 @@ import getpass
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.console import Console
 
 from controller.adapters.opened import election_system, log_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import length_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
-from controller.cli.shared.times import length_ms
 from controller.doctor.before_acting import require_broker_balancing_off
 from controller.model.controls import MAX_HISTORY, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
@@ -141,7 +144,7 @@ def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) 
 def _tell_resumed(settings: Settings, now: OperatorControls, ended: Sequence[Pause], *, as_json: bool) -> None:
     name, standing = settings.cluster.name, now.standing(time.time_ns() // 1_000_000)
     if as_json:
-        told, left = ([PauseAnswer(**asdict(each)) for each in pauses] for pauses in (ended, standing))
+        told, left = ([PauseAnswer.from_object(each) for each in pauses] for pauses in (ended, standing))
         typer.echo(ControlsAnswer(cluster=name, paused=bool(standing), ended=told, pauses=left).as_line())
         return
     for each in ended:
@@ -171,10 +174,8 @@ def mode(
         return replace(now, mode=choice).with_change(_change("mode", made, value.value))
 
     with_store(settings, lambda store: change(store, changed))
-    if as_json:
-        typer.echo(ControlsAnswer(cluster=settings.cluster.name, mode=in_force).as_line())
-    else:
-        _say(f"The mode of {settings.cluster.name} is {in_force} from the next interval on.")
+    said = f"The mode of {settings.cluster.name} is {in_force} from the next interval on."
+    show(ControlsAnswer(cluster=settings.cluster.name, mode=in_force), lambda _: _say(said), as_json=as_json)
 
 
 def release(
@@ -208,10 +209,8 @@ def release(
 
 def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bool) -> None:
     drained = [each.broker for each in controls.drained]
-    if as_json:
-        typer.echo(ControlsAnswer(cluster=settings.cluster.name, drained=drained).as_line())
-    else:
-        _say(f"Drained brokers of {settings.cluster.name}: {', '.join(drained) or 'none'}.")
+    said = f"Drained brokers of {settings.cluster.name}: {', '.join(drained) or 'none'}."
+    show(ControlsAnswer(cluster=settings.cluster.name, drained=drained), lambda _: _say(said), as_json=as_json)
 
 
 def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "", as_json: _AsJson = False) -> None:
@@ -283,11 +282,12 @@ def controls(
 def _print_history(changes: Sequence[ControlChange], *, as_json: bool) -> None:
     if not changes and not as_json:
         _say("Nobody has changed the controls yet.")
+    show(map(ControlChangeAnswer.from_object, changes), partial(_print_changes, changes=changes), as_json=as_json)
+
+
+def _print_changes(out: Console, changes: Sequence[ControlChange]) -> None:
     for each in changes:
-        if as_json:
-            typer.echo(ControlChangeAnswer(**asdict(each)).as_line())
-        else:
-            print_line(console(), f"{utc(each.at_ms)}  {change_text(each)}", rest="    ")
+        print_line(out, f"{utc(each.at_ms)}  {change_text(each)}", rest="    ")
 
 
 def change(

@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
+from rich.console import Console
 
-from controller.cli.shared.console import LONGEST_PERIOD, console, json_option
-from controller.cli.shared.layout import columns, print_line, print_table
+from controller.cli.shared.answers import print_answers, show
+from controller.cli.shared.console import LONGEST_PERIOD, json_option
+from controller.cli.shared.layout import Column, print_line
 from controller.cli.shared.pulsar_option import PulsarOption
-from controller.cycle import Policy, version_text
+from controller.cli.texts.verdicts import print_verdicts
+from controller.cycle import version_text
 from controller.model.decision import Command, Decision
 from controller.offline.decide import LoadDecision, decide_on_load
 from controller.offline.recorded_load import notes_on, read_load
 from controller.offline.recorded_policy import recorded_policy
-from controller.status.texts import because, verdict_cells
+from controller.status.texts import because
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer
@@ -104,26 +107,24 @@ def decide(
     recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_ms)
     answer = decide_on_load(recorded.last, policy, seed=seed, rounds=rounds)
     notes = notes_on(recorded, {*answer.view.brokers.names, *answer.view.outdated})
-    if as_json:
-        typer.echo(_answer(recorded.cluster, answer.made_of.policy, answer, notes).as_line())
-    else:
-        _print(answer, notes)
+    told = _answer(recorded.cluster, answer, notes)
+    show(told, lambda out: _print(out, answer, notes), as_json=as_json)
     if answer.decision.commands:
         raise typer.Exit(_MOVED)
 
 
-def _answer(cluster: str, policy: Policy, answer: LoadDecision, notes: Sequence[str]) -> DecideAnswer:
-    decision, brokers = answer.decision, answer.view.brokers
+def _answer(cluster: str, answer: LoadDecision, notes: Sequence[str]) -> DecideAnswer:
+    decision, view, policy = answer.decision, answer.view, answer.made_of.policy
     return DecideAnswer(
         cluster=cluster,
-        interval=answer.view.as_of_ms,
+        interval=view.as_of_ms,
         strategy=type(policy.shedder).__name__,
         placement=type(policy.placement).__name__,
         pulsar=PulsarVersionAnswer.of(decision.pulsar),
         round=answer.round,
-        brokers=len(brokers),
-        bundles=len(answer.view.bundles),
-        missing=list(answer.view.missing),
+        brokers=len(view.brokers),
+        bundles=len(view.bundles),
+        missing=list(view.missing),
         summary=decision.summary,
         commands=[_planned(command) for command in decision.commands],
         verdicts=[VerdictAnswer.short(verdict) for verdict in decision.verdicts],
@@ -132,31 +133,25 @@ def _answer(cluster: str, policy: Policy, answer: LoadDecision, notes: Sequence[
 
 
 def _planned(command: Command) -> PlannedCommandAnswer:
-    details: dict[str, Any] = {"destination": command.destination}
-    if command.action == "split":
-        details = {
-            "algorithm": command.algorithm,
-            "boundaries": command.boundaries,
-            "unload_after_split": command.unload_after_split,
-        }
-    return PlannedCommandAnswer(
-        action=command.action,
-        bundle=command.bundle,
-        broker=command.source,
-        **details,
-        why=VerdictAnswer.short(command.why),
-    )
+    of_split = ("algorithm", "boundaries", "unload_after_split")
+    names = ("action", "bundle", *(of_split if command.action == "split" else ("destination",)))
+    details = {name: getattr(command, name) for name in names}
+    return PlannedCommandAnswer(**details, broker=command.source, why=VerdictAnswer.short(command.why))
 
 
-def _print(answer: LoadDecision, notes: Sequence[str]) -> None:
-    out, decision = console(), answer.decision
-    if decision.commands:
-        header = columns("do", "bundle", "from", "to, or cut at", "because", prose=("to, or cut at", "because"))
-        rows = [(each.action, each.bundle, each.source, _where(each), because(each)) for each in decision.commands]
-        print_table(out, header, rows, title="Would be done", head=2)
-        out.print()
-    header = columns("what", "reason", "observed", "limit", "by", "detail", prose=("detail",))
-    print_table(out, header, map(verdict_cells, decision.verdicts), title="Verdicts", head=2)
+_COMMANDS: Final = (
+    Column(heading="do", cell=lambda each: each.action),
+    Column(heading="bundle", cell=lambda each: each.bundle),
+    Column(heading="from", cell=lambda each: each.source),
+    Column(heading="to, or cut at", prose=True, cell=lambda each: _where(each)),
+    Column(heading="because", prose=True, cell=because),
+)
+
+
+def _print(out: Console, answer: LoadDecision, notes: Sequence[str]) -> None:
+    decision = answer.decision
+    print_answers(out, _COMMANDS, decision.commands, title="Would be done", head=2)
+    print_verdicts(out, decision.verdicts)
     for note in notes:
         print_line(out, note)
     if decision.pulsar is not None:

@@ -1,15 +1,16 @@
 """``trimtab doctor``: check whether trimtab can balance the cluster, and say what to change."""
 
 from collections import Counter
-from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
+from rich.console import Console
 
 from controller.adapters.kafka.rights import rights
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import outages
-from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.layout import Column, print_line, print_table
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding, listed
@@ -46,11 +47,8 @@ def doctor(
         findings = judge(gather(settings, away=outages(settings)))
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     sick = counts["error"] > 0 or (strict and counts["warning"] > 0)
-    if as_json:
-        told = [FindingAnswer(**asdict(each)) for each in findings]
-        typer.echo(DoctorAnswer(healthy=not sick, findings=told).as_line())
-    else:
-        _print(findings, counts)
+    answer = DoctorAnswer(healthy=not sick, findings=[FindingAnswer.from_object(each) for each in findings])
+    show(answer, lambda out: _print(out, findings, counts), as_json=as_json)
     raise typer.Exit(1 if sick else 0)
 
 
@@ -61,8 +59,7 @@ def _print_grants(settings: Settings) -> None:
         typer.echo(f"kafka-acls.sh --bootstrap-server {settings.log.kafka.bootstrap} {right.command}")
 
 
-def _print(findings: list[Finding], counts: Counter[str]) -> None:
-    out = console()
+def _print(out: Console, findings: list[Finding], counts: Counter[str]) -> None:
     rows = [(each.severity, each.code, listed(each.objects), each.seen, each.wanted) for each in findings]
     print_table(out, _COLUMNS, rows, head=2)
     out.print()

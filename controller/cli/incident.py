@@ -1,19 +1,20 @@
 """``trimtab incident``: the load, decisions and settings around a time, in one file that reproduces the decisions."""
 
-import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
+from rich.console import Console
 
 from controller.adapters.long_work import long_work
 from controller.adapters.recordings.incident_file import unpacked_incident
 from controller.cli.record import ConfOfLog, KeyFile, key_of, log_to_copy
-from controller.cli.shared.console import console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import FORMS, now_ms, time_of
+from controller.cli.shared.console import json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.output_file import require_writable
-from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import TrimtabError
 from controller.offline.counterfactual.incident import CheckedIncident, IncidentSpan, check_incident, make_incident
 from controller.offline.pseudonyms.anonymise import Anonymiser
@@ -94,7 +95,7 @@ def make(
     differs; 2 an option or the settings are invalid.
     """
     key = key_of(anonymise, key_file)
-    around_ms = time_of(around, now_ms=time.time_ns() // 1_000_000, of="--around")
+    around_ms = time_of(around, now_ms=now_ms(), of="--around")
     span = IncidentSpan(
         around=max(0, around_ms),
         since=max(0, around_ms - minutes * _MINUTE_MS),
@@ -121,31 +122,25 @@ def check(file: _File, as_json: Annotated[bool, json_option("answer.incident")] 
 def _check(path: Path, *, as_json: bool, otherwise: tuple[int, ...] = ()) -> None:
     with unpacked_incident(path) as found, long_work("deciding again"):
         checked, about, size = check_incident(found), found.about, path.stat().st_size
-    answer = IncidentAnswer(
+    answer = IncidentAnswer.from_object(
+        checked,
         file=str(path),
         bytes=size,
-        cluster=checked.cluster,
         around=about.around,
         decision=checked.around,
-        reproduced=checked.reproduced,
         same=len(checked.same),
-        different=list(checked.different),
-        unknown=list(checked.unknown),
         anonymised=about.anonymised,
         versions=about.versions,
         otherwise_than_logged=otherwise,
     )
-    if as_json:
-        typer.echo(answer.as_line())
-    else:
-        _print(answer)
+    show(answer, lambda out: _print(out, answer), as_json=as_json)
     if not answer.reproduced:
         raise NotReproducedError(f"{path}: {_why_not(checked)}")
     if answer.decision in otherwise:
         raise NotReproducedError(f"{path}: {_OTHERWISE.format(utc(answer.decision or 0))}")
 
 
-def _print(answer: IncidentAnswer) -> None:
+def _print(out: Console, answer: IncidentAnswer) -> None:
     decision = "none" if answer.decision is None else utc(answer.decision)
     again = f"{answer.same} identical, {len(answer.different)} different, {len(answer.unknown)} failed"
     fields = [
@@ -157,7 +152,7 @@ def _print(answer: IncidentAnswer) -> None:
         *([("with other names", _other_names(answer))] if answer.anonymised else []),
         ("versions", ", ".join(f"{name} {value}" for name, value in answer.versions.items() if value)),
     ]
-    print_fields(console(), fields)
+    print_fields(out, fields)
 
 
 def _other_names(answer: IncidentAnswer) -> str:

@@ -1,8 +1,8 @@
 """``trimtab journal``: browse the decisions in the journal, the newest first."""
 
-import time
-from dataclasses import asdict
+from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Annotated, Final, TypeAlias
 
 import typer
@@ -10,19 +10,18 @@ from rich.console import Console
 
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
-from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import FORMS, bundle_of, span_of
+from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
-from controller.cli.shared.times import FORMS, time_of
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
-from controller.model.names import parse_bundle
 from controller.settings.trimtab_toml import read_settings
 from controller.status.decisions import DecisionFilter, FoundDecision, decisions
 from controller.status.texts import became, does, reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.explain import JournalAnswer
-from controller.wire.answers.status import PauseAnswer
 from controller.wire.controls_text import pauses_text
 from controller.wire.readable import in_number, utc
 
@@ -71,29 +70,15 @@ def journal(
             f"no decision about cluster {settings.cluster.name!r} in the journal"
             + ("" if wanted == DecisionFilter() else " matches: leave out an option")
         )
-    out = console()
-    for each in found:
-        if as_json:
-            typer.echo(_answer(each).as_line())
-        else:
-            _print(each, out)
+    show(map(_answer, found), partial(_print_all, found=found), as_json=as_json)
 
 
 def _wanted(
     bundle: str | None, broker: str | None, reason: str | None, since: str | None, until: str | None, *, issued: bool
 ) -> DecisionFilter:
-    now_ms = time.time_ns() // 1_000_000
-    if bundle is not None:
-        try:
-            parse_bundle(bundle)
-        except TrimtabError as error:
-            raise typer.BadParameter(str(error), param_hint="--bundle") from error
-    begin = None if since is None else time_of(since, now_ms=now_ms, of="--since")
-    end = None if until is None else time_of(until, now_ms=now_ms, of="--until")
-    if begin is not None and end is not None and begin > end:
-        raise typer.BadParameter("it is later than --until", param_hint="--since")
+    begin, end = span_of(since, until, of=("--since", "--until"))
     return DecisionFilter(
-        bundle=bundle,
+        bundle=None if bundle is None else bundle_of(bundle, of="--bundle"),
         broker=broker,
         reason=None if reason is None else _reason(reason),
         since=begin,
@@ -113,7 +98,12 @@ def _reason(text: str) -> Reason:
     return found
 
 
-def _print(found: FoundDecision, out: Console) -> None:
+def _print_all(out: Console, found: Sequence[FoundDecision]) -> None:
+    for each in found:
+        _print(out, each)
+
+
+def _print(out: Console, found: FoundDecision) -> None:
     paused = f"paused by {pauses_text(found.pauses)}" if found.pauses else "paused"
     notes = [note for note, on in ((paused, found.paused), ("stale", found.stale)) if on]
     notes += [] if found.pulsar is None else [f"Pulsar {found.pulsar.version}"]
@@ -130,16 +120,9 @@ def _print(found: FoundDecision, out: Console) -> None:
 
 
 def _answer(found: FoundDecision) -> JournalAnswer:
-    return JournalAnswer(
-        interval=found.interval,
-        summary=found.summary,
-        mode=found.mode,
-        paused=found.paused,
-        stale=found.stale,
-        by=found.by,
-        reason=found.reason,
+    return JournalAnswer.from_object(
+        found,
         pulsar=PulsarVersionAnswer.of(found.pulsar),
-        pauses=[PauseAnswer(**asdict(each)) for each in found.pauses],
         commands=[CommandAnswer.of(command, result) for command, result in found.commands],
         verdicts=None if found.verdicts is None else [VerdictAnswer.short(verdict) for verdict in found.verdicts],
     )

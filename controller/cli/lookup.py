@@ -12,7 +12,8 @@ from controller.adapters.opened import log_system, recording
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarError
-from controller.cli.shared.console import DEFAULT_CONF, console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.reachable import require
 from controller.model.errors import TrimtabError
@@ -109,10 +110,7 @@ def lookup(
         logged = read_namespace(place, name.namespace, cluster=whose)
     edges = _edges(name, bundles, boundaries, place, logged)
     found = _found(name, edges, _bundle(name, edges, settings), logged)
-    if as_json:
-        typer.echo(LookupAnswer(**found).as_line())
-    else:
-        print_fields(console(), _rows(found), label=_LABEL)
+    show(LookupAnswer(**found), lambda out: print_fields(out, _rows(found), label=_LABEL), as_json=as_json)
 
 
 def _asked(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBundle, LastDecision]:
@@ -135,10 +133,9 @@ def _live(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBun
 
 
 def _tell_live(found: dict[str, Any], now: LiveBundle, decided: LastDecision, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(LookupAnswer(**found, **live_fields(now), **decision_fields(decided)).as_line())
-    else:
-        print_fields(console(), [*_rows(found), *live_rows(now), *decision_rows(decided)], label=_LABEL)
+    rows = [*_rows(found), *live_rows(now), *decision_rows(decided)]
+    answer = LookupAnswer(**found, **live_fields(now), **decision_fields(decided))
+    show(answer, lambda out: print_fields(out, rows, label=_LABEL), as_json=as_json)
 
 
 def _log_tail(settings: Settings | None, *, needed: bool) -> LogTail | None:

@@ -1,12 +1,11 @@
 """``trimtab options``: print the options that trimtab reads."""
 
-from dataclasses import asdict
 from typing import Annotated, TypeAlias
 
 import typer
 
-from controller.cli.shared.console import console, json_option
-from controller.cli.shared.layout import columns, print_table
+from controller.cli.shared.answers import fields_of, print_answers, show
+from controller.cli.shared.console import json_option
 from controller.cli.shared.pulsar_option import version_of
 from controller.model.pulsar_version import ASSUMED, PulsarVersion
 from controller.settings.known_options import options_table
@@ -28,10 +27,6 @@ def options(
     as_json: Annotated[bool, json_option("answer.option", each="option")] = False,
 ) -> None:
     """Print every option of broker.conf and trimtab.toml that trimtab reads, with the defaults of a version."""
-    rows = options_table(pulsar)
-    if as_json:
-        for row in rows:
-            typer.echo(OptionAnswer(**asdict(row)).as_line())
-        return
-    header = columns("key", "default", "unit", "meaning", prose=("default", "meaning"))
-    print_table(console(), header, [(row.key, row.default, row.unit, row.meaning) for row in rows])
+    rows = [OptionAnswer.from_object(row) for row in options_table(pulsar)]
+    header = fields_of(OptionAnswer, "key", "default", "unit", "meaning")
+    show(rows, lambda out: print_answers(out, header, rows), as_json=as_json)

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
+from rich.console import Console
 
-from controller.cli.shared.console import console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.console import json_option
 from controller.cli.shared.layout import columns, print_line, print_table
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.connect_group import Change, Rebalance, play
@@ -87,11 +89,8 @@ def rebalance(
     rebalances = _play(described, by)
     if not rebalances:
         raise SettingsError(f"{group}: changes = [] causes no rebalance; give at least one change, which may be {{}}")
-    if as_json:
-        for one in rebalances:
-            typer.echo(_answer(one, by).as_line())
-    else:
-        _print_rebalances(rebalances, by)
+    answers = (_answer(one, by) for one in rebalances)
+    show(answers, lambda out: _print_rebalances(out, rebalances, by), as_json=as_json)
     if require_balance and not rebalances[-1].is_balanced():
         raise NotBalancedError(f"{group}: not balanced after the last rebalance: {_uneven(rebalances[-1])}")
 
@@ -107,8 +106,7 @@ def _play(group: RebalanceGroup, protocol: str) -> list[Rebalance]:
     )
 
 
-def _print_rebalances(rebalances: Sequence[Rebalance], protocol: str) -> None:
-    out = console()
+def _print_rebalances(out: Console, rebalances: Sequence[Rebalance], protocol: str) -> None:
     rows: list[tuple[str, ...]] = []
     for one in rebalances:
         which, why = (f"{one.change}.{one.step}", f"{one.at_ms / 1000:g} s"), one.why
@@ -130,26 +128,20 @@ def _print_rebalances(rebalances: Sequence[Rebalance], protocol: str) -> None:
 def _print_example(protocol: Protocol | None, *, as_json: bool) -> None:
     against = (protocol or Protocol.COOPERATIVE_2_6_3).value
     rows = example_rows(against)
-    if as_json:
-        for row in rows:
-            stopped = {"eager": row.eager, against: row.cooperative}
-            typer.echo(RebalanceExampleAnswer(change=row.what, tasks=row.tasks, stopped=stopped).as_line())
-        return
+    answers = (
+        RebalanceExampleAnswer(change=row.what, tasks=row.tasks, stopped={"eager": row.eager, against: row.cooperative})
+        for row in rows
+    )
     header = columns("change", "tasks after", "eager", against, numbers=("tasks after", "eager", against))
     shown = [(row.what, *(f"{n:,}" for n in (row.tasks, row.eager, row.cooperative))) for row in summary_rows(rows)]
-    print_table(console(), header, shown, title="Tasks stopped, 3 workers")
+    show(answers, lambda out: print_table(out, header, shown, title="Tasks stopped, 3 workers"), as_json=as_json)
 
 
 def _answer(one: Rebalance, protocol: str) -> RebalanceAnswer:
-    return RebalanceAnswer(
+    return RebalanceAnswer.from_object(
+        one,
         protocol=protocol,
-        change=one.change,
-        step=one.step,
-        at_ms=one.at_ms,
-        generation=one.generation,
-        leader=one.leader,
         because=one.why,
-        delay_ms=one.delay_ms,
         balanced=one.is_balanced(),
         missing=_work(one.missing),
         unconfigured=_work(one.unconfigured),

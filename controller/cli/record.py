@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,9 +16,10 @@ from controller.adapters.opened import log_system, records_in
 from controller.adapters.outages import Part
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings, differences, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import FORMS, span_of
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.reachable import require
-from controller.cli.shared.times import FORMS, time_of
 from controller.model.errors import SettingsError
 from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
@@ -144,13 +144,7 @@ def record_log(
         other = partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
         manifest = record(source, output, wanted, kept, cluster, anonymiser_of=other, known_before=known)
     answer = _answer(output, manifest)
-    if as_json:
-        typer.echo(answer.as_line())
-    else:
-        parts = ", ".join(f"{number:,} {name}" for name, number in answer.records.items())
-        typer.echo(f"{output}: records: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}")
-        for line in _known_lines(answer):
-            typer.echo(line)
+    show(answer, lambda _: typer.echo("\n".join(_lines(answer))), as_json=as_json)
 
 
 def key_of(anonymise: bool, path: Path | None) -> bytes | None:
@@ -231,10 +225,8 @@ def _wanted(
     log: str,
     before: int | None,
 ) -> Wanted:
-    now_ms = time.time_ns() // 1_000_000
-    from_ms = None if since is None else time_of(since, now_ms=now_ms, of="--from")
-    to_ms = None if until is None else time_of(until, now_ms=now_ms, of="--to")
-    if from_ms is not None and to_ms is not None and from_ms >= to_ms:
+    from_ms, to_ms = span_of(since, until)
+    if from_ms is not None and from_ms == to_ms:
         raise typer.BadParameter("it is not after --from", param_hint="--to")
     many = None if before is None else str(before)
     said = (("--from", since), ("--to", until), ("--before", many), *(("--topic", each) for each in topics))
@@ -269,7 +261,9 @@ def _offsets(texts: Sequence[str]) -> dict[RecordedTopic, dict[int, Extent]]:
     return found
 
 
-def _known_lines(answer: RecordAnswer) -> Iterator[str]:
+def _lines(answer: RecordAnswer) -> Iterator[str]:
+    parts = ", ".join(f"{number:,} {name}" for name, number in answer.records.items())
+    yield f"{answer.folder}: records: {parts}; {answer.bytes / 1e6:,.1f} MB in {counted(answer.files, 'file')}"
     known = answer.known_before
     if known is not None:
         read = f"{counted(known.intervals, 'interval')} from {utc(known.first)} to {utc(known.last)}"
@@ -294,8 +288,6 @@ def _answer(folder: Path, manifest: Manifest) -> RecordAnswer:
         bytes=sum(file.bytes for file in manifest.files) + (0 if known is None else known.bytes),
         known_before=None
         if known is None
-        else KnownBeforeAnswer(
-            intervals=known.intervals, first=known.first_ms, last=known.last_ms, undescribed=known.undescribed
-        ),
+        else KnownBeforeAnswer.from_object(known, first=known.first_ms, last=known.last_ms),
         unpacked_bytes=sum(file.unpacked_bytes for file in manifest.files),
     )

@@ -4,13 +4,15 @@ from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
+from rich.console import Console
 
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import long_work
 from controller.adapters.opened import records_in
 from controller.adapters.recordings.manifest import KnownBeginning, RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
-from controller.cli.shared.console import DEFAULT_CONF, console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.pulsar_option import ScenarioPulsarOption
 from controller.cycle import Policy
@@ -19,7 +21,7 @@ from controller.offline.recording import refuse_other_clusters
 from controller.offline.replay import LogReplay, Replay, Replayed, batches
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
-from controller.wire.answers.recordings import EntryDifferenceAnswer, ReplayedAnswer
+from controller.wire.answers.recordings import ReplayedAnswer
 from controller.wire.readable import counted, utc
 
 _DIFFERENT: Final = 1
@@ -71,10 +73,7 @@ def replay_log(
     replayed = again.run() if fast else _on_spark(again, Replay(log, settings, policy), settings, policy)
     known = log.manifest.known_before if isinstance(log, Recording) else None
     answer = _answer(policy.cluster, replayed, known)
-    if as_json:
-        typer.echo(answer.as_line())
-    else:
-        _print(answer)
+    show(answer, lambda out: _print(out, answer), as_json=as_json)
     if answer.first_difference is not None:
         raise typer.Exit(_DIFFERENT)
 
@@ -108,16 +107,12 @@ def _answer(cluster: str, replayed: Replayed, known: KnownBeginning | None) -> R
         )
     if not replayed.has_journal:
         notes.append("there is no journal of this cluster, so nothing was compared")
-    first = told.first
-    return ReplayedAnswer(
+    return ReplayedAnswer.from_object(
+        told,
         cluster=cluster,
-        decided=told.decided,
-        compared=told.compared,
-        equal=told.equal,
-        commands=told.commands,
         refused=replayed.refused,
         last=replayed.last,
-        first_difference=None if first is None else EntryDifferenceAnswer(interval=first.interval, what=first.what),
+        first_difference=told.first,
         notes=notes,
     )
 
@@ -133,8 +128,7 @@ def _of_known(known: KnownBeginning) -> str:
     return told
 
 
-def _print(answer: ReplayedAnswer) -> None:
-    out = console()
+def _print(out: Console, answer: ReplayedAnswer) -> None:
     for note in answer.notes:
         print_line(out, note)
     if answer.refused:

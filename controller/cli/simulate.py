@@ -4,10 +4,13 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
+from rich.console import Console
 
 from controller.adapters.long_work import long_work
-from controller.cli.shared.console import console, json_option
-from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.answers import fields_of, print_answers
+from controller.cli.shared.answers import show as show_answer
+from controller.cli.shared.console import json_option
+from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.shared.pulsar_option import ScenarioPulsarOption
 from controller.cli.simulated_incident import INCIDENT_SUFFIX, Expect, Strategy, simulate_incident
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
@@ -68,25 +71,19 @@ def simulate_scenario(
     runs = seeds * (1 if described.cure is None else 2)
     with long_work("simulating, intervals", runs * described.intervals) as done:
         judged = judge(described, seeds, done)
-    if as_json:
-        typer.echo(_answer(path.stem, described, judged).as_line())
-    else:
-        _print(path.stem, described, judged)
+    answer = _answer(path.stem, described, judged)
+    show_answer(answer, lambda out: _print(out, path.stem, described, judged), as_json=as_json)
     refuse_unmet(path, judged)
 
 
 def _print_list(*, as_json: bool) -> None:
-    found = list(shipped())
-    if as_json:
-        for name, one in found:
-            typer.echo(_listed(name, one).as_line())
-        return
-    header = columns("scenario", "title", "source", prose=("title", "source"))
-    print_table(console(), header, [(name, one.title, one.source) for name, one in found])
+    found = [_listed(*each) for each in shipped()]
+    header = fields_of(ListedScenarioAnswer, "scenario", "title", "source")
+    show_answer(found, lambda out: print_answers(out, header, found), as_json=as_json)
 
 
-def _print(name: str, scenario: Scenario, judged: JudgedScenario) -> None:
-    out, cure = console(), scenario.cure
+def _print(out: Console, name: str, scenario: Scenario, judged: JudgedScenario) -> None:
+    cure = scenario.cure
     print_line(out, f"{name}: {scenario.title}", style="bold")
     about = [("what happens", scenario.text), ("source", scenario.source), ("cure", "" if cure is None else cure.text)]
     # Lines to copy: the name of the field stands before the first of them alone.
@@ -106,11 +103,9 @@ def _bundles(scenario: Scenario) -> int:
 
 
 def _listed(name: str, one: Scenario) -> ListedScenarioAnswer:
-    return ListedScenarioAnswer(
+    return ListedScenarioAnswer.from_object(
+        one,
         scenario=name,
-        title=one.title,
-        source=one.source,
-        intervals=one.intervals,
         brokers=one.broker_count,
         bundles=_bundles(one),
         has_cure=one.cure is not None,
@@ -118,17 +113,14 @@ def _listed(name: str, one: Scenario) -> ListedScenarioAnswer:
 
 
 def _answer(name: str, scenario: Scenario, judged: JudgedScenario) -> SimulateAnswer:
-    return SimulateAnswer(
+    return SimulateAnswer.from_object(
+        judged,
         scenario=name,
         title=scenario.title,
-        seeds=list(judged.seeds),
         intervals=scenario.intervals,
         brokers=scenario.broker_count,
         bundles=_bundles(scenario),
-        held=judged.held,
         cure="" if scenario.cure is None else scenario.cure.text,
         cure_settings=[] if scenario.cure is None else scenario.cure.changes(),
         expectations=expectation_answers(judged),
-        without_cure={figure: list(values) for figure, values in judged.without_cure.items()},
-        with_cure={figure: list(values) for figure, values in judged.with_cure.items()},
     )

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
+from rich.console import Console
 
 from controller.adapters.long_work import long_work
-from controller.cli.shared.console import console
+from controller.cli.shared.answers import show
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
 from controller.model.pulsar_version import PulsarVersion
@@ -46,10 +47,8 @@ def simulate_incident(
         about = opened.about
     assert about is not None, "an incident says what it is about"
     title = f"Incident around {utc(about.around)} in cluster {about.cluster}"
-    if as_json:
-        typer.echo(_answer(path.stem, title, found).as_line())
-    else:
-        _print(path.stem, title, strategy, found)
+    answer = _answer(path.stem, title, found)
+    show(answer, lambda out: _print(out, path.stem, title, strategy, found), as_json=as_json)
     refuse_unmet(path, found.judged)
 
 
@@ -60,8 +59,7 @@ def _expectation(text: str) -> Expectation:
         raise typer.BadParameter(str(error), param_hint="--expect") from error
 
 
-def _print(name: str, title: str, strategy: str, found: JudgedIncident) -> None:
-    out = console()
+def _print(out: Console, name: str, title: str, strategy: str, found: JudgedIncident) -> None:
     print_line(out, f"{name}: {title}", style="bold")
     size = ", ".join(
         counted(number, one)
@@ -74,17 +72,15 @@ def _print(name: str, title: str, strategy: str, found: JudgedIncident) -> None:
 
 def _answer(name: str, title: str, found: JudgedIncident) -> SimulateAnswer:
     judged = found.judged
-    return SimulateAnswer(
+    return SimulateAnswer.from_object(
+        judged,
         scenario=name,
         title=title,
-        seeds=list(judged.seeds),
         intervals=found.intervals,
         brokers=found.brokers,
         bundles=found.bundles,
-        held=judged.held,
         cure="",
         cure_settings=[],
         expectations=expectation_answers(judged),
-        without_cure={figure: list(values) for figure, values in judged.without_cure.items()},
         with_cure={},
     )

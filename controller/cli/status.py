@@ -12,13 +12,13 @@ from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
-from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import bundle_of
+from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.reachable import require
 from controller.cli.texts.cluster_status import LABEL, print_status, status_answer
 from controller.cli.texts.status_watch import watch_status
-from controller.model.errors import TrimtabError
-from controller.model.names import parse_bundle
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.bundle import last_decision, live_bundle
 from controller.status.cluster import cluster_status
@@ -67,11 +67,7 @@ def status(
         return
     if watch:
         raise typer.BadParameter("it shows the whole cluster: leave the bundle out", param_hint="--watch")
-    try:
-        parse_bundle(bundle)
-    except TrimtabError as error:
-        raise typer.BadParameter(str(error), param_hint="bundle") from error
-    _show_bundle(settings, bundle, as_json=as_json)
+    _show_bundle(settings, bundle_of(bundle, of="bundle"), as_json=as_json)
 
 
 @contextmanager
@@ -90,19 +86,14 @@ def _show_cluster(settings: Settings, conf: Path, *, as_json: bool) -> None:
         found = cluster_status(settings, admin)
     now_ms = time.time() * 1000
     seen = problems(found, settings, now_ms)
-    if as_json:
-        typer.echo(status_answer(found, seen).as_line())
-    else:
-        print_status(console(), found, seen, now_ms, conf)
+    show(status_answer(found, seen), lambda out: print_status(out, found, seen, now_ms, conf), as_json=as_json)
 
 
 def _show_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:
     with _brokers(settings) as admin:
         live = None if admin is None else live_bundle(admin, bundle)
         decision = last_decision(settings, bundle, "" if live is None else live.owner)
-    if as_json:
-        typer.echo(bundle_answer(bundle, live, decision).as_line())
-    else:
-        print_fields(console(), bundle_rows(bundle, live, decision), label=LABEL)
+    answer, rows = bundle_answer(bundle, live, decision), bundle_rows(bundle, live, decision)
+    show(answer, lambda out: print_fields(out, rows, label=LABEL), as_json=as_json)
     if live is not None and live.missing:
         raise typer.Exit(_NO_SUCH_BUNDLE)

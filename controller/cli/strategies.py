@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from rich.console import Console
 
-from controller.cli.shared.console import console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.console import json_option
 from controller.cli.shared.layout import print_line
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.strategy_kinds import kind_of
@@ -65,16 +67,12 @@ def check(
             for law in laws_of(strategy)
         ],
     )
-    if as_json:
-        typer.echo(answer.as_line())
-    else:
-        _print(answer)
+    show(answer, lambda out: _print(out, answer), as_json=as_json)
     if broken:
         raise typer.Exit(_BROKEN)
 
 
-def _print(answer: CheckAnswer) -> None:
-    out = console()
+def _print(out: Console, answer: CheckAnswer) -> None:
     print_line(out, f"{answer.strategy}: {answer.kind} ({answer.setting})")
     for option in answer.options:
         unit = f" {option.unit}" if option.unit else ""

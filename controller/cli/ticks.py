@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from controller.cli.shared.answers import show
 from controller.cli.shared.console import LONGEST_PERIOD, json_option
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.recording import write_ticks
@@ -60,10 +61,8 @@ def ticks(
         raise TrimtabError(
             f"the new log cannot be written to {target}: {error.strerror}; choose another folder with --into"
         ) from error
-    if as_json:
-        typer.echo(TicksAnswer(ticks=count, folder=str(target)).as_line())
-    else:
-        typer.echo(f"{counted(count, 'tick')} written to {target}")
+    answer = TicksAnswer(ticks=count, folder=str(target))
+    show(answer, lambda _: typer.echo(f"{counted(count, 'tick')} written to {target}"), as_json=as_json)
 
 
 def _log_folder(settings: Settings | None) -> Path:

@@ -1,15 +1,15 @@
 """``trimtab what-if``: what would have happened in a recorded time with other strategies or settings."""
 
-import time
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.cli.shared.console import LONGEST_PERIOD, console, json_option
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import FORMS, span_of
+from controller.cli.shared.console import LONGEST_PERIOD, json_option
 from controller.cli.shared.pulsar_option import ScenarioPulsarOption
-from controller.cli.shared.times import FORMS, time_of
 from controller.cli.texts.what_if import answer_of, print_answer
 from controller.offline.counterfactual.answer import what_would_have_happened
 from controller.offline.counterfactual.opened import opened_recording
@@ -77,13 +77,8 @@ def what_if(
     Exit codes: 0 printed; 1 the recording cannot be read; 2 an option is invalid, or no interval
     lies in the span.
     """
-    now_ms = time.time_ns() // 1_000_000
-    span = ReplaySpan(
-        since=None if since is None else time_of(since, now_ms=now_ms, of="--from"),
-        until=None if until is None else time_of(until, now_ms=now_ms, of="--to"),
-    )
-    if span.since is not None and span.until is not None and span.since > span.until:
-        raise typer.BadParameter("it is later than --to", param_hint="--from")
+    begin, end = span_of(since, until)
+    span = ReplaySpan(since=begin, until=end)
     strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))
     with (
         opened_recording(recording, conf, period_seconds=period_seconds, pulsar=pulsar) as opened,
@@ -98,7 +93,4 @@ def what_if(
             done=done,
         )
         answer = answer_of(opened.log.cluster, found, diff)
-    if as_json:
-        typer.echo(answer.as_line())
-    else:
-        print_answer(console(), answer, most)
+    show(answer, lambda out: print_answer(out, answer, most), as_json=as_json)

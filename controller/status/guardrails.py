@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 from controller.adapters.opened import election_system
@@ -21,7 +21,6 @@ from controller.settings.trimtab_toml import Settings
 from controller.wire.answers.status import (
     BreakerAnswer,
     BudgetAnswer,
-    ChoiceAnswer,
     GuardrailsAnswer,
     ModeAnswer,
     PauseAnswer,
@@ -160,21 +159,17 @@ def _in_words(unconfirmed: Mapping[str, list[str]]) -> str:
 def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
     """For a program."""
     mode, breaker = found.chosen.mode, found.breaker
-    return GuardrailsAnswer(
-        mode=ModeAnswer(in_force=found.mode, settings=found.settings_mode, set=_choice(mode)),
+    return GuardrailsAnswer.from_object(
+        found,
+        mode=ModeAnswer.from_object(found, in_force=found.mode, settings=found.settings_mode, set=mode),
         paused=PausedAnswer(
             in_force=found.paused,
             settings=found.settings_paused,
-            pauses=[PauseAnswer(**asdict(each)) for each in found.pauses],
+            pauses=[PauseAnswer.from_object(each) for each in found.pauses],
         ),
         drained=[each.broker for each in found.chosen.drained],
-        plan=found.plan,
-        unknown=found.unknown,
-        maintenance=found.maintenance,
-        unconfirmed=dict(found.unconfirmed),
         unlisted={name: number for name, number in found.unlisted.items() if number},
-        breaker=BreakerAnswer(tripped_at=breaker.tripped_at, why=breaker.why, failures_in_a_row=breaker.in_a_row),
-        brokers_balance=found.brokers_balance,
+        breaker=BreakerAnswer.from_object(breaker, failures_in_a_row=breaker.in_a_row),
         came=dict(found.roster.came),
         went=dict(found.roster.went),
         budgets=[
@@ -207,9 +202,3 @@ def _who(choice: Choice) -> str:
 def _pause(pause: Pause) -> str:
     until = f" until {utc(pause.until_ms)}" if pause.until_ms else ""
     return f"set by {pause.by} at {utc(pause.at_ms)}{until}{f': {pause.reason}' if pause.reason else ''}"
-
-
-def _choice(choice: Choice | None) -> ChoiceAnswer | None:
-    if choice is None:
-        return None
-    return ChoiceAnswer(value=choice.value, reason=choice.reason, by=choice.by, at_ms=choice.at_ms)

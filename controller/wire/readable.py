@@ -11,6 +11,8 @@ from typing import Final
 
 #: Significant digits of a percentage, and of any other number that is not whole.
 _OF_PERCENT, _OF_OTHERS = 2, 3
+#: From here on compact numbers are given in thousands, and in millions; and their significant digits.
+MANY, MILLION, _OF_COMPACT = 10_000, 1_000_000, 4
 #: Values that are equal in so many digits differ by the rounding of arithmetic alone.
 _MOST_DIGITS: Final = 10
 #: Pulsar's kB, MB and GB are powers of 1024.
@@ -137,3 +139,10 @@ def _unit(number: str, unit: str) -> str:
 def in_time(unit: str) -> str:
     """A *unit* as it is journalled, with its time as people say it: "unloads in 60 min" for "unloads in 3600 s"."""
     return _IN_SECONDS.sub(lambda found: f"in {lasting(int(found[1]))}", unit)
+
+
+def compact(value: float) -> str:
+    """A number of four digits at most."""
+    if value >= MILLION:
+        return f"{value / 1e6:.3g}M"
+    return f"{value / 1e3:.3g}k" if value >= MANY else f"{value:.{_OF_COMPACT}g}"

@@ -7,9 +7,9 @@ is longer than the line is printed whole.
 
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -35,6 +35,8 @@ class Column:
     number: bool = False
     #: Cell -> Rich's style of it.
     styles: Mapping[str, str] = field(default_factory=dict)
+    #: Makes the cell of a row that is not made of texts.
+    cell: Callable[[Any], str] = str
 
 
 def columns(*headings: str, prose: Sequence[str] = (), numbers: Sequence[str] = ()) -> list[Column]:

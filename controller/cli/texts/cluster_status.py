@@ -1,7 +1,6 @@
 """The answer of ``trimtab status`` about a cluster: for people, on one line, and for a program."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +18,6 @@ from controller.status.processes import process_answer, process_cells, process_c
 from controller.status.texts import became, does
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer
 from controller.wire.answers.status import (
-    ImbalanceAnswer,
-    InFlightAnswer,
     LastDecisionAnswer,
     LeaderAnswer,
     ProblemAnswer,
@@ -36,32 +33,19 @@ LABEL: Final = 9
 def status_answer(found: ClusterStatus, problems: Sequence[Problem]) -> StatusAnswer:
     """For a program."""
     last, leader = found.last, found.leader
-    return StatusAnswer(
-        cluster=found.cluster,
-        problems=[ProblemAnswer(**each._asdict()) for each in problems],
-        epoch=found.epoch,
-        leader=None if leader is None else LeaderAnswer(**leader._asdict()),
-        leader_unknown=found.leader_unknown,
-        ticked=found.ticked,
-        last_unknown=found.last_unknown,
-        last=None
-        if last is None
-        else LastDecisionAnswer(
+    return StatusAnswer.from_object(
+        found,
+        problems=[ProblemAnswer.from_object(each) for each in problems],
+        leader=leader and LeaderAnswer.from_object(leader),
+        last=last
+        and LastDecisionAnswer.from_object(
+            last.controls,
             interval=last.interval,
             summary=last.decision.summary,
-            mode=last.controls.mode,
-            paused=last.controls.paused,
-            stale=last.controls.stale,
             samples=last.memory.samples,
             pulsar=PulsarVersionAnswer.of(last.decision.pulsar),
         ),
-        in_flight={key: InFlightAnswer(**asdict(flight)) for key, flight in found.in_flight.items()},
         commands=[CommandAnswer.of(command, result) for command, result in found.commands],
-        judged=found.judged,
-        reasons=dict(found.reasons),
-        unreadable_policies=list(found.unreadable_policies),
-        imbalance=None if found.imbalance is None else ImbalanceAnswer(**asdict(found.imbalance)),
-        silent=dict(found.silent),
         guardrails=guardrail_answer(found.guardrails),
         processes=process_answer(found.processes),
     )

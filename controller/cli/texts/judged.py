@@ -31,14 +31,8 @@ def refuse_unmet(path: Path, judged: JudgedScenario) -> None:
 def expectation_answers(judged: JudgedScenario) -> list[ExpectationAnswer]:
     """The expectations, for JSON."""
     return [
-        ExpectationAnswer(
-            text=each.expectation.text,
-            of_cure=each.of_cure,
-            held=each.held,
-            held_without_cure=each.held_without,
-            held_with_cure=each.held_with,
-            without_cure=list(each.without_cure),
-            with_cure=list(each.with_cure),
+        ExpectationAnswer.from_object(
+            each, text=each.expectation.text, held_without_cure=each.held_without, held_with_cure=each.held_with
         )
         for each in judged.expectations
     ]

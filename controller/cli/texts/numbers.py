@@ -4,9 +4,8 @@ import math
 from typing import Final
 
 from controller.offline.scenarios.compare import FigureOverSeeds
+from controller.wire.readable import MANY, MILLION, compact
 
-#: From here on numbers are given in thousands, and in millions.
-_MANY, _MILLION = 10_000, 1_000_000
 #: Significant digits.
 _DIGITS: Final = 4
 
@@ -16,15 +15,8 @@ def mean_text(figure: FigureOverSeeds) -> str:
     if not figure.margin:
         return compact(figure.mean)
     size = max(figure.mean, figure.margin)
-    unit = "M" if size >= _MILLION else "k" if size >= _MANY else ""
+    unit = "M" if size >= MILLION else "k" if size >= MANY else ""
     scale = {"M": 1e6, "k": 1e3, "": 1.0}[unit]
     digits = _DIGITS - len(unit)
     decimals = max(0, digits - 1 - max(0, math.floor(math.log10(size / scale))))
     return f"{figure.mean / scale:.{decimals}f}{unit} ±{figure.margin / scale:.{decimals}f}{unit}"
-
-
-def compact(value: float) -> str:
-    """A number of four digits at most."""
-    if value >= _MILLION:
-        return f"{value / 1e6:.3g}M"
-    return f"{value / 1e3:.3g}k" if value >= _MANY else f"{value:.{_DIGITS}g}"

@@ -5,17 +5,20 @@ from typing import Final
 
 from rich.console import Console
 
+from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.console import command_line
-from controller.cli.shared.layout import columns, print_fields, print_line, print_table
-from controller.cli.texts.frontier import frontier_levels, print_frontier
+from controller.cli.shared.layout import Column, columns, print_fields, print_line, print_table
 from controller.offline.plans.planner import PlannedCluster
 from controller.offline.plans.rightsizing import Rightsizing
 from controller.offline.plans.source import PlanSource
 from controller.planning.plans.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
 from controller.planning.problem import FIXED, PlannedMove
+from controller.planning.solving.bounds import mean_level
+from controller.planning.solving.frontier import FURTHER_MOVES
 from controller.wire.answers.plan import (
     BrokerChangeAnswer,
     DisturbedAnswer,
+    FrontierLevelAnswer,
     PlanAnswer,
     PlannedMoveAnswer,
     PlanStepAnswer,
@@ -27,6 +30,20 @@ from controller.wire.readable import counted, duration, utc
 #: Namespaces, brokers that do not change, and bundles that stay: so many are printed.
 _FEW: Final = 10
 _NEXT: Final = "next"
+#: Length of the longest bar of the frontier's curve.
+_BAR: Final = 30
+#: A usage that is lower by less than this share is told as the same.
+_SAME: Final = 0.0005
+_BROKERS: Final = fields_of(
+    BrokerChangeAnswer,
+    *("broker", "before", "resource", "after", "highest"),
+    Column(heading="bundles that may move", cell=lambda each: f"{each.bundles_before} to {each.bundles_after}"),
+    Column(heading="their msg/s", cell=lambda each: f"{each.msg_rate_before:,.0f} to {each.msg_rate_after:,.0f}"),
+)
+_DISTURBED: Final = fields_of(DisturbedAnswer, "namespace", "moves", "connections", "msg_rate")
+_FRONTIER: Final = fields_of(
+    FrontierLevelAnswer, "max_moves", "moves", "connections", "reached", "times_mean", "bound", "bound_kind"
+)
 
 
 def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: int | None) -> PlanAnswer:
@@ -58,22 +75,31 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
         in_time=None if deadline_ms is None else _in_time(found, now_ms, deadline_ms),
         before=max((change.before for change in changes), default=0.0),
         after=max((change.after for change in changes), default=0.0),
-        brokers=[
-            BrokerChangeAnswer(**{name: getattr(change, name) for name in BrokerChangeAnswer.model_fields})
-            for change in changes
-        ],
+        brokers=[BrokerChangeAnswer.from_object(change) for change in changes],
         steps=[_step(plan, step, seconds) for step, seconds in zip(plan.steps, found.time.steps, strict=True)],
-        disturbed=[
-            DisturbedAnswer(
-                namespace=each.namespace, moves=each.moves, connections=int(each.connections), msg_rate=each.msg_rate
-            )
-            for each in disturbed(plan)
-        ],
-        frontier=frontier_levels(found),
+        disturbed=[DisturbedAnswer.from_object(each, connections=int(each.connections)) for each in disturbed(plan)],
+        frontier=_frontier_levels(found),
         stays=found.stays,
         by_hand=found.by_hand,
         notes=list(found.notes),
     )
+
+
+def _frontier_levels(found: PlannedCluster) -> list[FrontierLevelAnswer]:
+    problem = found.plan.problem
+    mean = mean_level(problem)
+    return [
+        FrontierLevelAnswer(
+            max_moves=each.certificate.max_moves,
+            moves=len(each.moves),
+            connections=int(sum(problem.connections[move.bundle] for move in each.moves)),
+            reached=each.certificate.reached,
+            times_mean=each.certificate.reached / mean if mean > 0 else 1.0,
+            bound=each.certificate.bound,
+            bound_kind=each.certificate.kind,
+        )
+        for each in found.frontier
+    ]
 
 
 def _in_time(found: PlannedCluster, now_ms: int, deadline_ms: int) -> bool:
@@ -106,7 +132,6 @@ def move_answer(plan: Plan, move: PlannedMove) -> PlannedMoveAnswer:
 def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
     """Print *answer* for a person who is to approve it; *conf* are the settings with which it is carried out."""
     _print_moves(out, answer)
-    header = columns("broker", "before", "by", "after", "highest on the way", "bundles that may move", "their msg/s")
     changed, rest = list[BrokerChangeAnswer](), list[BrokerChangeAnswer]()
     for each in answer.brokers:
         same = (each.before, each.bundles_before, each.msg_rate_before) == (
@@ -114,24 +139,13 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
         )  # fmt: skip
         (rest if same else changed).append(each)
     shown = [*changed, *rest[: _FEW if changed else None]]
-    rows = [
-        (
-            each.broker,
-            f"{each.before:.1%}",
-            each.resource,
-            f"{each.after:.1%}",
-            f"{each.highest:.1%}",
-            f"{each.bundles_before} to {each.bundles_after}",
-            f"{each.msg_rate_before:,.0f} to {each.msg_rate_after:,.0f}",
-        )
-        for each in shown
-    ]
-    print_table(out, header, rows, title="Brokers")
+    print_table(out, _BROKERS, [[column.cell(each) for column in _BROKERS] for each in shown], title="Brokers")
     if len(shown) < len(answer.brokers):
         print_line(out, f"and {counted(len(answer.brokers) - len(shown), 'broker')} that stay as they are")
     out.print()
-    _print_disturbed(out, answer)
-    print_frontier(out, answer)
+    title = "Whose clients reconnect"
+    print_answers(out, _DISTURBED, answer.disturbed, title=title, most=_FEW, rest="--json lists all")
+    _print_frontier(out, answer)
     for bundle, why in list(answer.stays.items())[:_FEW]:
         print_line(out, f"stays: {bundle}: {why}")
     if len(answer.stays) > _FEW:
@@ -173,18 +187,30 @@ def _task(step: PlanStepAnswer) -> str:
     return {EMPTY: f"empty {names}", FILL: f"fill {names}"}.get(step.task, "spread the load")
 
 
-def _print_disturbed(out: Console, answer: PlanAnswer) -> None:
-    if not answer.disturbed:
-        return
-    header = columns("namespace", "bundles", "connections", "msg/s", numbers=("bundles", "connections", "msg/s"))
-    rows = [
-        (each.namespace, str(each.moves), str(each.connections), f"{each.msg_rate:,.0f}")
-        for each in answer.disturbed[:_FEW]
-    ]
-    print_table(out, header, rows, title="Whose clients reconnect")
-    if len(answer.disturbed) > _FEW:
-        print_line(out, f"and {counted(len(answer.disturbed) - _FEW, 'namespace')} with fewer connections")
-    out.print()
+def _print_frontier(out: Console, answer: PlanAnswer) -> None:
+    """The frontier as a table with a curve, and what more moves than the plan's would give."""
+    levels = answer.frontier
+    if levels:
+        most, stroke = max(each.times_mean for each in levels) - 1, "#" if out.options.ascii_only else "\N{FULL BLOCK}"
+        curve = Column(heading="above the mean", cell=lambda each: _bar(each.times_mean - 1, most, stroke))
+        title = "How low other numbers of moves bring the highest usage"
+        print_answers(out, [*_FRONTIER, curve], levels, title=title)
+        print_line(out, _further(answer))
+        out.print()
+
+
+def _bar(above: float, most: float, stroke: str) -> str:
+    return stroke * (round(_BAR * above / most) if most > _SAME else 0)
+
+
+def _further(answer: PlanAnswer) -> str:
+    """What more moves than those of the plan would give."""
+    by_moves = {each.max_moves: each for each in answer.frontier}
+    now, then = by_moves[answer.moves], by_moves[answer.moves + FURTHER_MOVES]
+    told = f"{counted(answer.moves, 'move')} reach {now.times_mean:.3f} times the mean usage"
+    if then.reached >= now.reached * (1 - _SAME):
+        return f"{told}; {FURTHER_MOVES} more would give no less"
+    return f"{told}; {FURTHER_MOVES} more would give {then.times_mean:.3f}"
 
 
 def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
@@ -239,8 +265,8 @@ def _next(answer: PlanAnswer, conf: Path) -> list[tuple[str, str]]:
 
 def rightsizing_answer(source: PlanSource, found: Rightsizing) -> RightsizingAnswer:
     """*found* for --json and for print_rightsizing."""
-    fields = {name: getattr(found, name) for name in RightsizingAnswer.model_fields if hasattr(found, name)}
-    return RightsizingAnswer(cluster=source.cluster, interval=source.view.as_of_ms, notes=list(source.notes), **fields)
+    given = {"cluster": source.cluster, "interval": source.view.as_of_ms, "notes": list(source.notes)}
+    return RightsizingAnswer.from_object(found, **given)
 
 
 def print_rightsizing(out: Console, answer: RightsizingAnswer) -> None:

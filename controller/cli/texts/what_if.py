@@ -1,18 +1,18 @@
 """The answer of ``trimtab what-if``, as JSON and as tables."""
 
-from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from rich.console import Console
 
-from controller.cli.shared.layout import columns, print_fields, print_line, print_table
+from controller.cli.shared.answers import fields_of, print_answers
+from controller.cli.shared.layout import Column, columns, print_fields, print_line, print_table
 from controller.cli.texts.legend import print_legend
-from controller.cli.texts.numbers import compact
 from controller.model.decision import Command
 from controller.offline.counterfactual.answer import Counterfactual
 from controller.offline.counterfactual.differences import Difference
 from controller.offline.counterfactual.replay import ReplayedRun
-from controller.offline.counterfactual.reproduction import NotReproduced, Reproduction
 from controller.offline.counterfactual.usage_model import DRIVERS, ResourceFit
 from controller.status.texts import because
 from controller.wire.answers.what_if import (
@@ -25,7 +25,7 @@ from controller.wire.answers.what_if import (
     UsageFitAnswer,
     WhatIfAnswer,
 )
-from controller.wire.readable import counted, lasting, utc
+from controller.wire.readable import compact, counted, lasting, utc
 
 #: Moves in a list of JSON at most.
 _MOST: Final = 10_000
@@ -46,7 +46,14 @@ def answer_of(cluster: str, found: Counterfactual, compared: tuple[str, str] | N
         brokers=len(surveyed.brokers),
         bundles=surveyed.bundles,
         model=[_fit(fit) for fit in surveyed.model.fits],
-        reproduction=None if found.reproduction is None else _reproduction(found.reproduction),
+        reproduction=None
+        if found.reproduction is None
+        else ReproductionAnswer.from_object(
+            found.reproduction,
+            missing=found.reproduction.missing[:_MOST],
+            only_replayed=len(found.reproduction.added),
+            added=found.reproduction.added[:_MOST],
+        ),
         happened=dict(found.happened),
         strategies={name: _replay(run, dict(found.figures[name])) for name, run in found.runs.items()},
         difference=difference,
@@ -55,37 +62,12 @@ def answer_of(cluster: str, found: Counterfactual, compared: tuple[str, str] | N
 
 
 def _fit(fit: ResourceFit) -> UsageFitAnswer:
-    return UsageFitAnswer(
-        of=fit.of,
-        brokers=fit.brokers,
-        resource=fit.resource,
+    return UsageFitAnswer.from_object(
+        fit,
         error=100 * fit.error,
         error_of_constant=100 * fit.error_of_constant,
-        samples=fit.samples,
         constant=100 * fit.constant,
         factors={driver: 100 * factor for driver, factor in zip(DRIVERS, fit.factors, strict=True)},
-    )
-
-
-def _reproduction(found: Reproduction) -> ReproductionAnswer:
-    return ReproductionAnswer(
-        recorded=found.recorded,
-        reproduced=found.reproduced,
-        share=found.share,
-        missing=[_not_reproduced(each) for each in found.missing[:_MOST]],
-        only_replayed=len(found.added),
-        added=[_not_reproduced(each) for each in found.added[:_MOST]],
-    )
-
-
-def _not_reproduced(each: NotReproduced) -> NotReproducedAnswer:
-    return NotReproducedAnswer(
-        interval=each.interval,
-        action=each.action,
-        bundle=each.bundle,
-        source=each.source,
-        destination=each.destination,
-        why=each.why,
     )
 
 
@@ -102,30 +84,18 @@ def _replay(run: ReplayedRun, figures: dict[str, float]) -> ReplayAnswer:
 
 
 def _move(command: Command, *, uncertain: bool) -> ReplayedMoveAnswer:
-    return ReplayedMoveAnswer(
-        interval=command.interval,
-        action=command.action,
-        bundle=command.bundle,
-        source=command.source,
-        destination=command.destination,
-        reason=because(command),
-        uncertain=uncertain,
-    )
+    return ReplayedMoveAnswer.from_object(command, reason=because(command), uncertain=uncertain)
 
 
 def _difference(found: Difference, first: str, second: str) -> DifferenceAnswer:
-    return DifferenceAnswer(
+    return DifferenceAnswer.from_object(
+        found,
         first=first,
         second=second,
-        intervals=found.intervals,
         different_intervals=len(found.different),
-        same=found.same,
-        only_first=found.only_first,
-        only_second=found.only_second,
         listed=[
-            DifferentIntervalAnswer(
-                interval=each.interval,
-                uncertain=each.uncertain,
+            DifferentIntervalAnswer.from_object(
+                each,
                 only_first=[_move(command, uncertain=each.uncertain) for command in each.only_first],
                 only_second=[_move(command, uncertain=each.uncertain) for command in each.only_second],
             )
@@ -150,15 +120,17 @@ def print_answer(out: Console, answer: WhatIfAnswer, most: int) -> None:
         fields.append(("reproduced", _reproduced(answer.reproduction)))
     print_fields(out, fields)
     out.print()
-    _print_model(out, answer.model)
+    title = "How usage follows load; nine of ten held-out errors are below, percentage points"
+    print_answers(out, _FITS, answer.model, title=title)
     _print_figures(out, answer)
     if answer.reproduction is not None:
-        _print_not_reproduced(out, answer.reproduction, most)
+        missing = answer.reproduction.missing
+        print_answers(out, _NOT_REPRODUCED, missing, title="Recorded, and not reproduced", head=3, most=most)
     if answer.difference is not None:
         _print_difference(out, answer.difference, most)
-    else:
-        for name, replay in answer.strategies.items():
-            _print_moves(out, name, replay, most)
+    for name, replay in answer.strategies.items() if answer.difference is None else ():
+        title = f"{name} would have done"
+        print_answers(out, _MOVES, replay.moves, title=title, head=3, most=most, total=replay.commands)
     for note in answer.notes:
         print_line(out, f"note: {note}")
 
@@ -173,23 +145,21 @@ def _reproduced(found: ReproductionAnswer) -> str:
     )
 
 
-def _print_model(out: Console, fits: Sequence[UsageFitAnswer]) -> None:
-    rows = [
-        (
-            each.resource,
-            each.of if each.brokers == 1 else f"{each.brokers} brokers ({each.of})",
-            "load" if each.error < each.error_of_constant else "nothing known",
-            f"{each.error:.2f}",
-            f"{each.error_of_constant:.2f}",
-        )
-        for each in fits
-    ]
-    header = columns(
-        "resource", "of", "follows", "error", "of a constant", numbers=("error", "of a constant"), prose=("of",)
-    )
-    title = "How usage follows load; nine of ten held-out errors are below, percentage points"
-    print_table(out, header, rows, title=title)
-    out.print()
+_FITS: Final = fields_of(
+    UsageFitAnswer,
+    "resource",
+    Column(
+        heading="of",
+        prose=True,
+        cell=lambda fit: fit.of if fit.brokers == 1 else f"{fit.brokers} brokers ({fit.of})",
+    ),
+    Column(heading="follows", cell=lambda fit: "load" if fit.error < fit.error_of_constant else "nothing known"),
+    *("error", "error_of_constant"),
+)
+_NOT_REPRODUCED: Final = fields_of(NotReproducedAnswer, "interval", "action", "bundle", "source", "destination", "why")
+_MOVES: Final = fields_of(
+    ReplayedMoveAnswer, "interval", "action", "bundle", "source", "destination", "reason", "uncertain"
+)
 
 
 def _print_figures(out: Console, answer: WhatIfAnswer) -> None:
@@ -207,53 +177,24 @@ def _print_figures(out: Console, answer: WhatIfAnswer) -> None:
     out.print()
 
 
-def _print_not_reproduced(out: Console, found: ReproductionAnswer, most: int) -> None:
-    if found.missing:
-        header = columns("interval", "do", "bundle", "from", "to", "because", prose=("because",))
-        rows = [
-            (utc(each.interval), each.action, each.bundle, each.source, each.destination, each.why)
-            for each in found.missing[:most]
-        ]
-        print_table(out, header, rows, title="Recorded, and not reproduced", head=3)
-        _print_left(out, len(found.missing), most)
-        out.print()
-
-
-_MOVE_HEADINGS: Final = ("interval", "do", "bundle", "from", "to", "because", "")
-
-
-def _print_moves(out: Console, name: str, replay: ReplayAnswer, most: int) -> None:
-    if replay.moves and most:
-        rows = [_cells(move) for move in replay.moves[:most]]
-        print_table(out, columns(*_MOVE_HEADINGS, prose=("because",)), rows, title=f"{name} would have done", head=3)
-        _print_left(out, replay.commands, most)
-        out.print()
-
-
 def _print_difference(out: Console, found: DifferenceAnswer, most: int) -> None:
     print_line(
         out,
         f"{found.different_intervals} of {counted(found.intervals, 'interval')} differ: {found.same} moves and splits"
         f" are the same, {found.only_first} are of {found.first} alone, {found.only_second} of {found.second} alone",
     )
-    rows = [
-        (side, *_cells(move))
+    listed = [
+        (side, move)
         for each in found.listed
         for side, moves in ((found.first, each.only_first), (found.second, each.only_second))
         for move in moves
     ]
-    if rows and most:
-        header = columns("only", *_MOVE_HEADINGS, prose=("because",))
-        print_table(out, header, rows[:most], head=4)
-        _print_left(out, found.only_first + found.only_second, most)
-    out.print()
+    header = [
+        Column(heading="only", cell=lambda each: each[0]),
+        *(replace(column, cell=partial(_of_move, column)) for column in _MOVES),
+    ]
+    print_answers(out, header, listed, head=4, most=most, total=found.only_first + found.only_second)
 
 
-def _cells(move: ReplayedMoveAnswer) -> tuple[str, ...]:
-    uncertain = "uncertain" if move.uncertain else ""
-    return utc(move.interval), move.action, move.bundle, move.source, move.destination, move.reason, uncertain
-
-
-def _print_left(out: Console, total: int, most: int) -> None:
-    if total > most:
-        print_line(out, f"{total - most} more: --most {total}, or --json, lists them")
+def _of_move(column: Column, listed: tuple[str, ReplayedMoveAnswer]) -> str:
+    return column.cell(listed[1])

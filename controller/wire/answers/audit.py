@@ -1,9 +1,10 @@
 """The answer of ``trimtab audit``."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.base import DestinationBroker, JsonAnswer, Moment, Shown, SourceBroker
 from controller.wire.base import Number
+from controller.wire.readable import compact
 
 
 class BrokerFiguresAnswer(JsonAnswer):
@@ -54,7 +55,7 @@ class AuditedMoveAnswer(JsonAnswer):
     """One unload that was commanded."""
 
     id: str
-    interval: int
+    interval: Moment
     """T, the interval decided on, epoch ms."""
     bundle: str
     namespace: str
@@ -65,8 +66,9 @@ class AuditedMoveAnswer(JsonAnswer):
     destination: AuditedSideAnswer
     result: str
     """The executor's status (docs/executor.md); "": no result came."""
-    outcome: Literal[
-        "arrived", "elsewhere", "stayed", "split", "merged", "unlisted", "not_recorded", "not_yet", "too_many"
+    outcome: Annotated[
+        Literal["arrived", "elsewhere", "stayed", "split", "merged", "unlisted", "not_recorded", "not_yet", "too_many"],
+        Shown(form=lambda outcome: outcome.replace("_", " ")),
     ]
     """Where the bundle was two intervals later."""
     came_to: str
@@ -123,7 +125,7 @@ class AuditSumsAnswer(JsonAnswer):
     """Those of them whose bundle was seen there with as many producers as before, within an hour."""
     producers_back_at_once: int
     """Those of them where it was the interval that first showed the bundle there."""
-    msg_rate: Number
+    msg_rate: Annotated[Number, Shown(heading="msg/s", form=compact)]
     """Messages/s that the moves took along."""
     predictions: int
     """Brokers of moves that arrived, whose usage was predicted and seen."""
@@ -132,7 +134,7 @@ class AuditSumsAnswer(JsonAnswer):
     unpredicted: int
     """Brokers of moves that arrived, of whose usage nothing could be predicted: one was at its limit, and the usage of
     the others does not say why."""
-    mean_error: Number | None
+    mean_error: Annotated[Number | None, Shown(heading="error", form=".1f")]
     """Percentage points, without sign: the actual usage less the predicted one; null without predictions."""
     mean_error_without_drift: Number | None
     """The same, if predictions had known how the traffic of the cluster was to change."""
@@ -141,11 +143,11 @@ class AuditSumsAnswer(JsonAnswer):
 class OwnerChangeAnswer(JsonAnswer):
     """A bundle that came to another broker without a command."""
 
-    interval: int
+    interval: Annotated[Moment, Shown(heading="seen")]
     """In which it was first seen there, epoch ms."""
     bundle: str
-    source: str
-    destination: str
+    source: SourceBroker
+    destination: DestinationBroker
     why: Literal["others", "broker_left"]
 
 

@@ -1,7 +1,8 @@
 """What several answers share: the base, a verdict, and a command with what became of it."""
 
-from dataclasses import asdict
-from typing import Literal, Self
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -10,7 +11,32 @@ from controller.cycle import version_text
 from controller.model.decision import Command, Verdict
 from controller.model.pulsar_version import VersionInUse, VersionSource
 from controller.wire.base import Number, harmless_json
+from controller.wire.readable import utc
 from controller.wire.results import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How tables show a field: metadata of its type."""
+
+    #: The column's heading; "": the field's name.
+    heading: str = ""
+    #: What makes the text of a value: a function, or a specification as format() takes it.
+    form: Callable[[Any], str] | str = ""
+    #: Text that may be wrapped between words.
+    prose: bool = False
+    #: A number that is a name, such as a time: it stands at the left of its column.
+    is_text: bool = False
+
+
+#: A time, epoch ms.
+Moment: TypeAlias = Annotated[int, Shown(form=utc, is_text=True)]
+#: What a command does; and the brokers that it moves a bundle between.
+ShownAction: TypeAlias = Annotated[Literal["unload", "split"], Shown(heading="do")]
+SourceBroker: TypeAlias = Annotated[str, Shown(heading="from")]
+DestinationBroker: TypeAlias = Annotated[str, Shown(heading="to")]
+#: Text of several words.
+Prose: TypeAlias = Annotated[str, Shown(prose=True)]
 
 
 class JsonAnswer(BaseModel):
@@ -21,7 +47,17 @@ class JsonAnswer(BaseModel):
         extra="forbid",
         alias_generator=to_camel,
         validate_by_name=True,
+        from_attributes=True,
     )
+
+    @classmethod
+    def from_object(cls, source: object, /, **given: Any) -> Self:
+        """The answer with the *given* fields, and for all others the attributes of *source* with their names.
+
+        Objects among them become answers in the same way.
+        """
+        names = [name for name in cls.model_fields if name not in given and hasattr(source, name)]
+        return cls.model_validate({name: getattr(source, name) for name in names} | given, by_name=True)
 
     def as_line(self) -> str:
         """The JSON object on one line, without the fields that were not given."""
@@ -45,7 +81,7 @@ class PulsarVersionAnswer(JsonAnswer):
         """*used* as an answer; None where nothing depends on it."""
         if used is None:
             return None
-        return cls(version=str(used.version), source=used.source, leader=used.leader, text=version_text(used))
+        return cls.from_object(used, version=str(used.version), text=version_text(used))
 
 
 class VerdictAnswer(JsonAnswer):
@@ -65,7 +101,7 @@ class VerdictAnswer(JsonAnswer):
     @classmethod
     def of(cls, verdict: Verdict) -> Self:
         """All of *verdict*."""
-        return cls(**asdict(verdict))
+        return cls.from_object(verdict)
 
     @classmethod
     def short(cls, verdict: Verdict) -> Self:
@@ -104,4 +140,4 @@ class CommandAnswer(JsonAnswer):
         """*command* with its *result*."""
         # Made anew, so that all its fields count as given.
         result = None if result is None else Result.model_construct(**dict(result))
-        return cls(**{**asdict(command), "why": VerdictAnswer.of(command.why), "result": result})
+        return cls.from_object(command, result=result)

@@ -1,10 +1,10 @@
 """The answers of ``trimtab bench``, a line for each measurement.  Their keys are in snake_case."""
 
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import ConfigDict
 
-from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.base import JsonAnswer, Shown
 
 
 class _Measured(JsonAnswer):
@@ -16,13 +16,13 @@ class TimingAnswer(_Measured):
 
     cluster: str
     kind: str
-    subject: str
-    ms: float
+    subject: Annotated[str, Shown(heading="what")]
+    ms: Annotated[float, Shown(form=",.3f")]
     chosen: int
-    java_ms: float | None
+    java_ms: Annotated[float | None, Shown(heading="Pulsar ms", form=",.2f")]
     """Of Pulsar's own class, with --java."""
-    java_chosen: int | None
-    ratio: float | None
+    java_chosen: Annotated[int | None, Shown(heading="Pulsar chose", form=",")]
+    ratio: Annotated[float | None, Shown(form=".3f")]
     """How many times as long as Pulsar's class."""
 
 
@@ -30,9 +30,9 @@ class SlopeAnswer(_Measured):
     """``trimtab bench decisions --slope --json``: log-log slopes, 1 is linear."""
 
     cluster: str
-    subject: str
-    time: float
-    memory: float
+    subject: Annotated[str, Shown(heading="what")]
+    time: Annotated[float, Shown(form=".2f")]
+    memory: Annotated[float, Shown(form=".2f")]
     ms: list[float]
     """At each of the sizes."""
     peak: list[int]
@@ -43,7 +43,7 @@ class OverloadAnswer(_Measured):
     """``trimtab bench decisions --overloaded --json``: one interval, times in seconds."""
 
     cluster: str
-    shedder: str
+    shedder: Annotated[str, Shown(heading="what")]
     interval: int
     view: float
     decision: float
@@ -90,39 +90,39 @@ class BalanceAnswer(_Measured):
     """equal, or 1:2: every second broker is twice as large."""
     strategy: str
     clusters: int
-    before: float
+    before: Annotated[float, Shown(form=".2f")]
     """The highest usage over brokers and resources, as a multiple of the mean usage."""
-    after: float
+    after: Annotated[float, Shown(form=".2f")]
     """The same when nothing moves any more."""
-    moves: float
-    peak_shedder_moves: float | None
+    moves: Annotated[float, Shown(form=".1f")]
+    peak_shedder_moves: Annotated[float | None, Shown(heading="PeakShedder's", form=".1f")]
     """That PeakShedder needs to get as far as this strategy, in the clusters where it does; null: in none."""
     not_reached: int
     """Clusters in which PeakShedder does not get as far."""
-    fewest_moves: float
+    fewest_moves: Annotated[float, Shown(heading="fewest", form=".1f")]
     """That any strategy needs for that, at least."""
-    within_half: int | None
+    within_half: Annotated[int | None, Shown(heading="half")]
     """Clusters where PeakShedder gets as far with at most half of the moves; null: the strategy is PeakShedder."""
-    half_impossible: int | None
+    half_impossible: Annotated[int | None, Shown(heading="impossible")]
     """Clusters where it does not, and it is proved that no plan does."""
 
 
 class FrontierAnswer(_Measured):
     """``trimtab bench frontier --json``: the plan of at most so many moves; levels are multiples of the mean usage."""
 
-    max_moves: int
-    moves: int
-    reached: float
+    max_moves: Annotated[int, Shown(heading="moves")]
+    moves: Annotated[int, Shown(heading="used")]
+    reached: Annotated[float, Shown(form=".3f")]
     """The highest usage over brokers and resources after the plan."""
-    bound: float
+    bound: Annotated[float, Shown(form=".3f")]
     """No plan of at most max_moves moves is below this."""
-    kind: str
+    kind: Annotated[str, Shown(heading="bound by")]
     """The bound that says so: docs/objective.md."""
-    gap: float
+    gap: Annotated[float, Shown(form=".1%")]
     """How far reached is above bound, as a share of it."""
-    best_found: float | None
+    best_found: Annotated[float | None, Shown(form=".3f")]
     """Of HiGHS, with --exact: the best plan that it found in its time."""
-    best_bound: float | None
+    best_bound: Annotated[float | None, Shown(heading="proved", form=".3f")]
     """And the level that it proved no plan to be below."""
 
 
@@ -163,25 +163,25 @@ class MovesAnswer(_Measured):
 class PipelineAnswer(_Measured):
     """``trimtab bench pipeline --json``: medians over the runs."""
 
-    form: str
+    form: Annotated[str, Shown(heading="records")]
     """Of the records."""
     topics: int
     bundles: int
     brokers: int
-    megabytes_per_interval: float
-    topics_per_second: float
-    seconds_per_interval: float
-    floor_seconds: float
+    megabytes_per_interval: Annotated[float, Shown(heading="MB", form=",")]
+    topics_per_second: Annotated[float, Shown(heading="topics/s", form=",")]
+    seconds_per_interval: Annotated[float, Shown(heading="s an interval", form=",")]
+    floor_seconds: Annotated[float, Shown(heading="floor s", form=",")]
     """Of only reading and parsing."""
     ratio_to_floor: float
     """Of the runs' own quotients: floor and query take turns, so changes in the machine's speed cancel out."""
-    lowest_ratio: float
-    highest_ratio: float
+    lowest_ratio: Annotated[float, Shown(heading="lowest", form=",")]
+    highest_ratio: Annotated[float, Shown(heading="highest", form=",")]
     master: str
     """Where Spark ran."""
     partitions: int
     """Of the topics."""
-    cpu_seconds: float
+    cpu_seconds: Annotated[float, Shown(heading="CPU s", form=",")]
     """Of Spark's JVM and all that it starts, in an interval; without what publishes, and without the log's servers."""
     stages: StagesAnswer
 
@@ -189,7 +189,7 @@ class PipelineAnswer(_Measured):
 class ArrivalAnswer(_Measured):
     """``trimtab bench pipeline --as-it-arrives --json``: one interval of a running controller, medians over them."""
 
-    form: str
+    form: Annotated[str, Shown(heading="records")]
     """Of the records."""
     topics: int
     bundles: int
@@ -197,18 +197,18 @@ class ArrivalAnswer(_Measured):
     period_seconds: int
     intervals: int
     """How many were measured."""
-    cpu_seconds: float
+    cpu_seconds: Annotated[float, Shown(heading="CPU s")]
     """Of the controller and all that it starts."""
-    lowest_cpu_seconds: float
-    highest_cpu_seconds: float
-    delay_seconds: float
+    lowest_cpu_seconds: Annotated[float, Shown(heading="lowest")]
+    highest_cpu_seconds: Annotated[float, Shown(heading="highest")]
+    delay_seconds: Annotated[float, Shown(heading="delay s")]
     """From the tick to the decision in the journal."""
-    longest_delay_seconds: float
-    state_megabytes: float
+    longest_delay_seconds: Annotated[float, Shown(heading="longest")]
+    state_megabytes: Annotated[float, Shown(heading="state MB")]
     """Written to the checkpoint in an interval."""
-    resident_megabytes: float
+    resident_megabytes: Annotated[float, Shown(heading="memory MB")]
     """The most at the end of an interval."""
-    growth_megabytes: float
+    growth_megabytes: Annotated[float, Shown(heading="growth MB")]
     """How much more it was in the last fifth of the intervals than in the first; 0 for fewer than five."""
     idle_cores: float
     """Cores that the controller takes while no records come."""
@@ -222,15 +222,15 @@ class RecordingAnswer(_Measured):
     bundles: int
     topics: int
     intervals: int
-    log_megabytes: float
+    log_megabytes: Annotated[float, Shown(heading="log MB", form=",.1f")]
     """Of the log's metrics, in a folder."""
-    recording_megabytes: float
+    recording_megabytes: Annotated[float, Shown(heading="MB", form=",.1f")]
     commands: int
     """That the live run issued."""
-    record_cpu_seconds: float
-    replay_cpu_seconds: float
+    record_cpu_seconds: Annotated[float, Shown(heading="record CPU s", form=",.1f")]
+    replay_cpu_seconds: Annotated[float, Shown(heading="replay CPU s", form=",.1f")]
     """Of all threads."""
-    replay_seconds: float
+    replay_seconds: Annotated[float, Shown(heading="replay s", form=",.1f")]
     """By the clock."""
     equal: int
     """Entries of the journal that the replay came to, byte for byte."""

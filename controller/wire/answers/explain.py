@@ -1,8 +1,8 @@
 """The answers of ``trimtab journal`` and ``trimtab explain``."""
 
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from controller.wire.answers.base import CommandAnswer, JsonAnswer, PulsarVersionAnswer, VerdictAnswer
+from controller.wire.answers.base import CommandAnswer, JsonAnswer, PulsarVersionAnswer, Shown, VerdictAnswer
 from controller.wire.answers.status import PauseAnswer
 from controller.wire.base import Number
 
@@ -47,11 +47,11 @@ class GivenAnswer(JsonAnswer):
     """yes: it allows, or does, the move.  not asked: another one said no before."""
     reason: str
     """"" with yes and not asked."""
-    kind: ReasonKind
+    kind: Annotated[ReasonKind, Shown(heading="class")]
     """The class of the reason; "" without one."""
-    text: str
+    text: Annotated[str, Shown(heading="found", prose=True)]
     """What was found."""
-    means: str
+    means: Annotated[str, Shown(heading="meaning", prose=True)]
     """What the reason says, and what changes it."""
 
 
@@ -84,7 +84,7 @@ class BrokerForBundleAnswer(JsonAnswer):
 class FlipAnswer(JsonAnswer):
     """A change after which the decision comes out otherwise."""
 
-    kind: Literal["usage", "load", "option"]
+    kind: Annotated[Literal["usage", "load", "option"], Shown(heading="change")]
     """usage: of a broker, and its rates.  load: of the bundle, and its averages.  option: of broker.conf."""
     of: str
     before: Number

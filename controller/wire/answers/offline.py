@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from controller.wire.answers.base import JsonAnswer, PulsarVersionAnswer, VerdictAnswer
+from controller.wire.answers.base import JsonAnswer, Prose, PulsarVersionAnswer, VerdictAnswer
 
 
 class PlannedCommandAnswer(JsonAnswer):
@@ -106,9 +106,9 @@ class OptionAnswer(JsonAnswer):
 
     file: Literal["broker.conf", "broker.conf, not read", "trimtab.toml"]
     key: str
-    default: str
+    default: Prose
     unit: str
-    meaning: str
+    meaning: Prose
     of: str
     """Who reads it: a strategy's class, or a section."""
 

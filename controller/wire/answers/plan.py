@@ -1,19 +1,23 @@
 """The answers of ``trimtab plan`` and ``trimtab apply``."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
-from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.base import DestinationBroker, JsonAnswer, Shown, SourceBroker
+
+#: A share of a capacity.
+_Share: TypeAlias = Annotated[float, Shown(form=".1%")]
+_MsgRate: TypeAlias = Annotated[float, Shown(heading="msg/s", form=",.0f")]
 
 
 class BrokerChangeAnswer(JsonAnswer):
     """How full a broker is before the plan and after it; usages are shares of the capacity."""
 
     broker: str
-    resource: str
+    resource: Annotated[str, Shown(heading="by")]
     """Its fullest resource before the plan."""
-    before: float
-    after: float
-    highest: float
+    before: Annotated[_Share, Shown(is_text=True)]
+    after: Annotated[_Share, Shown(is_text=True)]
+    highest: Annotated[_Share, Shown(heading="highest on the way", is_text=True)]
     """On the way, with bundles that move counted on both of their brokers."""
     bundles_before: int
     """Of those that may move."""
@@ -27,11 +31,11 @@ class PlannedMoveAnswer(JsonAnswer):
     """One move."""
 
     bundle: str
-    source: str
-    destination: str
+    source: SourceBroker
+    destination: DestinationBroker
     connections: int
     """Producers and consumers that reconnect."""
-    msg_rate: float
+    msg_rate: _MsgRate
     """Messages/s in and out."""
 
 
@@ -54,18 +58,18 @@ class PlanStepAnswer(JsonAnswer):
 class FrontierLevelAnswer(JsonAnswer):
     """How low so many moves bring the highest usage."""
 
-    max_moves: int
+    max_moves: Annotated[int, Shown(heading="at most")]
     moves: int
     """That the plan has; with more of them it found nothing lower."""
     connections: int
     """Producers and consumers that reconnect."""
-    reached: float
+    reached: Annotated[_Share, Shown(heading="highest usage")]
     """The highest usage after it, a share of the capacity."""
-    times_mean: float
+    times_mean: Annotated[float, Shown(heading="times the mean", form=".3f")]
     """The same as a multiple of the mean usage of the scarcest resource."""
-    bound: float
+    bound: Annotated[_Share, Shown(heading="no plan below")]
     """No plan of at most max_moves moves ends below this."""
-    bound_kind: str
+    bound_kind: Annotated[str, Shown(heading="by")]
     """Why: docs/objective.md."""
 
 
@@ -73,9 +77,9 @@ class DisturbedAnswer(JsonAnswer):
     """Whose clients reconnect."""
 
     namespace: str
-    moves: int
+    moves: Annotated[int, Shown(heading="bundles")]
     connections: int
-    msg_rate: float
+    msg_rate: _MsgRate
 
 
 class PlanAnswer(JsonAnswer):

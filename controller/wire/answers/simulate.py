@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.base import JsonAnswer, Prose
 from controller.wire.base import Number
 
 
@@ -11,8 +11,8 @@ class ListedScenarioAnswer(JsonAnswer):
 
     scenario: str
     """Its name, to be given to `trimtab simulate`."""
-    title: str
-    source: str
+    title: Prose
+    source: Prose
     """Who has described it; "" if nobody."""
     intervals: int
     brokers: int

@@ -1,8 +1,8 @@
 """The answers of ``trimtab what-if`` and ``trimtab incident``."""
 
-from typing import Final, Literal
+from typing import Annotated, Final
 
-from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.base import DestinationBroker, JsonAnswer, Moment, Shown, ShownAction, SourceBroker
 from controller.wire.base import Number
 
 
@@ -13,9 +13,9 @@ class UsageFitAnswer(JsonAnswer):
     """A machine class, named by its limits (cpu/memory/direct memory/bandwidth in/bandwidth out), or one broker."""
     brokers: int
     resource: str
-    error: Number
+    error: Annotated[Number, Shown(form=".2f")]
     """Percentage points: nine of ten errors on intervals that the fit did not see are below."""
-    error_of_constant: Number
+    error_of_constant: Annotated[Number, Shown(heading="of a constant", form=".2f")]
     """The same if usage were taken for constant.  Where both are equal, load explains nothing."""
     samples: int
     """Broker-intervals."""
@@ -28,13 +28,13 @@ class UsageFitAnswer(JsonAnswer):
 class NotReproducedAnswer(JsonAnswer):
     """A move or split that either the recording or the replay with its own settings does not have."""
 
-    interval: int
+    interval: Moment
     """T, epoch ms."""
-    action: Literal["unload", "split"]
+    action: ShownAction
     bundle: str
-    source: str
-    destination: str
-    why: str
+    source: SourceBroker
+    destination: DestinationBroker
+    why: Annotated[str, Shown(heading="because", prose=True)]
 
 
 class ReproductionAnswer(JsonAnswer):
@@ -56,15 +56,15 @@ class ReproductionAnswer(JsonAnswer):
 class ReplayedMoveAnswer(JsonAnswer):
     """A move or split of a replay."""
 
-    interval: int
+    interval: Moment
     """T, epoch ms."""
-    action: Literal["unload", "split"]
+    action: ShownAction
     bundle: str
-    source: str
-    destination: str
+    source: SourceBroker
+    destination: DestinationBroker
     """"" of a split."""
-    reason: str
-    uncertain: bool
+    reason: Annotated[str, Shown(heading="because", prose=True)]
+    uncertain: Annotated[bool, Shown(heading=" ", form=lambda value: "uncertain" if value else "")]
     """Usage within the model's error would have led to another decision in this interval."""
 
 

@@ -222,7 +222,7 @@ def test_of_many_brokers_the_first_are_printed_and_it_is_told_how_to_see_all(tmp
     assert entry.decision.commands == ()
     bundle = _of_each_bundle(conf)[0]["subject"]
     short = run(bundle, "--conf", conf).stdout
-    assert "and 5 more brokers: --all" in short
+    assert "and 5 more: --all" in short
     whole = run(bundle, "--all", "--conf", conf).stdout
     assert [f"broker-{n:02}:8080" in whole for n in range(1, 26)] == [True] * 25
 

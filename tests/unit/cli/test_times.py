@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import typer
 
-from controller.cli.shared.times import is_time, time_of
+from controller.cli.shared.arguments import is_time, time_of
 
 NOW = datetime(2025, 1, 31, 14, 5, 30, tzinfo=UTC)
 

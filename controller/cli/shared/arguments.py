@@ -1,10 +1,14 @@
-"""Times on the command line: a date with a time, a time of today, or a length of time ago; all in UTC."""
+"""What arguments mean: names of bundles; and times, as a date, a time of today, or a length of time ago, in UTC."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import typer
+
+from controller.model.errors import TrimtabError
+from controller.model.names import parse_bundle
 
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -27,6 +31,34 @@ def time_of(text: str, *, now_ms: int, of: str) -> int:
     return found
 
 
+def now_ms() -> int:
+    """The time now, epoch ms."""
+    return time.time_ns() // 1_000_000
+
+
+def span_of(
+    since: str | None, until: str | None, *, of: tuple[str, str] = ("--from", "--to")
+) -> tuple[int | None, int | None]:
+    """The times that *since* and *until* mean, epoch ms; typer.BadParameter of the options *of* where one is wrong."""
+    now = now_ms()
+    begin, end = (
+        None if text is None else time_of(text, now_ms=now, of=option)
+        for text, option in zip((since, until), of, strict=True)
+    )
+    if begin is not None and end is not None and begin > end:
+        raise typer.BadParameter(f"it is later than {of[1]}", param_hint=of[0])
+    return begin, end
+
+
+def bundle_of(text: str, *, of: str) -> str:
+    """*text*, the name of a bundle; typer.BadParameter of the option *of* where it is none."""
+    try:
+        parse_bundle(text)
+    except TrimtabError as error:
+        raise typer.BadParameter(str(error), param_hint=of) from error
+    return text
+
+
 def length_ms(text: str, *, of: str) -> int:
     """The length of time that *text* means, such as 2h, ms; typer.BadParameter of the option *of* where it is none."""
     found = _AGO.fullmatch(text)
@@ -43,8 +75,8 @@ def _read(text: str, *, now_ms: int) -> int | None:
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     try:
         if _OF_DAY.fullmatch(text):
-            time = datetime.strptime(text, "%H:%M:%S" if text.count(":") > 1 else "%H:%M").time()  # noqa: DTZ007 UTC
-            found = datetime.combine(now.date(), time, UTC)
+            of_day = datetime.strptime(text, "%H:%M:%S" if text.count(":") > 1 else "%H:%M").time()  # noqa: DTZ007 UTC
+            found = datetime.combine(now.date(), of_day, UTC)
             found -= timedelta(days=found > now)
         elif text[:4].isdigit() and "-" in text:
             found = datetime.fromisoformat(text)
