@@ -18,16 +18,16 @@ from controller.model.errors import TrimtabError
 from controller.model.load import ClusterView
 from controller.model.records import CommandResult
 from controller.offline.plans.applying import PlanRun
+from controller.offline.plans.holding import Surroundings
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.source import PlanSource, source_of_log
-from controller.offline.plans.surroundings import Surroundings
 from controller.planning.plans.plan import Plan
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
-from controller.simulator.executor import result_record
+from controller.simulator.lock_step import result_record
 from controller.wire.plan import hash_of
 from tests.modelled_log import LogReader
 from tests.records import CLUSTER, PERIOD, T

@@ -17,7 +17,7 @@ from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
-from controller.simulator.executor import result_record
+from controller.simulator.lock_step import result_record
 from controller.wire.base import encode
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import BalancingSwitches, BrokerStateRecord, decode_metric

@@ -26,7 +26,7 @@ from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
-from controller.simulator.executor import result_record
+from controller.simulator.lock_step import result_record
 from controller.wire.answers.bench import RecordingAnswer
 from controller.wire.json_sweeps import RecordText
 

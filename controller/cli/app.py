@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperCommand
 
 from controller.cli.shared import failures, service_log
-from controller.cli.shared.checkout import needs_checkout
 from controller.cli.shared.common_options import Debug, QuietBefore, Version, with_common_options
+from controller.cli.shared.failures import needs_checkout
 from controller.cli.shared.plain_help import PlainGroup
 
 

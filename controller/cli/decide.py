@@ -10,13 +10,12 @@ from rich.console import Console
 from controller.cli.shared.answers import print_answers, show
 from controller.cli.shared.console import LONGEST_PERIOD, json_option
 from controller.cli.shared.layout import Column, print_line
-from controller.cli.shared.pulsar_option import PulsarOption
+from controller.cli.shared.option_groups import PulsarOption
 from controller.cli.texts.verdicts import print_verdicts
 from controller.cycle import version_text
 from controller.model.decision import Command, Decision
-from controller.offline.decide import LoadDecision, decide_on_load
+from controller.offline.decide import LoadDecision, decide_on_load, recorded_policy
 from controller.offline.recorded_load import notes_on, read_load
-from controller.offline.recorded_policy import recorded_policy
 from controller.status.texts import because
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import PulsarVersionAnswer, VerdictAnswer

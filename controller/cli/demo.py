@@ -8,8 +8,8 @@ import typer
 
 from controller.adapters.disk.files import why_not_writable
 from controller.adapters.process import signals
-from controller.cli.shared.checkout import needs_checkout
 from controller.cli.shared.console import console
+from controller.cli.shared.failures import needs_checkout
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 

@@ -19,9 +19,7 @@ from controller.cli.texts.explanation import print_explanation
 from controller.model.errors import TrimtabError
 from controller.model.some_of import some_of
 from controller.offline.explanations.explanation import ExplainedDecision, explain
-from controller.offline.explanations.from_journal import journalled_decision
-from controller.offline.explanations.from_load import decision_on_load
-from controller.offline.explanations.from_recording import recorded_decision
+from controller.offline.explanations.sources import decision_on_load, journalled_decision, recorded_decision
 from controller.offline.flips import Redecision
 from controller.offline.flips import flips as found_flips
 from controller.settings.trimtab_toml import read_settings

@@ -6,7 +6,7 @@ import typer
 
 from controller.cli.shared.answers import fields_of, print_answers, show
 from controller.cli.shared.console import json_option
-from controller.cli.shared.pulsar_option import version_of
+from controller.cli.shared.option_groups import version_of
 from controller.model.pulsar_version import ASSUMED, PulsarVersion
 from controller.settings.known_options import options_table
 from controller.wire.answers.offline import OptionAnswer

@@ -12,8 +12,7 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.console import json_option
 from controller.cli.shared.layout import columns, print_line, print_table
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.connect_group import Change, Rebalance, play
-from controller.offline.rebalance_example import example_rows, summary_rows
+from controller.offline.connect_group import Change, Rebalance, example_rows, play, summary_rows
 from controller.settings.rebalance_group import RebalanceGroup, read_rebalance_group
 from controller.strategies.common.worker_group import ConnectorsAndTasks
 from controller.wire.answers.offline import MemberAnswer, RebalanceAnswer, RebalanceExampleAnswer, WorkAnswer

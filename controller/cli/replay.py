@@ -14,7 +14,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.answers import show
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_line
-from controller.cli.shared.pulsar_option import ScenarioPulsarOption
+from controller.cli.shared.option_groups import ScenarioPulsarOption
 from controller.cycle import Policy
 from controller.offline.record_texts import begin_of
 from controller.offline.recording import refuse_other_clusters

@@ -11,7 +11,7 @@ from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.answers import show as show_answer
 from controller.cli.shared.console import json_option
 from controller.cli.shared.layout import print_fields, print_line
-from controller.cli.shared.pulsar_option import ScenarioPulsarOption
+from controller.cli.shared.option_groups import ScenarioPulsarOption
 from controller.cli.simulated_incident import INCIDENT_SUFFIX, Expect, Strategy, simulate_incident
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
 from controller.offline.scenarios.expectations import JudgedScenario, judge

@@ -12,7 +12,7 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
 from controller.model.pulsar_version import PulsarVersion
-from controller.offline.counterfactual.incident_run import JudgedIncident, judge_recording
+from controller.offline.counterfactual.comparison import JudgedIncident, judge_recording
 from controller.offline.counterfactual.opened import opened_recording
 from controller.settings.expectation import Expectation, parse_expectation
 from controller.wire.answers.simulate import SimulateAnswer

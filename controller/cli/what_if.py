@@ -9,7 +9,7 @@ from controller.adapters.long_work import long_work
 from controller.cli.shared.answers import show
 from controller.cli.shared.arguments import FORMS, span_of
 from controller.cli.shared.console import LONGEST_PERIOD, json_option
-from controller.cli.shared.pulsar_option import ScenarioPulsarOption
+from controller.cli.shared.option_groups import ScenarioPulsarOption
 from controller.cli.texts.what_if import answer_of, print_answer
 from controller.offline.counterfactual.answer import what_would_have_happened
 from controller.offline.counterfactual.opened import opened_recording

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from controller.adapters.kafka.acls import Acl
 from controller.adapters.kafka.rights import Right, rights
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, fine, listed, warning
 
 #: Operations by which records, offsets, writers or settings are changed; "All" is every one of them.
 _CHANGES: Final = ("Write", "Delete", "Alter", "AlterConfigs")
@@ -25,20 +25,18 @@ def kafka_acls(facts: Facts) -> Iterator[Finding]:
         return
     log = kafka.log
     if kafka.acl_error:
-        yield Finding(
-            code="acls-unknown",
-            severity="warning",
-            objects=(log.bootstrap,),
+        yield warning(
+            "acls-unknown",
+            log.bootstrap,
             seen=kafka.acl_error,
             wanted="to read Kafka's ACLs",
             advice="allow the reader to Describe the cluster (docs/security.md); who may write was not checked",
         )
         return
     if kafka.acls is None:
-        yield Finding(
-            code="kafka-open",
-            severity="warning",
-            objects=(log.bootstrap,),
+        yield warning(
+            "kafka-open",
+            log.bootstrap,
             seen="Kafka has no authorizer: whoever reaches it can write metrics and commands",
             wanted="an authorizer that denies what is not allowed",
             advice="set authorizer.class.name on the brokers and grant the rights of docs/security.md"
@@ -106,10 +104,9 @@ def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
         return
     election = found.election
     if found.nodes_error:
-        yield Finding(
-            code="zookeeper-acls-unknown",
-            severity="warning",
-            objects=(election.hosts,),
+        yield warning(
+            "zookeeper-acls-unknown",
+            election.hosts,
             seen=found.nodes_error,
             wanted="to read the ACLs of trimtab's nodes",
             advice="correct [election.auth] and [election.tls]; who may change the nodes was not checked",
@@ -117,10 +114,9 @@ def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
         return
     root = f"{election.path.rstrip('/')}/{facts.settings.cluster.name}"
     if election.auth is None:
-        yield Finding(
-            code="zookeeper-open",
-            severity="warning",
-            objects=found.open_nodes or (root,),
+        yield warning(
+            "zookeeper-open",
+            found.open_nodes or (root,),
             seen="no [election.auth]: everybody who reaches ZooKeeper may end leaderships and set the epoch",
             wanted="nodes that trimtab's user alone may change",
             advice="add [election.auth] with scheme, user and password_file (docs/security.md); then run"
@@ -129,10 +125,9 @@ def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
     elif found.open_nodes:
         who = f"addauth digest {election.auth.user}:PASSWORD, then " if election.auth.scheme == "digest" else ""
         under = election.path if election.path in found.open_nodes else root
-        yield Finding(
-            code="zookeeper-open",
-            severity="warning",
-            objects=found.open_nodes,
+        yield warning(
+            "zookeeper-open",
+            found.open_nodes,
             seen="everybody may change these nodes: they are older than [election.auth]",
             wanted=f"{election.auth.scheme}:{election.auth.user}:cdrwa alone",
             advice=f"in zkCli.sh as {election.auth.user!r}: {who}setAcl -R {under} auth::cdrwa",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from controller.doctor.facts import Facts, PulsarFacts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.model.balancing import ENABLED, SHEDDING, SPLITTING, Balancing, at_work, balancing_of
 from controller.settings.trimtab_toml import DecisionSettings
 
@@ -38,10 +38,9 @@ def balancing_off(facts: Facts) -> Iterator[Finding]:
     unknown = [broker.name for broker in facts.pulsar.brokers if _switches(broker.settings) is None]
     if unknown:
         holds = guardrails.brokers_balance_unknown == "hold"
-        yield Finding(
-            code="balancing-unknown",
-            severity="warning",
-            objects=tuple(unknown),
+        yield warning(
+            "balancing-unknown",
+            unknown,
             seen=f"{listed(unknown)} did not show their settings"
             + (", so mode active issues nothing if collectors cannot read them either" if holds else ""),
             wanted="to know that they do not balance by themselves",
@@ -67,10 +66,9 @@ def _own_balancing(pulsar: PulsarFacts, decisions: DecisionSettings) -> Iterator
             on[switch].update(brokers)
     for switch, names in ((switch, sorted(on[switch])) for switch in on if on[switch]):
         where = "as a dynamic setting" if _is_on(dynamic.get(switch)) else f"on {listed(names)}"
-        yield Finding(
-            code="balancing-not-off",
-            severity="error",
-            objects=tuple(names),
+        yield error(
+            "balancing-not-off",
+            names,
             seen=f"{switch}=true {where}: {_DOES[switch]}",
             wanted=f"{switch}=false",
             advice=f"pulsar-admin brokers update-dynamic-config --config {switch} --value false,"
@@ -98,10 +96,9 @@ def _reports_off(pulsar: PulsarFacts) -> Iterator[Finding]:
         off = sorted(each.name for each in pulsar.brokers if not _is_on((each.settings or _USUAL).get(ENABLED, "true")))
         where = f"on {listed(off)}"
     if off:
-        yield Finding(
-            code="load-reports-off",
-            severity="error",
-            objects=tuple(off),
+        yield error(
+            "load-reports-off",
+            off,
             seen=f"{ENABLED}=false {where}: brokers report no load",
             wanted=f"{ENABLED}=true",
             advice=f"set {ENABLED}=true in broker.conf and restart these brokers: it cannot be changed while they run",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.doctor.facts import BrokerFacts, Facts, PulsarFacts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.model.topic_kinds import SWITCHES, serves
 
 #: Versions of Pulsar whose answers trimtab was tried on.
@@ -21,10 +21,9 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
     """pulsar-not-configured, brokers-unreachable, broker-unreachable, broker-call-failed."""
     pulsar = facts.pulsar
     if pulsar is None:
-        yield Finding(
-            code="pulsar-not-configured",
-            severity="warning",
-            objects=("[pulsar]",),
+        yield warning(
+            "pulsar-not-configured",
+            "[pulsar]",
             seen="the settings have no section [pulsar]",
             wanted="the brokers' admin API",
             advice="add [pulsar] with admin_url: without it the brokers' own balancing cannot be checked here; where no"
@@ -34,10 +33,9 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
         return
     if pulsar.error:
         if pulsar.status not in (401, 403):
-            yield Finding(
-                code="brokers-unreachable",
-                severity="error",
-                objects=_urls(facts),
+            yield error(
+                "brokers-unreachable",
+                _urls(facts),
                 seen=pulsar.error,
                 wanted="the list of active brokers",
                 advice="start the brokers, or correct admin_url, and tls for https, in [pulsar]",
@@ -45,10 +43,9 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
         return
     yield from _silent_or_failing(pulsar, _urls(facts))
     if not pulsar.brokers:
-        yield Finding(
-            code="brokers-unreachable",
-            severity="error",
-            objects=_urls(facts),
+        yield error(
+            "brokers-unreachable",
+            _urls(facts),
             seen="no broker is active",
             wanted="at least one",
             advice="start the brokers",
@@ -59,10 +56,9 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
 
 def _silent_or_failing(pulsar: PulsarFacts, urls: tuple[str, ...]) -> Iterator[Finding]:
     for broker in (broker for broker in pulsar.brokers if broker.silent):
-        yield Finding(
-            code="broker-unreachable",
-            severity="error",
-            objects=(broker.name,),
+        yield error(
+            "broker-unreachable",
+            broker.name,
             seen=broker.silent,
             wanted="an answer from every active broker",
             advice="open its web service port to trimtab, check its advertisedAddress, or restart the broker",
@@ -70,10 +66,9 @@ def _silent_or_failing(pulsar: PulsarFacts, urls: tuple[str, ...]) -> Iterator[F
     of_all = [(urls, pulsar.failed), *(((broker.name,), broker.failed) for broker in pulsar.brokers)]
     for objects, failed in of_all:
         for what, answer in failed.items():
-            yield Finding(
-                code="broker-call-failed",
-                severity="warning",
-                objects=objects,
+            yield warning(
+                "broker-call-failed",
+                objects,
                 seen=f"{what}: {answer}",
                 wanted="an answer",
                 advice="see the broker's log; what depends on this answer was not checked",
@@ -94,10 +89,9 @@ def permissions(facts: Facts) -> Iterator[Finding]:
         for what, answer in broker.refused.items():
             refused[what].append((broker.name, answer))
     for what, answers in refused.items():
-        yield Finding(
-            code="permission-denied",
-            severity="error",
-            objects=tuple(name for name, _ in answers),
+        yield error(
+            "permission-denied",
+            [name for name, _ in answers],
             seen=f"{what}: {answers[0][1]}",
             wanted="the rights of a super user",
             advice=_BE_SUPER,
@@ -109,10 +103,9 @@ def permissions(facts: Facts) -> Iterator[Finding]:
 def moves_confirmed(facts: Facts) -> Iterator[Finding]:
     """moves-unconfirmed: brokers that do not list what was moved to them."""
     for broker, bundles in facts.unconfirmed.items():
-        yield Finding(
-            code="moves-unconfirmed",
-            severity="error",
-            objects=(broker,),
+        yield error(
+            "moves-unconfirmed",
+            broker,
             seen=f"it does not list {listed(bundles)}, which trimtab moved there",
             wanted="every bundle in the load of its broker",
             advice="look at its log and at its load report, restart it if need be; it gets nothing more until it lists"
@@ -131,10 +124,9 @@ def topic_kinds(facts: Facts) -> Iterator[Finding]:
         if len(on) != 1:
             yield fine("topic-kinds", off, f"{switch} is false: {len(on)} other brokers serve such topics")
             continue
-        yield Finding(
-            code="topic-kind-on-one-broker",
-            severity="warning",
-            objects=tuple(on),
+        yield warning(
+            "topic-kind-on-one-broker",
+            on,
             seen=f"{switch} is false on {listed(off)}",
             wanted="two brokers or more that serve such topics, or none",
             advice=f"set {switch}=true in broker.conf of another broker: until then bundles with such topics stay where"
@@ -151,20 +143,18 @@ def versions(facts: Facts) -> Iterator[Finding]:
     untried = sorted(version for version in by_version if not _KNOWN.fullmatch(version))
     if len(by_version) > 1:
         fewest = min(by_version.values(), key=len)
-        yield Finding(
-            code="broker-versions-differ",
-            severity="warning",
-            objects=tuple(sorted(fewest)),
+        yield warning(
+            "broker-versions-differ",
+            sorted(fewest),
             seen="; ".join(f"{version}: {listed(sorted(names))}" for version, names in sorted(by_version.items())),
             wanted="the same version everywhere",
             advice="finish the upgrade before mode = 'active', or set preferLaterVersions=true in broker.conf; until"
             " then trimtab decides as the version of Pulsar's leader: docs/upgrade.md",
         )
     for version in untried:
-        yield Finding(
-            code="broker-version-untried",
-            severity="warning",
-            objects=tuple(sorted(by_version[version])),
+        yield warning(
+            "broker-version-untried",
+            sorted(by_version[version]),
             seen=version,
             wanted="3.3.x, 4.0.x, 4.2.x or 5.0.x",
             advice="run with mode = 'dry_run' first: docs/strategies.md says what trimtab was tried on",
@@ -183,10 +173,9 @@ def cluster_name(facts: Facts) -> Iterator[Finding]:
         if theirs:
             yield fine("cluster-name", [ours], ours)
         return
-    yield Finding(
-        code="cluster-name",
-        severity="error",
-        objects=(ours,),
+    yield error(
+        "cluster-name",
+        ours,
         seen=f"the brokers are of {listed(theirs or pulsar.clusters)}",
         wanted=f"cluster {ours}",
         advice=f'[cluster] name = "{(theirs or pulsar.clusters)[0]}", or other brokers in [pulsar] admin_url',

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from controller.doctor.facts import Facts, MeasuredClock
-from controller.doctor.finding import Finding, fine
+from controller.doctor.finding import Finding, fine, warning
 
 #: Synchronised clocks are closer than this.
 _WORTH_TELLING_MS: Final = 2_000
@@ -27,10 +27,9 @@ def kafka_clock(facts: Facts) -> Iterator[Finding]:
     if kafka is None or kafka.error:
         return
     if kafka.clock_error:
-        yield Finding(
-            code="kafka-not-writable",
-            severity="warning",
-            objects=(kafka.log.bootstrap,),
+        yield warning(
+            "kafka-not-writable",
+            kafka.log.bootstrap,
             seen=kafka.clock_error,
             wanted="a record appended to the dead letters, in a transaction that is then aborted",
             advice="allow trimtab to write, idempotently and in transactions whose id begins with trimtab-",
@@ -54,10 +53,9 @@ def report_times(facts: Facts) -> Iterator[Finding]:
             continue
         ahead = broker.report_ahead_ms > 0
         problems.append(
-            Finding(
-                code="load-report-time",
-                severity="warning",
-                objects=(broker.name,),
+            warning(
+                "load-report-time",
+                broker.name,
                 seen=f"its load report is {_said(broker.report_ahead_ms)}",
                 wanted=f"at most {oldest_ms / 60_000:g} min old, and not from the future",
                 advice=_ADVICE if ahead else "see the broker's log: its load manager has stopped reporting",
@@ -77,20 +75,18 @@ def metrics_flow(facts: Facts) -> Iterator[Finding]:
         return  # told already
     no_topic = kafka is not None and kafka.log.results_topic not in kafka.topics
     if facts.last_tick_error and not no_topic:
-        yield Finding(
-            code="metrics-unknown",
-            severity="warning",
-            objects=("ticks",),
+        yield warning(
+            "metrics-unknown",
+            "ticks",
             seen=facts.last_tick_error,
             wanted="the last tick of the log",
             advice="see the findings about the log",
         )
         return
     if facts.last_tick is None:
-        yield Finding(
-            code="metrics-not-flowing",
-            severity="warning",
-            objects=("ticks",),
+        yield warning(
+            "metrics-not-flowing",
+            "ticks",
             seen="no tick in the log",
             wanted=f"one every {intervals.period_seconds} s",
             advice="start `trimtab collect`: nothing is decided without ticks",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine
+from controller.doctor.finding import Finding, error, fine, warning
 
 
 def zookeeper(facts: Facts) -> Iterator[Finding]:
@@ -13,10 +13,9 @@ def zookeeper(facts: Facts) -> Iterator[Finding]:
         return
     election = found.election
     if found.error:
-        yield Finding(
-            code="zookeeper-unreachable",
-            severity="error",
-            objects=(election.hosts,),
+        yield error(
+            "zookeeper-unreachable",
+            election.hosts,
             seen=found.error,
             wanted="a session",
             advice="start ZooKeeper, or correct hosts in [election]",
@@ -27,10 +26,9 @@ def zookeeper(facts: Facts) -> Iterator[Finding]:
         yield fine("zookeeper", [election.hosts], f"a session of {asked / 1000:g} s")
         return
     bound = "minSessionTimeout" if found.granted_ms > asked else "maxSessionTimeout"
-    yield Finding(
-        code="session-timeout",
-        severity="warning",
-        objects=(election.hosts,),
+    yield warning(
+        "session-timeout",
+        election.hosts,
         seen=f"the server makes {found.granted_ms / 1000:g} s of the {asked / 1000:g} s that are asked for",
         wanted="what [election] session_timeout_seconds says",
         advice=f"session_timeout_seconds = {found.granted_ms // 1000} in [election], or another {bound} in zoo.cfg",
@@ -41,19 +39,17 @@ def folders(facts: Facts) -> Iterator[Finding]:
     """folder-not-writable, folder-not-lockable."""
     for folder in facts.folders:
         if folder.problem:
-            yield Finding(
-                code="folder-not-writable",
-                severity="error",
-                objects=(folder.path,),
+            yield error(
+                "folder-not-writable",
+                folder.path,
                 seen=f"{folder.purpose}: {folder.problem}",
                 wanted="a folder that trimtab can write to",
                 advice=f"create {folder.path} and give it to trimtab's user, or name another folder in the settings",
             )
         if folder.unlocked:
-            yield Finding(
-                code="folder-not-lockable",
-                severity="error",
-                objects=(folder.path,),
+            yield error(
+                "folder-not-lockable",
+                folder.path,
                 seen=f"{folder.purpose}: {folder.unlocked}",
                 wanted="a file system that locks files: no process leads, collects or executes without its lock",
                 advice="mount it with locks (NFS: lockd, or version 4), or name a folder on a local disk",

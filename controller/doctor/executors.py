@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, error, fine, listed
 from controller.wire.readable import counted
 
 
@@ -19,10 +19,9 @@ def nobody_executes(facts: Facts) -> Iterator[Finding]:
         return
     if not waiting.nobody_executes(facts.now_ms, executors=len(registered), settings=facts.settings):
         return
-    yield Finding(
-        code="nobody-executes",
-        severity="error",
-        objects=(facts.settings.log.commands,),
+    yield error(
+        "nobody-executes",
+        facts.settings.log.commands,
         seen=f"{waiting}; {counted(len(registered), 'executor') if registered else 'no executor'} registered",
         wanted="an executor that answers each command",
         advice="look at the executors' logs: they may not reach the log or the brokers"

@@ -30,6 +30,20 @@ def fine(code: str, objects: Iterable[str], seen: str) -> Finding:
     return Finding(code=code, severity="ok", objects=tuple(objects), seen=seen)
 
 
+def error(code: str, objects: str | Iterable[str], *, seen: str, wanted: str = "", advice: str = "") -> Finding:
+    """trimtab cannot work with it, or would do harm; *objects*: one, or several."""
+    return Finding(code=code, severity="error", objects=_named(objects), seen=seen, wanted=wanted, advice=advice)
+
+
+def warning(code: str, objects: str | Iterable[str], *, seen: str, wanted: str = "", advice: str = "") -> Finding:
+    """A person should look at it; *objects*: one, or several."""
+    return Finding(code=code, severity="warning", objects=_named(objects), seen=seen, wanted=wanted, advice=advice)
+
+
+def _named(objects: str | Iterable[str]) -> tuple[str, ...]:
+    return (objects,) if isinstance(objects, str) else tuple(objects)
+
+
 def listed(names: Sequence[str]) -> str:
     """A few *names*, and how many more there are."""
     return some_of(names, _SHOWN)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from controller.aggregate.policies import isolation_flaws, isolation_policy
 from controller.doctor.facts import Facts, PulsarFacts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.doctor.versions import version_used
 from controller.model.isolation import BrokerAddresses, Isolation, IsolationPolicy
 from controller.model.java_regex import Expressions
@@ -104,10 +104,9 @@ def unreadable_policies(facts: Facts) -> Iterator[Finding]:
     """isolation-policy-unusable."""
     flaws = isolation_flaws(_policies(facts))
     if flaws:
-        yield Finding(
-            code="isolation-policy-unusable",
-            severity="error",
-            objects=tuple(flaws),
+        yield error(
+            "isolation-policy-unusable",
+            flaws,
             seen=_described([f"{name:.{_CHARACTERS}}: {why}" for name, why in flaws.items()]),
             wanted="policies of which it is known what they allow, and to whom",
             advice="the namespaces that it names, or might, stay where they are; write it in another way (any text is"
@@ -148,10 +147,9 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
     used = {row for rows in serving.rules.naming(names).values() for row in rows}
     idle = [row for row in range(len(serving.names)) if row not in used and row not in serving.flawed]
     if idle:
-        yield Finding(
-            code="isolation-policy-no-namespace",
-            severity="warning",
-            objects=_named(serving, idle),
+        yield warning(
+            "isolation-policy-no-namespace",
+            _named(serving, idle),
             seen=_described(
                 [f"{_label(serving, row)}: namespaces {_shown(_rule(serving, row).namespaces)}" for row in idle]
             )
@@ -163,10 +161,9 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
     governed = serving.rules.governed(names, {})
     free = [name for name, each in zip(names, governed, strict=True) if each.row is None]
     if free and facts.pulsar.brokers and not serving.shared and not serving.rules.open_ended(serving.addresses):
-        yield Finding(
-            code="isolation-no-shared-broker",
-            severity="error",
-            objects=tuple(free),
+        yield error(
+            "isolation-no-shared-broker",
+            free,
             seen=f"every active broker is a primary broker of some policy: none may serve {listed(free)}, which"
             f" {'has' if len(free) == 1 else 'have'} no policy",
             wanted="a broker that no policy names as primary, or a policy for every namespace",
@@ -188,10 +185,9 @@ def host_of(broker: str) -> str:
 
 def _no_broker(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator[Finding]:
     if rows:
-        yield Finding(
-            code="isolation-policy-no-broker",
-            severity="error",
-            objects=_named(serving, rows),
+        yield error(
+            "isolation-policy-no-broker",
+            _named(serving, rows),
             seen=_described([f"{_label(serving, row)}: {_why_no_broker(serving, row)}" for row in rows])
             + ": no active broker may serve its namespaces",
             wanted="an active broker for every policy",
@@ -209,10 +205,9 @@ def _why_no_broker(serving: ServingBrokers, row: int) -> str:
 
 def _few_primaries(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator[Finding]:
     if rows:
-        yield Finding(
-            code="isolation-policy-few-primaries",
-            severity="warning",
-            objects=_named(serving, rows),
+        yield warning(
+            "isolation-policy-few-primaries",
+            _named(serving, rows),
             seen=_described(
                 [
                     f"{_label(serving, row)}: primary {_shown(_rule(serving, row).primary)} matches"
@@ -229,10 +224,9 @@ def _few_primaries(serving: ServingBrokers, rows: list[int], hosts: str) -> Iter
 
 def _no_secondary(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator[Finding]:
     if rows:
-        yield Finding(
-            code="isolation-policy-no-secondary",
-            severity="warning",
-            objects=_named(serving, rows),
+        yield warning(
+            "isolation-policy-no-secondary",
+            _named(serving, rows),
             seen=_described(
                 [f"{_label(serving, row)}: secondary {_shown(_rule(serving, row).secondary)}" for row in rows]
             )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from controller.doctor.facts import BrokerFacts, Facts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.settings.capacity import CapacityOverrides
 
 #: Resource -> unit, and the range of believable limits.
@@ -38,10 +38,9 @@ def limits_plausible(facts: Facts) -> Iterator[Finding]:
     What the capacity overrides say of a broker counts in place of its own limit.
     """
     if facts.capacity_error:
-        yield Finding(
-            code="capacity-unreadable",
-            severity="error",
-            objects=(facts.settings.collector.capacity_overrides or "",),
+        yield error(
+            "capacity-unreadable",
+            facts.settings.collector.capacity_overrides or "",
             seen=facts.capacity_error,
             wanted="the brokers' capacities",
             advice="correct the file, or capacity_overrides in [collector]: no collector starts with it",
@@ -59,10 +58,9 @@ def limits_plausible(facts: Facts) -> Iterator[Finding]:
 def _unknown(brokers: list[BrokerFacts]) -> Iterator[Finding]:
     if brokers:
         names = [broker.name for broker in brokers]
-        yield Finding(
-            code="limits-unknown",
-            severity="warning",
-            objects=tuple(names),
+        yield warning(
+            "limits-unknown",
+            names,
             seen=f"no load report over REST from {listed(names)}",
             wanted="limits of CPU and network",
             advice="with ExtensibleLoadManagerImpl that is normal: look at cpu and bandwidth in the collector's sweeps",
@@ -92,10 +90,9 @@ def _of_resource(
         )
     absurd = sorted(name for name, limit in known.items() if not least <= limit <= most)
     if absurd:
-        yield Finding(
-            code="limit-absurd",
-            severity="warning",
-            objects=tuple(absurd),
+        yield warning(
+            "limit-absurd",
+            absurd,
             seen=f"{resource} limit {_by_value({name: known[name] for name in absurd})}",
             wanted=f"{least:g} to {most:g} {unit}",
             advice=_advice(resource),
@@ -110,19 +107,17 @@ def _against_each_other(
     usages = {name: _number(reports[name], resource, "usage") for name in known}
     above = sorted(name for name in known if usages[name] > _ABOVE * known[name])
     if above:
-        yield Finding(
-            code="usage-above-limit",
-            severity="warning",
-            objects=tuple(above),
+        yield warning(
+            "usage-above-limit",
+            above,
             seen="; ".join(f"{name}: {resource} {usages[name]:g} of {known[name]:g}" for name in above[:4]),
             wanted="usage within the limit",
             advice=_advice(resource),
         )
     if known and max(known.values()) >= _APART * min(known.values()):
-        yield Finding(
-            code="limits-differ",
-            severity="warning",
-            objects=tuple(sorted(known)),
+        yield warning(
+            "limits-differ",
+            sorted(known),
             seen=f"{resource} limit {_by_value(known)}",
             wanted=f"limits less than {_APART:g} times apart, or brokers that really are so different",
             advice=_advice(resource),

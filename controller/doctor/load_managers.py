@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, error, fine, listed
 from controller.settings.pairs import LOAD_MANAGER
 from controller.settings.policy import LOAD_MANAGERS, why_not_balanced
 from controller.strategies.catalogue import short_name
@@ -25,10 +25,9 @@ def load_managers(facts: Facts) -> Iterator[Finding]:
     users.pop("", None)
     unsupported = sorted(users.keys() - LOAD_MANAGERS)
     for name in unsupported:
-        yield Finding(
-            code="load-manager-unsupported",
-            severity="error",
-            objects=tuple(users[name]),
+        yield error(
+            "load-manager-unsupported",
+            users[name],
             seen=f"{LOAD_MANAGER}={name:.200} on {listed(users[name])}",
             wanted=" or ".join(sorted(LOAD_MANAGERS)),
             advice=f"{name:.200}: {why_not_balanced(name)}",
@@ -45,10 +44,9 @@ def load_managers(facts: Facts) -> Iterator[Finding]:
 
 def _differ(users: Mapping[str, list[str]]) -> Finding:
     fewest = min(users.values(), key=len)
-    return Finding(
-        code="load-managers-differ",
-        severity="error",
-        objects=tuple(sorted(fewest)),
+    return error(
+        "load-managers-differ",
+        sorted(fewest),
         seen="; ".join(f"{name:.200}: {listed(sorted(names))}" for name, names in sorted(users.items())),
         wanted="one load manager on all brokers",
         advice=f"set the same {LOAD_MANAGER} in every broker.conf and restart the brokers that differ; keep trimtab in"
@@ -58,10 +56,9 @@ def _differ(users: Mapping[str, list[str]]) -> Finding:
 
 def _not_ours(ours: str, others: Mapping[str, list[str]], broker_conf: str) -> Finding:
     (theirs, *_) = others
-    return Finding(
-        code="load-manager-not-ours",
-        severity="error",
-        objects=tuple(each for names in others.values() for each in names),
+    return error(
+        "load-manager-not-ours",
+        [each for names in others.values() for each in names],
         seen=f"trimtab decides by {ours}; brokers run "
         + "; ".join(f"{name:.200}: {listed(names)}" for name, names in others.items()),
         wanted=f"the same {LOAD_MANAGER} in {broker_conf} as on the brokers",

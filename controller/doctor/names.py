@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, fine, listed, warning
 from controller.model.errors import TrimtabError
 from controller.model.name_patterns import Namespaces, is_pattern, matches
 from controller.model.names import is_untouchable, parse_bundle
@@ -31,19 +31,17 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         if (known := boundaries.get(namespace_in(name))) is not None and (why := _why_missing(name, known))
     }
     if unknown:
-        yield Finding(
-            code="excluded-unknown",
-            severity="warning",
-            objects=tuple(unknown),
+        yield warning(
+            "excluded-unknown",
+            unknown,
             seen=f"the brokers did not tell the bundles of {listed(unknown)}",
             wanted="to know whether the names in decisions.excluded match something",
             advice="see the other findings about the brokers, then ask again",
         )
     for name, why in missing.items():
-        yield Finding(
-            code="excluded-matches-nothing",
-            severity="warning",
-            objects=(name,),
+        yield warning(
+            "excluded-matches-nothing",
+            name,
             seen=why,
             wanted="names in decisions.excluded that the cluster has",
             advice="correct the name or take it out: it keeps nothing in its place;"
@@ -70,10 +68,9 @@ def patterns(facts: Facts) -> Iterator[Finding]:
 
 
 def _unknown_patterns(names: tuple[str, ...], key: str) -> Finding:
-    return Finding(
-        code="only-unknown",
-        severity="warning",
-        objects=names,
+    return warning(
+        "only-unknown",
+        names,
         seen="the brokers did not tell their namespaces",
         wanted=f"to know whether the names in decisions.{key} match something",
         advice="see the other findings about the brokers, then ask again",
@@ -81,10 +78,9 @@ def _unknown_patterns(names: tuple[str, ...], key: str) -> Finding:
 
 
 def _idle_pattern(name: str, key: str) -> Finding:
-    return Finding(
-        code="only-matches-nothing",
-        severity="warning",
-        objects=(name,),
+    return warning(
+        "only-matches-nothing",
+        name,
         seen=f"no namespace matches {name}",
         wanted=f"names in decisions.{key} that the cluster has",
         advice="correct the name or take it out; `pulsar-admin namespaces list TENANT` shows what there is",
@@ -103,10 +99,9 @@ def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
     shut = Namespaces.of(ours)
     missing = sorted(name for name in theirs if name not in shut)
     if missing:
-        yield Finding(
-            code="excluded-by-brokers-alone",
-            severity="warning",
-            objects=tuple(missing),
+        yield warning(
+            "excluded-by-brokers-alone",
+            missing,
             seen=f"the brokers exclude {listed(missing)} from shedding, and trimtab does not",
             wanted="the same namespaces on both sides",
             advice=f"name them in {EXCLUDED_NAMESPACES} of the broker.conf that trimtab reads: it may move them",
@@ -120,10 +115,9 @@ def capacity_overrides(facts: Facts) -> Iterator[Finding]:
     brokers = [broker.name for broker in facts.pulsar.brokers]
     unused = [each.match for each in facts.capacity.brokers if not any(map(each.fits, brokers))]
     if unused:
-        yield Finding(
-            code="capacity-matches-nothing",
-            severity="warning",
-            objects=tuple(unused),
+        yield warning(
+            "capacity-matches-nothing",
+            unused,
             seen=f"{listed(unused)} in the file of capacity overrides: no active broker has such a name",
             wanted="the host, or host:port, of brokers, or a regular expression for all of it",
             advice=f"correct match, or take the section out; brokers are {listed(brokers)}",

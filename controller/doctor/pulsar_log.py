@@ -6,7 +6,7 @@ from typing import Final
 from controller.adapters.pulsar.log.inspect import PulsarLogFacts
 from controller.adapters.pulsar.log.topics import executors_control, specs, ticks_control
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine
+from controller.doctor.finding import Finding, error, fine, warning
 from controller.wire.readable import counted
 
 _MINUTE_MS: Final = 60_000
@@ -21,20 +21,18 @@ def log_reachable(facts: Facts) -> Iterator[Finding]:
     if found is None:
         return
     if found.error:
-        yield Finding(
-            code="pulsar-log-unreachable",
-            severity="error",
-            objects=(found.log.service_url,),
+        yield error(
+            "pulsar-log-unreachable",
+            found.log.service_url,
             seen=found.error,
             wanted="the log's topics",
             advice="start the brokers, or correct service_url, admin_url and the credentials in [log.pulsar]",
         )
         return
     if found.policies_error:
-        yield Finding(
-            code="pulsar-log-policies-unknown",
-            severity="warning",
-            objects=(found.log.namespace,),
+        yield warning(
+            "pulsar-log-policies-unknown",
+            found.log.namespace,
             seen=found.policies_error,
             wanted="to read the namespace's policies",
             advice="let trimtab's role read them; deduplication, retention and time to live were not checked",
@@ -49,10 +47,9 @@ def namespace(facts: Facts) -> Iterator[Finding]:
         return
     name = found.log.namespace
     if found.policies is None:
-        yield Finding(
-            code="pulsar-log-namespace-missing",
-            severity="warning",
-            objects=(name,),
+        yield warning(
+            "pulsar-log-namespace-missing",
+            name,
             seen="does not exist",
             wanted="a namespace with message deduplication",
             advice="nothing, where trimtab may create namespaces: the first of its processes does; else see"
@@ -62,19 +59,17 @@ def namespace(facts: Facts) -> Iterator[Finding]:
     if found.policies_error:
         return
     if found.policies.get("deduplicationEnabled") is not True:
-        yield Finding(
-            code="pulsar-log-deduplication",
-            severity="error",
-            objects=(name,),
+        yield error(
+            "pulsar-log-deduplication",
+            name,
             seen="message deduplication is off",
             wanted="on: else a record may be written twice",
             advice=f"pulsar-admin namespaces set-deduplication {name} --enable",
         )
     if found.policies.get("message_ttl_in_seconds"):
-        yield Finding(
-            code="pulsar-log-time-to-live",
-            severity="error",
-            objects=(name,),
+        yield error(
+            "pulsar-log-time-to-live",
+            name,
             seen=f"messages live for {found.policies['message_ttl_in_seconds']!s:.20} s",
             wanted="no time to live: it would give up commands that wait, and the journal",
             advice=f"pulsar-admin namespaces remove-message-ttl {name}",
@@ -89,10 +84,9 @@ def _expiry(found: PulsarLogFacts) -> Iterator[Finding]:
     """pulsar-log-subscriptions-expire."""
     minutes = (found.policies or {}).get("subscription_expiration_time_minutes")
     if minutes:
-        yield Finding(
-            code="pulsar-log-subscriptions-expire",
-            severity="error",
-            objects=(found.log.namespace,),
+        yield error(
+            "pulsar-log-subscriptions-expire",
+            found.log.namespace,
             seen=f"a subscription without a consumer is deleted after {minutes!s:.20} min",
             wanted="never: trimtab-journal has no consumer, and it keeps the journal",
             advice=f"pulsar-admin namespaces set-subscription-expiration-time {found.log.namespace} --time 0",
@@ -104,10 +98,9 @@ def _backlog(found: PulsarLogFacts) -> Iterator[Finding]:
     quotas = (found.policies or {}).get("backlog_quota_map")
     for kind, quota in quotas.items() if isinstance(quotas, dict) else ():
         if isinstance(quota, dict) and quota.get("policy") == _EVICTION:
-            yield Finding(
-                code="pulsar-log-backlog-quota",
-                severity="error",
-                objects=(found.log.namespace,),
+            yield error(
+                "pulsar-log-backlog-quota",
+                found.log.namespace,
                 seen=f"above its backlog quota ({kind!s:.40}) the oldest records are given up",
                 wanted="no such quota: the journal is the backlog of trimtab-journal",
                 advice=f"pulsar-admin namespaces remove-backlog-quota {found.log.namespace} --type {kind!s:.40}",
@@ -118,10 +111,9 @@ def _replication(found: PulsarLogFacts) -> Iterator[Finding]:
     """pulsar-log-replicated."""
     clusters = (found.policies or {}).get("replication_clusters")
     if isinstance(clusters, list) and len(clusters) > 1:
-        yield Finding(
-            code="pulsar-log-replicated",
-            severity="error",
-            objects=(found.log.namespace,),
+        yield error(
+            "pulsar-log-replicated",
+            found.log.namespace,
             seen=f"records come from {len(clusters)} clusters: {', '.join(map(str, clusters)):.200}",
             wanted="one: the controller alone writes the journal and the commands, and replication writes there, too",
             advice="name a namespace in [log.pulsar] that is not replicated, or `pulsar-admin namespaces set-clusters"
@@ -152,10 +144,9 @@ def log_topics(facts: Facts) -> Iterator[Finding]:
         return
     log, wanted = found.log, specs(found.log)
     for name in [name for name in wanted if name not in found.topics]:
-        yield Finding(
-            code="pulsar-log-topic-missing",
-            severity="warning",
-            objects=(name,),
+        yield warning(
+            "pulsar-log-topic-missing",
+            name,
             seen="does not exist as a partitioned topic",
             wanted=counted(wanted[name], "partition"),
             advice="nothing, where trimtab may create topics: the first of its processes does; else"
@@ -163,10 +154,9 @@ def log_topics(facts: Facts) -> Iterator[Finding]:
         )
     yield from _partitions(found)
     if found.journal_kept is False:
-        yield Finding(
-            code="pulsar-log-journal-not-kept",
-            severity="warning",
-            objects=(log.journal_topic,),
+        yield warning(
+            "pulsar-log-journal-not-kept",
+            log.journal_topic,
             seen="it has no subscription trimtab-journal, so the retention deletes decisions that are still needed",
             wanted="the subscription that a controller makes when it begins to lead",
             advice="start trimtab run; and let nobody delete the subscription",
@@ -179,10 +169,9 @@ def _partitions(found: PulsarLogFacts) -> Iterator[Finding]:
     log = found.log
     for name in (log.journal_topic, ticks_control(log)):
         if found.topics.get(name, 1) != 1:
-            yield Finding(
-                code="pulsar-log-partitions",
-                severity="error",
-                objects=(name,),
+            yield error(
+                "pulsar-log-partitions",
+                name,
                 seen=counted(found.topics[name], "partition"),
                 wanted="1: its records have one order",
                 advice="name another topic in [log.pulsar], or delete this one; trimtab creates it",
@@ -190,10 +179,9 @@ def _partitions(found: PulsarLogFacts) -> Iterator[Finding]:
     commands = found.topics.get(log.commands_topic, 0)
     for name in (log.results_topic, executors_control(log)):
         if name in found.topics and found.topics[name] < commands:
-            yield Finding(
-                code="pulsar-log-partitions",
-                severity="error",
-                objects=(name,),
+            yield error(
+                "pulsar-log-partitions",
+                name,
                 seen=f"{counted(found.topics[name], 'partition')} for {commands} of {log.commands_topic}",
                 wanted=f"{commands} or more",
                 advice=f"pulsar-admin topics update-partitioned-topic {log.namespace}/{name} -p {commands}",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from controller.doctor.facts import Facts, PulsarFacts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.doctor.isolation import ServingBrokers
 from controller.wire.readable import counted
 
@@ -44,10 +44,9 @@ def failure_domains(facts: Facts) -> Iterator[Finding]:
     yield from _unknown_brokers(unknown, domains_of, active)
     yield from _in_two_domains(twice, domains_of)
     if alone:
-        yield Finding(
-            code="broker-in-no-domain",
-            severity="warning",
-            objects=tuple(alone),
+        yield warning(
+            "broker-in-no-domain",
+            alone,
             seen=f"{listed(alone)}: in none of the failure domains {listed(sorted(pulsar.domains))}; the brokers"
             " in none count as one domain together",
             wanted="every active broker in a failure domain",
@@ -60,10 +59,9 @@ def failure_domains(facts: Facts) -> Iterator[Finding]:
 def _unknown_brokers(names: list[str], domains_of: Mapping[str, list[str]], active: set[str]) -> Iterator[Finding]:
     if names:
         shown = listed([f"{name} ({', '.join(domains_of[name][:_DESCRIBED])})" for name in names])
-        yield Finding(
-            code="failure-domain-unknown-broker",
-            severity="warning",
-            objects=tuple(names),
+        yield warning(
+            "failure-domain-unknown-broker",
+            names,
             seen=f"failure domains name {shown}: no active broker has such a name",
             wanted="names of active brokers",
             advice=f"start these brokers, or name them as host:port, without a scheme: the brokers are"
@@ -74,10 +72,9 @@ def _unknown_brokers(names: list[str], domains_of: Mapping[str, list[str]], acti
 def _in_two_domains(names: list[str], domains_of: Mapping[str, list[str]]) -> Iterator[Finding]:
     if names:
         shown = listed([f"{name} ({', '.join(domains_of[name][:_DESCRIBED])})" for name in names])
-        yield Finding(
-            code="broker-in-two-domains",
-            severity="error",
-            objects=tuple(names),
+        yield error(
+            "broker-in-two-domains",
+            names,
             seen=f"in several failure domains: {shown}; which one counts is left to chance",
             wanted="every broker in one failure domain",
             advice=f"take it out of all domains but one: {_SHOW_DOMAINS}",
@@ -95,10 +92,9 @@ def failure_domains_used(facts: Facts) -> Iterator[Finding]:
     if not facts.broker_conf.error and not facts.broker_conf.failure_domains:
         off.append(facts.settings.cluster.broker_conf)
     if off:
-        yield Finding(
-            code="failure-domains-off",
-            severity="warning",
-            objects=tuple(off),
+        yield warning(
+            "failure-domains-off",
+            off,
             seen=f"{FAILURE_DOMAINS} is not true in {listed(off)}: anti-affinity groups are not spread over the failure"
             f" domains {listed(sorted(pulsar.domains))}",
             wanted=f"{FAILURE_DOMAINS}=true for the brokers and for trimtab",
@@ -116,10 +112,9 @@ def anti_affinity_groups(facts: Facts) -> Iterator[Finding]:
     for namespace, group in sorted(pulsar.groups.items()):
         members[group].append(namespace)
     if pulsar.groups_problem:
-        yield Finding(
-            code="anti-affinity-unknown",
-            severity="warning",
-            objects=("anti-affinity groups",),
+        yield warning(
+            "anti-affinity-unknown",
+            "anti-affinity groups",
             seen=pulsar.groups_problem,
             wanted="to know the anti-affinity group of every namespace",
             advice="see the other findings about the brokers, then ask again; groups may have more namespaces than are"
@@ -143,10 +138,9 @@ def _alone(groups: list[str], members: Mapping[str, list[str]]) -> Iterator[Find
     for group in groups:
         other = next((each for each in alike[_spelling(group)] if each != group), "")
         texts.append(f"{group:.100} of {members[group][0]}" + (f" (did you mean {other:.100}?)" if other else ""))
-    yield Finding(
-        code="anti-affinity-alone",
-        severity="warning",
-        objects=tuple(groups),
+    yield warning(
+        "anti-affinity-alone",
+        groups,
         seen=f"groups of one namespace: {listed(texts)}: there is nothing that it is kept apart from",
         wanted="anti-affinity groups of two namespaces or more",
         advice=f"names are compared letter by letter; {_SHOW_GROUP}",
@@ -176,10 +170,9 @@ def _too_large(facts: Facts, pulsar: PulsarFacts, members: Mapping[str, list[str
 
 def _large(groups: Mapping[str, str]) -> Iterator[Finding]:
     if groups:
-        yield Finding(
-            code="anti-affinity-too-large",
-            severity="warning",
-            objects=tuple(groups),
+        yield warning(
+            "anti-affinity-too-large",
+            groups,
             seen=f"{listed([f'{group:.100}: {why}' for group, why in groups.items()])}: some must share one",
             wanted="no more namespaces in a group than there are brokers, and failure domains, that may serve them",
             advice=f"add brokers or failure domains, or divide the group; {_SHOW_GROUP}",

@@ -7,7 +7,7 @@ from controller.adapters.kafka.client import LARGEST_RECORD
 from controller.adapters.kafka.inspect import TopicFacts
 from controller.adapters.kafka.log import LARGEST_BATCH
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine
+from controller.doctor.finding import Finding, error, fine, warning
 from controller.settings.log import KafkaLogSettings
 from controller.wire.readable import counted
 
@@ -28,20 +28,18 @@ def kafka_reachable(facts: Facts) -> Iterator[Finding]:
         return
     log = kafka.log
     if kafka.error:
-        yield Finding(
-            code="kafka-unreachable",
-            severity="error",
-            objects=(log.bootstrap,),
+        yield error(
+            "kafka-unreachable",
+            log.bootstrap,
             seen=kafka.error,
             wanted="the log's topics",
             advice="start Kafka, or correct bootstrap and client in [log.kafka]",
         )
         return
     if kafka.config_error:
-        yield Finding(
-            code="topic-config-unknown",
-            severity="warning",
-            objects=(log.bootstrap,),
+        yield warning(
+            "topic-config-unknown",
+            log.bootstrap,
             seen=kafka.config_error,
             wanted="to read the topics' settings",
             advice="allow trimtab DescribeConfigs on its topics; retention and timestamps were not checked",
@@ -58,10 +56,9 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
     for name in _names(log):
         if name not in kafka.topics:
             partitions = 1 if name in (log.journal_topic, log.dead_letters_topic) else log.partitions
-            yield Finding(
-                code="topic-missing",
-                severity="warning",
-                objects=(name,),
+            yield warning(
+                "topic-missing",
+                name,
                 seen="does not exist",
                 wanted=counted(partitions, "partition"),
                 advice="nothing, where trimtab may create topics: the first of its processes does; else"
@@ -79,19 +76,17 @@ def partitions(facts: Facts) -> Iterator[Finding]:
         journal, commands = found.get(log.journal_topic), found.get(log.commands_topic)
         results = found.get(log.results_topic)
         if journal is not None and journal.partitions != 1:
-            yield Finding(
-                code="topic-partitions",
-                severity="error",
-                objects=(log.journal_topic,),
+            yield error(
+                "topic-partitions",
+                log.journal_topic,
                 seen=counted(journal.partitions, "partition"),
                 wanted="1: decisions have one order",
                 advice="create another topic of one partition and name it journal_topic in [log.kafka]",
             )
         if commands is not None and results is not None and results.partitions < commands.partitions:
-            yield Finding(
-                code="topic-partitions",
-                severity="error",
-                objects=(log.results_topic,),
+            yield error(
+                "topic-partitions",
+                log.results_topic,
                 seen=f"{counted(results.partitions, 'partition')} for {commands.partitions} of {log.commands_topic}",
                 wanted=f"{commands.partitions} or more",
                 advice=f"kafka-topics.sh --alter --topic {log.results_topic} --partitions {commands.partitions}",
@@ -147,10 +142,9 @@ def timestamps(facts: Facts) -> Iterator[Finding]:
         for name in (log.metrics_topic, log.results_topic):
             kind = found[name].config.get("message.timestamp.type") if name in found else None
             if kind not in (None, "LogAppendTime"):
-                yield Finding(
-                    code="timestamp-type",
-                    severity="error",
-                    objects=(name,),
+                yield error(
+                    "timestamp-type",
+                    name,
                     seen=f"message.timestamp.type={kind}",
                     wanted="LogAppendTime: one clock for all records",
                     advice=_alter(name, "message.timestamp.type", "LogAppendTime"),
@@ -171,10 +165,9 @@ def record_sizes(facts: Facts) -> Iterator[Finding]:
                 better = LARGEST_RECORD
             else:
                 continue
-            yield Finding(
-                code="max-message-bytes",
-                severity="error",
-                objects=(name,),
+            yield error(
+                "max-message-bytes",
+                name,
                 seen=f"max.message.bytes={text}",
                 wanted=wanted,
                 advice=_alter(name, "max.message.bytes", str(better)),
@@ -187,10 +180,9 @@ def compression(facts: Facts) -> Iterator[Finding]:
         for name in _names(log):
             text = found[name].config.get("compression.type") if name in found else None
             if text not in (None, *_BOUNDED_CODECS):
-                yield Finding(
-                    code="compression-type",
-                    severity="warning",
-                    objects=(name,),
+                yield warning(
+                    "compression-type",
+                    name,
                     seen=f"compression.type={text}",
                     wanted="zstd: the size of what a batch of another codec unpacks to is not limited, so one batch may"
                     " end collectors and executors for want of memory",
@@ -203,10 +195,9 @@ def copies(facts: Facts) -> Iterator[Finding]:
     for log, found in _found(facts):
         single = [name for name in _names(log) if name in found and found[name].replication < 2]
         if single:
-            yield Finding(
-                code="replication-factor",
-                severity="warning",
-                objects=tuple(single),
+            yield warning(
+                "replication-factor",
+                single,
                 seen="1 copy",
                 wanted="3 in production",
                 advice="kafka-reassign-partitions.sh with more replicas; replication_factor = 3 in [log.kafka] for"
@@ -225,10 +216,9 @@ def copies_in_sync(facts: Facts) -> Iterator[Finding]:
             wish, given = topic.replication - 1, int(text)
             if given != wish:
                 why = "what was acknowledged is lost with a broker" if given < wish else "no broker may be down"
-                yield Finding(
-                    code="min-insync-replicas",
-                    severity="warning",
-                    objects=(name,),
+                yield warning(
+                    "min-insync-replicas",
+                    name,
                     seen=f"min.insync.replicas={given} of {topic.replication} copies: {why}",
                     wanted=str(wish),
                     advice=_alter(name, "min.insync.replicas", str(wish)),
@@ -238,10 +228,9 @@ def copies_in_sync(facts: Facts) -> Iterator[Finding]:
 def _cleanup(name: str, topic: TopicFacts) -> Iterator[Finding]:
     policy = topic.config.get("cleanup.policy", "delete")
     if "compact" in policy:
-        yield Finding(
-            code="cleanup-policy",
-            severity="error",
-            objects=(name,),
+        yield error(
+            "cleanup-policy",
+            name,
             seen=f"cleanup.policy={policy}",
             wanted="delete: of a key every record counts, not the last alone",
             advice=_alter(name, "cleanup.policy", "delete"),

@@ -5,7 +5,7 @@ from typing import Final
 
 from controller.cycle import version_among, version_text
 from controller.doctor.facts import Facts
-from controller.doctor.finding import Finding, fine, listed
+from controller.doctor.finding import Finding, fine, listed, warning
 from controller.model.pulsar_version import (
     ASSUMED,
     DEFAULTS,
@@ -31,10 +31,9 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
     versions, used = _versions(facts), version_used(facts)
     if used.source == "nobody":
         if facts.pulsar is not None and facts.pulsar.brokers:
-            yield Finding(
-                code="pulsar-version-unknown",
-                severity="warning",
-                objects=("[cluster] pulsar",),
+            yield warning(
+                "pulsar-version-unknown",
+                "[cluster] pulsar",
                 seen="no broker said which version of Pulsar it runs here",
                 wanted="the brokers' version: it says which defaults hold for what broker.conf does not say",
                 advice=f"where no collector of trimtab writes it into the log, trimtab decides as {used.version};"
@@ -43,10 +42,9 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
         return
     others = sorted(name for name, version in versions.items() if used.version not in (version, version.line))
     if used.source == "settings" and others:
-        yield Finding(
-            code="pulsar-version-not-the-brokers",
-            severity="warning",
-            objects=tuple(others),
+        yield warning(
+            "pulsar-version-not-the-brokers",
+            others,
             seen=f"the settings say {used.version}; {_by_version(versions)}",
             wanted="the brokers' version",
             advice='[cluster] pulsar = "auto" follows the brokers',
@@ -54,10 +52,9 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
         return
     oldest = KNOWN_LINES[0]
     if used.version.line < oldest:
-        yield Finding(
-            code="pulsar-version-too-old",
-            severity="warning",
-            objects=tuple(sorted(versions)),
+        yield warning(
+            "pulsar-version-too-old",
+            sorted(versions),
             seen=version_text(used),
             wanted=f"{oldest} or later",
             advice=f"trimtab takes the defaults of {oldest}: write down in broker.conf what these brokers run with",
@@ -71,10 +68,9 @@ def options_known(facts: Facts) -> Iterator[Finding]:
     used = version_used(facts)
     unknown = not_known(used.version, facts.broker_conf.options)
     if unknown and used.source != "nobody":
-        yield Finding(
-            code="option-unknown-to-brokers",
-            severity="warning",
-            objects=tuple(unknown),
+        yield warning(
+            "option-unknown-to-brokers",
+            unknown,
             seen=f"broker.conf sets {listed(unknown)}; brokers of Pulsar {used.version} do not know"
             f" {'it' if len(unknown) == 1 else 'them'}",
             wanted="options that the brokers know",
@@ -109,10 +105,9 @@ def defaults(facts: Facts) -> Iterator[Finding]:
     }
     changing = [option for option in left_out if len({value[option, each] for each in span}) > 1]
     for option in changing:
-        yield Finding(
-            code="default-changes",
-            severity="warning",
-            objects=(option,),
+        yield warning(
+            "default-changes",
+            option,
             seen=f"broker.conf does not set it; {value[option, span[0]]} in Pulsar {span[0]},"
             f" {value[option, span[-1]]} in {span[-1]}; {value[option, used.version]} holds now",
             wanted="a line in broker.conf, where the change is not wanted",
@@ -134,10 +129,9 @@ def placement(facts: Facts) -> Iterator[Finding]:
             for option in (each.option, each.partner)
         )
         if used.version >= each.since and named == each.strategy and partner != named:
-            yield Finding(
-                code="placement-replaced",
-                severity="warning",
-                objects=(each.option,),
+            yield warning(
+                "placement-replaced",
+                each.option,
                 seen=f"{each.partner}={partner} with {each.option}={named}"
                 f"{'' if conf.get(each.option) else ', the default'}: brokers of Pulsar {used.version} place by"
                 f" {each.instead}, and so does trimtab",

@@ -5,8 +5,9 @@ The first leader knows the group as it is at the beginning: the work that member
 Work that stops because its member left is not counted: no protocol can prevent that.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 from controller.strategies.common.worker_group import (
@@ -246,3 +247,65 @@ def _words(change: Change) -> str:
     parts += [f"{name} stops nothing" for name in change.does_not_stop]
     parts += ["the answer gets lost"] * change.answer_lost
     return ", ".join(parts) or "all join again"
+
+
+CONNECTORS: Final = 90
+TASKS_EACH: Final = 10
+#: Of the steps one in so many is shown.
+_SHOWN_EVERY: Final = 15
+WORKERS: Final = 3
+_NAMES: Final = tuple(f"connector-{i:02}" for i in range(1, CONNECTORS + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleRow:
+    """One change under both protocols."""
+
+    what: str
+    #: Tasks that are configured after it.
+    tasks: int
+    #: Tasks that stopped because of it.
+    eager: int
+    cooperative: int
+
+
+def example_rows(release: str = "cooperative-2.6.3") -> list[ExampleRow]:
+    """Every change of the example, in order; *release* is the cooperative protocol's name."""
+    words = [f"start {name}" for name in _NAMES] + [f"stop {name}" for name in _NAMES]
+    sizes = [*range(1, CONNECTORS + 1), *range(CONNECTORS - 1, -1, -1)]
+    return [
+        ExampleRow(what=what, tasks=size * TASKS_EACH, eager=stopped, cooperative=fewer)
+        for what, size, stopped, fewer in zip(words, sizes, _stopped("eager"), _stopped(release), strict=True)
+    ]
+
+
+def summary_rows(rows: Sequence[ExampleRow]) -> list[ExampleRow]:
+    """Some of *rows*, and the sums of starting, of stopping and of both."""
+    half = len(rows) // 2
+    few = [row for i, row in enumerate(rows) if i % half == 0 or (i + 1) % _SHOWN_EVERY == 0]
+    sums = [("start all", rows[:half]), ("stop all", rows[half:]), ("altogether", rows)]
+    return few + [
+        ExampleRow(
+            what=what,
+            tasks=of[-1].tasks,
+            eager=sum(row.eager for row in of),
+            cooperative=sum(row.cooperative for row in of),
+        )
+        for what, of in sums
+    ]
+
+
+@cache
+def _stopped(protocol: str) -> list[int]:
+    """Tasks that each change of the example stops under *protocol*."""
+    changes = [Change(create={name: TASKS_EACH}) for name in _NAMES] + [Change(delete=(name,)) for name in _NAMES]
+    workers = {f"worker-{i}": NOTHING for i in range(1, WORKERS + 1)}
+    return tasks_stopped(play(workers, {}, changes, protocol=protocol), len(changes))
+
+
+def tasks_stopped(rebalances: Sequence[Rebalance], changes: int) -> list[int]:
+    """Tasks stopped because of each of so many *changes*, over all rebalances that it brought about."""
+    stopped = [0] * changes
+    for one in rebalances:
+        stopped[one.change - 1] += sum(len(assignment.stop.tasks) for assignment in one.assignments.values())
+    return stopped

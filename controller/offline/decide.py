@@ -3,8 +3,10 @@
 The guardrails for a new controller, for old data and for budgets do not apply: the answer is that of the strategies.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -14,9 +16,44 @@ from controller.cycle.limits import Limits
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Decision
+from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
+from controller.model.pulsar_version import PulsarVersion
 from controller.offline.flips import Redecision
+from controller.settings.broker_conf import origin_of, read_broker_conf
+from controller.settings.guardrails import GuardrailSettings
+from controller.settings.pairs import PLACEMENT, SHEDDER, needed_by
+from controller.settings.policy import versioned_policy
+from controller.settings.trimtab_toml import DecisionSettings
+
+
+def recorded_policy(
+    strategy: str,
+    placement: str | None,
+    broker_conf: Path | None,
+    *,
+    split: bool,
+    period_ms: int,
+    pulsar: PulsarVersion | None = None,
+) -> Policy:
+    """The policy of the options.  What --strategy needs besides is the default of the other options.
+
+    *pulsar*: the version of Pulsar; None: what the load says.
+    """
+    file = broker_conf or Path(os.devnull)
+    conf = read_broker_conf(file, os.environ)
+    own = needed_by(strategy)
+    asked = {SHEDDER: strategy} | ({} if placement is None else {PLACEMENT: placement})
+    decisions = DecisionSettings(mode="active", split=split)
+    try:
+        merged = {**own, **{k: v for k, v in conf.items() if v}, **asked}
+        return versioned_policy(merged, decisions, GuardrailSettings(), 1, "", period_ms, pulsar=pulsar)
+    except SettingsError as error:
+        where = "--strategy, --placement"
+        if broker_conf is not None:
+            where = f"{where}, {origin_of(file, os.environ)}"
+        raise SettingsError(f"{where}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,8 @@ from typing import Any, Final, TypeAlias
 from pydantic import ValidationInfo
 
 from controller.model.errors import SettingsError
-from controller.settings.redaction import SECRETS
-from controller.settings.secret_files import read_secret
+from controller.settings.redaction import SECRETS, is_secret, read_secret
 from controller.settings.section import beside
-from controller.settings.shown import is_secret
 
 Scalar: TypeAlias = str | int | float | bool
 

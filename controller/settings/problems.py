@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from controller.settings.redaction import shown
 from controller.settings.section import sections_in
-from controller.settings.shown import shown
 
 #: Error types of a missing section or table.  The value there is not shown, since it may hold secrets.
 _NO_TABLE: Final = {"model_type", "model_attributes_type", "dict_type"}

@@ -1,6 +1,6 @@
 """Removes this process's secrets from texts that servers send back: some quote the request in what they answer.
 
-Every secret is registered where it is read (secret_files.py).  Adapters pass what a server says through ``redacted``
+Every secret is registered where it is read (read_secret).  Adapters pass what a server says through ``redacted``
 before they shorten it or put it into an error.  The logs do so once more, for texts that reach them another way.
 """
 
@@ -10,12 +10,71 @@ import json
 import re
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Final
 
-from controller.settings.shown import HIDDEN
+from controller.model.errors import SettingsError
+from controller.settings.small_file import read_small_file
+
+HIDDEN: Final = "<hidden>"
+#: Names of secrets and of files with secrets: somebody may have written the secret in place of the file name.
+_SECRET: Final = re.compile(
+    r"passw|passphrase|secret|token|credential|jaas|authorization|private|(?:^|[._-])(?:key|auth|pin)$", re.IGNORECASE
+)
+#: The user information of a URL: the text between the scheme and @.
+_USERINFO: Final = re.compile(r"(\w[\w+.-]*://)?[^\s@'\"]+@(?=[\w\[.-])")
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of the setting *name* must not be shown."""
+    return bool(_SECRET.search(name))
+
+
+def shown(path: Iterable[object], value: object) -> str:
+    """*value* at *path* in the settings, as a message may show it."""
+    return repr(_without_secrets([str(name) for name in path], value))
+
+
+def without_userinfo(text: str) -> str:
+    """*text*, with user and password hidden in every URL."""
+    return _USERINFO.sub(rf"\g<1>{HIDDEN}@", text)
+
+
+def has_userinfo(url: str) -> bool:
+    """Whether *url* holds a user or a password."""
+    return "@" in url
+
+
+def _without_secrets(path: list[str], value: object) -> object:
+    if any(map(is_secret, path)):
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return {name: _without_secrets([*path, str(name)], each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(path, each) for each in value]
+    return without_userinfo(value) if isinstance(value, str) else value
+
+
+def read_secret(path: str, key: str) -> str:
+    """The content of the file *path*, which the setting *key* names, without white space around it.
+
+    SettingsError where it cannot be read, is not text, or is empty.  Errors show neither content nor path: somebody may
+    have written the secret in place of the path.  What servers say is shown without it from then on (redaction.py).
+    """
+    try:
+        secret = read_small_file(Path(path)).decode().strip()
+    except OSError as error:
+        raise SettingsError(f"{key}: the file that it names cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{key}: the file that it names is not text in UTF-8") from None
+    if not secret:
+        raise SettingsError(f"{key}: the file that it names is empty")
+    SECRETS.register(key, secret)
+    return secret
+
 
 #: A shorter secret may be a part of any word, so only whole words are compared with it.
 _SHORT: Final = 8

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Self, TypeAlias, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
-from controller.settings.shown import has_userinfo
+from controller.settings.redaction import has_userinfo
 
 #: Of any number in the settings; 300 years in seconds.  Times in ms, bytes, and intervals as times stay below 2^63.
 MOST_OF_ANYTHING: Final = 10_000_000_000

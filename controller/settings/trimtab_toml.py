@@ -15,18 +15,37 @@ from controller.model.errors import SettingsError
 from controller.model.pulsar_version import PulsarVersion
 from controller.model.topic_name import is_named_entity
 from controller.settings.access import PulsarLogin, TlsSettings, ZooKeeperAuthSettings
-from controller.settings.addresses import AdminUrls, ServiceUrl, ZooKeeperServers
+from controller.settings.addresses import AdminUrls, ListenAddress, ServiceUrl, TraceReceiver, ZooKeeperServers
 from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
 from controller.settings.log import LogSettings
-from controller.settings.metrics import MetricsSettings
 from controller.settings.problems import lines_of, problems
 from controller.settings.pulsar_names import namespace_or_bundle, namespace_or_pattern
 from controller.settings.pulsar_version import AUTO, PulsarSetting
 from controller.settings.section import PathText, Section, Text, is_uri
 from controller.settings.small_file import read_tables
-from controller.settings.tracing import TracingSettings
+
+
+class TracingSettings(Section):
+    """Traces for OpenTelemetry: what each interval spent its time on, from the sweep to the commands."""
+
+    endpoint: TraceReceiver = ""
+    """Where an OpenTelemetry collector takes OTLP over HTTP: http://host:4318, without a path.  Without it nothing is
+    sent."""
+
+
+class MetricsSettings(Section):
+    """The addresses, host:port, at which trimtab's processes show their state.  Without one, nothing is served."""
+
+    controller: ListenAddress = ""
+    """Of `trimtab run`.  A second one on the same host needs another port: its option --metrics.  Whoever can reach the
+    address can read the metrics: they hold no secrets, but names of the cluster and its activity."""
+    collector: ListenAddress = ""
+    """Of `trimtab collect`."""
+    executor: ListenAddress = ""
+    """Of `trimtab execute`."""
+
 
 #: So many times at least collectors write a state again before it is forgotten.
 _WRITTEN_BEFORE_FORGOTTEN: Final = 3

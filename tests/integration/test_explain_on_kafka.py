@@ -14,7 +14,7 @@ from controller.adapters.opened import log_system
 from controller.cli.app import app
 from controller.lab.servers import KafkaServer
 from controller.offline.explanations.explanation import explain
-from controller.offline.explanations.from_journal import journalled_decision
+from controller.offline.explanations.sources import journalled_decision
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.decisions import DecisionFilter, decisions
 from controller.wire.base import read_object

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
 from tests.convert.recording import convert_recording
 

@@ -21,8 +21,7 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.tls import Tls
 from controller.adapters.network.unreachable import words
 from controller.model.errors import TrimtabError
-from controller.settings.redaction import redacted, redacted_bytes
-from controller.settings.shown import HIDDEN
+from controller.settings.redaction import HIDDEN, redacted, redacted_bytes
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
 LARGEST_ANSWER: Final = 256 << 20

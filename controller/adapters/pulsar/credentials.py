@@ -15,8 +15,7 @@ from controller.adapters.pulsar.oauth2 import TokenProvider
 from controller.adapters.pulsar.tokens import end_of, is_sendable
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.access import OAuth2Settings, PulsarLogin
-from controller.settings.redaction import SECRETS
-from controller.settings.secret_files import read_secret
+from controller.settings.redaction import SECRETS, read_secret
 from controller.settings.small_file import why_not_read_again
 from controller.wire.readable import utc
 

@@ -23,8 +23,7 @@ from pydantic import Field
 
 from controller.adapters.disk import files
 from controller.adapters.disk.scratch import scratch_folder
-from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import BEGIN, MANIFEST, MOST_FILES
+from controller.adapters.recordings.manifest import BEGIN, MANIFEST, MOST_FILES, RecordingError
 from controller.model.errors import WireError
 from controller.wire.base import Millis, Name, Record, encode, validate
 

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from controller.adapters.recordings.damaged import RecordingError
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.cycle import Policy
-from controller.model.errors import SettingsError, WireError
+from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.model.pulsar_version import PulsarVersion
 from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
@@ -26,6 +25,11 @@ from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, Settings
 from controller.strategies.catalogue import is_python_name
 from controller.wire.base import Count, Items, Millis, Name, Record, bad_value, encode, read_object, validate
+
+
+class RecordingError(TrimtabError):
+    """A recording is incomplete, damaged or of another format; the text names the file."""
+
 
 MANIFEST: Final = "manifest.json"
 #: What was known when a recording begins: a record of metrics on each line.

@@ -11,8 +11,7 @@ Parquet's format: PageHeader and DataPageHeader in Thrift's compact protocol.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import LARGEST_FILE
+from controller.adapters.recordings.manifest import LARGEST_FILE, RecordingError
 
 #: Kinds of fields in Thrift's compact protocol.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import (
     BEGIN,
     LARGEST_FILE,
@@ -16,6 +15,7 @@ from controller.adapters.recordings.manifest import (
     KnownBeginning,
     Manifest,
     RecordedExtent,
+    RecordingError,
     RecordingFile,
     content_of,
     lines_in,

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import LARGEST_FILE, MOST_RECORDS
+from controller.adapters.recordings.manifest import LARGEST_FILE, MOST_RECORDS, RecordingError
 from controller.adapters.recordings.pages import OF_A_HEADER, OF_A_VALUE, refuse_bombs
 from controller.adapters.recordings.repeated import MARK, Shape, shape_of, shortened, whole
 from controller.model.load import Ints

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import LARGEST_FILE
+from controller.adapters.recordings.manifest import LARGEST_FILE, RecordingError
 from controller.model.load import Ints
 
 #: A value that begins with it repeats the text of the row before; no JSON text does.

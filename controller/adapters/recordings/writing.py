@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final, Literal, Self
 
 from controller.adapters.disk import files
-from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.manifest import (
     BEGIN,
     FORMAT_VERSION,
@@ -23,6 +22,7 @@ from controller.adapters.recordings.manifest import (
     MOST_FILES,
     Manifest,
     RecordedExtent,
+    RecordingError,
     RecordingFile,
     content_of,
     manifest_bytes,

@@ -17,8 +17,7 @@ from controller.adapters.network.tls import Tls, tls_of
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.access import ZooKeeperAuthSettings
 from controller.settings.election import ElectionInZooKeeper
-from controller.settings.redaction import redacted
-from controller.settings.secret_files import read_secret
+from controller.settings.redaction import read_secret, redacted
 from controller.settings.trimtab_toml import CollectorSettings
 
 

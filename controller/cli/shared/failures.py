@@ -10,11 +10,28 @@ import sys
 import textwrap
 import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from controller.model.errors import TrimtabError
 from controller.model.names import NO_NAME_HAS
 from controller.settings.redaction import redacted_log
+
+#: Packages that pyproject.toml leaves out of the wheel.
+_IN_CHECKOUT_ALONE = ("controller.bench", "controller.lab")
+
+
+@contextmanager
+def needs_checkout(what: str) -> Iterator[None]:
+    """Where an import in the block fails in an installed package, raise TrimtabError: *what* needs a checkout."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(_IN_CHECKOUT_ALONE):
+            raise
+        raise TrimtabError(f"`{what}` is not part of the installed package: run it in a checkout of trimtab") from error
+
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,9 @@ from rich.console import Console
 
 from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.layout import Column, columns, print_fields, print_line, print_table
-from controller.cli.texts.legend import print_legend
+from controller.cli.texts.figures import print_legend
 from controller.model.decision import Command
-from controller.offline.counterfactual.answer import Counterfactual
-from controller.offline.counterfactual.differences import Difference
+from controller.offline.counterfactual.answer import Counterfactual, Difference
 from controller.offline.counterfactual.replay import ReplayedRun
 from controller.offline.counterfactual.usage_model import DRIVERS, ResourceFit
 from controller.status.texts import because

@@ -19,7 +19,7 @@ import numpy as np
 from controller.aggregate.snapshot import Snapshot
 from controller.model.names import BundleName, namespace_of, parse_bundle
 from controller.offline.counterfactual.partition import Cuts, children
-from controller.offline.counterfactual.recorded_commands import RecordedCommands
+from controller.offline.counterfactual.recorded import RecordedCommands
 
 
 class PlaceChange(NamedTuple):

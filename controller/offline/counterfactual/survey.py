@@ -10,8 +10,7 @@ from controller.aggregate.columns.rows import NUMBER_USAGE
 from controller.aggregate.snapshot import Snapshot
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
-from controller.offline.counterfactual.recorded import RecordedInterval, ReplayableRecording
-from controller.offline.counterfactual.recorded_commands import RecordedCommands
+from controller.offline.counterfactual.recorded import RecordedCommands, RecordedInterval, ReplayableRecording
 from controller.offline.counterfactual.shown import true_limits
 from controller.offline.counterfactual.usage_model import UsageModel, UsageSamples, drivers_of, fit_usage
 from controller.offline.counterfactual.world import ReplayedWorldOptions

@@ -5,6 +5,7 @@ as many intervals as recorded commands took.  So a replay that decides as record
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,11 +18,11 @@ from controller.model.decision import Command
 from controller.model.load import CPU, RATE_IN, RATE_OUT, Ints
 from controller.model.names import namespace_of, parse_bundle
 from controller.model.records import CommandResult
-from controller.offline.counterfactual.lookups import Lookups, serving
+from controller.model.topic_kinds import BOTH, NON_PERSISTENT, PERSISTENT
 from controller.offline.counterfactual.own_averages import OwnAverages
 from controller.offline.counterfactual.partition import BundlePart, parts_of, rows_of
 from controller.offline.counterfactual.places import Places
-from controller.offline.counterfactual.recorded_commands import RecordedCommands
+from controller.offline.counterfactual.recorded import RecordedCommands
 from controller.offline.counterfactual.shown import (
     ShownInterval,
     added_to_brokers,
@@ -33,6 +34,44 @@ from controller.offline.counterfactual.shown import (
 )
 from controller.offline.counterfactual.usage_model import UsageModel, drivers_of
 from controller.simulator.carrying_out import SimulatedMove
+
+
+class Lookups:
+    """The brokers as of the last interval, and what was looked up since."""
+
+    def __init__(self, last: Snapshot | None, *, evenly: bool) -> None:
+        """*evenly*: loadBalancerDistributeBundlesEvenlyEnabled."""
+        self._rates: dict[str, float] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
+        if last is not None:
+            average = last.long_term[:, RATE_IN] + last.long_term[:, RATE_OUT]
+            rate = np.bincount(last.owner, average, len(last.roster))
+            self._rates = dict(zip(last.roster, rate.tolist(), strict=True))
+            if evenly:
+                owners = [last.roster[owner] for owner in last.owner.tolist()]
+                self._counts.update(zip(map(namespace_of, last.names), owners, strict=True))
+
+    def chosen(self, bundle: str, brokers: Sequence[str]) -> str:
+        """The one of *brokers*, at least one, that *bundle* goes to."""
+        namespace = namespace_of(bundle)
+        return min(brokers, key=lambda name: (self._counts[namespace, name], self._rates.get(name, 0.0), name))
+
+    def came(self, bundle: str, broker: str, rate: float) -> None:
+        """Remember that *bundle* came to *broker* with *rate*, msg/s in and out."""
+        self._rates[broker] = self._rates.get(broker, 0.0) + rate
+        if self._counts:
+            self._counts[namespace_of(bundle), broker] += 1
+
+
+def serving(recorded: Snapshot, kinds: int, brokers: Sequence[str]) -> Sequence[str]:
+    """Those of *brokers* that serve all *kinds* of topics; all of them where none does."""
+    off = set[str]()
+    for state in recorded.broker_states:
+        served = PERSISTENT * state.persistent_topics | NON_PERSISTENT * state.non_persistent_topics
+        if kinds & BOTH & ~served:
+            off.add(state.broker)
+    return [broker for broker in brokers if broker not in off] or brokers
+
 
 #: Seconds for which the clients of a bundle wait while it moves: as the simulator's default.
 _MOVE_SECONDS = 2.0

@@ -12,10 +12,9 @@ from typing import Final
 
 from controller.model.controls import Orders
 from controller.offline.plans.held import held_by
-from controller.offline.plans.holding import HeldStep
+from controller.offline.plans.holding import HeldStep, PlanHaltedError, Surroundings, some
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.progress import MoveState, PlanProgress
-from controller.offline.plans.surroundings import PlanHaltedError, Surroundings, some
 from controller.offline.plans.today import Today, today
 from controller.planning.plans.plan import Plan
 from controller.wire.readable import counted, lasting

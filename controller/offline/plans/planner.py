@@ -12,10 +12,10 @@ from controller.model.names import is_broker_own, is_untouchable, namespace_of
 from controller.model.some_of import some_of
 from controller.offline.plans.filters import filters_against, named, told_against
 from controller.offline.plans.named_moves import better_or_worse, broker_named, named_moves
-from controller.offline.plans.own_topics import own_bundles_on
 from controller.offline.plans.plan_time import PlanTime, plan_time
 from controller.offline.plans.shortfall import shortfall
 from controller.offline.plans.source import PlanSource
+from controller.offline.plans.today import own_bundles_on
 from controller.planning.checking.checker import flaws
 from controller.planning.checking.plan_checker import plan_flaws
 from controller.planning.from_view import StatedProblem, unexplained

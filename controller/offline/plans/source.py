@@ -23,11 +23,10 @@ from controller.model.memory import Memory
 from controller.model.names import is_untouchable
 from controller.model.pulsar_version import PulsarVersion
 from controller.model.some_of import some_of
-from controller.offline.decide import decide_on_load
+from controller.offline.decide import decide_on_load, recorded_policy
 from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
-from controller.offline.recorded_policy import recorded_policy
 from controller.planning.from_view import FOLLOWING, StatedProblem, stated
 from controller.planning.plans.plan import BALANCE, JOIN, PlanKind
 from controller.planning.sequence import Allowed, Closing

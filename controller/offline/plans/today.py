@@ -1,6 +1,7 @@
 """A plan against today's cluster: what is done, what is left, and what has changed since the plan was made."""
 
-from collections.abc import Iterator, Sequence, Set
+import shlex
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +10,6 @@ import numpy as np
 from controller.offline.plans.filters import told_against
 from controller.offline.plans.held import never_issued
 from controller.offline.plans.moves import NamedMove, named_moves
-from controller.offline.plans.own_topics import own_bundles_on
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.wave_checker import wave_flaws
 from controller.planning.from_view import StatedProblem
@@ -18,6 +18,30 @@ from controller.planning.plans.emptying import full_with
 from controller.planning.plans.plan import EMPTY, Plan, PlanStep
 from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed, among_those_with_room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBundle:
+    """One bundle, its broker, and the command that moves it."""
+
+    bundle: str
+    broker: str
+    command: str
+
+
+def own_bundles_on(source: PlanSource, emptied: Collection[str], destination: str) -> list[OwnBundle]:
+    """The bundles of trimtab's own topics on the brokers *emptied*; the commands move them to *destination*."""
+    bundles, brokers = source.view.bundles, source.view.brokers
+    rows = [row for name in emptied if (row := brokers.code_of.get(name)) is not None]
+    found = list[OwnBundle]()
+    for row in np.flatnonzero(np.isin(bundles.broker, rows) & source.own & bundles.owned).tolist():
+        namespace, _, bounds = bundles.names[row].rpartition("/")
+        words = ["pulsar-admin", "namespaces", "unload", namespace, "--bundle", bounds]
+        words += ["--destinationBroker", destination]
+        broker = brokers.names[int(bundles.broker[row])]
+        found.append(OwnBundle(bundle=bundles.names[row], broker=broker, command=shlex.join(words)))
+    return found
+
 
 #: A change of a bundle's load below this share of its broker's capacity is none.
 _SMALL: Final = 0.01

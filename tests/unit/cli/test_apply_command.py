@@ -16,8 +16,8 @@ from controller.cli.controls import release
 from controller.cli.plan import plan
 from controller.model.controls import Drained
 from controller.model.errors import PlanRefusedError, TrimtabError
+from controller.offline.plans.holding import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
-from controller.offline.plans.surroundings import PlanHaltedError
 from controller.planning.plans.plan import DRAIN
 from controller.wire.plan import encode_plan, hash_of
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster

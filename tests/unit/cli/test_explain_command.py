@@ -16,7 +16,7 @@ from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.offline.explanations.explanation import explain
-from controller.offline.explanations.from_journal import journalled_decision
+from controller.offline.explanations.sources import journalled_decision
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape
 from controller.wire.readable import utc

@@ -8,8 +8,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.folder.records import FolderRecords
-from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import recorded_settings
+from controller.adapters.recordings.manifest import RecordingError, recorded_settings
 from controller.cli.replay import replay_log
 from controller.offline.record import Wanted, record
 from controller.settings.trimtab_toml import read_settings

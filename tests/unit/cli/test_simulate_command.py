@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from controller.cli.compare import compare_strategies
 from controller.cli.simulate import simulate_scenario
+from controller.cli.texts.figures import mean_text
 from controller.cli.texts.judged import NotMetError
-from controller.cli.texts.numbers import mean_text
 from controller.model.errors import SettingsError
 from controller.offline.scenarios.compare import FigureOverSeeds
 from controller.settings.scenario_parts import Cure

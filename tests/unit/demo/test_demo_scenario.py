@@ -18,7 +18,7 @@ from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
-from controller.simulator.executor import result_record
+from controller.simulator.lock_step import result_record
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 from controller.wire.results import decode_result
 from controller.wire.rows import Located, rows_from_records

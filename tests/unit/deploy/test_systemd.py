@@ -11,7 +11,7 @@ import pytest
 from controller.adapters.disk.places import CACHE
 from controller.cli.app import COMMANDS
 from controller.cli.main import UNTIL_TOLD
-from controller.cli.shared.exit_codes import EXIT_CODES
+from controller.cli.reference import EXIT_CODES
 from tests.supply_chain.materials import ROOT
 
 UNIT: Final = ROOT / "deploy" / "systemd" / "trimtab@.service"

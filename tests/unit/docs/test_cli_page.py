@@ -1,8 +1,7 @@
 """docs/cli.md is what the commands say themselves."""
 
 from controller.cli.app import COMMANDS
-from controller.cli.reference import PAGE, reference
-from controller.cli.shared.exit_codes import EXIT_CODES
+from controller.cli.reference import EXIT_CODES, PAGE, reference
 from controller.model.errors import TrimtabError
 
 

@@ -24,7 +24,7 @@ from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import read_settings
-from controller.simulator.executor import result_record
+from controller.simulator.lock_step import result_record
 from tests.commands import T, unload
 
 BROKERS = ("127.0.0.1:20001", "127.0.0.1:20002", "127.0.0.1:20003")

@@ -18,9 +18,8 @@ from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, OwnBalancing, Roster
-from controller.offline.pseudonyms.anonymise import Anonymiser, plain_version
+from controller.offline.pseudonyms.anonymise import OWN_STRATEGY, Anonymiser, anonymised_settings, plain_version
 from controller.offline.pseudonyms.names import Pseudonyms
-from controller.offline.pseudonyms.settings import OWN_STRATEGY, anonymised_settings
 from controller.settings.known_options import options_table
 from controller.strategies.catalogue import MEMORIES
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory

@@ -14,11 +14,11 @@ from controller.model.controls import Drained, OrderedMove, Orders, Pause
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
+from controller.offline.plans.holding import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource
-from controller.offline.plans.surroundings import PlanHaltedError
 from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.plan import encode_plan, hash_of, parse_plan

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from controller.model.controls import Choice, Pause
+from controller.offline.plans.holding import PlanHaltedError
 from controller.offline.plans.planner import Asked, planned_cluster
-from controller.offline.plans.surroundings import PlanHaltedError
 from controller.planning.plans.plan import DRAIN, Plan
 from controller.simulator.cluster import ClusterShape
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster

@@ -15,10 +15,10 @@ from controller.model.decision import Action, Command, Reason, Verdict
 from controller.model.names import BundleName
 from controller.model.records import BrokerState, NamespaceState
 from controller.model.topic_kinds import BOTH, NON_PERSISTENT, PERSISTENT
-from controller.offline.counterfactual.lookups import Lookups, serving
 from controller.offline.counterfactual.partition import Cuts, children, parts_of
 from controller.offline.counterfactual.places import PlaceChange, Places
-from controller.offline.counterfactual.recorded_commands import RecordedCommands
+from controller.offline.counterfactual.recorded import RecordedCommands
+from controller.offline.counterfactual.world import Lookups, serving
 
 PERIOD = 60_000
 A, B, C = "a:8080", "b:8080", "c:8080"

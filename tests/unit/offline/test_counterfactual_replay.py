@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.offline.counterfactual.answer import RecordingTerms
-from controller.offline.counterfactual.differences import difference
+from controller.offline.counterfactual.answer import RecordingTerms, difference
 from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.replay import Replays, replay
 from controller.offline.counterfactual.reproduction import reproduction_of_journal, reproduction_of_moves

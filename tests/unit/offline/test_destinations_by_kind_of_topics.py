@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from controller.offline.decide import LoadDecision, decide_on_load
+from controller.offline.decide import LoadDecision, decide_on_load, recorded_policy
 from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
 from controller.offline.plans.source import PlanSource, source_of_load
 from controller.offline.recorded_load import read_load
-from controller.offline.recorded_policy import recorded_policy
 from controller.planning.plans.plan import BALANCE, DRAIN, REMOVE, RESTART
 from controller.strategies.catalogue import SHEDDERS
 

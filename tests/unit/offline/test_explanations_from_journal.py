@@ -12,7 +12,7 @@ from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.offline.explanations.explanation import ExplainedDecision, explain
-from controller.offline.explanations.from_journal import journalled_decision
+from controller.offline.explanations.sources import journalled_decision
 from controller.offline.reconstruction import snapshot_at
 from controller.ports.systems import ReadTopic
 from controller.settings.pairs import needed_by

@@ -4,8 +4,15 @@ from functools import cache
 
 import pytest
 
-from controller.offline.connect_group import Change, play
-from controller.offline.rebalance_example import WORKERS, ExampleRow, example_rows, summary_rows, tasks_stopped
+from controller.offline.connect_group import (
+    WORKERS,
+    Change,
+    ExampleRow,
+    example_rows,
+    play,
+    summary_rows,
+    tasks_stopped,
+)
 from controller.strategies.common.worker_group import NOTHING
 from tests.effort import tries
 

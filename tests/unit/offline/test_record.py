@@ -7,11 +7,10 @@ from uuid import uuid4
 import pytest
 
 from controller.adapters.opened import records_in
-from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.nothing_to_record import NothingToRecordError
-from controller.offline.record import Wanted, record
+from controller.offline.record import NothingToRecordError, Wanted, record
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
 from controller.strategies.shedding.overload_shedder import OverloadShedder
 from tests.recordings import SETTINGS, KeptLog, made, some_log, stored

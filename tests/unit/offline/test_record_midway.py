@@ -11,8 +11,7 @@ from typing import TypeAlias
 import pytest
 
 from controller.adapters.folder.records import FolderRecords
-from controller.adapters.recordings.damaged import RecordingError
-from controller.adapters.recordings.manifest import Manifest, recorded_settings
+from controller.adapters.recordings.manifest import Manifest, RecordingError, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError

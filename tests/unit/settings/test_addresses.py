@@ -6,8 +6,7 @@ import pytest
 
 from controller.model.errors import SettingsError
 from controller.settings.addresses import host_and_port
-from controller.settings.metrics import MetricsSettings
-from controller.settings.trimtab_toml import CollectorSettings, PulsarSettings, Settings, read_settings
+from controller.settings.trimtab_toml import CollectorSettings, MetricsSettings, PulsarSettings, Settings, read_settings
 
 _CONF = """
 [cluster]

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from controller.settings.redaction import Redactor, redacted
-from controller.settings.secret_files import read_secret
+from controller.settings.redaction import Redactor, read_secret, redacted
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 PASSWORD = "p@ss/w\"ö'r+d= <1>\\"

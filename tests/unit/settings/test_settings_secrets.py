@@ -6,7 +6,7 @@ import pytest
 
 from controller.model.errors import SettingsError
 from controller.settings.log import KafkaLogSettings
-from controller.settings.shown import shown, without_userinfo
+from controller.settings.redaction import shown, without_userinfo
 from controller.settings.trimtab_toml import Settings, read_settings
 
 SECRET = "hunter2"

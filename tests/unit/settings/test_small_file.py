@@ -18,8 +18,8 @@ from controller.offline.recording import lines_of
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import read_capacity_overrides
 from controller.settings.rebalance_group import read_rebalance_group
+from controller.settings.redaction import read_secret
 from controller.settings.scenario import read_scenario
-from controller.settings.secret_files import read_secret
 from controller.settings.small_file import LARGEST_FILE, MOST_TABLES, read_small_file
 from controller.settings.trimtab_toml import read_settings
 

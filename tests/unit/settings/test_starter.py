@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
+from controller.cli.init import starter
 from controller.model.errors import SettingsError
-from controller.settings.starter import starter
 
 TEMPLATE = """\
 # What this is.

@@ -1,7 +1,7 @@
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.records import CommandResult
 from controller.simulator.cluster import ClusterShape, ModelledCluster
-from controller.simulator.executor import ModelledExecutor, result_record
+from controller.simulator.lock_step import ModelledExecutor, result_record
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from controller.adapters.recordings import manifest
-from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.records_file import SCHEMA, packed, read_size
 from controller.adapters.recordings.writing import FILE_BYTES, FILE_RECORDS

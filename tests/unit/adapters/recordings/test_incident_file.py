@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.recordings import incident_file
-from controller.adapters.recordings.damaged import RecordingError
 from controller.adapters.recordings.incident_file import IncidentAbout, unpacked_incident, write_incident
+from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
 from controller.wire.base import encode
 from tests.recordings import made, some_log

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.adapters.recordings import repeated
-from controller.adapters.recordings.damaged import RecordingError
+from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.records_file import SCHEMA, packed, records_of, unpacked
 from controller.adapters.recordings.repeated import MARK, whole
 from controller.ports.records import StoredRecord

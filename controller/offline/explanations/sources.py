@@ -1,20 +1,114 @@
-"""What is known of a journalled decision: its entry, its verdicts while they are kept, and the decision made again."""
+"""The decision that is to be explained: from the journal, from a recording, or made on recorded load."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from controller.adapters.opened import log_system
 from controller.adapters.recent import ReadEntry, decided_at, entries_backwards, recent_results
-from controller.cycle import Policy
+from controller.adapters.recordings.reading import Recording
+from controller.cycle import Policy, policy_for
 from controller.model.decision import Command, Decision
-from controller.model.errors import TrimtabError
+from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
-from controller.offline.explanations.examined import Examined, examine
+from controller.model.pulsar_version import PulsarVersion
+from controller.offline.decide import decide_on_load, recorded_policy
+from controller.offline.decided_again import decided_again
+from controller.offline.explanations.examined import Examined, examine, heard_policy
 from controller.offline.explanations.explanation import ExplainedDecision
 from controller.offline.reconstruction import snapshot_at
+from controller.offline.recorded_load import notes_on, read_load
 from controller.ports.systems import LogTail
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.status.decisions import kept_verdicts
 from controller.wire.journal import to_decision
 from controller.wire.readable import utc
+from controller.wire.results import Result, decode_result
+
+_NO_JOURNAL = "the recording has no journal of this cluster: whether the live run decided so is not known"
+_OTHERWISE = (
+    "made again, the decisions up to here come out otherwise than in the recorded journal; what is said is that of the"
+    " decision made again: `trimtab replay` tells the first difference"
+)
+
+
+def recorded_decision(recording: Recording, wanted: int | None) -> ExplainedDecision:
+    """The last decision of *recording*, or the last one that is not after *wanted*, epoch ms, by its own settings.
+
+    TrimtabError where there is none, or the recording cannot be read.
+    """
+    again = decided_again(recording, wanted)
+    policy, made_of = again.policy, again.interval
+    [snapshot] = made_of.snapshots
+    examined = examine(snapshot, made_of.memory, made_of.controls, policy)
+    results = _results(recording, policy)
+    decision = examined.decision
+    return ExplainedDecision(
+        cluster=policy.cluster,
+        interval=snapshot.interval,
+        source="recording",
+        summary=decision.summary,
+        pulsar=decision.pulsar,
+        commands=tuple((command, results.get(command.id)) for command in decision.commands),
+        verdicts=decision.verdicts,
+        policy=examined.policy,
+        examined=examined,
+        reproduced=again.same,
+        notes={None: (_NO_JOURNAL,), False: (_OTHERWISE,), True: ()}[again.same],
+    )
+
+
+def _results(recording: Recording, policy: Policy) -> dict[str, Result]:
+    """Command id -> its first result."""
+    found: dict[str, Result] = {}
+    for record in recording.read("results", recording.extents("results")):
+        try:
+            result = decode_result(record.value, cluster=policy.cluster, period_ms=policy.period_ms)
+        except WireError:
+            continue
+        if isinstance(result, Result):
+            found.setdefault(result.id, result)
+    return found
+
+
+def decision_on_load(
+    load: Sequence[Path],
+    strategy: str,
+    broker_conf: Path | None,
+    *,
+    period_ms: int,
+    rounds: int = 1,
+    pulsar: PulsarVersion | None = None,
+) -> ExplainedDecision:
+    """The decision on the last interval of *load* by *strategy*, with the options in *broker_conf*.
+
+    *rounds* and *pulsar*: as in ``trimtab decide``.  Raises SettingsError where the load or an option is invalid.
+    """
+    policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms, pulsar=pulsar)
+    recorded = read_load(load, cluster=None, period_ms=period_ms)
+    policy = policy_for([recorded.last], policy.initial_memory(0), policy)
+    listening, heard = heard_policy(policy)
+    found = decide_on_load(recorded.last, listening, rounds=rounds)
+    # Without the listeners.
+    of_strategies = {name: getattr(policy, name) for name in ("shedder", "selection", "membership")}
+    made_of = replace(found.made_of, policy=replace(found.made_of.policy, **of_strategies))
+    examined = Examined(
+        policy=policy, view=found.view, decision=found.decision, memory=found.memory, heard=heard, made_of=made_of
+    )
+    return ExplainedDecision(
+        cluster=recorded.cluster,
+        interval=found.view.as_of_ms,
+        source="load",
+        summary=found.decision.summary,
+        pulsar=found.decision.pulsar,
+        commands=tuple((command, None) for command in found.decision.commands),
+        verdicts=found.decision.verdicts,
+        policy=policy,
+        examined=examined,
+        notes=tuple(notes_on(recorded, found.view.brokers.names)),
+    )
+
 
 _NO_MEMORY = "the journal no longer has the memory that this decision began with, so it cannot be made again"
 _NO_LOAD = "the log no longer has the load of this interval, so what was found about each broker is not known"
