@@ -24,7 +24,7 @@ from controller.cycle import (
     with_read_memories,
     without_dry_run,
 )
-from controller.cycle.pace import late_ms
+from controller.cycle.guardrails.catching_up import late_ms
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.errors import EntryTooLargeError, SettingsError

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from controller.cycle.budgets import Ledger
+from controller.cycle.guardrails.budgets import Ledger
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls
 from controller.model.decision import Action, Command, Verdict

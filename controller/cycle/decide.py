@@ -15,23 +15,25 @@ import numpy as np
 
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
-from controller.cycle.arrivals import Rooms, about_unconfirmed, followed, summary_of
-from controller.cycle.breaker import watched, with_failed_predictions
-from controller.cycle.budgets import Ledger
 from controller.cycle.checked import observed_by, remembered
 from controller.cycle.commands import Issuing, charge, in_flight_entry
 from controller.cycle.dry_run import of_dry_run, without_dry_run
-from controller.cycle.guardrails import about_undescribed, about_unreadable, refusal_of, undescribed, unreadable
+from controller.cycle.guardrails.breaker import watched, with_failed_predictions
+from controller.cycle.guardrails.budgets import Ledger
+from controller.cycle.guardrails.catching_up import shares_budget, within_window
+from controller.cycle.guardrails.freeze import watched_roster
+from controller.cycle.guardrails.listing import Rooms, about_unconfirmed, followed, summary_of
+from controller.cycle.guardrails.own_balancing import BalancingRule, watched_balancing
+from controller.cycle.guardrails.protected import ProtectedBundles
+from controller.cycle.guardrails.undescribed import about_undescribed, undescribed
+from controller.cycle.guardrails.unreadable import about_unreadable, unreadable
 from controller.cycle.ordered import with_drained
 from controller.cycle.outcomes import on_their_way, resting, settle
-from controller.cycle.own_balancing import watched_balancing
-from controller.cycle.pace import shares_budget, within_window
 from controller.cycle.policy import MINUTE_MS, Policy
-from controller.cycle.roster import watched_roster
+from controller.cycle.refusals import refusal_of
 from controller.cycle.splitting import Splits, splits_of
 from controller.cycle.stored_memory import of_strategies
 from controller.cycle.unloading import Unloads, unloads_of
-from controller.cycle.untouchable import Untouchable
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Unload, Verdict
 from controller.model.errors import StrategyError
@@ -79,11 +81,14 @@ def _decided(
     memory = _of_active_brokers(memory, view, policy)
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
-    verdicts += [*about_undescribed(view, undescribed(view, policy)), *about_unreadable(view, policy)]
-    untouchable = untouchable_in(view, memory, policy)
+    verdicts += [
+        *about_undescribed(view, undescribed(view, policy.limits)),
+        *about_unreadable(view, filtered=bool(policy.filters)),
+    ]
+    protected = protected_in(view, memory, policy)
     memory, tripped = watched(memory, interval, controls, policy.limits)
     orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None
-    balancing, brokers_balance = watched_balancing(memory, view, policy)
+    balancing, brokers_balance = watched_balancing(memory, view, _balancing_rule(policy))
     roster, unsettled = watched_roster(memory.roster, view, policy.period_ms, policy.limits, orders)
     decided_at, window_ms = controls.decided_at(interval), policy.limits.window_ms
     issued = {k: each for k, each in memory.issued.items() if within_window(each, interval, decided_at, window_ms)}
@@ -92,12 +97,12 @@ def _decided(
     shared = shares_budget(issued.values(), interval, decided_at, policy.period_ms)
     ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared, rooms)
     before, issuing = memory, Issuing(policy, controls, ledger)
-    splits = splits_of(view, untouchable, memory, issuing)
+    splits = splits_of(view, protected, memory, issuing)
     taken = {command.bundle for command in splits.commands}
     forbidden = refusal_of(view, controls, memory, samples, gap=gap, policy=policy, brokers_balance=brokers_balance)
     refusal = forbidden or unsettled or tripped
     leaving = frozenset() if refusal is not None else _leaving(splits)
-    unloads = unloads_of(replace(view, splitting=leaving), untouchable, taken, splits.memory, issuing)
+    unloads = unloads_of(replace(view, splitting=leaving), protected, taken, splits.memory, issuing)
     verdicts = of_dry_run([*verdicts, *splits.verdicts, *unloads.verdicts], before) + ledger.verdicts()
 
     commands = (*splits.commands, *unloads.commands)
@@ -113,6 +118,10 @@ def _decided(
     said += filter(None, [summary_of(unconfirmed)])
     summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def _balancing_rule(policy: Policy) -> BalancingRule:
+    return BalancingRule(shed=policy.shed, split=policy.split, period_ms=policy.period_ms, limits=policy.limits)
 
 
 def _without_blocked(view: ClusterView, memory: Memory, policy: Policy) -> tuple[ClusterView, Rooms, list[Verdict]]:
@@ -140,12 +149,15 @@ def _leaving(splits: Splits) -> frozenset[str]:
     return frozenset(c.bundle for c in splits.commands if c.unload_after_split and c.mode == "active")
 
 
-def untouchable_in(view: ClusterView, memory: Memory, policy: Policy) -> Untouchable:
+def protected_in(view: ClusterView, memory: Memory, policy: Policy) -> ProtectedBundles:
     """The bundles that *memory* and *policy* guard in the interval of *view*."""
     in_flight = (command.bundle for command in memory.in_flight.values())
     rests = resting(memory.failed, view.as_of_ms, policy.patience)
-    masks, own = (undescribed(view, policy), unreadable(view, policy)), policy.own_namespaces
-    return Untouchable.of(view, in_flight, policy.excluded, rests, *masks, only=policy.only, own_namespaces=own)
+    masks, own = (
+        (undescribed(view, policy.limits), unreadable(view, filtered=bool(policy.filters))),
+        policy.own_namespaces,
+    )
+    return ProtectedBundles.of(view, in_flight, policy.excluded, rests, *masks, only=policy.only, own_namespaces=own)
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from controller.cycle.guardrails.freeze import changed_since
 from controller.cycle.policy import Policy
-from controller.cycle.roster import changed_since
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, ClusterView, Ints

@@ -3,12 +3,12 @@
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
-from controller.cycle.budgets import Held
 from controller.cycle.checked import CheckedAlgorithm, splits_by
 from controller.cycle.commands import Issuing, charge, command_for
-from controller.cycle.guardrails import switched_off, too_few_brokers
+from controller.cycle.guardrails.budgets import Rejection
+from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.policy import Policy
-from controller.cycle.untouchable import Untouchable
+from controller.cycle.refusals import switched_off, too_few_brokers
 from controller.model.bundle_ranges import equal_cuts
 from controller.model.controls import Controls
 from controller.model.decision import Command, Reason, Split, Verdict
@@ -33,7 +33,7 @@ class Splits:
     held: list[str] = field(default_factory=list)
 
 
-def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issuing: Issuing) -> Splits:
+def splits_of(view: ClusterView, protected: ProtectedBundles, memory: Memory, issuing: Issuing) -> Splits:
     """The splits of the interval, the memory after them, and verdicts on what is not split."""
     policy = issuing.policy
     if not policy.split:
@@ -42,8 +42,8 @@ def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issui
         return Splits(memory=memory, verdicts=[too_few_brokers(view, "split")])
     # The policy does not see guarded bundles: to choose one would use up its namespace's bundle limit.
     under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
-    found, moved = splits_by(policy.split_policy, replace(untouchable.rest(), splitting=under_way), memory.split)
-    splits = Splits(memory=replace(memory, split=moved), verdicts=[*untouchable.counts("split"), *found.verdicts])
+    found, moved = splits_by(policy.split_policy, replace(protected.rest(), splitting=under_way), memory.split)
+    splits = Splits(memory=replace(memory, split=moved), verdicts=[*protected.counts("split"), *found.verdicts])
     for split in found.splits:
         outdated = _outdated(view, split.bundle)
         if outdated is not None:
@@ -54,10 +54,10 @@ def splits_of(view: ClusterView, untouchable: Untouchable, memory: Memory, issui
         if isinstance(command, Verdict):
             splits.verdicts.append(command)
             continue
-        held = issuing.ledger.takes(split.bundle, charge(view, command))
+        held = issuing.ledger.try_charge(split.bundle, charge(view, command))
         if held is None:
             splits.commands.append(command)
-        elif held is Held.LATER:
+        elif held is Rejection.RETRY:
             splits.held.append(split.bundle)
     return splits
 

@@ -6,14 +6,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from controller.cycle.budgets import Held
 from controller.cycle.checked import CheckedPlacement, relieving_of, unloads_by
 from controller.cycle.commands import Issuing, charge, charge_for, command_for
-from controller.cycle.guardrails import in_grace, switched_off, too_few_brokers
+from controller.cycle.guardrails.budgets import Rejection
+from controller.cycle.guardrails.grace import in_grace
+from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.ordered import ordered_unloads, why_void, without_drained
 from controller.cycle.placing import counts_at_once, place, place_as_ordered, place_as_planned, sent
 from controller.cycle.policy import Policy
-from controller.cycle.untouchable import Untouchable
+from controller.cycle.refusals import switched_off, too_few_brokers
 from controller.model.decision import CLUSTER, Command, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import Bools, ClusterView
 from controller.model.memory import Memory
@@ -45,7 +46,7 @@ class Unloads:
 
 def unloads_of(
     view: ClusterView,
-    untouchable: Untouchable,
+    untouchable: ProtectedBundles,
     splitting: set[str],
     memory: Memory,
     issuing: Issuing,
@@ -70,7 +71,7 @@ def unloads_of(
 
 def _of_strategies(
     view: ClusterView,
-    untouchable: Untouchable,
+    untouchable: ProtectedBundles,
     splitting: set[str],
     memory: Memory,
     issuing: Issuing,
@@ -174,7 +175,7 @@ def _with_budgets(verdicts: Sequence[Verdict], view: ClusterView, kept: Bools) -
 
 def _ordered(
     view: ClusterView,
-    untouchable: Untouchable,
+    untouchable: ProtectedBundles,
     splitting: set[str],
     memory: Memory,
     issuing: Issuing,
@@ -213,7 +214,7 @@ def _why_none(view: ClusterView, policy: Policy) -> Verdict | None:
 class _Free(NamedTuple):
     """Whether a chosen unload may be issued; if not, it adds a verdict."""
 
-    untouchable: Untouchable
+    untouchable: ProtectedBundles
     splitting: Set[str]
     verdicts: list[Verdict]
     #: Its ``recently_unloaded`` bundles are left alone; None: a person's plan may move them.
@@ -310,24 +311,24 @@ def _issue(
     """
     issued, ledger = _Issued(view=view), issuing.ledger
     for turn, unload in enumerate(chosen):
-        if ledger.gives_up:
+        if ledger.exhausted:
             ledger.hold_back([later.bundle for later in chosen[turn:]])
             issued.held += chosen[turn:]
             break
-        held = ledger.shuts_out(unload.bundle, charge_for(view, "unload", unload.bundle, unload.source))
+        held = ledger.rejects_any_destination(unload.bundle, charge_for(view, "unload", unload.bundle, unload.source))
         if held is None:
             destination, verdicts = where(issued.view, unload)
             issued.verdicts += verdicts
             if not destination:
                 continue
             command = _command(view, unload, destination, issuing)
-            held = ledger.takes(unload.bundle, charge(view, command))
+            held = ledger.try_charge(unload.bundle, charge(view, command))
             if held is None:
                 issued.commands.append(command)
                 issued.taken.append(unload)
                 counts = planned or counts_at_once(unload, issuing.policy)
                 issued.view = sent(issued.view, unload.bundle, destination, counts=counts)
-        if held is Held.LATER:
+        if held is Rejection.RETRY:
             issued.held.append(unload)
     return issued
 

@@ -27,7 +27,7 @@ from controller.adapters.unanswered import Unanswered, recent_unanswered
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
-from controller.cycle.arrivals import unconfirmed_brokers
+from controller.cycle.guardrails.listing import unconfirmed_brokers
 from controller.doctor.facts import (
     BrokerConfFacts,
     BrokerFacts,

@@ -1,10 +1,13 @@
 """[guardrails]: limits on commands, with defaults for a production cluster."""
 
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field, NonNegativeInt, PlainValidator
+from pydantic import AfterValidator, Field, NonNegativeInt, PlainValidator, create_model
 
+from controller.cycle.guardrails.setting import SETTING, Setting, SettingKind
 from controller.cycle.limits import Budget, Limits
 from controller.settings.maintenance import Maintenance, check_window
 from controller.settings.section import Section
@@ -101,34 +104,30 @@ class MaintenanceSettings(Section):
     """Nothing is issued in these windows, even where another window allows it: ["0 8 24 12 * for 72h"]."""
 
 
-class GuardrailSettings(Section):
+def _declared(setting: Setting) -> tuple[Any, Any]:
+    """The type of a *setting* that a guardrail declares, and its default with its meaning."""
+    kinds: dict[SettingKind, tuple[Any, type]] = {
+        SettingKind.LIMIT: (CommandLimit, int),
+        SettingKind.INTERVALS: (NonNegativeInt, int),
+        SettingKind.SHARE: (Annotated[float, Field(ge=0, le=1)], float),
+        SettingKind.SWITCH: (bool, bool),
+    }
+    kind, number = kinds[setting.kind]
+    return kind, Field(default=number(setting.default), description=setting.meaning)
+
+
+_SETTINGS: Final[Mapping[str, Setting]] = {
+    each.name: each.metadata[SETTING] for each in fields(Limits) if SETTING in each.metadata
+}
+_FIELDS: Final[dict[str, Any]] = {name: _declared(setting) for name, setting in _SETTINGS.items()}
+_Declared: Any = create_model("_Declared", __base__=Section, **_FIELDS)
+
+
+class GuardrailSettings(_Declared):  # type: ignore[misc]  # its fields are declared by the guardrails
     """Rules that hold commands back after the strategies.  docs/guardrails.md explains each rule."""
 
     window_seconds: Annotated[int, Field(ge=60, le=7 * 86_400)] = 3600
     """Length of the rolling window of [guardrails.window] and of failures_in_window."""
-    in_flight: CommandLimit = 200
-    """Commands without a result in the cluster at most; no more are issued until results come back."""
-    in_flight_per_broker: CommandLimit = 40
-    """Commands without a result at most that have one broker as source or destination."""
-    failures_in_a_row: CommandLimit = 10
-    """After so many failed commands in a row, nothing is issued until `trimtab resume`."""
-    failures_in_window: CommandLimit = 50
-    """After so many failed commands in the window, nothing is issued until `trimtab resume`."""
-    freeze_intervals: NonNegativeInt = 2
-    """Nothing is issued for so many intervals from the one in which a broker joined or left; 0: the rule is off."""
-    freeze_share: Annotated[float, Field(ge=0, le=1)] = 0.4
-    """Nothing is issued while more than this share of active brokers has no complete data; 1: the rule is off."""
-    unproven_bundles: CommandLimit = 5
-    """Bundles that may go to a broker before it has listed one that was moved to it.  From then on twice as many may be
-    on their way to it and not listed yet, or a tenth of those that it has listed, if that is more."""
-    confirm_intervals: CommandLimit = 3
-    """A move is unconfirmed if its destination does not list the bundle for so many intervals (of a minute at least).
-    Such a broker gets nothing more, and counts as one without data."""
-    unconfirmed_brokers: CommandLimit = 3
-    """While so many brokers have unconfirmed moves, nothing is issued until `trimtab resume`."""
-    move_undescribed: bool = False
-    """Unload and split bundles of namespaces without a namespace_state record.  Their isolation policies and
-    anti-affinity groups are unknown, so the default is false.  Set it to true where producers write none."""
     brokers_balance_unknown: Literal["hold", "ignore"] = "hold"
     """What mode active does while nobody knows whether an active broker balances by itself: "hold" issues nothing.
     "ignore" is for a log whose producers write no switches in broker_state records, and for brokers that do not show
@@ -143,20 +142,12 @@ class GuardrailSettings(Section):
 
 def limits_of(settings: GuardrailSettings) -> Limits:
     """The limits in *settings* as a value for controller.cycle."""
+    declared = {name: _limit(getattr(settings, name)) for name in _SETTINGS}
     return Limits(
+        **declared,
         interval=_budget(settings.interval),
         window=_budget(settings.window),
         window_ms=settings.window_seconds * 1000,
-        in_flight=_limit(settings.in_flight),
-        in_flight_per_broker=_limit(settings.in_flight_per_broker),
-        failures_in_a_row=_limit(settings.failures_in_a_row),
-        failures_in_window=_limit(settings.failures_in_window),
-        freeze_intervals=settings.freeze_intervals,
-        freeze_share=settings.freeze_share,
-        unproven_bundles=_limit(settings.unproven_bundles),
-        confirm_intervals=_limit(settings.confirm_intervals),
-        unconfirmed_brokers=_limit(settings.unconfirmed_brokers),
-        move_undescribed=settings.move_undescribed,
         balancing_unknown_intervals=(
             settings.brokers_balance_unknown_intervals if settings.brokers_balance_unknown == "hold" else None
         ),
@@ -173,5 +164,5 @@ def _budget(settings: IntervalBudgetSettings | WindowBudgetSettings) -> Budget:
     return Budget(**{name: _limit(getattr(settings, name)) for name in type(settings).model_fields})
 
 
-def _limit(value: int | str) -> int | None:
-    return value if isinstance(value, int) else None
+def _limit(value: Any) -> Any:
+    return None if value == _UNLIMITED else value

@@ -68,7 +68,7 @@ def _section_rows(section: type[BaseModel], path: tuple[str, ...]) -> Iterator[O
             key=".".join((*path, name)),
             default="" if field.default is PydanticUndefined else _text(field.default),
             unit="s" if name.endswith("_seconds") else "",
-            meaning=" ".join(meanings.get(name, "").split()),
+            meaning=" ".join((meanings.get(name) or field.description or "").split()),
             of=f"[{'.'.join(path)}]",
         )
 

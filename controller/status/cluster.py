@@ -12,7 +12,7 @@ from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.recent import journal_tail, last_entry, last_tick, recent_results
 from controller.adapters.registration import RegisteredProcesses, processes_of
 from controller.adapters.unanswered import RECENT_DECISIONS, Unanswered, unanswered
-from controller.cycle.guardrails import UNREADABLE_ANY, UNREADABLE_POLICIES
+from controller.cycle.guardrails.unreadable import UNREADABLE_ANY, UNREADABLE_POLICIES
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.adapters.opened import election_system
-from controller.cycle.arrivals import unconfirmed_brokers
-from controller.cycle.budgets import Ledger, Line
 from controller.cycle.dry_run import forget_dry_run, in_flight
+from controller.cycle.guardrails.budgets import Ledger, Line
+from controller.cycle.guardrails.listing import unconfirmed_brokers
 from controller.cycle.ordered import told_of
 from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.errors import TrimtabError

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.cycle.budgets import Held, Ledger
+from controller.cycle.guardrails.budgets import Ledger, Rejection
 from controller.cycle.limits import Budget, Limits
 from controller.model.memory import Issued
 
@@ -62,11 +62,11 @@ def test_no_budget_is_ever_exceeded_and_nothing_is_held_back_without_need(
         earlier = [one for t in range(number - _WINDOW + 1, number) for one in taken.get(t, [])]
         ledger = Ledger(limits, earlier, ())
         for turn, command in enumerate(commands):
-            held = ledger.takes(str(turn), command)
+            held = ledger.try_charge(str(turn), command)
             now = [*taken[number], command]
             fits = within(now, limits.interval) and within([*earlier, *now], limits.window)
             assert held is not None or fits
-            if held is Held.NEVER:
+            if held is Rejection.PERMANENT:
                 assert not (within([command], limits.interval) and within([command], limits.window))
             if held is None:
                 taken[number].append(command)
@@ -78,7 +78,7 @@ def test_no_budget_is_ever_exceeded_and_nothing_is_held_back_without_need(
 def test_a_held_back_command_is_not_overtaken_in_its_budget(limits: Limits, commands: list[Issued]) -> None:
     ledger = Ledger(limits, (), ())
     for turn, command in enumerate(commands):
-        if ledger.takes(str(turn), command) is not None:
+        if ledger.try_charge(str(turn), command) is not None:
             continue
         closed = {(v.by.rpartition(".")[2], v.subject) for v in ledger.verdicts() if "never issued" not in v.detail}
         counts = {(b, whose) for b, whose, amount in amounts(command) if amount or command.action == "unload"}
@@ -89,6 +89,6 @@ def test_a_held_back_command_is_not_overtaken_in_its_budget(limits: Limits, comm
 def test_the_same_commands_in_the_same_order_give_the_same_result(limits: Limits, commands: list[Issued]) -> None:
     def outcome() -> object:
         ledger = Ledger(limits, (), ())
-        return [ledger.takes(str(turn), command) for turn, command in enumerate(commands)], ledger.verdicts()
+        return [ledger.try_charge(str(turn), command) for turn, command in enumerate(commands)], ledger.verdicts()
 
     assert outcome() == outcome()

@@ -9,8 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from controller.adapters.controls_in_force import ControlsInForce
+from controller.cycle.guardrails.catching_up import within_window
 from controller.cycle.limits import Budget, Limits
-from controller.cycle.pace import within_window
 from controller.engine import decide_interval, take_over
 from controller.model.controls import OperatorControls, OrderedMove, Orders
 from controller.model.decision import Reason

@@ -12,10 +12,10 @@ from controller.adapters.metrics.declared import DELAY_SECONDS
 from controller.adapters.metrics.process import ProcessMetrics, ProcessWork
 from controller.adapters.metrics.traces import ROOT, BatchSpans, SpanFacts, ns
 from controller.adapters.network.deadline import Clock
-from controller.cycle.arrivals import unconfirmed_brokers
-from controller.cycle.budgets import Ledger
 from controller.cycle.dry_run import in_flight
-from controller.cycle.guardrails import unreadable_policies
+from controller.cycle.guardrails.budgets import Ledger
+from controller.cycle.guardrails.listing import unconfirmed_brokers
+from controller.cycle.guardrails.unreadable import unreadable_policies
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval
 from controller.model.controls import Controls

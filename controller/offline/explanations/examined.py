@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, policy_for, untouchable_in, view_of, with_read_memories, without_dry_run
+from controller.cycle import Policy, policy_for, protected_in, view_of, with_read_memories, without_dry_run
 from controller.cycle.checked import unloads_by
 from controller.cycle.dry_run import of_dry_run
+from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.ordered import with_drained
 from controller.cycle.placing import counts_at_once, place, place_as_planned, sent
-from controller.cycle.untouchable import Untouchable
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
@@ -147,11 +147,11 @@ class Examined:
     #: What the decision was made of.
     made_of: Redecision
 
-    def guarded(self) -> Untouchable:
+    def guarded(self) -> ProtectedBundles:
         """The bundles that were guarded when this was decided."""
         issued = {command.id for command in self.decision.commands}
         in_flight = {key: each for key, each in self.memory.in_flight.items() if key not in issued}
-        return untouchable_in(self.view, replace(self.memory, in_flight=in_flight), self.policy)
+        return protected_in(self.view, replace(self.memory, in_flight=in_flight), self.policy)
 
     def guard_of(self, bundle: str) -> Verdict | None:
         """The guardrail that kept *bundle* where it is, or None."""

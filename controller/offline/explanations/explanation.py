@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.cycle import Policy
-from controller.cycle.budgets import BUDGET_REASONS
 from controller.cycle.dry_run import of_dry_run
-from controller.cycle.guardrails import GRACE_PERIOD, REFUSALS
-from controller.cycle.untouchable import GUARDRAILS
+from controller.cycle.guardrails.budgets import BUDGET_REASONS
+from controller.cycle.guardrails.grace import GRACE_PERIOD
+from controller.cycle.guardrails.protected import GUARDRAILS
+from controller.cycle.refusals import REFUSALS
 from controller.model.decision import CLUSTER, Command, Reason, Verdict
 from controller.model.names import namespace_of
 from controller.model.pulsar_version import VersionInUse
+from controller.model.reasons import ReasonClass
 from controller.offline.explanations.destinations import destinations, ignored_filters
 from controller.offline.explanations.examined import Examined, Placed
 from controller.offline.explanations.guardrail_answers import (
@@ -25,7 +27,6 @@ from controller.offline.explanations.guardrail_answers import (
     refusals,
     yes,
 )
-from controller.status.reasons import ReasonClass
 from controller.status.texts import reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.explain import ExplainAnswer, ExplainedSource, GivenAnswer, SubjectKind

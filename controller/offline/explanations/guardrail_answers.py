@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from controller.cycle import Policy
-from controller.cycle.budgets import BUDGET_REASONS
-from controller.cycle.guardrails import GRACE_PERIOD, REFUSALS
-from controller.cycle.untouchable import GUARDRAILS
+from controller.cycle.guardrails.budgets import BUDGET_REASONS
+from controller.cycle.guardrails.grace import GRACE_PERIOD
+from controller.cycle.guardrails.protected import GUARDRAILS
+from controller.cycle.refusals import REFUSALS
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.status.reasons import MEANINGS
 from controller.status.texts import reason_text

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Final
 
-from controller.cycle.arrivals import Rooms
-from controller.cycle.budgets import Held, Ledger
+from controller.cycle.guardrails.budgets import Ledger, Rejection
+from controller.cycle.guardrails.freeze import changed_since
+from controller.cycle.guardrails.listing import Rooms
 from controller.cycle.limits import Limits
-from controller.cycle.roster import changed_since
 from controller.model.decision import Reason, Verdict
 from controller.model.journal import JournalEntry
 from controller.offline.plans.moves import NamedMove
@@ -65,7 +65,7 @@ def never_issued(move: NamedMove, limits: Limits) -> str:
     if move.connections <= most_connections(limits):
         return ""
     ledger = Ledger(limits, (), ())
-    ledger.takes(move.bundle, move.issued(0))
+    ledger.try_charge(move.bundle, move.issued(0))
     [budget] = ledger.verdicts()
     return f"is never issued: alone it is more than {budget_told(budget, limits.window_ms)}"
 
@@ -82,8 +82,8 @@ def _over_budget(entry: JournalEntry, limits: Limits, waiting: Iterable[NamedMov
     )
     for each in memory.issued.values():
         if each.interval == interval:
-            ledger.takes("", each)
-    if all(ledger.takes(move.bundle, move.issued(interval)) is Held.NEVER for move in waiting):
+            ledger.try_charge("", each)
+    if all(ledger.try_charge(move.bundle, move.issued(interval)) is Rejection.PERMANENT for move in waiting):
         return []
     return ledger.verdicts()
 

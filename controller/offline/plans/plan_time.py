@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from controller.cycle.arrivals import Rooms
-from controller.cycle.budgets import Ledger
+from controller.cycle.guardrails.budgets import Ledger
+from controller.cycle.guardrails.listing import Rooms
 from controller.cycle.limits import Limits
 from controller.model.memory import Destination, Issued
 from controller.offline.plans.held import budget_told, most_connections, never_issued
@@ -118,7 +118,7 @@ class _Walk:
             gone.append(self._window.popleft())
         listed = {broker: Destination(listed=bundles) for broker, bundles in self._sent.items()}
         self._ledger = ledger = self._ledger.of_next_interval(gone, Rooms(listed, (), self._limits, at))
-        issued = [move for move in moves if ledger.takes(move.bundle, move.issued(at)) is None]
+        issued = [move for move in moves if ledger.try_charge(move.bundle, move.issued(at)) is None]
         self._sent.update(move.destination for move in issued)
         self._window.extend(move.issued(at) for move in issued)
         for verdict in ledger.verdicts():

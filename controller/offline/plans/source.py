@@ -12,16 +12,17 @@ import numpy as np
 from controller.adapters.opened import log_system
 from controller.adapters.recent import last_tick
 from controller.adapters.recordings.reading import Recording
-from controller.cycle import Policy, forget_dry_run, policy_for, untouchable_in, view_of
-from controller.cycle.guardrails import undescribed
+from controller.cycle import Policy, forget_dry_run, policy_for, protected_in, view_of
+from controller.cycle.guardrails.protected import ProtectedBundles
+from controller.cycle.guardrails.undescribed import undescribed
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import with_drained
-from controller.cycle.untouchable import Untouchable
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
 from controller.model.names import is_untouchable
 from controller.model.pulsar_version import PulsarVersion
+from controller.model.reasons import ReasonClass
 from controller.model.some_of import some_of
 from controller.offline.decide import decide_on_load, recorded_policy
 from controller.offline.decided_again import decided_again
@@ -37,7 +38,7 @@ from controller.settings.maintenance import Maintenance
 from controller.settings.pairs import for_version
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
-from controller.status.reasons import MEANINGS, ReasonClass
+from controller.status.reasons import MEANINGS
 from controller.strategies.common.movable import broker_own
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder import PeakShedder
@@ -125,22 +126,22 @@ class PlanSource:
     @cached_property
     def guarded(self) -> Bools:
         """(bundles,) that must not move: Pulsar's own, excluded, in flight, after a failure, of unknown namespaces."""
-        return self._untouchable.mask | broker_own(self.view)
+        return self._protected.mask | broker_own(self.view)
 
     @cached_property
-    def _untouchable(self) -> Untouchable:
-        return untouchable_in(self.view, self.memory, self.policy)
+    def _protected(self) -> ProtectedBundles:
+        return protected_in(self.view, self.memory, self.policy)
 
     @cached_property
     def undescribed(self) -> Bools:
         """(bundles,) that stay because nothing describes their namespace; Pulsar's own namespaces aside."""
         names = np.array([not is_untouchable(name) for name in self.view.bundles.namespaces], np.bool_)
-        found = undescribed(self.view, self.policy)
+        found = undescribed(self.view, self.policy.limits)
         return found & names[self.view.bundles.namespace] if len(found) else found
 
     def why_guarded(self, row: int) -> str:
         """Why the bundle at *row* of the view, which is guarded, must not move."""
-        verdict = self._untouchable.verdict(self.view.bundles.names[row])
+        verdict = self._protected.verdict(self.view.bundles.names[row])
         if verdict is None:
             return "it serves its broker alone"
         meaning = MEANINGS[verdict.reason]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from controller.cycle import decide
-from controller.cycle.arrivals import FORGOTTEN_MS, Rooms
+from controller.cycle.guardrails.listing import FORGOTTEN_MS, Rooms
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason

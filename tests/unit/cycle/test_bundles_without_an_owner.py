@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.cycle.untouchable import Untouchable
+from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.model.load import UNOWNED, ClusterView
 from controller.settings.broker_conf import build
 from controller.strategies.catalogue import SHEDDERS, SPLIT_POLICIES
@@ -60,7 +60,7 @@ def test_no_shedder_unloads_it(name: str) -> None:
 
 
 def test_it_is_not_held_back_with_the_last_brokers_bundles() -> None:
-    held = Untouchable.of(cluster(), [], frozenset(), {}).and_bundles_of({"c"})
+    held = ProtectedBundles.of(cluster(), [], frozenset(), {}).and_bundles_of({"c"})
     names = cluster().bundles.names
     assert {names[row] for row in np.flatnonzero(held.mask).tolist()} == {"x1", "x2"}
 

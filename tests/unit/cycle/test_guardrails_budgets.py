@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.cycle import Policy, decide, unloading
-from controller.cycle.budgets import PLACED_IN_VAIN, Held, Ledger
+from controller.cycle.guardrails.budgets import PLACED_IN_VAIN, Ledger, Rejection
 from controller.cycle.limits import Budget, Limits
 from controller.cycle.placing import place_as_planned
 from controller.model.controls import Controls
@@ -247,10 +247,10 @@ def test_after_many_refused_placements_the_rest_is_not_placed() -> None:
 def test_with_the_cluster_s_budget_used_up_no_unload_is_placed() -> None:
     ledger = Ledger(Limits(interval=Budget(unloads=1)), (), ())
     one = Issued(action="unload", namespace="n", source="a", destination="b", connections=1, interval=1)
-    assert ledger.takes("x", one) is None
-    assert not ledger.gives_up
-    assert ledger.shuts_out("y", replace(one, destination="")) is Held.LATER
-    assert ledger.gives_up
+    assert ledger.try_charge("x", one) is None
+    assert not ledger.exhausted
+    assert ledger.rejects_any_destination("y", replace(one, destination="")) is Rejection.RETRY
+    assert ledger.exhausted
     ledger.hold_back(["z"] * 38_000)
     (verdict,) = ledger.verdicts()
     assert verdict.detail == "38001 held back, the first is y"
@@ -259,26 +259,26 @@ def test_with_the_cluster_s_budget_used_up_no_unload_is_placed() -> None:
 def test_every_unload_that_finds_its_source_closed_is_counted() -> None:
     ledger = Ledger(Limits(interval=Budget(unloads_per_source=1)), (), ())
     one = Issued(action="unload", namespace="n", source="a", destination="", connections=1, interval=1)
-    assert ledger.takes("x", one) is None
-    assert [ledger.shuts_out(bundle, one) for bundle in "yzw"] == [Held.LATER] * 3
+    assert ledger.try_charge("x", one) is None
+    assert [ledger.rejects_any_destination(bundle, one) for bundle in "yzw"] == [Rejection.RETRY] * 3
     assert ledger.held_back == 3
 
 
 def test_a_split_without_connections_passes_a_closed_budget_of_connections_and_an_unload_without_does_not() -> None:
     ledger = Ledger(Limits(interval=Budget(connections=10)), (), ())
     unload = Issued(action="unload", namespace="n", source="a", destination="b", connections=8, interval=1)
-    assert ledger.takes("x", unload) is None
-    assert ledger.takes("y", unload) is Held.LATER
-    assert ledger.takes("z", replace(unload, connections=0)) is Held.LATER
-    assert ledger.takes("z", replace(unload, action="split", destination="", connections=0)) is None
-    assert ledger.takes("z", replace(unload, action="split", destination="", connections=1)) is Held.LATER
+    assert ledger.try_charge("x", unload) is None
+    assert ledger.try_charge("y", unload) is Rejection.RETRY
+    assert ledger.try_charge("z", replace(unload, connections=0)) is Rejection.RETRY
+    assert ledger.try_charge("z", replace(unload, action="split", destination="", connections=0)) is None
+    assert ledger.try_charge("z", replace(unload, action="split", destination="", connections=1)) is Rejection.RETRY
 
 
 def test_where_source_and_destination_both_have_too_much_in_flight_the_source_is_named() -> None:
     under_way = InFlight(action="unload", bundle="x", source="a", destination="b", interval=1, expires_at_ms=9)
     ledger = Ledger(Limits(in_flight_per_broker=1), (), [under_way])
     one = Issued(action="unload", namespace="n", source="b", destination="a", connections=1, interval=1)
-    assert ledger.takes("y", one) is Held.LATER
+    assert ledger.try_charge("y", one) is Rejection.RETRY
     assert [verdict.subject for verdict in ledger.verdicts()] == ["b"]
 
 
@@ -322,11 +322,11 @@ def test_commands_that_are_only_tried_find_the_same_budgets_and_use_none() -> No
         )
 
     ledger = Ledger(Limits(interval=Budget(connections=10)), (), ())
-    assert [ledger.takes("x", moved(8)), ledger.takes("y", moved(5))] == [None, Held.LATER]
+    assert [ledger.try_charge("x", moved(8)), ledger.try_charge("y", moved(5))] == [None, Rejection.RETRY]
     tried = ledger.copy()
-    assert tried.takes("z", moved(1)) is Held.LATER, "what comes later overtakes nothing"
-    assert tried.shuts_out("z", moved(1)) is Held.LATER
+    assert tried.try_charge("z", moved(1)) is Rejection.RETRY, "what comes later overtakes nothing"
+    assert tried.rejects_any_destination("z", moved(1)) is Rejection.RETRY
     assert (tried.held_back, ledger.held_back) == (3, 1)
     fresh = Ledger(Limits(interval=Budget(connections=10)), (), ())
-    assert fresh.copy().takes("x", moved(8)) is None
-    assert fresh.takes("y", moved(8)) is None
+    assert fresh.copy().try_charge("x", moved(8)) is None
+    assert fresh.try_charge("y", moved(8)) is None

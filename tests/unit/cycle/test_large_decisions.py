@@ -12,7 +12,7 @@ import pytest
 from controller.aggregate.view import assemble
 from controller.bench.overload import SHARES, cycles, overloaded, policy_for, snapshots_of
 from controller.cycle import decide
-from controller.cycle.budgets import PLACED_IN_VAIN
+from controller.cycle.guardrails.budgets import PLACED_IN_VAIN
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.load import ClusterView, Ints

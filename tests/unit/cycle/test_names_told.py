@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.cycle.budgets import PLACED_IN_VAIN
-from controller.cycle.guardrails import about_undescribed, too_few_brokers, undescribed
+from controller.cycle.guardrails.budgets import PLACED_IN_VAIN
+from controller.cycle.guardrails.freeze import watched_roster
+from controller.cycle.guardrails.undescribed import about_undescribed, undescribed
 from controller.cycle.limits import Limits
-from controller.cycle.roster import watched_roster
+from controller.cycle.refusals import too_few_brokers
 from controller.model.decision import Reason
 from controller.model.memory import Roster
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -47,8 +48,8 @@ def test_five_namespaces_without_a_state_are_named_and_pulsars_own_are_not(numbe
         Broker("a", bundles=bundles | known), bundle_count={f"acme/n{space}": -1 for space in range(number)}
     )
     careful = replace(POLICY, limits=replace(POLICY.limits, move_undescribed=False))
-    stay = undescribed(view, careful)
-    assert not undescribed(view, replace(careful, limits=replace(careful.limits, move_undescribed=True))).any()
+    stay = undescribed(view, careful.limits)
+    assert not undescribed(view, replace(careful.limits, move_undescribed=True)).any()
     assert np.count_nonzero(stay) == 2 * number
     stay[view.bundles.code_of["pulsar/system/0"]] = True
     [verdict] = about_undescribed(view, stay)
@@ -57,7 +58,7 @@ def test_five_namespaces_without_a_state_are_named_and_pulsars_own_are_not(numbe
     )
     assert (verdict.observed, verdict.unit, verdict.by) == (number, "namespaces", "guardrails.move_undescribed")
     assert about_undescribed(view, np.zeros(len(stay), np.bool_)) == []
-    assert undescribed(cluster_view(Broker("a")), careful).tolist() == []
+    assert undescribed(cluster_view(Broker("a")), careful.limits).tolist() == []
 
 
 def test_fewer_than_two_brokers_are_too_few() -> None:

@@ -1,7 +1,8 @@
 """What reasons mean, in the code and on the page that people read."""
 
 from controller.model.decision import Reason
-from controller.status.reasons import MEANINGS, ReasonClass
+from controller.model.reasons import ReasonClass
+from controller.status.reasons import MEANINGS
 from tests.pages import DOCS
 
 PAGE = DOCS / "explain.md"

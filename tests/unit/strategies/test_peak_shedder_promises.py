@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.cycle.breaker import watched, with_failed_predictions
+from controller.cycle.guardrails.breaker import watched, with_failed_predictions
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.load import ClusterView

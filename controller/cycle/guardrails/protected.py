@@ -10,6 +10,17 @@ from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated
 from controller.model.name_patterns import Namespaces
 from controller.model.names import is_untouchable
+from controller.model.reasons import CONFIGURATION, THROTTLED, Meaning
+
+MEANINGS: Final = {
+    Reason.IN_FLIGHT: Meaning(THROTTLED, "a command has no result yet: see `trimtab status` if it does not come"),
+    Reason.BACK_OFF: Meaning(THROTTLED, "a command about the bundle failed; it rests before the next one"),
+    Reason.SYSTEM_NAMESPACE: Meaning(CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
+    Reason.EXCLUDED: Meaning(
+        CONFIGURATION,
+        "decisions.excluded, decisions.only or loadBalancerSheddingExcludedNamespaces keeps it, or the log",
+    ),
+}
 
 
 class BundleGuardrail(NamedTuple):
@@ -56,7 +67,7 @@ GUARDRAILS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Untouchable:
+class ProtectedBundles:
     """The guarded bundles of a view, and why each is guarded."""
 
     view: ClusterView
@@ -75,7 +86,7 @@ class Untouchable:
         *,
         only: Set[str] = frozenset(),
         own_namespaces: Set[str] = frozenset(),
-    ) -> "Untouchable":
+    ) -> "ProtectedBundles":
         """Guarded are bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's namespaces.
 
         Also those *resting* after a failed command, and those of namespaces that are *undescribed*, or whose policies
@@ -105,13 +116,13 @@ class Untouchable:
                     guardrail[row] = max(guardrail[row], code)
         return cls(view=view, guardrail=guardrail)
 
-    def and_bundles_of(self, givers: Set[str]) -> "Untouchable":
+    def and_bundles_of(self, givers: Set[str]) -> "ProtectedBundles":
         """These, and all other bundles of the brokers *givers*, which have unloads in flight."""
         giving = np.array([name in givers for name in self.view.brokers.names], np.bool_)
         of_them = giving[self.view.bundles.broker] & self.view.bundles.owned & ~self.mask
         return replace(self, guardrail=np.where(of_them, _GIVING, self.guardrail))
 
-    def and_split(self, bundles: Iterable[str]) -> "Untouchable":
+    def and_split(self, bundles: Iterable[str]) -> "ProtectedBundles":
         """These, and *bundles*, which are split in this interval.
 
         Pulsar: ModularLoadManagerImpl.checkNamespaceBundleSplit, which removes them from LoadData before load is shed.

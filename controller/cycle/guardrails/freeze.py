@@ -1,20 +1,51 @@
-"""The freeze after a broker joined or left: no commands for some intervals, until the cluster has settled."""
+"""The freeze: no commands for some intervals after a broker joined or left, nor while many brokers have no data."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
 
-from controller.cycle.limits import Limits
+from controller.cycle.guardrails.setting import intervals, share
 from controller.model.controls import Orders
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Roster
+from controller.model.reasons import THROTTLED, Meaning
 from controller.model.some_of import some_of
 
+MEANINGS: Final = {
+    Reason.FROZEN: Meaning(
+        THROTTLED, "brokers have no data, joined or left; commands wait until the cluster is settled"
+    ),
+}
 #: Maximum number of brokers that a verdict names.
-_TOLD = 5
+_TOLD: Final = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreezeLimits:
+    """See the module docstring."""
+
+    freeze_intervals: int = intervals(
+        2,
+        "Nothing is issued for so many intervals from the one in which a broker joined or left; 0: the rule is off.",
+    )
+    freeze_share: float = share(
+        0.4, "Nothing is issued while more than this share of active brokers has no complete data; 1: the rule is off."
+    )
+
+
+def too_many_missing(view: ClusterView, limits: FreezeLimits) -> Verdict | None:
+    """Why nothing is issued, as too many brokers have no data: the data or the network is broken; else None."""
+    active = len(view.brokers) + len(view.missing)
+    missing = len(view.missing) / active if active else 0.0
+    if missing <= limits.freeze_share:
+        return None
+    unit, limit = "of the brokers missing", limits.freeze_share
+    return Verdict(subject=CLUSTER, reason=Reason.FROZEN, observed=missing, limit=limit, unit=unit, by="roster")
 
 
 def watched_roster(
-    roster: Roster, view: ClusterView, period_ms: int, limits: Limits, orders: Orders | None = None
+    roster: Roster, view: ClusterView, period_ms: int, limits: FreezeLimits, orders: Orders | None = None
 ) -> tuple[Roster, Verdict | None]:
     """The roster after this interval, and a verdict while a change of it freezes all commands.
 

@@ -14,7 +14,13 @@ from typing import Final
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import Issued, Memory
+from controller.model.reasons import THROTTLED, Meaning
 
+MEANINGS: Final = {
+    Reason.CATCHING_UP: Meaning(
+        THROTTLED, "the interval is decided late, so a newer one acts: after an absence, or with a clock ahead"
+    ),
+}
 #: ``by`` of the verdict that holds back an interval that is decided late.
 CATCHING_UP: Final = "catching_up"
 #: Short periods are no longer than one micro-batch: a controller that is never quicker must act all the same.

@@ -15,20 +15,27 @@ one that is listed without the clients and the traffic that it had: it proves no
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, NamedTuple
 
-from controller.cycle.limits import Limits
+from controller.cycle.guardrails.setting import limit
 from controller.cycle.outcomes import Patience
 from controller.model.decision import Reason, Verdict
 from controller.model.errors import TrimtabError
 from controller.model.load import UNOWNED, ClusterView
 from controller.model.memory import Destination, Failed, InFlight, Memory, UnlistedBundle
 from controller.model.names import namespace_of, parse_bundle
+from controller.model.reasons import THROTTLED, Meaning
 from controller.model.records import CommandResult
 from controller.model.some_of import some_of
 
+MEANINGS: Final = {
+    Reason.UNPROVEN: Meaning(THROTTLED, "the broker has to list what was moved to it before it gets more"),
+    Reason.UNCONFIRMED: Meaning(
+        THROTTLED, "the broker does not list what was moved to it, so it gets nothing: see its log, or resume"
+    ),
+}
 #: Brokers renew what they list of their bundles once a minute.  Pulsar: statsUpdateFrequencyInSecs.
 _RENEWED_MS: Final = 60_000
 #: Where ``confirm_intervals`` is off, unlisted bundles lapse after so many intervals.
@@ -41,6 +48,25 @@ _PROVEN_TIMES, _PROVEN_SHARE = 2, 10
 UNCONFIRMED: Final = "@"
 #: Maximum number of bundles, and of brokers, that a text names.
 _NAMED: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListingLimits:
+    """See the module docstring."""
+
+    unproven_bundles: int | None = limit(
+        5,
+        "Bundles that may go to a broker before it has listed one that was moved to it.  From then on twice as many may"
+        " be on their way to it and not listed yet, or a tenth of those that it has listed, if that is more.",
+    )
+    confirm_intervals: int | None = limit(
+        3,
+        "A move is unconfirmed if its destination does not list the bundle for so many intervals (of a minute at"
+        " least). Such a broker gets nothing more, and counts as one without data.",
+    )
+    unconfirmed_brokers: int | None = limit(
+        3, "While so many brokers have unconfirmed moves, nothing is issued until `trimtab resume`."
+    )
 
 
 class Room(NamedTuple):
@@ -56,7 +82,11 @@ class Rooms:
     """What every broker may still get in an interval."""
 
     def __init__(
-        self, destinations: Mapping[str, Destination], in_flight: Iterable[InFlight], limits: Limits, interval: int
+        self,
+        destinations: Mapping[str, Destination],
+        in_flight: Iterable[InFlight],
+        limits: ListingLimits,
+        interval: int,
     ) -> None:
         """*destinations* and *in_flight* are those of the memory, with the results of *interval* (T, epoch ms)."""
         self._destinations, self._limits, self._interval = destinations, limits, interval
@@ -92,12 +122,12 @@ class Rooms:
         ]
 
 
-def overdue(destination: Destination, limits: Limits) -> list[str]:
+def overdue(destination: Destination, limits: ListingLimits) -> list[str]:
     """The bundles that a broker should have listed by now, sorted."""
     return sorted(bundle for bundle, each in destination.unlisted.items() if _is_overdue(each, limits))
 
 
-def unconfirmed_brokers(memory: Memory, limits: Limits) -> dict[str, list[str]]:
+def unconfirmed_brokers(memory: Memory, limits: ListingLimits) -> dict[str, list[str]]:
     """Broker -> the bundles that it should have listed by now; only brokers with such bundles, sorted."""
     found = {broker: overdue(memory.destinations[broker], limits) for broker in sorted(memory.destinations)}
     return {broker: bundles for broker, bundles in found.items() if bundles}
@@ -109,7 +139,7 @@ def followed(
     view: ClusterView,
     *,
     resumed_ms: int,
-    limits: Limits,
+    limits: ListingLimits,
     patience: Patience,
 ) -> Memory:
     """*memory* with the moves that *results* answer, and without those whose destinations list the bundle in *view*.
@@ -135,7 +165,7 @@ def followed(
     return replace(memory, destinations=destinations, failures=failures)
 
 
-def about_unconfirmed(memory: Memory, blocked: Iterable[str], limits: Limits) -> list[Verdict]:
+def about_unconfirmed(memory: Memory, blocked: Iterable[str], limits: ListingLimits) -> list[Verdict]:
     """A verdict on each broker with unconfirmed moves, and on each other one that is *blocked*."""
     unconfirmed = unconfirmed_brokers(memory, limits)
     return [
@@ -188,7 +218,7 @@ def _answered(
     return came
 
 
-def _is_overdue(each: UnlistedBundle, limits: Limits) -> bool:
+def _is_overdue(each: UnlistedBundle, limits: ListingLimits) -> bool:
     return not each.lapsed and limits.confirm_intervals is not None and each.sweeps >= limits.confirm_intervals
 
 
@@ -196,7 +226,7 @@ class _Seen(NamedTuple):
     """What brokers list in one interval."""
 
     view: ClusterView
-    limits: Limits
+    limits: ListingLimits
     patience: Patience
 
     def after(self, broker: str, before: Destination, came: Mapping[str, UnlistedBundle]) -> Destination:

@@ -5,15 +5,24 @@ The switches arrive in ``broker_state`` records.  Only those count that do what 
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from controller.cycle.policy import Policy
 from controller.model.balancing import at_work
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory, OwnBalancing
+from controller.model.reasons import CONFIGURATION, Meaning
 from controller.model.some_of import some_of
 
+MEANINGS: Final = {
+    Reason.BROKERS_BALANCE: Meaning(
+        CONFIGURATION, "brokers balance by themselves: switch it off (docs/take_over.md); then commands go on"
+    ),
+    Reason.BROKERS_BALANCE_UNKNOWN: Meaning(
+        CONFIGURATION, "nobody knows whether brokers balance: see the collectors, or guardrails.brokers_balance_unknown"
+    ),
+}
 #: ``by`` of the verdicts.
 BY_BROKERS: Final = "the brokers' own balancing"
 BY_UNKNOWN: Final = "guardrails.brokers_balance_unknown"
@@ -23,22 +32,41 @@ _NAMED: Final = 5
 _NEVER: Final = 0
 
 
-def watched_balancing(memory: Memory, view: ClusterView, policy: Policy) -> tuple[OwnBalancing, Verdict | None]:
+@dataclass(frozen=True, kw_only=True)
+class BalancingLimits:
+    """See the module docstring."""
+
+    #: For so many intervals the switches of a broker's own balancing are believed after they were last known, in mode
+    #: active; then nothing is issued.  None: without limit, also where they were never known.
+    balancing_unknown_intervals: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalancingRule:
+    """What trimtab does, and its limits."""
+
+    shed: bool
+    split: bool
+    period_ms: int
+    limits: BalancingLimits
+
+
+def watched_balancing(memory: Memory, view: ClusterView, rule: BalancingRule) -> tuple[OwnBalancing, Verdict | None]:
     """What is known of the brokers' own balancing at T, and a verdict if nothing may be issued in mode active.
 
     *memory* is that of the interval before, with its roster.
     """
-    on = at_work(view.balancing, shed=policy.shed, split=policy.split)
-    unknown = _unknown(memory, view, policy)
+    on = at_work(view.balancing, shed=rule.shed, split=rule.split)
+    unknown = _unknown(memory, view, rule)
     balancing = sorted({broker for brokers in on.values() for broker in brokers})
-    verdict = _balance(on, len(balancing)) or _cannot_tell(unknown, view.as_of_ms, policy)
+    verdict = _balance(on, len(balancing)) or _cannot_tell(unknown, view.as_of_ms, rule)
     why = "" if verdict is None else verdict.detail
     return OwnBalancing(why=why, on=len(balancing), unknown=unknown), verdict
 
 
-def _unknown(memory: Memory, view: ClusterView, policy: Policy) -> dict[str, int]:
+def _unknown(memory: Memory, view: ClusterView, rule: BalancingRule) -> dict[str, int]:
     """Active broker whose switches are not known -> the last T at which they were."""
-    if policy.limits.balancing_unknown_intervals is None or not (policy.shed or policy.split):
+    if rule.limits.balancing_unknown_intervals is None or not (rule.shed or rule.split):
         return {}
     before, known_at = memory.balancing.unknown, memory.last_interval or _NEVER
     # A broker that was active in the interval before, and not unknown, was known then.
@@ -61,11 +89,11 @@ def _balance(on: Mapping[str, tuple[str, ...]], brokers: int) -> Verdict | None:
     )
 
 
-def _cannot_tell(unknown: Mapping[str, int], interval: int, policy: Policy) -> Verdict | None:
-    believed = policy.limits.balancing_unknown_intervals
+def _cannot_tell(unknown: Mapping[str, int], interval: int, rule: BalancingRule) -> Verdict | None:
+    believed = rule.limits.balancing_unknown_intervals
     if believed is None:
         return None
-    since = interval - believed * policy.period_ms
+    since = interval - believed * rule.period_ms
     over = [name for name, known_at in unknown.items() if known_at < since]
     if not over:
         return None

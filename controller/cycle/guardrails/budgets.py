@@ -10,16 +10,21 @@ Each budget that held commands back gives one verdict with their number.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from controller.cycle.arrivals import Rooms
-from controller.cycle.limits import Budget, Limits
+from controller.cycle.guardrails.breaker import BreakerLimits
+from controller.cycle.guardrails.listing import Rooms
+from controller.cycle.guardrails.setting import limit
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import InFlight, Issued
+from controller.model.reasons import THROTTLED, Meaning
 
+MEANINGS: Final = {
+    Reason.BUDGET: Meaning(THROTTLED, "a budget of [guardrails] is used up; it is free again with time"),
+}
 #: What each scope adds to the name of a budget.
 _SCOPES: Final = {
     "cluster": "",
@@ -35,13 +40,54 @@ BUDGET_REASONS: Final = frozenset({Reason.BUDGET, Reason.UNPROVEN})
 PLACED_IN_VAIN: Final = 200
 
 
-class Held(Enum):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How many commands and connections may be issued in a span of time; None: no limit.
+
+    Connections: producers plus consumers of bundles that are unloaded, also those unloaded after a split.
+    """
+
+    unloads: int | None = None
+    unloads_per_source: int | None = None
+    unloads_per_destination: int | None = None
+    unloads_per_namespace: int | None = None
+    splits: int | None = None
+    splits_per_source: int | None = None
+    splits_per_namespace: int | None = None
+    connections: int | None = None
+    connections_per_source: int | None = None
+    connections_per_destination: int | None = None
+    connections_per_namespace: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetLimits(BreakerLimits):
+    """See the module docstring; None: no limit."""
+
+    #: In one interval, and in the rolling window that ends with it.
+    interval: Budget = field(default_factory=Budget)
+    window: Budget = field(default_factory=Budget)
+    in_flight: int | None = limit(
+        200, "Commands without a result in the cluster at most; no more are issued until results come back."
+    )
+    in_flight_per_broker: int | None = limit(
+        40, "Commands without a result at most that have one broker as source or destination."
+    )
+
+
+class Rejection(Enum):
     """How a command is held back."""
 
     #: It may fit in a later interval.
-    LATER = auto()
+    RETRY = auto()
     #: It alone exceeds a budget.
-    NEVER = auto()
+    PERMANENT = auto()
+
+
+_WHY: Final = {
+    Rejection.RETRY: "",
+    Rejection.PERMANENT: ": alone more than this limit, so never issued while it stands",
+}
 
 
 class Line(NamedTuple):
@@ -67,7 +113,7 @@ class Ledger:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: BudgetLimits,
         issued: Iterable[Issued],
         in_flight: Iterable[InFlight],
         shared: Iterable[Issued] = (),
@@ -83,7 +129,7 @@ class Ledger:
         self._closed: set[Line] = set()
         #: (scope, whose) of closed budgets that every unload counts against.
         self._no_unload: dict[tuple[str, str], Line] = {}
-        self._held: dict[tuple[Line, Held], _HeldBack] = {}
+        self._held: dict[tuple[Line, Rejection], _HeldBack] = {}
         self._in_vain = 0
         for each in issued:
             for line, amount in self._budgets(each, ("window",)):
@@ -114,7 +160,7 @@ class Ledger:
         twin._in_vain = self._in_vain
         return twin
 
-    def takes(self, bundle: str, command: Issued) -> Held | None:
+    def try_charge(self, bundle: str, command: Issued) -> Rejection | None:
         """Count *command* about *bundle* against its budgets (None), or hold it back if one of them has no room."""
         held = self._refuses(bundle, command)
         if held is not None:
@@ -124,22 +170,22 @@ class Ledger:
             self._used[line] += amount
         return None
 
-    def shuts_out(self, bundle: str, command: Issued) -> Held | None:
+    def rejects_any_destination(self, bundle: str, command: Issued) -> Rejection | None:
         """How the unload *command*, which has no destination yet, is held back with any destination; else None."""
         whose = (("cluster", CLUSTER), ("source", command.source), ("broker", command.source))
         for scope in (*whose, ("namespace", command.namespace)):
             if scope in self._no_unload:
-                self._count(self._no_unload[scope], Held.LATER, bundle)
-                return Held.LATER
+                self._count(self._no_unload[scope], Rejection.RETRY, bundle)
+                return Rejection.RETRY
         return self._refuses(bundle, command)
 
     @property
-    def gives_up(self) -> bool:
+    def exhausted(self) -> bool:
         """Whether no more unloads are tried: the cluster's budget is closed, or PLACED_IN_VAIN is reached."""
         return ("cluster", CLUSTER) in self._no_unload or self._in_vain >= PLACED_IN_VAIN
 
     def hold_back(self, bundles: Sequence[str]) -> None:
-        """Count the unloads of *bundles*, which are not tried because :attr:`gives_up`, as held back."""
+        """Count the unloads of *bundles*, which are not tried because :attr:`exhausted`, as held back."""
         if not bundles:
             return
         line = self._no_unload.get(("cluster", CLUSTER))
@@ -147,7 +193,7 @@ class Ledger:
             unit = "unloads to brokers that may get no more"
             line = Line("unloads_per_destination", "cluster", CLUSTER, PLACED_IN_VAIN, unit)
             self._used[line] = self._in_vain
-        self._count(line, Held.LATER, bundles[0], len(bundles))
+        self._count(line, Rejection.RETRY, bundles[0], len(bundles))
 
     @property
     def held_back(self) -> int:
@@ -164,8 +210,7 @@ class Ledger:
                 limit=float(line.limit),
                 unit=line.unit,
                 by=f"guardrails.{line.key}",
-                detail=f"{held.count} held back, the first is {held.first}"
-                + (": alone more than this limit, so never issued while it stands" if how is Held.NEVER else ""),
+                detail=f"{held.count} held back, the first is {held.first}{_WHY[how]}",
             )
             for (line, how), held in self._held.items()
         ]
@@ -181,13 +226,13 @@ class Ledger:
             found.setdefault(line.key, (line, used))
         return list(found.values())
 
-    def _refuses(self, bundle: str, command: Issued) -> Held | None:
+    def _refuses(self, bundle: str, command: Issued) -> Rejection | None:
         """How *command* is held back, and count that; None if it fits."""
         over = None
         for line, amount in self._lines(command):
             if amount > line.limit:
-                self._count(line, Held.NEVER, bundle)
-                return Held.NEVER
+                self._count(line, Rejection.PERMANENT, bundle)
+                return Rejection.PERMANENT
             if over is None and (line in self._closed or self._used[line] + amount > line.limit):
                 over = line
         if over is None:
@@ -195,10 +240,10 @@ class Ledger:
         self._closed.add(over)
         if ".splits" not in over.key:
             self._no_unload[over.scope, over.whose] = over
-        self._count(over, Held.LATER, bundle)
-        return Held.LATER
+        self._count(over, Rejection.RETRY, bundle)
+        return Rejection.RETRY
 
-    def _count(self, line: Line, how: Held, bundle: str, count: int = 1) -> None:
+    def _count(self, line: Line, how: Rejection, bundle: str, count: int = 1) -> None:
         self._held.setdefault((line, how), _HeldBack(first=bundle)).count += count
 
     def _lines(self, command: Issued) -> Iterator[tuple[Line, int]]:
@@ -220,9 +265,9 @@ class Ledger:
         for span in spans:
             budget: Budget = getattr(self._limits, span)
             for kind, amount in amounts:
-                for nth, key, scope, limit, unit in _limited(budget, span, self._limits.window_ms, kind):
+                for nth, key, scope, most, unit in _limited(budget, span, self._limits.window_ms, kind):
                     if name := whose[nth]:
-                        yield Line(key, scope, name, limit, unit), amount
+                        yield Line(key, scope, name, most, unit), amount
 
     def _in_flight(self, source: str, destination: str) -> Iterator[Line]:
         unit = "commands in flight"

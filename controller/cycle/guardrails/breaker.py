@@ -6,21 +6,39 @@ A move that a shedder found out to have broken its promise, or whose destination
 window alone: its command did not fail.  Many brokers that do not list what was moved to them trip it, too.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from controller.cycle.arrivals import unconfirmed_brokers
 from controller.cycle.checked import failed_predictions
-from controller.cycle.limits import Limits
+from controller.cycle.guardrails.listing import ListingLimits, unconfirmed_brokers
+from controller.cycle.guardrails.setting import limit
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import Breaker, Memory
+from controller.model.reasons import CONFIGURATION, Meaning
 
+MEANINGS: Final = {
+    Reason.BREAKER: Meaning(CONFIGURATION, "commands failed and the breaker tripped: mend it, run `trimtab resume`"),
+}
 #: In the key of a broken promise among the failures, behind the bundle; ids of commands do not have it.
 _BROKEN: Final = "@"
 
 
-def watched(memory: Memory, interval: int, controls: Controls, limits: Limits) -> tuple[Memory, Verdict | None]:
+@dataclass(frozen=True, kw_only=True)
+class BreakerLimits(ListingLimits):
+    """See the module docstring."""
+
+    failures_in_a_row: int | None = limit(
+        10, "After so many failed commands in a row, nothing is issued until `trimtab resume`."
+    )
+    failures_in_window: int | None = limit(
+        50, "After so many failed commands in the window, nothing is issued until `trimtab resume`."
+    )
+    #: Length of the rolling window, for budgets and for the breaker.
+    window_ms: int = 3_600_000
+
+
+def watched(memory: Memory, interval: int, controls: Controls, limits: BreakerLimits) -> tuple[Memory, Verdict | None]:
     """*memory* with the breaker updated (closed by a resume, tripped by failures), and a verdict if it is tripped."""
     failures = {key: t for key, t in memory.failures.items() if t > interval - limits.window_ms}
     memory = replace(memory, failures=failures)
@@ -43,7 +61,7 @@ def with_failed_predictions(memory: Memory, interval: int) -> Memory:
     return replace(memory, failures={**memory.failures, **found}) if found else memory
 
 
-def _after(memory: Memory, interval: int, controls: Controls, limits: Limits) -> Breaker:
+def _after(memory: Memory, interval: int, controls: Controls, limits: BreakerLimits) -> Breaker:
     """The breaker, tripped if there are too many failures; those of *memory* are in the rolling window."""
     breaker, failures = memory.breaker, memory.failures
     unconfirmed = unconfirmed_brokers(memory, limits)
