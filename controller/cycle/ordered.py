@@ -54,11 +54,10 @@ def with_drained(policy: Policy, controls: Controls) -> Policy:
     return replace(policy, filters=(step, *policy.filters), shedder=shedder)
 
 
-def without_drained(view: ClusterView, controls: Controls) -> ClusterView:
-    """*view* as shedders see it: drained brokers that use no more than the others do on average sent no data.
+def mask_drained_brokers(view: ClusterView, controls: Controls) -> ClusterView:
+    """*view* for shedders: drained brokers that use no more than the others do on average sent no data.
 
-    What they have room for is for nobody, and shedders know of no drain: an empty broker would be why the others are to
-    give bundles, each time anew, and the one that a plan is made for.
+    Shedders do not know about drains.  Without this mask they would fill the drained broker again.
     """
     names, drained = view.brokers.names, {*controls.drained}
     is_drained = np.array([name in drained for name in names], np.bool_)
@@ -98,9 +97,9 @@ def ordered_unloads(
     told = told_of(orders)
     unloads = list[Unload]()
     verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{told}, by {orders.by}")]
-    seen, void = set[str](), why_void(view, memory, orders, period_ms)
+    seen, stale = set[str](), plan_stale_reason(view, memory, orders, period_ms)
     for move in orders.moves:
-        against = _against(view, memory, orders, move) or (_outdated(move, void) if void else None)
+        against = _against(view, memory, orders, move) or (_outdated(move, stale) if stale else None)
         if move.bundle in seen:
             continue  # each bundle once, whoever wrote the orders
         seen.add(move.bundle)
@@ -115,8 +114,8 @@ def ordered_unloads(
     return unloads, verdicts
 
 
-def why_void(view: ClusterView, memory: Memory, orders: Orders, period_ms: int) -> str:
-    """Why no move of *orders* is issued before `trimtab apply` has checked them again; "" where their check holds.
+def plan_stale_reason(view: ClusterView, memory: Memory, orders: Orders, period_ms: int) -> str:
+    """Why no move of *orders* is issued before `trimtab apply` has checked them again; "" while their check holds.
 
     That of an earlier release checks nothing again while a wave waits, and its orders hold as they did.
     """

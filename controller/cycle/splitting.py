@@ -1,7 +1,7 @@
 """The splits of an interval: the split policy chooses bundles, the split algorithm the positions."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from controller.cycle.checked import CheckedAlgorithm, splits_by
 from controller.cycle.commands import Issuing, charge, command_for
@@ -21,45 +21,46 @@ from controller.strategies.splitting.range_equally_divide import RangeEquallyDiv
 from controller.strategies.splitting.specified_positions_divide import SpecifiedPositionsDivide
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
     """The splits of an interval."""
 
     #: The memory after the decision, as if all chosen splits were issued.
     memory: Memory
-    verdicts: list[Verdict]
-    commands: list[Command] = field(default_factory=list)
+    verdicts: tuple[Verdict, ...]
+    commands: tuple[Command, ...] = ()
     #: Bundles whose split was held back and may be issued in a later interval.
-    held: list[str] = field(default_factory=list)
+    held: tuple[str, ...] = ()
 
 
 def splits_of(view: ClusterView, protected: ProtectedBundles, memory: Memory, issuing: Issuing) -> Splits:
     """The splits of the interval, the memory after them, and verdicts on what is not split."""
     policy = issuing.policy
     if not policy.split:
-        return Splits(memory=memory, verdicts=[switched_off("split")])
+        return Splits(memory=memory, verdicts=(switched_off("split"),))
     if len(view.brokers) < 2:
-        return Splits(memory=memory, verdicts=[too_few_brokers(view, "split")])
+        return Splits(memory=memory, verdicts=(too_few_brokers(view, "split"),))
     # The policy does not see guarded bundles: to choose one would use up its namespace's bundle limit.
     under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
     found, moved = splits_by(policy.split_policy, replace(protected.rest(), splitting=under_way), memory.split)
-    splits = Splits(memory=replace(memory, split=moved), verdicts=[*protected.counts("split"), *found.verdicts])
+    verdicts, commands, held = [*protected.counts("split"), *found.verdicts], list[Command](), list[str]()
     for split in found.splits:
         outdated = _outdated(view, split.bundle)
         if outdated is not None:
-            splits.verdicts.append(outdated)
-            splits.held.append(split.bundle)
+            verdicts.append(outdated)
+            held.append(split.bundle)
             continue
         command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, issuing.controls)
         if isinstance(command, Verdict):
-            splits.verdicts.append(command)
+            verdicts.append(command)
             continue
-        held = issuing.ledger.try_charge(split.bundle, charge(view, command))
-        if held is None:
-            splits.commands.append(command)
-        elif held is Rejection.RETRY:
-            splits.held.append(split.bundle)
-    return splits
+        refused = issuing.ledger.try_charge(split.bundle, charge(view, command))
+        if refused is None:
+            commands.append(command)
+        elif refused is Rejection.RETRY:
+            held.append(split.bundle)
+    memory = replace(memory, split=moved)
+    return Splits(memory=memory, verdicts=tuple(verdicts), commands=tuple(commands), held=tuple(held))
 
 
 def _outdated(view: ClusterView, bundle: str) -> Verdict | None:

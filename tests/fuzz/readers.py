@@ -85,7 +85,7 @@ def sweeps_in_arrow() -> tuple[bytes, ...]:
             bundle=np.arange(topics) % 2,
             topics=[f"persistent://tenant/ns/{'ü' * (i % 3)}{i}" for i in range(topics)],
             load=np.ones((topics, 4)),
-            counts=np.ones((topics, 4), np.int64),
+            counts=np.ones((topics, 2), np.int64),
         )
         for topics in (0, 3, 20)
     )

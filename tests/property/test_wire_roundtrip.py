@@ -27,7 +27,7 @@ TEXT = st.text(st.characters(codec="utf-8"))
 NAME = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp")), min_size=1)
 POSITION = st.integers(min_value=0, max_value=0xFFFFFFFF)
 
-TOPIC = st.tuples(TEXT, *[RATE] * 4, *[TALLY] * 2, *[COUNT] * 2)
+TOPIC = st.tuples(TEXT, *[RATE] * 4, *[TALLY] * 2)
 
 
 @st.composite
@@ -38,7 +38,7 @@ def bundles(draw: st.DrawFn) -> str:
 
 @given(bundles(), st.lists(TOPIC, max_size=5))
 def test_a_sweep_in_json(bundle: str, topics: list[tuple[object, ...]]) -> None:
-    columns = [list(column) for column in zip(*topics, strict=True)] or [[]] * 9
+    columns = [list(column) for column in zip(*topics, strict=True)] or [[]] * 7
     arrays: dict[str, Any] = dict(zip(("topic", *RATES, *COUNTS), columns, strict=True))
     sent = broker_sweep(bundleStats=[bundle_stats(bundle, **arrays)])
     record = decode_metric(as_bytes(sent), cluster=CLUSTER, period_ms=PERIOD)
@@ -52,7 +52,7 @@ def test_a_sweep_in_json(bundle: str, topics: list[tuple[object, ...]]) -> None:
 def test_a_sweep_in_arrow(topics: list[tuple[object, ...]]) -> None:
     header = validate(SweepHeader, as_bytes(without(broker_sweep(), "bundleStats")))
     load = np.array([topic[1:5] for topic in topics], dtype=np.float64).reshape(-1, 4)
-    counts = np.array([topic[5:] for topic in topics], dtype=np.int64).reshape(-1, 4)
+    counts = np.array([topic[5:] for topic in topics], dtype=np.int64).reshape(-1, 2)
     value = encode_sweep_arrow(
         header,
         bundles=["tenant/ns/0x00000000_0xffffffff"],
