@@ -126,7 +126,7 @@ def test_a_bundles_totals_are_the_sums_of_its_topics() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("max_bytes", [12_000, 20_000])
+@pytest.mark.parametrize("max_bytes", [12_000, 17_000])
 def test_a_large_sweep_is_cut_into_numbered_chunks_below_the_limit_even_within_a_bundle(
     form: Callable[..., Iterator[KeyValue]], max_bytes: int
 ) -> None:

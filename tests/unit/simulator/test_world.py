@@ -59,7 +59,7 @@ def records_of(of: Scenario, seen: Snapshot, load: Floats, offset: int) -> list[
     """The records that a collector would publish of what *seen* shows, with the load of each topic."""
     names = [f"persistent://{space.name}/topic-{i:07d}" for space in of.namespaces for i in range(space.topics)]
     spaces = [space.name for space in of.namespaces for _ in range(space.topics)]
-    counts = np.array([[s.producers, s.consumers, 0, 0] for s in of.namespaces for _ in range(s.topics)])
+    counts = np.array([[s.producers, s.consumers] for s in of.namespaces for _ in range(s.topics)])
     found: list[Any] = [namespace_record("simulated", state)[1] for state in seen.namespaces]
     positions = dict(zip(names, map(topic_hash, names), strict=True))
     for code, row in enumerate(seen.brokers):
