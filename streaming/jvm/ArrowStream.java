@@ -27,8 +27,8 @@ final class ArrowStream {
     private static final long MOST_TIMES = 64, MOST_UNPACKED = 1L << 26;
     private static final String HEADER = "trimtab";
     private static final String[] COLUMNS = {
-        "bundle", "topic", Bundle.RATES[0], Bundle.RATES[1], Bundle.RATES[2], Bundle.RATES[3],
-        Bundle.COUNTS[0], Bundle.COUNTS[1]
+        "bundle", "topic", Wire.RATES[0], Wire.RATES[1], Wire.RATES[2], Wire.RATES[3],
+        Wire.COUNTS[0], Wire.COUNTS[1]
     };
 
     /** The broker's own fields, as JSON. */
@@ -37,8 +37,8 @@ final class ArrowStream {
     ByteBuffer codes;
     ArrowText bundles;
     ArrowText topics;
-    final ByteBuffer[] rates = new ByteBuffer[Bundle.RATES.length];
-    final ByteBuffer[] counts = new ByteBuffer[Bundle.COUNTS.length];
+    final ByteBuffer[] rates = new ByteBuffer[Wire.RATES.length];
+    final ByteBuffer[] counts = new ByteBuffer[Wire.COUNTS.length];
 
     private final byte[] value;
     /** Where the next message begins. */
@@ -103,10 +103,10 @@ final class ArrowStream {
         this.codes = part.numbers(this.place("bundle"), 4);
         this.topics = part.text(this.place("topic"));
         for (int i = 0; i < this.rates.length; i++) {
-            this.rates[i] = part.numbers(this.place(Bundle.RATES[i]), 8);
+            this.rates[i] = part.numbers(this.place(Wire.RATES[i]), 8);
         }
         for (int i = 0; i < this.counts.length; i++) {
-            this.counts[i] = part.numbers(this.place(Bundle.COUNTS[i]), 8);
+            this.counts[i] = part.numbers(this.place(Wire.COUNTS[i]), 8);
         }
     }
 
@@ -156,7 +156,7 @@ final class ArrowStream {
             long type = field.number(2, 1, 0);
             if (i < 2) {
                 refuse(type != TEXT || i == 1 && field.tableOrNull(4) != null);
-            } else if (i < 2 + Bundle.RATES.length) {
+            } else if (i < 2 + Wire.RATES.length) {
                 refuse(type != FLOATING_POINT || field.table(3).number(0, 2, 0) != DOUBLE);
                 refuse(field.tableOrNull(4) != null);
             } else {

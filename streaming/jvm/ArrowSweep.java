@@ -64,12 +64,12 @@ final class ArrowSweep {
         this.codes = new int[in.rows];
         in.codes.asIntBuffer().get(this.codes);
         this.sums = new double[SUMS * names.length];
-        this.rates = new double[Bundle.RATES.length][];
-        for (int i = 0; i < Bundle.RATES.length; i++) {
+        this.rates = new double[Wire.RATES.length][];
+        for (int i = 0; i < Wire.RATES.length; i++) {
             this.rates[i] = this.sumRates(in.rates[i], i);
         }
-        for (int i = 0; i < Bundle.COUNTS.length; i++) {
-            this.sumCounts(in.counts[i], Bundle.RATES.length + i);
+        for (int i = 0; i < Wire.COUNTS.length; i++) {
+            this.sumCounts(in.counts[i], Wire.RATES.length + i);
         }
         this.sort(names.length);
         long chunk = this.header.count("chunk"), chunks = this.header.count("chunks");
@@ -115,7 +115,7 @@ final class ArrowSweep {
         double[] values = new double[this.codes.length];
         column.asDoubleBuffer().get(values);
         for (int row = 0; row < values.length; row++) {
-            ArrowStream.refuse(!(values[row] >= 0 && values[row] <= Bundle.MAX_RATE));
+            ArrowStream.refuse(!(values[row] >= 0 && values[row] <= Wire.MAX_RATE));
             this.sums[SUMS * this.codes[row] + which] += values[row];
         }
         return values;
@@ -124,7 +124,7 @@ final class ArrowSweep {
     private void sumCounts(ByteBuffer column, int which) throws Fields.Refused {
         for (int row = 0; row < this.codes.length; row++) {
             long value = column.getLong(8 * row);
-            ArrowStream.refuse(value < 0 || value > Bundle.MAX_COUNT);
+            ArrowStream.refuse(value < 0 || value > Wire.MAX_COUNT);
             this.sums[SUMS * this.codes[row] + which] += value;
         }
     }
@@ -149,7 +149,7 @@ final class ArrowSweep {
         }
 
         double load(int which) {
-            return which == TOPICS ? ArrowSweep.this.topics(this.code) : ArrowSweep.this.sums[SUMS * this.code + which];
+            return which == Wire.TOPICS ? ArrowSweep.this.topics(this.code) : ArrowSweep.this.sums[SUMS * this.code + which];
         }
 
         void putTopics(ByteBuffer positions, ByteBuffer rates) {
@@ -157,7 +157,7 @@ final class ArrowSweep {
             for (int place = first; place < first + this.kept(); place++) {
                 int row = ArrowSweep.this.order[place];
                 positions.putLong(ArrowSweep.this.positions[row]);
-                for (int i = 0; i < Bundle.RATES.length; i++) {
+                for (int i = 0; i < Wire.RATES.length; i++) {
                     rates.putDouble(ArrowSweep.this.rates[i][row]);
                 }
             }

@@ -12,15 +12,6 @@ import java.util.zip.CRC32;
  * msg/s in and out and of bytes/s in and out, then producers, consumers, topics, and the flags of the kinds of topics.
  */
 abstract class Bundle {
-    static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
-    static final String[] COUNTS = {"producerCount", "consumerCount"};
-    static final double MAX_RATE = 1e12;
-    /** As controller.wire.base has it. */
-    static final long MAX_COUNT = 1000000000000L;
-    /** How many numbers a load is; the last two are that of the topics and their kinds. */
-    static final int LOAD = 8, TOPICS = 6, KINDS = 7;
-    /** Flags of kinds, as controller.model.topic_kinds has them. */
-    static final int PERSISTENT = 1, NON_PERSISTENT = 2, UNLISTED = 4, SEGMENTS = 8;
     private static final byte[] NON_PERSISTENT_DOMAIN = "non-persistent://".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] SEGMENT_DOMAIN = "segment://".getBytes(StandardCharsets.US_ASCII);
 
@@ -43,8 +34,8 @@ abstract class Bundle {
     abstract void putTopics(ByteBuffer positions, ByteBuffer rates);
 
     final void putLoad(ByteBuffer out) {
-        for (int i = 0; i < KINDS; i++) {
-            out.putLong(i < RATES.length ? thousandths(this.load(i)) : (long) this.load(i));
+        for (int i = 0; i < Wire.KINDS; i++) {
+            out.putLong(i < Wire.RATES.length ? thousandths(this.load(i)) : (long) this.load(i));
         }
         out.putLong(this.kinds());
     }
@@ -53,18 +44,18 @@ abstract class Bundle {
     static int kind(byte[] bytes, int from, int length) {
         // Nearly every name differs in its first letter.
         if (length > 0 && bytes[from] == 'n' && starts(bytes, from, length, NON_PERSISTENT_DOMAIN)) {
-            return NON_PERSISTENT;
+            return Wire.NON_PERSISTENT;
         }
         return length > 0 && bytes[from] == 's' && starts(bytes, from, length, SEGMENT_DOMAIN)
-            ? PERSISTENT | SEGMENTS : PERSISTENT;
+            ? Wire.PERSISTENT | Wire.SEGMENTS : Wire.PERSISTENT;
     }
 
     /** The flags of the topic whose name has *length* characters from *from* on. */
     static int kind(char[] name, int from, int length) {
         if (starts(name, from, length, NON_PERSISTENT_DOMAIN)) {
-            return NON_PERSISTENT;
+            return Wire.NON_PERSISTENT;
         }
-        return starts(name, from, length, SEGMENT_DOMAIN) ? PERSISTENT | SEGMENTS : PERSISTENT;
+        return starts(name, from, length, SEGMENT_DOMAIN) ? Wire.PERSISTENT | Wire.SEGMENTS : Wire.PERSISTENT;
     }
 
     private static boolean starts(byte[] name, int from, int length, byte[] domain) {

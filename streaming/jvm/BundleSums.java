@@ -12,14 +12,14 @@ import java.util.Arrays;
  * Where a field is given twice, the last one counts, as in controller.wire.
  */
 final class BundleSums extends Bundle {
-    private static final int NUMBERS = RATES.length + COUNTS.length;
+    private static final int NUMBERS = Wire.RATES.length + Wire.COUNTS.length;
     private static final int TOPIC = NUMBERS;
     private static final int TOTALS = NUMBERS + 1;
 
     /** The flawed fields, one bit for each; all bits where the element is not a bundle. */
     private int flaws;
     private boolean hasTotals;
-    private final double[] totals = new double[TOPICS + 1];
+    private final double[] totals = new double[Wire.TOPICS + 1];
     private boolean near;
     private int topics;
     /** The flags of the topics that are listed. */
@@ -99,7 +99,7 @@ final class BundleSums extends Bundle {
             if (size == found.length) {
                 found = Arrays.copyOf(found, 2 * size);
             }
-            found[size] = value(in, token, which >= RATES.length);
+            found[size] = value(in, token, which >= Wire.RATES.length);
             if (found[size++] < 0) {
                 this.flaws |= 1 << which;
             }
@@ -117,16 +117,16 @@ final class BundleSums extends Bundle {
         while (in.nextToken() != JsonToken.END_OBJECT) {
             String name = in.currentName();
             JsonToken token = in.nextToken();
-            int which = name.equals("topics") ? TOPICS : indexOf(name);
+            int which = name.equals("topics") ? Wire.TOPICS : indexOf(name);
             if (which < 0) {
                 in.skipChildren();
                 continue;
             }
-            this.totals[which] = value(in, token, which >= RATES.length);
+            this.totals[which] = value(in, token, which >= Wire.RATES.length);
             good = this.totals[which] < 0 ? good & ~(1 << which) : good | 1 << which;
         }
-        this.hasTotals = good == (1 << TOPICS + 1) - 1;
-        this.near = isNear(this.totals[TOPICS], this.totals, 0, this.limits);
+        this.hasTotals = good == (1 << Wire.TOPICS + 1) - 1;
+        this.near = isNear(this.totals[Wire.TOPICS], this.totals, 0, this.limits);
     }
 
     /** Begins to read a field: forgets a flaw of an earlier value of it. */
@@ -143,7 +143,7 @@ final class BundleSums extends Bundle {
     private static double value(JsonParser in, JsonToken token, boolean whole) throws IOException {
         if (token == JsonToken.VALUE_NUMBER_INT || (token == JsonToken.VALUE_NUMBER_FLOAT && !whole)) {
             double value = in.getDoubleValue();
-            if (value >= 0 && value <= (whole ? MAX_COUNT : MAX_RATE)) {
+            if (value >= 0 && value <= (whole ? Wire.MAX_COUNT : Wire.MAX_RATE)) {
                 return value;
             }
         }
@@ -165,17 +165,17 @@ final class BundleSums extends Bundle {
     }
 
     int kinds() {
-        return this.topics > 0 ? this.kinds : this.totals[TOPICS] > 0 ? UNLISTED : 0;
+        return this.topics > 0 ? this.kinds : this.totals[Wire.TOPICS] > 0 ? Wire.UNLISTED : 0;
     }
 
     double load(int which) {
-        return this.topics == 0 ? this.totals[which] : which == TOPICS ? this.topics : this.sum(which);
+        return this.topics == 0 ? this.totals[which] : which == Wire.TOPICS ? this.topics : this.sum(which);
     }
 
     void putTopics(ByteBuffer positions, ByteBuffer rates) {
         for (int i = 0; i < this.kept(); i++) {
             positions.putLong(positionOf(this.names[i]));
-            for (int rate = 0; rate < RATES.length; rate++) {
+            for (int rate = 0; rate < Wire.RATES.length; rate++) {
                 rates.putDouble(this.values[rate][i]);
             }
         }
@@ -191,7 +191,7 @@ final class BundleSums extends Bundle {
 
     private static int indexOf(String field) {
         for (int i = 0; i < NUMBERS; i++) {
-            if ((i < RATES.length ? RATES[i] : COUNTS[i - RATES.length]).equals(field)) {
+            if ((i < Wire.RATES.length ? Wire.RATES[i] : Wire.COUNTS[i - Wire.RATES.length]).equals(field)) {
                 return i;
             }
         }

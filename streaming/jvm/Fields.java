@@ -25,28 +25,15 @@ import java.util.Set;
 final class Fields {
     /** The deepest nesting that the parser of controller.wire accepts. */
     private static final int DEPTH = 200;
-    /** The most digits of a number, as in controller.wire.base. */
-    private static final int DIGITS = 1000;
     private static final JsonFactory JSON =
         ((JsonFactoryBuilder) JsonFactory.builder())
             .recyclerPool(new KeptBuffers())
             .enable(StreamReadFeature.USE_FAST_DOUBLE_PARSER)
             .streamReadConstraints(
                 StreamReadConstraints.builder()
-                    .maxNestingDepth(DEPTH).maxNameLength(Integer.MAX_VALUE).maxNumberLength(DIGITS).build()
+                    .maxNestingDepth(DEPTH).maxNameLength(Integer.MAX_VALUE).maxNumberLength(Wire.MOST_DIGITS).build()
             )
             .build();
-    private static final List<String> PLAIN = List.of(
-        "v", "type", "cluster", "version", "broker", "interval", "sweepId", "chunk", "chunks", "lastUpdate",
-        "msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut",
-        "producerCount", "consumerCount",
-        "numTopics", "numBundles", "numProducers", "numConsumers",
-        "bundle", "topic", "webServiceUrl", "webServiceUrlTls", "usage", "limit", "metrics", "results",
-        "persistentTopicsEnabled", "nonPersistentTopicsEnabled"
-    );
-    private static final List<String> OBJECTS = List.of(
-        "cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut", "report", "partitions"
-    );
     private static final String BUNDLES = "bundleStats", REPORTED_BUNDLES = "lastStats", ROSTER = "roster";
     /** Of each name its place among the values: first the plain ones, then objects, then the others. */
     private static final Map<String, Integer> PLACES = new HashMap<>();
@@ -54,7 +41,8 @@ final class Fields {
     private static final Object SPOILT = new Object();
 
     static {
-        for (List<String> names : List.of(PLAIN, OBJECTS, List.of(BUNDLES, REPORTED_BUNDLES, ROSTER))) {
+        String[] others = {BUNDLES, REPORTED_BUNDLES, ROSTER};
+        for (String[] names : List.of(Wire.PLAIN, Wire.OBJECTS, others)) {
             for (String name : names) {
                 PLACES.put(name, PLACES.size());
             }
@@ -139,7 +127,7 @@ final class Fields {
     private static Object read(
         JsonParser in, String name, int place, JsonToken token, double[] limits
     ) throws IOException {
-        if (place < PLAIN.size()) {
+        if (place < Wire.PLAIN.length) {
             if (token == JsonToken.VALUE_STRING) {
                 return in.getText();
             } else if (token == JsonToken.VALUE_NUMBER_FLOAT) {
@@ -152,7 +140,7 @@ final class Fields {
             } else if (token == JsonToken.VALUE_FALSE) {
                 return Boolean.FALSE;
             }
-        } else if (place < PLAIN.size() + OBJECTS.size()) {
+        } else if (place < Wire.PLAIN.length + Wire.OBJECTS.length) {
             if (token == JsonToken.START_OBJECT) {
                 return new Fields(in, limits);
             }

@@ -2,15 +2,12 @@ package trimtab;
 
 /** Names of brokers, sweeps, namespaces and bundles: the same rule as controller.wire.base.Name. */
 final class Names {
-    /** Characters (code points) that a name has at most. */
-    static final int LONGEST = 1024;
-
     private Names() {
     }
 
     /** Whether *text* is one: not empty, not too long, without control characters and line breaks. */
     static boolean isName(String text) {
-        if (text == null || text.isEmpty() || text.length() > 2 * LONGEST) {
+        if (text == null || text.isEmpty() || text.length() > 2 * Wire.LONGEST_NAME) {
             return false;
         }
         for (int i = 0; i < text.length(); i++) {
@@ -19,6 +16,6 @@ final class Names {
                 return false;
             }
         }
-        return text.length() <= LONGEST || text.codePointCount(0, text.length()) <= LONGEST;
+        return text.length() <= Wire.LONGEST_NAME || text.codePointCount(0, text.length()) <= Wire.LONGEST_NAME;
     }
 }

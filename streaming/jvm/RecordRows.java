@@ -26,22 +26,14 @@ import org.apache.spark.unsafe.Platform;
  */
 public final class RecordRows implements Serializable {
     private static final long serialVersionUID = 1L;
-    /** As controller.aggregate.columns.rows has them. */
-    private static final int TICK = 0, SWEEP = 1, BUNDLE = 2, TOPIC = 3, REPORT = 4, REPORT_BUNDLE = 5;
-    private static final int FACT = 6, REFUSED = 7;
-    private static final int RESULTS = 1;
-    private static final double MAX_QUANTITY = 1e15;
-    /** As controller.wire.metrics has them. */
-    private static final long MAX_PARTITIONS = 10000, MAX_BROKERS = 10000;
     /** The seed of Spark's own xxhash64. */
     private static final long SEED = 42;
-    private static final String[] RESOURCES = {"cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"};
     private static final String[] NUMBERS = {"numTopics", "numBundles", "numProducers", "numConsumers"};
     private static final Set<String> STATES = Set.of("namespace_state", "broker_state", "bundle_data");
     /** Types that pass as text. */
     private static final Set<String> READ_LATER =
         Set.of("tick", "result", "namespace_state", "broker_state", "bundle_data");
-    private static final Pattern ADDRESS = Pattern.compile("\\A[A-Za-z][A-Za-z0-9+.-]*://([^/?#]+)");
+    private static final Pattern ADDRESS = Pattern.compile(Wire.ADDRESS);
 
     final int shards;
     private final String cluster;
@@ -84,7 +76,7 @@ public final class RecordRows implements Serializable {
     /** Reads a record.  *appended*: when the log got it, epoch ms. */
     Found read(byte[] value, int source, long appended) {
         try {
-            return this.tryToRead(value, source == RESULTS, appended);
+            return this.tryToRead(value, source == Wire.RESULTS, appended);
         } catch (Fields.Refused | RuntimeException | OutOfMemoryError | StackOverflowError flawed) {
             return refused(); // whatever a record leads a library to
         }
@@ -119,14 +111,14 @@ public final class RecordRows implements Serializable {
 
     /** One row, which says so and no more: where the record lies stands beside it. */
     private static Found refused() {
-        Row row = row(0, REFUSED, -1, "", "", 0, 0, 0, "", null, null, null, null, null, null);
+        Row row = row(0, Wire.REFUSED, -1, "", "", 0, 0, 0, "", null, null, null, null, null, null);
         return new Found(true, true, List.of(row), null);
     }
 
     /** The row of *topics*. */
     static Row row(TopicRows.Topics topics) {
         return row(
-            topics.shard, TOPIC, -1, topics.brokers(), "", 0, 0, 0,
+            topics.shard, Wire.TOPIC, -1, topics.brokers(), "", 0, 0, 0,
             topics.bundles(), topics.stats(), topics.topics(), null, null, null, null
         );
     }
@@ -163,7 +155,7 @@ public final class RecordRows implements Serializable {
                 if (!type.equals("result")) {
                     throw new Fields.Refused();
                 }
-                this.add(0, FACT);
+                this.add(0, Wire.FACT);
             } else if (type.equals("broker_sweep")) {
                 this.interval = this.interval(record);
                 this.addSweep(record, arrow == null ? record.bundles("bundleStats") : arrow.bundles());
@@ -176,7 +168,7 @@ public final class RecordRows implements Serializable {
                     record.count("version", 0, this.latest);
                 }
                 String bundle = type.equals("bundle_data") ? record.textOrNull("bundle") : null;
-                this.add(bundle == null ? 0 : this.shardOf(bundle), FACT);
+                this.add(bundle == null ? 0 : this.shardOf(bundle), Wire.FACT);
             } else {
                 throw new Fields.Refused();
             }
@@ -185,12 +177,12 @@ public final class RecordRows implements Serializable {
         private void addTick(Fields record) throws Fields.Refused {
             this.interval = this.interval(record);
             Fields partitions = record.object("partitions");
-            partitions.count("metrics", 1, MAX_PARTITIONS);
-            partitions.count("results", 0, MAX_PARTITIONS);
+            partitions.count("metrics", 1, Wire.MAX_PARTITIONS);
+            partitions.count("results", 0, Wire.MAX_PARTITIONS);
             if (record.has("roster")) {
-                record.count("roster", 0, MAX_BROKERS); // how many it lists
+                record.count("roster", 0, Wire.MAX_BROKERS); // how many it lists
             }
-            this.addToAll(TICK, null);
+            this.addToAll(Wire.TICK, null);
         }
 
         private void addSweep(Fields record, List<? extends Bundle> bundles) throws Fields.Refused {
@@ -206,8 +198,8 @@ public final class RecordRows implements Serializable {
                 throw new Fields.Refused();
             }
             byte[] own = this.own(record, false);
-            this.add(0, SWEEP, own);
-            this.addBundles(BUNDLE, bundles);
+            this.add(0, Wire.SWEEP, own);
+            this.addBundles(Wire.BUNDLE, bundles);
         }
 
         private void addReport(Fields record, boolean bare) throws Fields.Refused {
@@ -221,8 +213,8 @@ public final class RecordRows implements Serializable {
             this.broker = !bare && record.has("broker") ? record.name("broker") : host.group(1);
             byte[] own = this.own(report, true);
             List<? extends Bundle> bundles = report.bundles("lastStats");
-            this.addToAll(REPORT, own);
-            this.addBundles(REPORT_BUNDLE, bundles);
+            this.addToAll(Wire.REPORT, own);
+            this.addBundles(Wire.REPORT_BUNDLE, bundles);
         }
 
         private void addTopic(Fields record) throws Fields.Refused {
@@ -232,14 +224,14 @@ public final class RecordRows implements Serializable {
             if (!Bundle.isBundle(bundle)) {
                 throw new Fields.Refused();
             }
-            long[] load = new long[Bundle.LOAD];
-            for (int i = 0; i < Bundle.RATES.length; i++) {
-                load[i] = Bundle.thousandths(record.number(Bundle.RATES[i], 0, Bundle.MAX_RATE));
+            long[] load = new long[Wire.LOAD];
+            for (int i = 0; i < Wire.RATES.length; i++) {
+                load[i] = Bundle.thousandths(record.number(Wire.RATES[i], 0, Wire.MAX_RATE));
             }
-            load[Bundle.RATES.length] = record.count(Bundle.COUNTS[0], 0, Bundle.MAX_COUNT);
-            load[Bundle.RATES.length + 1] = record.count(Bundle.COUNTS[1], 0, Bundle.MAX_COUNT);
-            load[Bundle.TOPICS] = 1;
-            load[Bundle.KINDS] = Bundle.kind(topic, 0, topic.length);
+            load[Wire.RATES.length] = record.count(Wire.COUNTS[0], 0, Wire.MAX_COUNT);
+            load[Wire.RATES.length + 1] = record.count(Wire.COUNTS[1], 0, Wire.MAX_COUNT);
+            load[Wire.TOPICS] = 1;
+            load[Wire.KINDS] = Bundle.kind(topic, 0, topic.length);
             long position = Bundle.position(topic, 0, topic.length);
             this.topic = new TopicRows.Topic(
                 this.shardOf(bundle), this.broker, bundle, load, hash(topic, SEED), position
@@ -258,7 +250,7 @@ public final class RecordRows implements Serializable {
         private void addPart(int shard, int kind, List<Bundle> bundles) {
             int size = bundles.size(), kept = 0;
             StringBuilder names = new StringBuilder();
-            ByteBuffer stats = packed(size * Bundle.LOAD), sizes = packed(size);
+            ByteBuffer stats = packed(size * Wire.LOAD), sizes = packed(size);
             for (Bundle bundle : bundles) {
                 names.append(names.length() == 0 ? "" : "\n").append(bundle.name);
                 bundle.putLoad(stats);
@@ -269,7 +261,7 @@ public final class RecordRows implements Serializable {
                 this.add(shard, kind, names.toString(), stats.array(), null, null, null, null);
                 return;
             }
-            ByteBuffer positions = packed(kept), rates = packed(kept * Bundle.RATES.length);
+            ByteBuffer positions = packed(kept), rates = packed(kept * Wire.RATES.length);
             for (Bundle bundle : bundles) {
                 bundle.putTopics(positions, rates);
             }
@@ -307,24 +299,24 @@ public final class RecordRows implements Serializable {
 
         /** What a broker says of itself, in the order of controller.aggregate.columns.rows.NUMBERS. */
         private byte[] own(Fields said, boolean isReport) throws Fields.Refused {
-            ByteBuffer own = packed(2 * RESOURCES.length + Bundle.RATES.length + 3);
-            for (int i = 0; i < RESOURCES.length; i++) {
-                Fields resource = said.object(RESOURCES[i]);
-                double limit = resource.number("limit", isReport ? -MAX_QUANTITY : 0, MAX_QUANTITY);
-                own.putDouble(isReport ? reportedUsage(resource, limit) : resource.number("usage", 0, MAX_QUANTITY));
+            ByteBuffer own = packed(2 * Wire.RESOURCES.length + Wire.RATES.length + 3);
+            for (int i = 0; i < Wire.RESOURCES.length; i++) {
+                Fields resource = said.object(Wire.RESOURCES[i]);
+                double limit = resource.number("limit", isReport ? -Wire.MAX_QUANTITY : 0, Wire.MAX_QUANTITY);
+                own.putDouble(isReport ? reportedUsage(resource, limit) : resource.number("usage", 0, Wire.MAX_QUANTITY));
                 own.putDouble(limit);
             }
-            for (int i = 0; i < Bundle.RATES.length; i++) {
-                own.putDouble(said.number(Bundle.RATES[i], 0, Bundle.MAX_RATE));
+            for (int i = 0; i < Wire.RATES.length; i++) {
+                own.putDouble(said.number(Wire.RATES[i], 0, Wire.MAX_RATE));
             }
             for (int i = 0; i < NUMBERS.length; i++) {
-                long count = said.count(NUMBERS[i], 0, Bundle.MAX_COUNT);
+                long count = said.count(NUMBERS[i], 0, Wire.MAX_COUNT);
                 if (i < 2) {
                     own.putDouble(count);
                 }
             }
-            int persistentOff = isReport && said.isFalse("persistentTopicsEnabled") ? Bundle.PERSISTENT : 0;
-            int otherOff = isReport && said.isFalse("nonPersistentTopicsEnabled") ? Bundle.NON_PERSISTENT : 0;
+            int persistentOff = isReport && said.isFalse("persistentTopicsEnabled") ? Wire.PERSISTENT : 0;
+            int otherOff = isReport && said.isFalse("nonPersistentTopicsEnabled") ? Wire.NON_PERSISTENT : 0;
             own.putDouble(persistentOff | otherOff);
             // A time in the future is not believed: such a claim wins against no other.
             this.lastUpdate = said.count("lastUpdate");
@@ -337,7 +329,7 @@ public final class RecordRows implements Serializable {
             if (limit <= 0 && resource.isNaN("usage")) {
                 return 0;
             }
-            double usage = resource.number("usage", -MAX_QUANTITY, MAX_QUANTITY);
+            double usage = resource.number("usage", -Wire.MAX_QUANTITY, Wire.MAX_QUANTITY);
             return usage > 0 ? usage : 0;
         }
 

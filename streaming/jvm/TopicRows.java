@@ -79,7 +79,7 @@ final class TopicRows {
         final int shard;
         private final NameList brokers = new NameList();
         private final NameList bundles = new NameList();
-        private long[] loads = new long[FEWEST * Bundle.LOAD];
+        private long[] loads = new long[FEWEST * Wire.LOAD];
         private long[] numbers = new long[FEWEST * NUMBERS];
         private int size;
 
@@ -92,7 +92,7 @@ final class TopicRows {
                 this.loads = Arrays.copyOf(this.loads, 2 * this.loads.length);
                 this.numbers = Arrays.copyOf(this.numbers, 2 * this.numbers.length);
             }
-            System.arraycopy(topic.load, 0, this.loads, Bundle.LOAD * this.size, Bundle.LOAD);
+            System.arraycopy(topic.load, 0, this.loads, Wire.LOAD * this.size, Wire.LOAD);
             int at = NUMBERS * this.size++;
             this.numbers[at] = offset;
             this.numbers[at + 1] = this.brokers.codeOf(topic.broker);
@@ -112,7 +112,7 @@ final class TopicRows {
         }
 
         byte[] stats() {
-            return bytes(this.loads, Bundle.LOAD * this.size);
+            return bytes(this.loads, Wire.LOAD * this.size);
         }
 
         /** Of each topic its record's offset, the lines of its broker and bundle, its hash and its place on the ring. */
