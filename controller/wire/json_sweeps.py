@@ -21,9 +21,9 @@ from controller.aggregate.shard.fold import DetailLimits
 from controller.model.load import Bools, Floats, Ints
 from controller.model.names import is_name, topic_hash
 from controller.model.topic_kinds import UNLISTED, KindFlags
-from controller.wire.arrow_load import in_stats
 from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE
 from controller.wire.split_json import SplitJson, floats, joined, split
+from controller.wire.sweep_load import in_stats, near_split, sums
 from controller.wire.sweep_shape import HEADER_FLOATS, HEADER_INTS, SweepShape, shape_of
 
 #: Columns of rows that are arrays.
@@ -207,12 +207,14 @@ class _Batch:
 
     def stats(self) -> Floats:
         """(bundles, 7) as STATS of columns.rows names them: topics added one after the other, or else the totals."""
-        n, of = len(self.topics_of_bundle), self._bundle_of_topic
-        columns = [*self._load.T, *self._topic_ints.T.astype(np.float64)]
-        summed = np.column_stack([*(np.bincount(of, column, n) for column in columns), self.topics_of_bundle])
-        totals = np.hstack([self._totals, self._totals_ints.astype(np.float64)])
-        load = np.where((self.topics_of_bundle > 0)[:, None], summed, totals)
-        return in_stats(load[:, :4], load[:, 4:])
+        columns = [*self._load.T, *self._topic_ints.T]
+        summed = sums(self._bundle_of_topic, self.topics_of_bundle, columns)
+        return in_stats(np.where((self.topics_of_bundle > 0)[:, None], summed, self._all_totals))
+
+    @property
+    def _all_totals(self) -> Floats:
+        """(bundles, 7) the numbers of STATS in the totals, rates as they are."""
+        return np.hstack([self._totals, self._totals_ints.astype(np.float64)])
 
     def kinds(self) -> KindFlags:
         """(bundles,) flags of controller.model.topic_kinds; 0 without topics."""
@@ -221,8 +223,7 @@ class _Batch:
 
     def near(self, limits: DetailLimits) -> Bools:
         """(bundles,) those whose topics are kept one by one, by their totals."""
-        counts = self._totals_ints
-        return limits.near_split(counts[:, 2], counts[:, 0] + counts[:, 1], self._totals)
+        return near_split(self._all_totals, limits)
 
     def detail(self, near: Bools) -> tuple[Ints, Floats]:
         """Positions (topics,) and loads (topics, 4) of the topics of bundles that are *near*."""

@@ -4,9 +4,10 @@ wire/packed_rows.py makes rows of the columns that the query's Java has packed. 
 records: tests/integration/test_rows_in_spark_and_python.py.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,15 @@ from controller.aggregate.columns.rows import (
 from controller.aggregate.shard.fold import DetailLimits
 from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model import records as model
-from controller.model.load import RESOURCE_FIELDS, Floats
+from controller.model.load import RESOURCE_FIELDS, Floats, Ints
 from controller.model.names import topic_hash
-from controller.model.topic_kinds import UNLISTED, kind_of, kinds_of
+from controller.model.topic_kinds import kind_of
 from controller.wire import metrics, results
-from controller.wire.arrow_load import arrow_load, in_stats
-from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleStats, BundleTotals, SweepHeader
+from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleTotals, SweepHeader
+from controller.wire.sweep_load import in_stats, kinds_of_totals, sweep_load, totals_of
 
 _NO_LOAD = np.zeros(len(STATS))
+_NO_TOPICS = np.zeros(0, np.int64), np.zeros((0, 4))
 
 
 def fact_of(record: Any) -> model.Fact:
@@ -127,7 +129,7 @@ class _Columns:
     stats: list[Floats] = field(default_factory=list)
     kinds: list[int] = field(default_factory=list)
     topic: list[tuple[int, int]] = field(default_factory=list)
-    detail: list[tuple[list[int], Floats]] = field(default_factory=list)
+    detail: list[tuple[Ints, Floats]] = field(default_factory=list)
     numbers: dict[int, Floats] = field(default_factory=dict)
     facts: dict[int, model.Fact] = field(default_factory=dict)
 
@@ -146,7 +148,7 @@ class _Columns:
         stats: Floats = _NO_LOAD,
         kinds: int = 0,
         topic: tuple[int, int] = (0, 0),
-        detail: tuple[list[int], Floats] = ([], np.empty((0, 4))),
+        detail: tuple[Ints, Floats] = _NO_TOPICS,
     ) -> int:
         self.at.append((at.source, at.partition, at.offset, at.file))
         self.kind.append(kind)
@@ -161,7 +163,6 @@ class _Columns:
     def rows(self, *, files: bool) -> Rows:
         source, partition, offset = (np.array([at[i] for at in self.at], np.int64) for i in range(3))
         interval, chunk, chunks, last_update = (np.array([d[i] for d in self.dated], np.int64) for i in range(4))
-        positions = [np.array(position, np.int64) for position, _ in self.detail]
         return Rows(
             kind=np.array(self.kind, np.int64),
             source=source,
@@ -178,9 +179,9 @@ class _Columns:
             stats=np.array(self.stats).reshape(-1, len(STATS)),
             kinds=np.array(self.kinds, np.uint8),
             topic=np.array(self.topic, np.int64).reshape(-1, 2),
-            detail_size=np.array([len(position) for position in positions], np.int64),
-            detail_position=np.concatenate([np.empty(0, np.int64), *positions]),
-            detail_load=np.concatenate([np.empty((0, 4)), *(load for _, load in self.detail)]),
+            detail_size=np.array([len(position) for position, _ in self.detail], np.int64),
+            detail_position=np.concatenate([_NO_TOPICS[0], *(position for position, _ in self.detail)]),
+            detail_load=np.concatenate([_NO_TOPICS[1], *(load for _, load in self.detail)]),
             numbers=self.numbers,
             facts=self.facts,
         )
@@ -191,10 +192,8 @@ def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files
     columns = _Columns()
     for at in records:
         match at.record:
-            case BrokerSweep():
+            case BrokerSweep() | ArrowSweep():
                 _add_sweep(columns, at, at.record, limits)
-            case ArrowSweep():
-                _add_arrow_sweep(columns, at, at.record, limits)
             case metrics.BrokerLoadRecord():
                 _add_report(columns, at, at.record)
             case metrics.TopicStats():
@@ -206,27 +205,15 @@ def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files
     return columns.rows(files=files)
 
 
-def _add_sweep(columns: _Columns, at: Located, sweep: BrokerSweep, limits: DetailLimits) -> None:
-    said = _said(sweep)
+def _add_sweep(columns: _Columns, at: Located, sweep: BrokerSweep | ArrowSweep, limits: DetailLimits) -> None:
+    said, load = _said(sweep), sweep_load(sweep, limits)
     columns.numbers[columns.add(at, SWEEP, **said)] = numbers_of(sweep)
-    for stats in sweep.bundle_stats:
-        loads = _topic_loads(stats)
-        detail = (
-            ([topic_hash(topic) for topic in stats.topic], loads) if _near(stats.totals, limits) else ([], loads[:0])
-        )
-        columns.add(
-            at, BUNDLE, bundle=stats.bundle, stats=_summed(stats, loads), kinds=_kinds(stats), detail=detail, **said
-        )
-
-
-def _add_arrow_sweep(columns: _Columns, at: Located, sweep: ArrowSweep, limits: DetailLimits) -> None:
-    said, load = _said(sweep), arrow_load(sweep, limits)
-    columns.numbers[columns.add(at, SWEEP, **said)] = numbers_of(sweep)
-    ends = np.cumsum(load.detail_size)
-    each = zip(sweep.bundles, load.stats, load.kinds.tolist(), ends - load.detail_size, ends, strict=True)
-    for bundle, stats, kinds, lo, hi in each:
-        detail = (load.detail_position[lo:hi].tolist(), load.detail_load[lo:hi])
-        columns.add(at, BUNDLE, bundle=bundle, stats=stats, kinds=kinds, detail=detail, **said)
+    detail = load.detail
+    for bundle, stats, kinds, (lo, hi) in zip(
+        sweep.bundles, load.stats, load.kinds.tolist(), pairwise(detail.starts.tolist()), strict=True
+    ):
+        topics = detail.position[lo:hi], detail.load[lo:hi]
+        columns.add(at, BUNDLE, bundle=bundle, stats=stats, kinds=kinds, detail=topics, **said)
 
 
 def _said(sweep: SweepHeader) -> dict[str, Any]:
@@ -244,19 +231,19 @@ def _add_report(columns: _Columns, at: Located, load: metrics.BrokerLoadRecord) 
     said: dict[str, Any] = {"broker": load.broker_name, "last_update": load.report.last_update}
     columns.numbers[columns.add(at, REPORT, **said)] = numbers_of(load.report)
     for bundle, totals in load.report.last_stats.items():
-        columns.add(at, REPORT_BUNDLE, bundle=bundle, stats=_totals(totals), kinds=_of_totals(totals), **said)
+        columns.add(at, REPORT_BUNDLE, bundle=bundle, stats=_totals(totals), kinds=kinds_of_totals(totals), **said)
 
 
 def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> None:
     rates = (stats.msg_rate_in, stats.msg_rate_out, stats.msg_throughput_in, stats.msg_throughput_out)
-    counts = (stats.producer_count, stats.consumer_count, 1)
+    numbers = np.array([*rates, stats.producer_count, stats.consumer_count, 1], np.float64)
     key = int.from_bytes(blake2b(stats.topic.encode(), digest_size=8).digest(), "big", signed=True)
     columns.add(
         at,
         TOPIC,
         broker=stats.broker,
         bundle=stats.bundle,
-        stats=_in_stats(np.array(rates), counts),
+        stats=in_stats(numbers),
         kinds=kind_of(stats.topic),
         topic=(key, topic_hash(stats.topic)),
     )
@@ -271,42 +258,5 @@ def numbers_of(said: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
     return np.array([*parts, *loads, said.num_topics, said.num_bundles, kinds_off], np.float64)
 
 
-def _topic_loads(stats: BundleStats) -> Floats:
-    rates = (stats.msg_rate_in, stats.msg_rate_out, stats.msg_throughput_in, stats.msg_throughput_out)
-    return np.array(rates, np.float64).reshape(4, len(stats.topic)).T
-
-
-def _summed(stats: BundleStats, loads: Floats) -> Floats:
-    """A bundle's load: its topics summed in the record's order, as the JVM does, or its totals."""
-    if not stats.topic:
-        return _totals(stats.totals)
-    sessions = np.array([stats.producer_count, stats.consumer_count], np.float64)
-    counts = (*np.cumsum(sessions, axis=1)[:, -1], len(stats.topic))
-    return _in_stats(np.cumsum(loads, axis=0)[-1], counts)
-
-
-def _kinds(stats: BundleStats) -> int:
-    """The flags of a bundle's topics, see controller.model.topic_kinds."""
-    return kinds_of(stats.topic) if stats.topic else _of_totals(stats.totals)
-
-
-def _of_totals(totals: BundleTotals) -> int:
-    return UNLISTED if totals.topics > 0 else 0
-
-
 def _totals(totals: BundleTotals) -> Floats:
-    rates = (totals.msg_rate_in, totals.msg_rate_out, totals.msg_throughput_in, totals.msg_throughput_out)
-    return _in_stats(np.array(rates, np.float64), (totals.producer_count, totals.consumer_count, totals.topics))
-
-
-def _in_stats(rates: Floats, counts: Sequence[float]) -> Floats:
-    return in_stats(rates, np.array(counts, np.float64))
-
-
-def _near(totals: BundleTotals, limits: DetailLimits) -> bool:
-    return (
-        totals.topics >= limits.topics
-        or totals.producer_count + totals.consumer_count >= limits.sessions
-        or totals.msg_rate_in + totals.msg_rate_out >= limits.msg_rate
-        or totals.msg_throughput_in + totals.msg_throughput_out >= limits.throughput
-    )
+    return in_stats(np.array(totals_of(totals), np.float64))

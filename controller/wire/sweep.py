@@ -159,6 +159,11 @@ class BrokerSweep(SweepHeader):
 
     bundle_stats: Items[BundleStats]
 
+    @property
+    def bundles(self) -> list[str]:
+        """The names of its bundles."""
+        return [stats.bundle for stats in self.bundle_stats]
+
     @model_validator(mode="after")
     def _lists_a_bundle_once(self) -> Self:
         if len({stats.bundle for stats in self.bundle_stats}) < len(self.bundle_stats):

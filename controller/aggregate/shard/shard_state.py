@@ -20,7 +20,7 @@ class DetailLimits:
     msg_rate: float
     throughput: float
 
-    def near_split(self, topics: Ints, sessions: Ints | Floats, load: Floats) -> Bools:
+    def near_split(self, topics: Ints | Floats, sessions: Ints | Floats, load: Floats) -> Bools:
         """(bundles,) whether a bundle is near a split: *topics*, *sessions* (bundles,), *load* (bundles, 4)."""
         near: Bools = (
             (topics >= self.topics)

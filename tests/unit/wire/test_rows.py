@@ -34,11 +34,11 @@ from controller.model.records import (
     Tick,
 )
 from controller.model.topic_kinds import PERSISTENT, UNLISTED
-from controller.wire.arrow_load import in_stats
 from controller.wire.metrics import decode_metric
 from controller.wire.packed_rows import rows_from_columns
 from controller.wire.results import decode_result
 from controller.wire.rows import Located, fact_of, rows_from_records
+from controller.wire.sweep_load import in_stats
 from tests.records import (
     CLUSTER,
     LEFT,
@@ -292,7 +292,7 @@ def test_what_is_no_fact_is_an_error() -> None:
 
 
 def test_stats_are_whole_without_a_negative_zero_and_end_with_64_bits() -> None:
-    stats = in_stats(np.array([-0.0, 0.0005, 0.0015, 1e30]), np.array([2.0**70, 0.0, 3.0]))
+    stats = in_stats(np.array([-0.0, 0.0005, 0.0015, 1e30, 2.0**70, 0.0, 3.0]))
     assert stats.tolist() == [0.0, 0.0, 2.0, 2.0**63, 2.0**63, 0.0, 3.0]
     assert not np.signbit(stats[0])
 
