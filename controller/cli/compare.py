@@ -12,8 +12,7 @@ from controller.cli.shared.console import console, json_option
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.cli.shared.option_groups import ScenarioPulsarOption
 from controller.cli.shared.output_file import require_writable, write_output
-from controller.cli.simulate import SeedCount
-from controller.cli.simulated_incident import INCIDENT_SUFFIX
+from controller.cli.simulate import INCIDENT_SUFFIX, SeedCount
 from controller.cli.texts.figures import mean_text, print_legend
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.comparison import add_recording, compare_on_recording

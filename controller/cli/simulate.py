@@ -1,7 +1,8 @@
 """``trimtab simulate``: run a scenario on a modelled cluster, and check what it expects."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -12,15 +13,32 @@ from controller.cli.shared.answers import show as show_answer
 from controller.cli.shared.console import json_option
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.shared.option_groups import ScenarioPulsarOption
-from controller.cli.simulated_incident import INCIDENT_SUFFIX, Expect, Strategy, simulate_incident
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
+from controller.model.pulsar_version import PulsarVersion
+from controller.offline.counterfactual.comparison import judge_recording
+from controller.offline.counterfactual.opened import opened_recording
 from controller.offline.scenarios.expectations import JudgedScenario, judge
 from controller.offline.scenarios.shipped import scenario_path, shipped
+from controller.settings.expectation import Expectation, parse_expectation
 from controller.settings.scenario import Scenario, as_version, read_scenario
 from controller.settings.small_file import read_small_file
 from controller.wire.answers.simulate import ListedScenarioAnswer, SimulateAnswer
-from controller.wire.readable import counted, lasting
+from controller.wire.readable import counted, lasting, utc
 
+#: What the name of an incident ends in.
+INCIDENT_SUFFIX: Final = ".tar"
+
+_Strategy: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="Of an incident: a shedder, one with a placement, or a file of broker.conf options that ends in .conf.",
+        show_default="the recorded settings",
+    ),
+]
+_Expect: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help='Of an incident: what must hold, as "moves <= 5"; can be repeated.', show_default=False),
+]
 _Scenario: TypeAlias = Annotated[
     str | None,
     typer.Argument(
@@ -35,8 +53,8 @@ SeedCount: TypeAlias = Annotated[int, typer.Option(min=1, max=1000, help="Run it
 def simulate_scenario(
     scenario: _Scenario = None,
     seeds: SeedCount = 3,
-    strategy: Strategy = "",
-    expect: Expect = None,
+    strategy: _Strategy = "",
+    expect: _Expect = None,
     pulsar: ScenarioPulsarOption = None,
     only_list: Annotated[bool, typer.Option("--list", help="Print the scenarios that come with trimtab.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the scenario's file, to copy it and change it.")] = False,
@@ -58,7 +76,7 @@ def simulate_scenario(
         _print_list(as_json=as_json)
         return
     if scenario.endswith(INCIDENT_SUFFIX):
-        simulate_incident(Path(scenario), strategy, expect or (), pulsar=pulsar, as_json=as_json)
+        _simulate_incident(Path(scenario), strategy, expect or (), pulsar=pulsar, as_json=as_json)
         return
     if strategy or expect:
         why = f"are of incidents, whose files end in {INCIDENT_SUFFIX}; a scenario names its own"
@@ -71,31 +89,87 @@ def simulate_scenario(
     runs = seeds * (1 if described.cure is None else 2)
     with long_work("simulating, intervals", runs * described.intervals) as done:
         judged = judge(described, seeds, done)
-    answer = _answer(path.stem, described, judged)
-    show_answer(answer, lambda out: _print(out, path.stem, described, judged), as_json=as_json)
+    _show_scenario(path, described, judged, as_json=as_json)
+
+
+def _show_scenario(path: Path, described: Scenario, judged: JudgedScenario, *, as_json: bool) -> None:
+    cure = described.cure
+    answer = SimulateAnswer.from_object(
+        judged,
+        scenario=path.stem,
+        title=described.title,
+        intervals=described.intervals,
+        brokers=described.broker_count,
+        bundles=_bundles(described),
+        cure="" if cure is None else cure.text,
+        cure_settings=[] if cure is None else cure.changes(),
+        expectations=expectation_answers(judged),
+    )
+    lasting_each = f" of {lasting(described.period_seconds)}"
+    about = [("what happens", described.text), ("source", described.source), ("cure", answer.cure)]
+    # Lines to copy: the name of the field stands before the first of them alone.
+    changes = [("its settings" if not n else "", line) for n, line in enumerate(answer.cure_settings)]
+    size = f"{_size(answer, lasting_each)}, {counted(len(judged.seeds), 'seed')}"
+    fields = [*((key, value) for key, value in about if value), *changes, ("size", size)]
+    _show_judged(path, answer, fields, judged, as_json=as_json)
+
+
+def _simulate_incident(
+    path: Path, strategy: str, expected: Sequence[str], *, pulsar: PulsarVersion | None, as_json: bool
+) -> None:
+    """Run the incident in *path*; *pulsar*: the version of Pulsar, None: the recorded one."""
+    expectations = list(map(_expectation, expected))
+    with opened_recording(path, None, pulsar=pulsar) as opened, long_work("simulating, intervals") as done:
+        found = judge_recording(opened, strategy, expectations, done=done)
+        about = opened.about
+    assert about is not None, "an incident says what it is about"
+    answer = SimulateAnswer.from_object(
+        found,
+        scenario=path.stem,
+        title=f"Incident around {utc(about.around)} in cluster {about.cluster}",
+        seeds=found.judged.seeds,
+        held=found.judged.held,
+        cure="",
+        cure_settings=[],
+        expectations=expectation_answers(found.judged),
+        without_cure=found.judged.without_cure,
+        with_cure={},
+    )
+    fields = [("strategy", strategy or "that of the recorded settings"), ("size", _size(answer))]
+    _show_judged(path, answer, fields, found.judged, as_json=as_json)
+
+
+def _expectation(text: str) -> Expectation:
+    try:
+        return parse_expectation(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expect") from error
+
+
+def _show_judged(
+    path: Path, answer: SimulateAnswer, fields: Sequence[tuple[str, str]], judged: JudgedScenario, *, as_json: bool
+) -> None:
+    """Print *answer*, for people with these *fields*; raise NotMetError where an expectation is not met."""
+
+    def printed(out: Console) -> None:
+        print_line(out, f"{answer.scenario}: {answer.title}", style="bold")
+        print_fields(out, fields)
+        out.print()
+        print_judged(out, judged)
+
+    show_answer(answer, printed, as_json=as_json)
     refuse_unmet(path, judged)
+
+
+def _size(answer: SimulateAnswer, of: str = "") -> str:
+    intervals = f"{counted(answer.intervals, 'interval')}{of}"
+    return f"{intervals}, {counted(answer.brokers, 'broker')}, {counted(answer.bundles, 'bundle')}"
 
 
 def _print_list(*, as_json: bool) -> None:
     found = [_listed(*each) for each in shipped()]
     header = fields_of(ListedScenarioAnswer, "scenario", "title", "source")
     show_answer(found, lambda out: print_answers(out, header, found), as_json=as_json)
-
-
-def _print(out: Console, name: str, scenario: Scenario, judged: JudgedScenario) -> None:
-    cure = scenario.cure
-    print_line(out, f"{name}: {scenario.title}", style="bold")
-    about = [("what happens", scenario.text), ("source", scenario.source), ("cure", "" if cure is None else cure.text)]
-    # Lines to copy: the name of the field stands before the first of them alone.
-    changes = [] if cure is None else [("its settings" if not n else "", line) for n, line in enumerate(cure.changes())]
-    size = (
-        f"{scenario.intervals} intervals of {lasting(scenario.period_seconds)},"
-        f" {counted(scenario.broker_count, 'broker')}, {counted(_bundles(scenario), 'bundle')},"
-        f" {counted(len(judged.seeds), 'seed')}"
-    )
-    print_fields(out, [*((key, value) for key, value in about if value), *changes, ("size", size)])
-    out.print()
-    print_judged(out, judged)
 
 
 def _bundles(scenario: Scenario) -> int:
@@ -109,18 +183,4 @@ def _listed(name: str, one: Scenario) -> ListedScenarioAnswer:
         brokers=one.broker_count,
         bundles=_bundles(one),
         has_cure=one.cure is not None,
-    )
-
-
-def _answer(name: str, scenario: Scenario, judged: JudgedScenario) -> SimulateAnswer:
-    return SimulateAnswer.from_object(
-        judged,
-        scenario=name,
-        title=scenario.title,
-        intervals=scenario.intervals,
-        brokers=scenario.broker_count,
-        bundles=_bundles(scenario),
-        cure="" if scenario.cure is None else scenario.cure.text,
-        cure_settings=[] if scenario.cure is None else scenario.cure.changes(),
-        expectations=expectation_answers(judged),
     )
