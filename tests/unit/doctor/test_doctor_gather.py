@@ -215,7 +215,7 @@ def test_the_last_tick_of_a_folder_is_found(servers: list[AdminServer], tmp_path
 def test_every_code_is_explained_in_the_documentation() -> None:
     root = Path(__file__).parents[3]
     sources = "".join(path.read_text(encoding="utf-8") for path in (root / "controller" / "doctor").glob("*.py"))
-    given = {*re.findall(r'code="([a-z-]+)"', sources)}
+    given = {*re.findall(r'(?:\berror|\bwarning|Finding)\(\s*(?:code=)?"([a-z-]+)"', sources)}
     explained = {
         *re.findall(r"^\| `([a-z-]+)` \| [ew]", (root / "docs" / "doctor.md").read_text("utf-8"), re.MULTILINE)
     }
