@@ -58,6 +58,9 @@ _LEFT = pytest.StashKey[list[str]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("trimtab").addoption(
+        "--update-golden", action="store_true", help="write the decisions in tests/data/golden anew"
+    )
+    parser.getgroup("trimtab").addoption(
         "--pulsar", metavar="VERSION", help="only tests on a real Pulsar, and on this release: 4.0 or 5.0"
     )
 

@@ -23,7 +23,7 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import read_settings
 from tests.maintenance import carried_out, decided, planned, run, write_settings
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.extended]
 
 BUNDLES: Final = 24
 RATES: Final = tuple(rate / 4 for rate in pulsar_stage.RATES)

@@ -153,7 +153,7 @@ def running(folder: Path, command: str) -> Iterator[Running]:
 
 
 @pytest.mark.parametrize("command", ["doctor", "status", "lookup public/default/orders", "pause"])
-@pytest.mark.parametrize("later_seconds", [0.0, 0.3, 0.8, 1.5])
+@pytest.mark.parametrize("later_seconds", [0.0, pytest.param(0.8, marks=pytest.mark.extended)])
 def test_a_command_that_answers_a_person(folder: Path, command: str, later_seconds: float) -> None:
     """It waits for servers that accept connections and say nothing; after two seconds it would end by itself."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -169,7 +169,7 @@ def temporary_files(folder: Path) -> list[Path]:
     return list(folder.glob("trimtab-*/"))
 
 
-@pytest.mark.parametrize("later_seconds", [0.0, 0.4])
+@pytest.mark.parametrize("later_seconds", [0.4, pytest.param(0.0, marks=pytest.mark.extended)])
 @pytest.mark.parametrize("command", ["run", "execute", "collect", "demo"])
 def test_while_it_is_loaded(folder: Path, command: str, later_seconds: float) -> None:
     with running(folder, command) as process:
@@ -178,7 +178,7 @@ def test_while_it_is_loaded(folder: Path, command: str, later_seconds: float) ->
         process.ends(signal.SIGTERM if later_seconds else signal.SIGINT, _SOON)
 
 
-@pytest.mark.parametrize("later_seconds", [0.0, 1.5])
+@pytest.mark.parametrize("later_seconds", [1.5, pytest.param(0.0, marks=pytest.mark.extended)])
 @pytest.mark.parametrize("command", ["run", "demo"])
 def test_while_spark_starts(folder: Path, command: str, later_seconds: float) -> None:
     with running(folder, command) as process:

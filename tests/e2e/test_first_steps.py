@@ -12,7 +12,7 @@ from controller.adapters.network.waiting import wait_for
 from controller.lab.servers import free_port
 from tests.pages import DOCS, ROOT, blocks
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.extended]
 
 _PATIENCE_SECONDS = 300
 #: After the blocks in which trimtab has begun to decide, and to act: what the reader waits for.

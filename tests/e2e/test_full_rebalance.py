@@ -8,7 +8,7 @@ from tests.faults.audit import Findings
 from tests.faults.overload import overloaded_site
 from tests.faults.prove import prove_full_rebalance
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.extended]
 
 
 def test_nothing_is_issued_beyond_the_budgets_and_nothing_is_lost_or_done_twice_or_wrong(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.faults.audit import Findings
 from tests.faults.prove import prove_disk_full, site_on_small_disk
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.extended]
 
 RUNS = 2
 

@@ -45,7 +45,7 @@ from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret
 from tests.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.extended]
 
 ROLES = ("collector", "controller", "executor", "reader")
 USERS = {f"trimtab-{role}": f"{role}-password" for role in ROLES}

@@ -20,7 +20,8 @@ from tests.faults.site import Site, kafka_site
 
 pytestmark = pytest.mark.e2e
 
-RUNS = 2
+#: Faults that are enough for each commit, once each.
+QUICK = ("kill", "hang", "executor-killed", "poison", "forged-records", "forged-command", "pause-takeover")
 #: A minute on demand (scripts/faults).
 KAFKA_AWAY_SECONDS = 10.0
 #: A day on demand.
@@ -47,21 +48,25 @@ def site(tmp_path_factory: pytest.TempPathFactory, around: Around) -> Iterator[S
         yield site
 
 
-def prove_faultless(fault: Fault, site: Site, around: Around) -> None:
-    runs = RUNS if fault.depends_on_the_moment else 1
+def prove_faultless(fault: Fault, site: Site, around: Around, runs: int) -> None:
     outcome = prove(fault, site, around, runs)
     assert outcome.findings == Findings()
     assert outcome.differences == []
     assert outcome.commands >= runs
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.depends_on_the_moment], ids=NAME)
-def test_nothing_is_lost_or_done_twice_or_wrong_at_whatever_moment_it_happens(
-    site: Site, around: Around, fault: Fault
-) -> None:
-    prove_faultless(fault, site, around)
-
-
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if not fault.depends_on_the_moment], ids=NAME)
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.name in QUICK], ids=NAME)
 def test_nothing_is_lost_or_done_twice_or_wrong(site: Site, around: Around, fault: Fault) -> None:
-    prove_faultless(fault, site, around)
+    prove_faultless(fault, site, around, 1)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.name not in QUICK], ids=NAME)
+def test_the_same_after_faults_that_take_longer(site: Site, around: Around, fault: Fault) -> None:
+    prove_faultless(fault, site, around, 1)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.depends_on_the_moment], ids=NAME)
+def test_the_same_at_another_moment(site: Site, around: Around, fault: Fault) -> None:
+    prove_faultless(fault, site, around, 2)

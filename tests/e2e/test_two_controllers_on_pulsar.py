@@ -14,7 +14,7 @@ from tests.faults.faults import NOTHING_AROUND, QUICK_ON_PULSAR, Fault
 from tests.faults.prove import prove
 from tests.faults.site import Site, pulsar_site
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.extended]
 
 
 @pytest.fixture(scope="module")

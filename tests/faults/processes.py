@@ -112,6 +112,11 @@ class Service:
         self._thread = threading.Thread(target=self._watch, name=self.name, daemon=True)
         self._thread.start()
 
+    def require_first_life(self) -> None:
+        """Fail, with what it said last, where it has ended before anybody inflicted a fault on it."""
+        first = self.lives[0]
+        assert first.is_alive(), f"{self.name} ended by itself, exit code {first.exit_code(1)}:\n{first.last_words()}"
+
     def wait_for(self, text: str, timeout_seconds: float = 120.0) -> None:
         """Until its present life says *text*."""
         eventually(lambda: self.life.says(text), f"{self.name} says {text!r}", timeout_seconds)

@@ -233,10 +233,15 @@ class Site:
 
     def warm_up(self) -> None:
         """The first intervals: nothing is issued before there are some."""
-        eventually(lambda: any(_newest_epoch(each.life) for each in self.controllers), "somebody leads")
+        eventually(self._first_leader, "somebody leads")
         for _ in range(2):
             self.publish()
             self.come_to_rest()
+
+    def _first_leader(self) -> bool:
+        for service in (*self.controllers, *self.executors):
+            service.require_first_life()
+        return any(_newest_epoch(each.life) for each in self.controllers)
 
     def audit(self) -> Findings:
         found = audit(self.log, list(self.pulsar.acts), self.forged, obeyed=self.pulsar.obeys)

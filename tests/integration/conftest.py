@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from controller.adapters.disk import jars
 from streaming.spark import gateway
 from streaming.spark.session import start_session
 
@@ -15,9 +16,9 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Two cores, one shuffle partition unless a test says otherwise."""
+    """Two cores, one shuffle partition unless a test says otherwise, and what reads Kafka."""
     conf = {"spark.driver.extraJavaOptions": _QUICK, "spark.driver.memory": "1g"}
-    session = start_session("local[2]", 1, conf)
+    session = start_session("local[2]", 1, conf, jars.fetch("connector"))
     yield session
     session.stop()
     gateway.end_in_order()

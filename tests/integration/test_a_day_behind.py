@@ -1,15 +1,13 @@
 """A controller that finds a day of backlog in a real Kafka decides all of it, a few intervals in each batch."""
 
-import os
+import logging
 import re
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pyspark.sql import SparkSession
 
 from controller.adapters.kafka.journal import read_journal
 from controller.adapters.kafka.log import create_topics
@@ -20,6 +18,7 @@ from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from controller.wire.readable import utc
+from tests.controllers import run_until
 from tests.records import as_bytes, tick
 
 pytestmark = pytest.mark.integration
@@ -80,32 +79,20 @@ def conf(tmp_path: Path, kafka: KafkaServer) -> Path:
         [election]
         kind = "file"
         path = "election"
-        [spark.conf]
-        "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         """
     )
     return file
 
 
-def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(conf: Path, tmp_path: Path) -> None:
+def test_a_day_of_backlog_is_decided_a_few_intervals_at_a_time(
+    conf: Path, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = read_settings(conf)
     assert settings.log.kafka is not None
     intervals = publish_a_day(settings.log.kafka)
-    command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", str(conf)]
-    output = tmp_path / "output"
-    with output.open("ab") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ, start_new_session=True)
-    try:
-        deadline = time.monotonic() + 300
-        while f"interval {utc(intervals[-1])}:" not in output.read_text(errors="replace"):
-            assert process.poll() is None, output.read_text()
-            assert time.monotonic() < deadline, output.read_text()[-4000:]
-            time.sleep(0.5)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)  # the session of its own that it began
-        process.wait(30)
-    text = output.read_text()
-    assert re.search(rf"catching up on {_INTERVALS} intervals, with \d+ records a batch", text)
+    with caplog.at_level(logging.INFO):
+        run_until(lambda: f"interval {utc(intervals[-1])}:" in caplog.text, settings, spark)
+    assert re.search(rf"catching up on {_INTERVALS} intervals, with \d+ records a batch", caplog.text)
     assert [entry.interval for entry in read_journal(settings.log.kafka, cluster=_CLUSTER)] == intervals
     batches = [int(path.name) for path in (tmp_path / "checkpoint/decisions-s2/commits").glob("[0-9]*")]
     # Four fifths of what a batch may close are read in one; one that closed more would leave fewer batches.

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from controller.cli.app import app
 from controller.lab.servers import KafkaServer
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
 _SIZE = {"topics": 400, "bundles": 40, "brokers": 4, "period_seconds": 5}
 

@@ -9,7 +9,7 @@ import pytest
 
 from controller.lab.servers import KafkaServer
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
 _SIZE = {"topics": 400, "bundles": 40, "brokers": 4, "partitions": 2}
 #: What an interval of each form took when this was written down.  64 rows are ticks: one for each shard and partition

@@ -1,4 +1,4 @@
-"""The real query on a real folder log, in processes of their own: what a user of `trimtab run` gets."""
+"""The real query on a real folder log, also in processes that are killed: what a user of `trimtab run` gets."""
 
 import os
 import signal
@@ -6,23 +6,27 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
 
 from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog
+from controller.adapters.metrics.controller import ControllerMetrics
+from controller.cli.shared.metrics_address import served
 from controller.lab.servers import free_port
+from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import KEPT_BYTES, DeadLetter
 from controller.wire.journal import encode_entry
+from tests import controllers
 
 pytestmark = pytest.mark.integration
 
@@ -117,10 +121,9 @@ def settings(
     return file
 
 
-def run_until(condition: Callable[[], bool], conf: Path, *options: str, failpoint: str = "") -> None:
-    """Run the controller until *condition* holds, or until a failpoint kills it."""
+def run_until(condition: Callable[[], bool], conf: Path, failpoint: str = "") -> None:
+    """Run the controller in a process until *condition* holds, or until a failpoint kills it."""
     command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", str(conf)]
-    command += options
     env = os.environ | {"TRIMTAB_FAILPOINT": failpoint}
     with (conf.parent / "controller.log").open("ab") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
@@ -153,29 +156,29 @@ def dead_letters(folder: Path) -> list[DeadLetter]:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Path, list[bytes]]:
     folder = tmp_path_factory.mktemp("uninterrupted")
     publish(folder / "log")
-    conf = settings(folder, "log")
-    port = free_port()
+    read, shown, port = read_settings(settings(folder, "log")), ControllerMetrics(), free_port()
 
     def is_through() -> bool:
         if len(journal(folder / "log")) < _INTERVALS or len(dead_letters(folder / "log")) < _BAD:
             return False
         if not (folder / "metrics").exists():
-            page = served(port, "metrics")
+            page = answered(port, "metrics")
             if 'trimtab_stage_seconds_count{stage="prune"} 0.0' in page:
                 return False  # the batch has not ended yet
             for path in ("readyz", "healthz"):
-                (folder / path).write_text(served(port, path))
+                (folder / path).write_text(answered(port, path))
             (folder / "metrics").write_text(page)
         return True
 
-    run_until(is_through, conf, "--metrics", f"127.0.0.1:{port}")
+    with served(shown, read, f"127.0.0.1:{port}"):
+        controllers.run_until(is_through, read, spark, shown)
     return folder / "log", journal(folder / "log")
 
 
-def served(port: int, path: str) -> str:
+def answered(port: int, path: str) -> str:
     """What the controller answers."""
     return str(urlopen(f"http://127.0.0.1:{port}/{path}", timeout=10).read().decode())
 
@@ -221,15 +224,6 @@ def test_bad_records_lie_in_the_dead_letters_with_reason_and_place_and_the_query
         assert file.read_bytes().split(b"\n")[letter.source.offset] == line
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, "Future[Path]"]]:
-    """Order -> the log of a controller killed at these places.  Both at a time: most of it is the start of Spark."""
-    with ThreadPoolExecutor(len(_ORDERS)) as pool:
-        yield {
-            name: pool.submit(killed_at, places, tmp_path_factory.mktemp("killed")) for name, places in _ORDERS.items()
-        }
-
-
 def killed_at(places: Sequence[str], folder: Path) -> Path:
     publish(folder / "log")
     # A state commit can be torn once a batch, so there have to be several.
@@ -240,11 +234,11 @@ def killed_at(places: Sequence[str], folder: Path) -> Path:
     return folder / "log"
 
 
-@pytest.mark.parametrize("order", _ORDERS)
+@pytest.mark.parametrize("order", ["forwards", pytest.param("backwards", marks=pytest.mark.extended)])
 def test_killed_at_each_place_and_restarted_it_decides_as_if_nothing_had_happened(
-    uninterrupted: tuple[Path, list[bytes]], killed: dict[str, "Future[Path]"], order: str
+    uninterrupted: tuple[Path, list[bytes]], tmp_path: Path, order: str
 ) -> None:
-    log = killed[order].result()
+    log = killed_at(_ORDERS[order], tmp_path)
     assert journal(log) == uninterrupted[1]
     issued = commands(log)
     assert issued == commands(uninterrupted[0])
@@ -252,14 +246,16 @@ def test_killed_at_each_place_and_restarted_it_decides_as_if_nothing_had_happene
 
 
 @pytest.mark.parametrize("files_a_batch", [2, 1000])
-def test_after_an_absence_the_newest_interval_acts_alone(tmp_path: Path, files_a_batch: int) -> None:
+def test_after_an_absence_the_newest_interval_acts_alone(
+    tmp_path: Path, spark: SparkSession, files_a_batch: int
+) -> None:
     # A period of which much is left: the controller takes a while to start.
     now_ms = int(time.time() * 1000)
     period = next(each for each in (3_600_000, 4_320_000, 5_400_000) if now_ms % each < each - _LIFE_SECONDS * 1000)
     intervals = [now_ms // period * period - n * period for n in reversed(range(4))]
     publish_intervals(tmp_path / "log", intervals)
     conf = settings(tmp_path, "log", files_a_batch=files_a_batch, period_ms=period)
-    run_until(lambda: len(journal(tmp_path / "log")) == len(intervals), conf)
+    controllers.run_until(lambda: len(journal(tmp_path / "log")) == len(intervals), read_settings(conf), spark)
     entries = list(read_journal(tmp_path / "log"))
     assert [entry.interval for entry in entries] == intervals
     assert [len(entry.decision.commands) for entry in entries[:-1]] == [0, 0, 0]

@@ -36,11 +36,13 @@ class Site:
     def __init__(self, conf: Path, folder: Path, stack: ExitStack) -> None:
         self.conf, self._folder, self._stack = conf, folder, stack
         self.settings: Settings = read_settings(conf)
+        self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, command: str, conf: Path | None = None) -> "subprocess.Popen[bytes]":
         output = self._stack.enter_context((self._folder / f"{command}-{time.time_ns()}.log").open("wb"))
         words = [sys.executable, "-m", "controller.cli", command, "--conf", str(conf or self.conf)]
         process = self._stack.enter_context(subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT))
+        self._started.append(process)
         self._stack.callback(process.kill)
         self._stack.callback(process.send_signal, signal.SIGCONT)
         return process
@@ -51,7 +53,8 @@ class Site:
             found = processes_of(self.settings)
             if done(found):
                 return found
-            if time.monotonic() > until:
+            # A process that has ended by itself never does it.
+            if time.monotonic() > until or any((each.poll() or 0) > 0 for each in self._started):
                 logs = "\n".join(path.read_text(errors="replace")[-3000:] for path in self._folder.glob("*.log"))
                 pytest.fail(f"{found}\n{logs}")
             time.sleep(0.2)

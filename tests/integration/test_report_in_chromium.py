@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from controller.cli.app import app
 from tests.chromium import chromium
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
 #: Milliseconds that a key may take until all charts show it; a slow machine gets ten times the 100 of a quick one.
 _MOST_MS: Final = 1_000

@@ -21,7 +21,7 @@ from tests.modelled_log import played, settings_in
 from tests.spark_cluster import spark_cluster
 from tests.yarn_cluster import yarn_cluster
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
 _INTERVALS = 6
 _ROOT = Path(__file__).parents[2]

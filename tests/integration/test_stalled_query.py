@@ -17,7 +17,7 @@ from controller.model.errors import StalledError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
 _PERIOD = 1_000
 _SETTINGS = """

@@ -54,7 +54,7 @@ WITH_SERVERS: Final = {
     "replay": ("needs a recording", "tests/unit/cli/test_replay_command.py"),
     "accept-loss": ("needs ZooKeeper", "tests/unit/streaming/test_lost_journal.py"),
     "resume": ("needs ZooKeeper", "tests/faults/operations.py"),
-    "run": ("starts Spark, needs a log and ZooKeeper", "tests/e2e/test_kafka_and_zookeeper.py"),
+    "run": ("starts Spark, needs a log and ZooKeeper", "tests/e2e/test_two_controllers.py"),
     "status": ("needs a log and ZooKeeper", "tests/integration/test_doctor_on_kafka_and_zookeeper.py"),
     "incident make": ("needs a log", "tests/unit/cli/test_incident_command.py"),
     "incident check": ("needs an incident", "tests/unit/cli/test_incident_command.py"),
