@@ -40,69 +40,6 @@ def two(hot: float, cold: float, **bundles: float) -> ClusterView:
     return view(broker("hot", usage=hot, **bundles), broker("cold", usage=cold, z=4))
 
 
-def test_the_fullest_gives_to_the_emptiest_and_the_second_fullest_to_the_second_emptiest() -> None:
-    cluster = view(
-        broker("b1", usage=0.9, a=60, b=20),
-        broker("b2", usage=0.1, c=10),
-        broker("b3", usage=0.8, d=50, e=25),
-        broker("b4", usage=0.2, f=10),
-    )
-    assert moves(cluster) == [("b", "b1", "b2"), ("e", "b3", "b4")]
-
-
-def test_only_pairs_that_differ_by_the_threshold_move_load() -> None:
-    cluster = view(
-        broker("b1", usage=0.9, a=60, b=20),
-        broker("b2", usage=0.1, c=10),
-        broker("b3", usage=0.5, d=50, e=20),
-        broker("b4", usage=0.4, f=10),
-    )
-    assert moves(cluster) == [("b", "b1", "b2")]
-
-
-def test_a_difference_of_exactly_the_threshold_counts() -> None:
-    cluster = two(0.75, 0.25, a=90, b=30)
-    assert moves(cluster, shedder(low_threshold=50)) == [("b", "hot", "cold")]
-    assert moves(cluster, shedder(low_threshold=51)) == []
-
-
-def test_a_small_difference_has_to_last_longer_than_a_large_one() -> None:
-    strategy = shedder(hit_count_low=3, hit_count_high=2)
-    small, large = two(0.5, 0.25, a=90, b=30), two(0.75, 0.25, a=90, b=30)
-    assert [bool(decided(small, strategy, n).unloads) for n in (1, 2, 3, 4)] == [False, False, True, False]
-    assert [bool(decided(large, strategy, n).unloads) for n in (1, 2, 3, 4)] == [False, True, False, True]
-
-
-def test_rounds_of_a_large_difference_count_for_the_small_one_but_not_the_other_way_round() -> None:
-    strategy = shedder(hit_count_low=3, hit_count_high=2)
-    small, large = two(0.5, 0.25, a=90, b=30), two(0.75, 0.25, a=90, b=30)
-    for clusters, counts in (
-        ((large,), BrokerHitCounts(high={"hot": 1, "cold": 1}, low={"hot": 1, "cold": 1})),
-        ((large, small), BrokerHitCounts(high={"hot": 0, "cold": 0}, low={"hot": 2, "cold": 2})),
-        ((small, small, large), BrokerHitCounts()),
-    ):
-        memory = strategy.initial_memory()
-        for cluster in clusters:
-            _, memory = strategy.decide(cluster, memory)
-        assert memory == counts
-
-
-def test_one_of_the_two_hit_often_enough_is_enough() -> None:
-    cluster, strategy = two(0.9, 0.1, a=90, b=30), shedder(hit_count_low=9, hit_count_high=5)
-    for counts in ({"hot": 4}, {"cold": 4}):
-        decision, memory = strategy.decide(cluster, BrokerHitCounts(high=counts))
-        assert [one.bundle for one in decision.unloads] == ["b"]
-        assert memory == BrokerHitCounts()
-
-
-def test_a_pair_that_is_even_again_is_forgotten_but_brokers_that_are_away_are_not() -> None:
-    strategy, pairs = shedder(hit_count_low=9, hit_count_high=9), (("b1", 0.9), ("b2", 0.1), ("b3", 0.5), ("b4", 0.5))
-    cluster = view(*(broker(name, usage=usage, **{f"x{name}": 10}) for name, usage in pairs))
-    before = BrokerHitCounts(high={"b3": 5}, low={"b3": 5, "b4": 5, "gone": 2})
-    _, memory = strategy.decide(cluster, before)
-    assert memory == BrokerHitCounts(high={"b1": 1, "b2": 1}, low={"b1": 1, "b2": 1, "gone": 2})
-
-
 @pytest.mark.parametrize(("away", "kept"), [(MOST_AWAY, MOST_AWAY), (MOST_AWAY + 1, 0)])
 def test_brokers_that_are_away_are_forgotten_once_there_are_more_than_a_cluster_can_have(away: int, kept: int) -> None:
     gone = {f"gone-{number}": 1 for number in range(away)}
@@ -112,31 +49,6 @@ def test_brokers_that_are_away_are_forgotten_once_there_are_more_than_a_cluster_
     )
     _, memory = strategy.decide(two(0.9, 0.1, a=1), before)
     assert (len(memory.low), memory.low["cold"], memory.high) == (2 + kept, 4, {"hot": 1, "cold": 2})
-
-
-def test_a_round_without_any_hit_forgets_all_counts() -> None:
-    _, memory = shedder().decide(two(0.5, 0.5, a=1), BrokerHitCounts(high={"gone": 1}, low={"gone": 1, "hot": 1}))
-    assert memory == BrokerHitCounts()
-    _, memory = shedder().decide(view(), BrokerHitCounts(low={"gone": 1}))
-    assert memory == BrokerHitCounts()
-
-
-def test_the_busiest_bundles_that_fit_go_and_larger_ones_are_passed_over() -> None:
-    # (241 - 41) x 0.5 = 100 MB/s: a is too much, b and c go, d is too much for the 10 that are left then.
-    hot = broker("hot", usage=0.9, a=130, b=50, c=40, d=11, e=10, idle=0)
-    assert moves(view(hot, broker("cold", usage=0.1, z=41))) == [
-        ("b", "hot", "cold"),
-        ("c", "hot", "cold"),
-        ("e", "hot", "cold"),
-    ]
-
-
-def test_message_rates_decide_where_they_differ_enough_and_throughput_where_they_do_not() -> None:
-    hot = broker("hot", usage=0.9, often=bundle(10, msg_rate=2000), large=bundle(50, msg_rate=200), z=bundle(40))
-    cluster = view(hot, broker("cold", usage=0.1))
-    # The rates differ by 2240, of which half goes; the throughputs by 100 MB/s.
-    assert moves(cluster, shedder(min_unload_msg_rate=1119)) == [("large", "hot", "cold"), ("z", "hot", "cold")]
-    assert moves(cluster, shedder(min_unload_msg_rate=1120)) == [("large", "hot", "cold")]
 
 
 def test_exactly_the_minimum_is_too_little() -> None:

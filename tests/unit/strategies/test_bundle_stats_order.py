@@ -1,7 +1,4 @@
-from typing import Any
-
 import numpy as np
-import pytest
 
 from controller.model.load import Floats, Ints
 from controller.strategies.common.bundle_stats_order import ascending, average_keys, stats_keys
@@ -27,31 +24,10 @@ def order(a: Ints, b: Ints) -> int:
     return int(compare(a, b)[0])
 
 
-@pytest.mark.parametrize("sooner", range(4))
-def test_the_first_stat_that_differs_by_a_step_decides(sooner: int) -> None:
-    steps = {"thr_in": 100 * KB, "thr_out": 100 * KB, "rate": 100, "connections": 500, "cache": 100 * KB}
-    decides, *later = list(steps)[sooner:]
-    busier: dict[str, Any] = {decides: steps[decides]}
-    assert order(stats(**busier), stats(**{key: 50 * steps[key] for key in later})) == 1
-
-
 def test_what_is_beyond_a_long_of_javas_is_its_largest_double_and_what_is_no_number_is_0() -> None:
     for huge in (2.0**63 * 1e6, 1e300, np.inf):
         [[thr_in, thr_out, rate]] = average(thr_in=huge, thr_out=-huge, rate=np.nan).tolist()
         assert (thr_in, thr_out, rate) == (2**63 - 1024, -(2**63) + 1024, 0)
-
-
-def test_averages_are_truncated_and_last_stats_rounded_to_steps() -> None:
-    assert order(average(rate=199), average(rate=100)) == 0
-    assert order(stats(rate=199), stats(rate=100)) == 1
-    assert order(average(rate=100), average(rate=99)) == 1
-    assert order(stats(rate=100), stats(rate=99)) == 0
-    assert order(stats(rate=150), stats(rate=149.9)) == 1
-
-
-def test_connections_are_the_sum_of_topics_producers_and_consumers() -> None:
-    assert order(stats(connections=500), stats(connections=499)) == 1
-    assert order(stats(connections=999), stats(connections=500)) == 0
 
 
 def test_nan_counts_as_zero_and_too_large_values_as_the_largest_long() -> None:

@@ -28,19 +28,6 @@ def acceptable(cluster: ClusterView, *candidates: str) -> list[str]:
     return [cluster.brokers.names[row] for row in found.tolist()]
 
 
-def test_brokers_well_below_the_average_of_the_candidates_are_all_equally_good() -> None:
-    cluster = usages(b1=0.1, b2=0.29, b3=0.81)
-    assert acceptable(cluster) == ["b1", "b2"]
-    assert acceptable(cluster, "b2", "b3") == ["b2"]
-    assert acceptable(cluster, "b1", "b2") == ["b1", "b2"]
-
-
-def test_a_broker_just_the_difference_below_the_average_is_acceptable() -> None:
-    placement = ExtLeastResourceUsageWithWeight(difference_percent=25)
-    known = np.array([True, True])
-    assert placement.best(np.array([0.25, 0.75]), known).tolist() == [True, False]
-
-
 @pytest.mark.parametrize(
     ("usage", "known", "best"),
     [

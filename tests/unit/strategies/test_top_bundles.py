@@ -26,26 +26,6 @@ def reported(limits: TopBundles, **bundles: float) -> list[str]:
     return [table.names[row] for row in limits.of(table, np.flatnonzero(limits.reportable(table))).tolist()]
 
 
-def test_throughput_in_comes_first_then_out_then_message_rate_then_topics_and_connections() -> None:
-    heavy_in, heavy_out = load(into=2e5), load(into=1e5, out=9e5)
-    assert ranks(heavy_in, heavy_out) == [1, 0]
-    assert ranks(load(out=2e5), load(out=1e5, rate=9_000)) == [1, 0]
-    assert ranks(load(rate=200), load(rate=100), connections=(0, 9_000)) == [1, 0]
-    assert ranks(load(), load(), connections=(1000, 999)) == [1, 0]
-
-
-def test_bundles_that_are_nearly_alike_tie() -> None:
-    assert ranks(load(into=149_999), load(into=50_000)) == [0, 0]
-    assert ranks(load(into=150_000), load(into=149_999)) == [1, 0]
-    assert ranks(load(rate=149), load(rate=51), connections=(499, 0)) == [0, 0]
-
-
-def test_a_report_holds_the_busiest_bundles_lightest_first() -> None:
-    assert reported(TopBundles(max_bundles=2), a=5, b=1, c=9, d=7) == ["d", "c"]
-    assert reported(TopBundles(max_bundles=9), a=5, b=1, c=9) == ["b", "a", "c"]
-    assert reported(TopBundles(max_bundles=0), a=5, b=1) == []
-
-
 def test_bundles_without_traffic_and_pulsars_own_are_not_reported() -> None:
     own = ("pulsar/system", "pulsar/b:8080", "pulsar/c/b:8080", "sla-monitor/c/b:8080")
     bundles = {f"{namespace}/0x00000000_0xffffffff": 100 for namespace in own}

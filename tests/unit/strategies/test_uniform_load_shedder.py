@@ -47,86 +47,6 @@ def test_a_rate_that_may_differ_by_1_percent_is_told_of_and_one_of_0_is_not(perc
     assert verdicts(cluster, replace(SHEDDER, rate_difference_percent=percent))[0] == f"a: Balanced {told}"
 
 
-def test_half_the_difference_in_message_rate_goes_the_biggest_fitting_bundles_first() -> None:
-    # (50,000 - 10,000) x 0.5 = 20,000 msg/s: 30,000 is too large, then 12,000 and 8,000 fit exactly.
-    busy = broker("busy", a=messages(30_000), b=messages(12_000), c=messages(8_000))
-    assert unloaded(view(busy, broker("idle", z=messages(10_000)))) == (Reason.OVERLOADED, ["b", "c"])
-
-
-def test_a_bundle_a_little_larger_than_what_is_left_still_fits() -> None:
-    # 20,000 msg/s and 1,000 to spare.
-    for rate, chosen in ((21_000, ["a"]), (21_001, ["b"])):
-        busy = broker("busy", a=messages(rate), b=messages(19_000), c=messages(31_000 - rate))
-        assert unloaded(view(busy, broker("idle", z=messages(10_000))))[1] == chosen
-
-
-def test_without_slack_only_what_fits_goes_as_in_pulsar_4_2() -> None:
-    for rate, chosen in ((20_000, ["a"]), (20_001, ["b"])):
-        busy = broker("busy", a=messages(rate), b=messages(19_000), c=messages(31_000 - rate))
-        assert unloaded(view(busy, broker("idle", z=messages(10_000))), replace(SHEDDER, slack=0))[1] == chosen
-
-
-def test_brokers_apart_by_no_more_than_the_threshold_are_balanced() -> None:
-    # 50 % above the lowest is not too far yet.
-    cluster = view(broker("a", x=messages(7_000), y=messages(8_000)), broker("b", z=messages(10_000)))
-    assert unloaded(cluster) == (Reason.BALANCED, [])
-    assert verdicts(cluster) == [
-        "a: Balanced (50 vs 50 % above the lowest message rate)",
-        "b: Balanced (0 vs 50 % above the lowest message rate)",
-    ]
-    cluster = view(broker("a", x=messages(2_000), y=messages(13_001)), broker("b", z=messages(10_000)))
-    assert unloaded(cluster) == (Reason.OVERLOADED, ["x"])
-
-
-def test_throughput_counts_where_message_rates_are_even() -> None:
-    # (500 - 100) x 0.5 = 200 MB/s
-    busy = broker("busy", a=bundle(250, msg_rate=10), b=bundle(150, msg_rate=10), c=bundle(100, msg_rate=10))
-    cluster = view(busy, broker("idle", z=bundle(100, msg_rate=30)))
-    assert unloaded(cluster) == (Reason.OVERLOADED, ["b"])
-    assert verdicts(cluster) == [
-        "busy: Overloaded (5 vs 4 times the lowest throughput)",
-        "idle: Balanced (1 vs 4 times the lowest throughput)",
-    ]
-
-
-def test_throughput_has_no_say_where_message_rates_differ_even_if_those_move_nothing() -> None:
-    busy = broker("busy", a=bundle(500, msg_rate=20), b=bundle(250, msg_rate=20))
-    cluster = view(busy, broker("idle", z=bundle(100, msg_rate=10)))
-    assert unloaded(cluster) == (Reason.BELOW_MINIMUM, [])
-    assert verdicts(cluster)[-1] == "busy: BelowMinimum (15 vs 1000 msg/s)"
-    assert unloaded(cluster, by_throughput()) == (Reason.OVERLOADED, ["b"])
-
-
-def test_a_threshold_of_0_turns_a_rule_off() -> None:
-    cluster = view(broker("busy", a=500, b=400), broker("idle", z=1))
-    off = UniformLoadShedder(rate_difference_percent=0, throughput_multiplier=0)
-    assert unloaded(cluster, off) == (Reason.BALANCED, [])
-    assert verdicts(cluster, off) == [
-        "busy: Balanced (900 vs 0 times the lowest throughput)",
-        "idle: Balanced (1 vs 0 times the lowest throughput)",
-    ]
-
-
-def test_only_the_busiest_broker_gives_the_first_by_name_of_equals() -> None:
-    brokers = [
-        serving(name, {f"{name}1": messages(6_000), f"{name}2": messages(24_000)}) for name in ("b1", "b2", "b0")
-    ]
-    cluster = view(*brokers, broker("idle", z=messages(10_000)))
-    assert unloaded(cluster) == (Reason.OVERLOADED, ["b01"])
-    assert verdicts(cluster)[1] == (
-        "b1: NotThisInterval (200 vs 50 % above the lowest message rate): only the busiest broker gives at a time"
-    )
-
-
-def test_at_most_so_many_bundles_go_at_once() -> None:
-    cluster = view(serving("busy", {f"b{i}": messages(5_000) for i in range(9)}), broker("idle", z=messages(5_000)))
-    assert unloaded(cluster) == (Reason.OVERLOADED, ["b0", "b1", "b2", "b3"])
-    assert unloaded(cluster, UniformLoadShedder(share_to_unload=0.5, max_bundles=2))[1] == ["b0", "b1"]
-    none = UniformLoadShedder(share_to_unload=0.5, max_bundles=0)
-    assert unloaded(cluster, none) == (Reason.DISABLED, [])
-    assert verdicts(cluster, none)[-1] == "busy: Disabled (9 vs 0 bundles)"
-
-
 def test_bundles_all_too_large_stay_and_the_verdict_says_by_how_much() -> None:
     cluster = view(broker("busy", a=messages(30_000), b=messages(30_000)), broker("idle", z=messages(10_000)))
     assert unloaded(cluster) == (Reason.TOO_LARGE, [])
@@ -139,19 +59,6 @@ def test_bundles_all_too_large_stay_and_the_verdict_says_by_how_much() -> None:
 def test_that_none_may_go_is_told_where_the_smallest_would_just_fit() -> None:
     cluster = view(broker("busy", a=messages(21_000), b=messages(29_000)), broker("idle", z=messages(10_000)))
     assert unloaded(cluster, replace(SHEDDER, max_bundles=0)) == (Reason.DISABLED, [])
-
-
-def test_throughputs_may_have_to_be_the_same() -> None:
-    cluster = view(broker("busy", a=20, b=8, c=2), broker("idle", z=25))
-    assert unloaded(cluster, by_throughput(throughput_multiplier=1)) == (Reason.OVERLOADED, ["c"])
-    assert verdicts(cluster, by_throughput(throughput_multiplier=1))[0].startswith("busy: Overloaded (1.2 vs 1 times")
-
-
-def test_an_idle_broker_counts_as_one_message_a_second() -> None:
-    cluster = view(broker("busy", a=messages(9_000), b=messages(3_001)), broker("idle"))
-    assert unloaded(cluster) == (Reason.OVERLOADED, ["b"])
-    assert verdicts(cluster)[0] == "busy: Overloaded (1.2e+06 vs 50 % above the lowest message rate)"
-    assert verdicts(cluster)[1] == "idle: Balanced (-100 vs 50 % above the lowest message rate)"
 
 
 def test_recently_unloaded_and_own_bundles_stay_and_are_named() -> None:
