@@ -21,6 +21,7 @@ from controller.cycle.dry_run import of_dry_run, without_dry_run
 from controller.cycle.guardrails.breaker import watched, with_failed_predictions
 from controller.cycle.guardrails.budgets import Ledger
 from controller.cycle.guardrails.catching_up import shares_budget, within_window
+from controller.cycle.guardrails.fatal_bundles import about_fatal, fatal_bundles, summary_of_fatal, watched_deaths
 from controller.cycle.guardrails.freeze import watched_roster
 from controller.cycle.guardrails.listing import Rooms, about_unconfirmed, followed, summary_of
 from controller.cycle.guardrails.own_balancing import BalancingRule, watched_balancing
@@ -76,15 +77,13 @@ def _decided(
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, anew = of_strategies(memory, policy)
     verdicts += [*anew, *_about_missing(view, policy)]
+    memory = watched_deaths(memory, view, policy.limits, policy.period_ms, controls.resumed_ms)
     view, rooms, unconfirmed = _without_blocked(view, memory, policy)
     verdicts += unconfirmed
     memory = _of_active_brokers(memory, view, policy)
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
     samples = 1 if gap else memory.samples + 1
-    verdicts += [
-        *about_undescribed(view, undescribed(view, policy.limits)),
-        *about_unreadable(view, filtered=bool(policy.filters)),
-    ]
+    verdicts += _about_bundles(view, memory, policy)
     protected = protected_in(view, memory, policy)
     memory, tripped = watched(memory, interval, controls, policy.limits)
     orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None
@@ -104,7 +103,6 @@ def _decided(
     leaving = frozenset() if refusal is not None else _leaving(splits)
     unloads = unloads_of(replace(view, splitting=leaving), protected, taken, splits.memory, issuing)
     verdicts = of_dry_run([*verdicts, *splits.verdicts, *unloads.verdicts], before) + ledger.verdicts()
-
     commands = (*splits.commands, *unloads.commands)
     if refusal is not None:
         verdicts.append(refusal)
@@ -115,9 +113,18 @@ def _decided(
     memory = _with_commands(memory, view, commands, issuing)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
     said = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
-    said += filter(None, [summary_of(unconfirmed)])
+    said += filter(None, [summary_of(unconfirmed), summary_of_fatal(memory)])
     summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+
+
+def _about_bundles(view: ClusterView, memory: Memory, policy: Policy) -> list[Verdict]:
+    """Verdicts on bundles that stay where they are, whatever strategies choose."""
+    return [
+        *about_fatal(memory),
+        *about_undescribed(view, undescribed(view, policy.limits)),
+        *about_unreadable(view, filtered=bool(policy.filters)),
+    ]
 
 
 def _balancing_rule(policy: Policy) -> BalancingRule:
@@ -157,7 +164,10 @@ def protected_in(view: ClusterView, memory: Memory, policy: Policy) -> Protected
         (undescribed(view, policy.limits), unreadable(view, filtered=bool(policy.filters))),
         policy.own_namespaces,
     )
-    return ProtectedBundles.of(view, in_flight, policy.excluded, rests, *masks, only=policy.only, own_namespaces=own)
+    fatal = fatal_bundles(memory, policy.limits)
+    return ProtectedBundles.of(
+        view, in_flight, policy.excluded, rests, *masks, only=policy.only, own_namespaces=own, fatal=fatal
+    )
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:

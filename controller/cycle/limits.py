@@ -6,6 +6,7 @@ The defaults here limit nothing; those of ``[guardrails]`` in trimtab.toml are f
 from dataclasses import dataclass
 
 from controller.cycle.guardrails.budgets import Budget, BudgetLimits
+from controller.cycle.guardrails.fatal_bundles import FatalLimits
 from controller.cycle.guardrails.freeze import FreezeLimits
 from controller.cycle.guardrails.own_balancing import BalancingLimits
 from controller.cycle.guardrails.undescribed import UndescribedLimits
@@ -14,5 +15,5 @@ __all__ = ["Budget", "Limits"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits(BudgetLimits, FreezeLimits, UndescribedLimits, BalancingLimits):
+class Limits(BudgetLimits, FreezeLimits, UndescribedLimits, BalancingLimits, FatalLimits):
     """The limits of every guardrail; each is declared in its file."""

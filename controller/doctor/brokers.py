@@ -8,6 +8,7 @@ from typing import Final
 from controller.doctor.facts import BrokerFacts, Facts, PulsarFacts
 from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.model.topic_kinds import SWITCHES, serves
+from controller.wire.readable import counted
 
 #: Versions of Pulsar whose answers trimtab was tried on.
 _KNOWN: Final = re.compile(r"(?:3\.3|4\.0|4\.2|5\.0)\.\d+")
@@ -110,6 +111,21 @@ def moves_confirmed(facts: Facts) -> Iterator[Finding]:
             wanted="every bundle in the load of its broker",
             advice="look at its log and at its load report, restart it if need be; it gets nothing more until it lists"
             " them, or until `trimtab resume`",
+        )
+
+
+def no_fatal_bundles(facts: Facts) -> Iterator[Finding]:
+    """bundle-kills-brokers: bundles whose owners died one after the other."""
+    for bundle, each in facts.fatal.items():
+        yield Finding(
+            code="bundle-kills-brokers",
+            severity="error",
+            objects=(bundle,),
+            seen=f"{counted(each.deaths, 'owner')} of it died in a row, the last ones {listed(each.brokers)}",
+            wanted="brokers that outlive what they serve",
+            advice="look at the logs of these brokers for what ended them; stop the clients of the topic that does it"
+            " (`pulsar-admin topics list --bundle` has the bundle's topics); trimtab leaves it where it is until"
+            " `trimtab resume`",
         )
 
 

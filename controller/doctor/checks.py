@@ -29,6 +29,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     brokers.versions,
     brokers.topic_kinds,
     brokers.moves_confirmed,
+    brokers.no_fatal_bundles,
     versions.version_in_force,
     versions.options_known,
     versions.defaults,

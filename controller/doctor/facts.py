@@ -12,6 +12,7 @@ from controller.adapters.kafka.inspect import TopicFacts
 from controller.adapters.pulsar.log.inspect import PulsarLogFacts
 from controller.adapters.registration import RegisteredProcesses
 from controller.adapters.unanswered import Unanswered
+from controller.model.memory import FatalBundle
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.election import ElectionInZooKeeper
 from controller.settings.log import KafkaLogSettings
@@ -176,6 +177,8 @@ class Facts:
     broker_conf: BrokerConfFacts = field(default_factory=BrokerConfFacts)
     #: Broker -> bundles that were moved to it and that it should list by now, as the journal's last decision remembers.
     unconfirmed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Bundles whose owners died one after the other, by the same decision.
+    fatal: Mapping[str, FatalBundle] = field(default_factory=dict)
     execution: ExecutionFacts = field(default_factory=ExecutionFacts)
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None

@@ -42,6 +42,7 @@ from controller.doctor.facts import (
 from controller.doctor.names import namespace_in
 from controller.doctor.namespaces import NamespacesFound, read_namespaces
 from controller.model.errors import SettingsError, TrimtabError
+from controller.model.memory import FatalBundle
 from controller.model.name_patterns import is_pattern
 from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
@@ -105,7 +106,8 @@ def gather(
     for question in (each for part in away for each in _ASKS[part]):
         work.pop(question, None)
     found = _on_time(side_by_side(work, patience.all))
-    (tick, tick_error), (unconfirmed, waiting) = found["tick"] or (None, late), found.get("journal") or ({}, None)
+    tick, tick_error = found["tick"] or (None, late)
+    unconfirmed, fatal, waiting = found.get("journal") or ({}, {}, None)
     capacity, capacity_error = _capacity(settings)
     return Facts(
         settings=settings,
@@ -119,6 +121,7 @@ def gather(
         capacity_error=capacity_error,
         broker_conf=_broker_conf(settings),
         unconfirmed=unconfirmed,
+        fatal=fatal,
         execution=ExecutionFacts(
             mode=found.get("mode") or settings.decisions.mode,
             processes=found.get("processes") or RegisteredProcesses(unknown=_sentence(away, Part.ELECTION) or late),
@@ -382,17 +385,19 @@ def _last_tick(settings: Settings) -> tuple[int | None, str]:
         return None, str(error)
 
 
-def _journal(settings: Settings) -> tuple[dict[str, list[str]], Unanswered | None]:
-    """Brokers that do not list what was moved to them, and commands that nobody has answered.
+def _journal(settings: Settings) -> tuple[dict[str, list[str]], Mapping[str, FatalBundle], Unanswered | None]:
+    """Brokers that do not list what was moved to them, bundles that kill brokers, and unanswered commands.
 
-    Neither where the journal cannot be read: other checks say so.
+    None of them where the journal cannot be read: other checks say so.
     """
     try:
         last = log_system(settings).tail().last_entry(settings.cluster.name, far=False)
         waiting = recent_unanswered(settings, {} if last is None else last.memory.in_flight)
     except TrimtabError:
-        return {}, None
-    return {} if last is None else unconfirmed_brokers(last.memory, limits_of(settings.guardrails)), waiting
+        return {}, {}, None
+    if last is None:
+        return {}, {}, waiting
+    return unconfirmed_brokers(last.memory, limits_of(settings.guardrails)), last.memory.deaths.fatal, waiting
 
 
 def _mode(settings: Settings) -> str:

@@ -78,6 +78,7 @@ class Reason(StrEnum):
     CONTROLS_UNKNOWN = "ControlsUnknown"
     BROKERS_BALANCE = "BrokersBalance"
     BROKERS_BALANCE_UNKNOWN = "BrokersBalanceUnknown"
+    KILLS_BROKERS = "KillsBrokers"
     NAMESPACE_UNKNOWN = "NamespaceUnknown"
     ISOLATION_POLICY = "IsolationPolicy"
     TOPIC_KINDS = "TopicKinds"

@@ -125,6 +125,43 @@ class Destination:
     resumed_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FatalBundle:
+    """A bundle whose owners died one after the other, more often than chance explains."""
+
+    #: T of the last such death, epoch ms; how many there were; and the last of the brokers, the newest first.
+    at: int
+    deaths: int
+    brokers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerDeaths:
+    """Who owned each bundle, and which bundles were on the brokers that died last (cycle/guardrails/fatal_bundles.py).
+
+    Columns are packed into text: 16 bytes a bundle, of which 8 are its name, hashed.
+    """
+
+    #: A digest of the names of the bundles in the last view.
+    bundles: str = ""
+    hashes: str = ""
+    #: Number of the owner in *brokers*, from 1; 0: nobody.
+    owners: str = ""
+    chances: str = ""
+    deaths: str = ""
+    herd: str = ""
+    brokers: tuple[str, ...] = ()
+    #: The active brokers.
+    alive: tuple[str, ...] = ()
+    #: The brokers that died last, together, and how many others there were to take their bundles.
+    died: tuple[str, ...] = ()
+    choices: int = 0
+    #: Bundle -> why it stays where it is.
+    fatal: Mapping[str, FatalBundle] = field(default_factory=dict)
+    #: The last `trimtab resume` that is known here, epoch ms, wall clock; a later one clears *fatal*.
+    resumed_ms: int = 0
+
+
 #: The fields of ``Memory`` that belong to strategies.
 STRATEGY_ROLES: Final = ("shedder", "placement", "split", "membership")
 
@@ -161,5 +198,6 @@ class Memory:
     #: Broker -> what became of the bundles that were moved to it.
     destinations: Mapping[str, Destination] = field(default_factory=dict)
     balancing: OwnBalancing = field(default_factory=OwnBalancing)
+    deaths: BrokerDeaths = field(default_factory=BrokerDeaths)
     #: The version of Pulsar that the last interval was decided by, as its decision says.
     pulsar: VersionInUse | None = None

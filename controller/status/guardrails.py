@@ -55,6 +55,8 @@ class GuardrailStatus:
     #: Broker -> bundles that it should list by now; and how many it does not list, for whatever reason.
     unconfirmed: Mapping[str, list[str]]
     unlisted: Mapping[str, int]
+    #: Bundle -> how many owners of it died in a row.
+    fatal: Mapping[str, int]
     #: Why mode active issues nothing: brokers balance by themselves, or may do so; "": it does not wait for that.
     brokers_balance: str
     roster: Roster
@@ -99,6 +101,7 @@ def guardrail_status(
         breaker=Breaker() if memory is None else memory.breaker,
         unconfirmed={} if memory is None else unconfirmed_brokers(memory, limits),
         unlisted={} if memory is None else {name: len(each.unlisted) for name, each in memory.destinations.items()},
+        fatal={} if memory is None else {bundle: each.deaths for bundle, each in memory.deaths.fatal.items()},
         brokers_balance="" if memory is None else memory.balancing.why,
         roster=Roster() if memory is None else memory.roster,
         used=tuple((line, used) for line, used in ledger.usage() if not line.key.startswith("interval.")),
@@ -127,6 +130,9 @@ def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
             f"{_in_words(found.unconfirmed)}: they get nothing more and count as brokers without data."
             " Look at their logs and at what they report; `trimtab resume` lets them get bundles again"
         )
+    if found.fatal:
+        told = ", ".join(f"{name} ({counted(deaths, 'owner')} died in a row)" for name, deaths in found.fatal.items())
+        rows["kill brokers"] = f"{told}: left where it is. Look at the brokers' logs, then run `trimtab resume`"
     changed = {**found.roster.came, **found.roster.went}
     if changed:
         rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"

@@ -100,6 +100,9 @@ def _of_guardrails(found: ClusterStatus) -> Iterator[Problem]:
         names = sorted(guardrails.unconfirmed)
         detail = f"{_names(names)} do not list bundles that were moved to them"
         yield Problem("unconfirmed-moves", f"unconfirmed moves to {counted(len(names), 'broker')}", detail)
+    for bundle, deaths in guardrails.fatal.items():
+        detail = f"{counted(deaths, 'owner')} of it died in a row; see their logs, then run `trimtab resume`"
+        yield Problem("bundle-kills-brokers", f"{bundle} kills brokers", detail)
 
 
 def _of_processes(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:

@@ -16,8 +16,10 @@ from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.model.memory import (
     Breaker,
+    BrokerDeaths,
     Destination,
     Failed,
+    FatalBundle,
     InFlight,
     Issued,
     Memory,
@@ -179,6 +181,31 @@ class DestinationRecord(Record):
     resumed_ms: Millis = 0
 
 
+class FatalBundleRecord(Record):
+    """A bundle whose owners died one after the other."""
+
+    at: Millis
+    deaths: Count
+    brokers: tuple[str, ...] = ()
+
+
+class BrokerDeathsRecord(Record):
+    """Who owned each bundle, in columns, and which brokers died last."""
+
+    bundles: str
+    hashes: str
+    owners: str
+    chances: str
+    deaths: str
+    herd: str
+    brokers: tuple[str, ...]
+    alive: tuple[str, ...]
+    died: tuple[str, ...]
+    choices: Count
+    fatal: Annotated[dict[str, FatalBundleRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
+    resumed_ms: Millis = 0
+
+
 class MemoryRecord(Record):
     """The controller's memory after the decision."""
 
@@ -206,6 +233,7 @@ class MemoryRecord(Record):
     roster: RosterRecord = RosterRecord()
     destinations: Annotated[dict[str, DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
     balancing: Annotated[BalancingRecord | None, Field(exclude_if=is_empty)] = None
+    deaths: Annotated[BrokerDeathsRecord | None, Field(exclude_if=is_empty)] = None
 
 
 class ControlsRecord(Record):
@@ -303,6 +331,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                     broker: _destination_record(each) for broker, each in _by_key(memory.destinations).items()
                 },
                 balancing=_balancing_record(memory.balancing),
+                deaths=_deaths_record(memory.deaths),
             ),
             controls=_controls_record(entry.controls),
             pulsar=_version_record(decision.pulsar),
@@ -350,6 +379,7 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
             roster=Roster(**dict(memory.roster)),
             destinations={broker: _to_destination(each) for broker, each in memory.destinations.items()},
             balancing=OwnBalancing() if memory.balancing is None else OwnBalancing(**dict(memory.balancing)),
+            deaths=_to_deaths(memory.deaths),
             pulsar=_to_version(record.pulsar),
         ),
         controls=to_controls(record.controls),
@@ -370,6 +400,20 @@ def _balancing_record(balancing: OwnBalancing) -> BalancingRecord | None:
     if balancing == OwnBalancing():
         return None
     return BalancingRecord(why=balancing.why, on=balancing.on, unknown=_by_key(balancing.unknown))
+
+
+def _deaths_record(deaths: BrokerDeaths) -> BrokerDeathsRecord | None:
+    if deaths == BrokerDeaths():
+        return None
+    fatal = {bundle: FatalBundleRecord(**_fields(each)) for bundle, each in _by_key(deaths.fatal).items()}
+    return BrokerDeathsRecord(**{**_fields(deaths), "fatal": fatal})
+
+
+def _to_deaths(record: BrokerDeathsRecord | None) -> BrokerDeaths:
+    if record is None:
+        return BrokerDeaths()
+    fatal = {bundle: FatalBundle(**dict(each)) for bundle, each in record.fatal.items()}
+    return BrokerDeaths(**{**dict(record), "fatal": fatal})
 
 
 def _version_record(used: VersionInUse | None) -> VersionRecord | None:

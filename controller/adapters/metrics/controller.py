@@ -323,6 +323,11 @@ class ControllerMetrics(ProcessMetrics):
             "Brokers that do not list what was moved to them: they get nothing more, and count as brokers without data."
             " `trimtab status` names them.",
         )
+        self._fatal = self.gauge(
+            "trimtab_fatal_bundles",
+            "Bundles whose owners died one after the other, more often than chance explains: they are not moved."
+            " `trimtab status` names them.",
+        )
         self._unconfirmed_moves = self.gauge(
             "trimtab_unconfirmed_moves", "Bundles that these brokers should have listed by now."
         )
@@ -395,6 +400,7 @@ class ControllerMetrics(ProcessMetrics):
         self._in_window.set(len(memory.failures))
         unconfirmed = unconfirmed_brokers(memory, self._limits)
         self._unconfirmed.set(len(unconfirmed))
+        self._fatal.set(len(memory.deaths.fatal))
         self._unconfirmed_moves.set(sum(map(len, unconfirmed.values())))
         self._unlisted.set(sum(len(each.unlisted) for each in memory.destinations.values()))
         self._memory = memory

@@ -56,14 +56,21 @@ GUARDRAILS: Final = (
         Reason.BACK_OFF, "decisions.retry_failed_after_seconds", "commands about them failed, and they rest for a while"
     ),
     BundleGuardrail(Reason.IN_FLIGHT, "in_flight", "they have commands in flight"),
+    BundleGuardrail(
+        Reason.KILLS_BROKERS,
+        "guardrails.move_fatal",
+        "their owners died one after the other",
+        "its owners died one after the other",
+    ),
     BundleGuardrail(Reason.EXCLUDED, "decisions.only", "decisions.only does not name their namespaces"),
     BundleGuardrail(Reason.EXCLUDED, "decisions.excluded", "they, or their namespaces, are excluded"),
     BundleGuardrail(Reason.EXCLUDED, "log.pulsar.namespace", "trimtab's own topics are in their namespaces"),
     BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
 (
-    _FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _OTHERS, _EXCLUDED, _OWN, _SYSTEM,
-) = range(-1, 10)  # fmt: skip
+    _FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _FATAL, _OTHERS, _EXCLUDED, _OWN,
+    _SYSTEM,
+) = range(-1, 11)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,12 +93,14 @@ class ProtectedBundles:
         *,
         only: Set[str] = frozenset(),
         own_namespaces: Set[str] = frozenset(),
+        fatal: Set[str] = frozenset(),
     ) -> "ProtectedBundles":
         """Guarded are bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's namespaces.
 
         Also those *resting* after a failed command, and those of namespaces that are *undescribed*, or whose policies
         are *unreadable*: (bundles,).  Where *only* is not empty, also those of namespaces that it does not name.
         *excluded* and *only* have names and patterns.  *own_namespaces* hold trimtab's own topics.
+        *fatal* are those whose owners died.
         """
         table, shut, open_ = view.bundles, Namespaces.of(excluded), Namespaces.of(only)
 
@@ -109,7 +118,7 @@ class ProtectedBundles:
         for mask, code in ((undescribed, _UNDESCRIBED), (unreadable, _UNREADABLE)):
             if mask is not None:
                 guardrail = np.maximum(guardrail, np.where(mask, code, _FREE))
-        for names, code in ((resting, _RESTING), (in_flight, _IN_FLIGHT), (excluded, _EXCLUDED)):
+        for names, code in ((resting, _RESTING), (in_flight, _IN_FLIGHT), (fatal, _FATAL), (excluded, _EXCLUDED)):
             for name in names:
                 row = table.code_of.get(name)
                 if row is not None:

@@ -13,7 +13,7 @@ from controller.cycle.stored_memory import stored
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.journal import JournalEntry
-from controller.model.memory import Memory, Roster
+from controller.model.memory import BrokerDeaths, Memory, Roster
 from controller.model.pulsar_version import VersionInUse
 from controller.model.strategy_memory import StoredMemory, StrategyMemory
 from controller.offline.pseudonyms.names import Pseudonyms
@@ -107,8 +107,17 @@ class JournalPseudonyms:
                 why=_BROKERS_BALANCE if memory.balancing.why else "",
                 unknown=_renamed(memory.balancing.unknown, names.broker),
             ),
+            deaths=self._deaths(memory.deaths),
             pulsar=self._version(memory.pulsar),
         )
+
+    def _deaths(self, deaths: BrokerDeaths) -> BrokerDeaths:
+        """The bundles that are named; the columns are hashes of names."""
+        fatal = {
+            self._names.bundle(bundle): replace(each, brokers=tuple(map(self._names.broker, each.brokers)))
+            for bundle, each in deaths.fatal.items()
+        }
+        return BrokerDeaths(fatal=fatal, resumed_ms=deaths.resumed_ms)
 
     def _version(self, used: VersionInUse | None) -> VersionInUse | None:
         return replace(used, leader=self._names.broker(used.leader)) if used is not None and used.leader else used

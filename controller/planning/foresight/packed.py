@@ -54,6 +54,16 @@ def unpack_bytes(text: str) -> Ints:
     return _array(text, _BYTE).astype(np.int64)
 
 
+def pack_codes(values: Ints) -> str:
+    """*values*, from 0 to 65,535, 2 bytes each."""
+    return _text(values.astype(_HALF))
+
+
+def unpack_codes(text: str) -> Ints:
+    """What ``pack_codes`` packed."""
+    return _array(text, _HALF).astype(np.int64)
+
+
 def pack_keys(values: Keys) -> str:
     """*values*, 8 bytes each."""
     return _text(values.astype(_KEY))

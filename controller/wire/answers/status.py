@@ -147,6 +147,8 @@ class GuardrailsAnswer(JsonAnswer):
     without data."""
     unlisted: dict[str, int]
     """Broker -> how many bundles were moved to it and not listed by it so far, for whatever reason."""
+    fatal: dict[str, int] = Field(default_factory=dict)
+    """Bundle -> how many owners of it died one after the other: it is not moved."""
     brokers_balance: str
     """Why mode active issues nothing: brokers balance by themselves, or nobody knows; "": neither is so."""
     came: dict[str, int]

@@ -6,6 +6,7 @@ import pytest
 
 from controller.doctor.checks import judge
 from controller.doctor.facts import MeasuredClock
+from controller.model.memory import FatalBundle
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from tests.doctor import LIMITS, OFF, A, B, C, broker, facts, only, problems, pulsar, report, settings
 
@@ -264,4 +265,13 @@ def test_brokers_that_do_not_list_what_was_moved_to_them_are_named() -> None:
     finding = only(unconfirmed={A: ["acme/orders/0x00000000_0x80000000"]})
     assert (finding.code, finding.severity, finding.objects) == ("moves-unconfirmed", "error", (A,))
     assert "acme/orders/0x00000000_0x80000000" in finding.seen
+    assert "trimtab resume" in finding.advice
+
+
+def test_a_bundle_that_kills_brokers_is_named_with_what_to_do() -> None:
+    bundle = "acme/orders/0x00000000_0x80000000"
+    finding = only(fatal={bundle: FatalBundle(at=0, deaths=12, brokers=(A, "b-9:8080"))})
+    assert (finding.code, finding.severity, finding.objects) == ("bundle-kills-brokers", "error", (bundle,))
+    assert "12 owners of it died in a row" in finding.seen
+    assert A in finding.seen
     assert "trimtab resume" in finding.advice

@@ -17,7 +17,17 @@ from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
-from controller.model.memory import Breaker, Failed, InFlight, Issued, Memory, OwnBalancing, Roster
+from controller.model.memory import (
+    Breaker,
+    BrokerDeaths,
+    Failed,
+    FatalBundle,
+    InFlight,
+    Issued,
+    Memory,
+    OwnBalancing,
+    Roster,
+)
 from controller.offline.pseudonyms.anonymise import OWN_STRATEGY, Anonymiser, anonymised_settings, plain_version
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.settings.known_options import options_table
@@ -284,6 +294,10 @@ def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymise
         issued={"acme": issued}, failures={"acme": T}, breaker=Breaker(why="acme"),
         balancing=OwnBalancing(why="acme", on=1, unknown={BROKER: T}),
         roster=Roster(brokers=(BROKER,), came={BROKER: T}, went={BROKER: T}),
+        deaths=BrokerDeaths(
+            bundles="acme", hashes="acme", owners="acme", chances="acme", deaths="acme", herd="acme", brokers=(BROKER,),
+            alive=(BROKER,), died=(BROKER,), fatal={BUNDLE: FatalBundle(at=T, deaths=3, brokers=(BROKER,))},
+        ),
     )  # fmt: skip
     move = OrderedMove(bundle=BUNDLE, source=BROKER, destination=BROKER)
     orders = Orders(

@@ -88,7 +88,7 @@ def test_a_short_file_is_enough(tmp_path: Path) -> None:
             "[cure]\ntext = 'x'\nexpect = ['moves >= 1']\n[cure.guardrails.maintenance]\ntime_zone = 'UTC'",
             "cure.guardrails.maintenance has no effect in a simulation: leave it out",
         ),
-        ("[guardrails]\nfreeze = 1", "guardrails.freeze = 1: unknown key; allowed: move_undescribed,"),
+        ("[guardrails]\nfreeze = 1", "guardrails.freeze = 1: unknown key; allowed: move_fatal,"),
         ("[guardrails.interval]\nunload = 1", "guardrails.interval.unload = 1: unknown key; allowed: unloads,"),
     ],
 )

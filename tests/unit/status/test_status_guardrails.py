@@ -6,7 +6,16 @@ from pathlib import Path
 from controller.adapters.opened import election_system
 from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.journal import JournalEntry
-from controller.model.memory import Breaker, Destination, Memory, OwnBalancing, Roster, UnlistedBundle
+from controller.model.memory import (
+    Breaker,
+    BrokerDeaths,
+    Destination,
+    FatalBundle,
+    Memory,
+    OwnBalancing,
+    Roster,
+    UnlistedBundle,
+)
 from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.guardrails import (
@@ -118,3 +127,11 @@ def test_brokers_that_do_not_list_what_was_moved_to_them_are_named_with_what_to_
     assert fields["unconfirmed"] == {"a:8080": ["x/y/1", "x/y/2"]}
     assert fields["unlisted"] == {"a:8080": 2, "b:8080": 1}
     assert "unconfirmed" not in guardrail_rows(current(settings(tmp_path), entry()))
+
+
+def test_a_bundle_that_kills_brokers_is_named(tmp_path: Path) -> None:
+    memory = Memory(deaths=BrokerDeaths(fatal={"x/y/1": FatalBundle(at=T, deaths=9, brokers=("a:8080",))}))
+    found = current(settings(tmp_path), replace(entry(), memory=memory))
+    assert guardrail_rows(found)["kill brokers"].startswith("x/y/1 (9 owners died in a row): left where it is")
+    assert guardrail_answer(found).model_dump(by_alias=True)["fatal"] == {"x/y/1": 9}
+    assert "kill brokers" not in guardrail_rows(current(settings(tmp_path), entry()))

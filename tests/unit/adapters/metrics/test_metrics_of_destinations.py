@@ -5,7 +5,7 @@ from dataclasses import replace
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval
-from controller.model.memory import Destination, UnlistedBundle
+from controller.model.memory import BrokerDeaths, Destination, FatalBundle, UnlistedBundle
 from tests.journal_entries import entry
 from tests.records import T
 
@@ -17,7 +17,8 @@ def test_brokers_moves_and_unlisted_bundles_are_counted() -> None:
         "b:8080": Destination(listed=4, unlisted={"x/y/3": UnlistedBundle(answered=T)}),
     }
     journalled = entry()
-    memory = replace(journalled.memory, destinations=destinations)
+    deaths = BrokerDeaths(fatal={"x/y/4": FatalBundle(at=T, deaths=9)})
+    memory = replace(journalled.memory, destinations=destinations, deaths=deaths)
     metrics = ControllerMetrics()
     metrics.limit_by(Limits(confirm_intervals=3))
     metrics.decided(
@@ -34,6 +35,6 @@ def test_brokers_moves_and_unlisted_bundles_are_counted() -> None:
     )
     found = {
         name: metrics.registry.get_sample_value(f"trimtab_{name}")
-        for name in ("unconfirmed_brokers", "unconfirmed_moves", "unlisted_bundles")
+        for name in ("unconfirmed_brokers", "unconfirmed_moves", "unlisted_bundles", "fatal_bundles")
     }
-    assert found == {"unconfirmed_brokers": 1, "unconfirmed_moves": 2, "unlisted_bundles": 3}
+    assert found == {"unconfirmed_brokers": 1, "unconfirmed_moves": 2, "unlisted_bundles": 3, "fatal_bundles": 1}
