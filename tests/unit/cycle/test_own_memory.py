@@ -24,7 +24,10 @@ from controller.strategies.shedding.overload_shedder import OverloadShedder
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
 from tests.journal_entries import entry, parse_entry
+from tests.logs import Shape, located, log
 from tests.own_shedder import Gift, Patience, PatientShedder
+from tests.pure_controller import POLICY as ENGINES_POLICY
+from tests.pure_controller import Controller, cut
 from tests.recordings import SETTINGS, KeptLog
 from tests.records import as_bytes
 from tests.unit.cycle.test_cycle import POLICY, WARM
@@ -306,3 +309,18 @@ def test_an_error_of_a_method_of_the_memory_names_the_memory(monkeypatch: pytest
     monkeypatch.setattr(Patience, "keep_brokers", lambda *_: NoMemory())
     with pytest.raises(StrategyError, match="it returns a NoMemory"):
         decide(HOT, [], WITH_MEMORY, ACTIVE, OWN)
+
+
+@pytest.mark.parametrize("batches", [(), (37,), (100, 3, 250)])
+def test_the_engine_writes_the_same_journal_however_often_it_is_killed(batches: tuple[int, ...]) -> None:
+    records = [*located(log(Shape(seed=1, intervals=7)))]
+    policy = replace(ENGINES_POLICY, shedder=PatientShedder(patience=1), limits=Limits(freeze_share=1.0))
+    once, killed = Controller(policy=policy), Controller(policy=policy)
+    once.feed(records)
+    for batch in cut(records, batches):
+        killed.feed(batch)
+        killed.restart(killed.checkpoint())
+    assert killed.journal == once.journal
+    kinds = {json.loads(each)["memory"]["shedder"]["kind"] for each in once.journal}
+    assert kinds == {"tests.own_shedder.Patience"}
+    assert any(json.loads(each)["memory"]["shedder"]["peak"] for each in once.journal)
