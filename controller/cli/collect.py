@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -28,7 +28,7 @@ from controller.cli.shared.metrics_address import MetricsAddress, served
 from controller.cli.shared.starting import started
 from controller.collector.balancing_reader import read_broker_settings
 from controller.collector.cluster_state import ClusterState
-from controller.collector.loop import PUBLISH_SHARE, Collector
+from controller.collector.loop import PUBLISH_SHARE, BrokerAccess, Collector
 from controller.collector.reports import SweepName
 from controller.collector.states import broker_state
 from controller.collector.summary import summary
@@ -46,12 +46,6 @@ _OPEN_FOR_EACH: Final = 4
 #: Key of the call that reads the cluster's state; no broker has this name.
 _STATE: Final = "cluster state"
 _SETTINGS: Final = "settings of "
-
-
-class _Parts(NamedTuple):
-    sweeper: Sweeper
-    state: ClusterState
-    overrides: CapacityOverrides
 
 
 def collect(
@@ -84,15 +78,15 @@ def _run(settings: Settings, until: threading.Event, metrics: CollectorMetrics, 
     with started(settings, stop, *needed, metrics=metrics, is_listed=not dry_run) as watch:
         if watch is None:
             return
-        with _parts(settings, settings.pulsar) as parts:
+        with _broker_access(settings, settings.pulsar) as access:
             if dry_run:
-                typer.echo(_summary(settings, parts).model_dump_json(by_alias=True, indent=2))
+                typer.echo(_summary(settings, access).model_dump_json(by_alias=True, indent=2))
             else:
-                _collect(settings, parts, until, metrics, once=once)
+                _collect(settings, access, until, metrics, once=once)
 
 
 def _collect(
-    settings: Settings, parts: _Parts, until: threading.Event, metrics: CollectorMetrics, *, once: bool
+    settings: Settings, access: BrokerAccess, until: threading.Event, metrics: CollectorMetrics, *, once: bool
 ) -> None:
     with ExitStack() as joined:
         group = election_system(settings).collectors()
@@ -104,16 +98,13 @@ def _collect(
             settings=settings.collector,
             log=collector_log,
             group=group,
-            sweeper=parts.sweeper,
-            state=parts.state,
-            overrides=parts.overrides,
-            servers=parts.state.admin.clocks,
+            brokers=access,
             metrics=metrics,
         ).run(until, once=once)
 
 
 @contextmanager
-def _parts(settings: Settings, pulsar: PulsarSettings) -> Iterator[_Parts]:
+def _broker_access(settings: Settings, pulsar: PulsarSettings) -> Iterator[BrokerAccess]:
     own = settings.collector
     # An answer after the time to publish would come too late.
     timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
@@ -133,7 +124,7 @@ def _parts(settings: Settings, pulsar: PulsarSettings) -> Iterator[_Parts]:
         sweeper = Sweeper(admin, overrides, load_data, form=FORMS[settings.log.sweeps], timeout_seconds=timeout)
         publish_seconds = PUBLISH_SHARE * _deadline_seconds(settings)
         state = ClusterState(admin, settings.cluster.name, stored, own.max_concurrent, publish_seconds)
-        yield _Parts(sweeper, state, overrides)
+        yield BrokerAccess(sweeper, state, overrides, admin.clocks)
 
 
 def _deadline_seconds(settings: Settings) -> float:
@@ -141,20 +132,20 @@ def _deadline_seconds(settings: Settings) -> float:
     return settings.collector.deadline_share * settings.intervals.period_seconds
 
 
-def _summary(settings: Settings, parts: _Parts) -> CollectAnswer:
+def _summary(settings: Settings, access: BrokerAccess) -> CollectAnswer:
     cluster, period_ms = settings.cluster.name, settings.intervals.period_ms
     now_ms = time.time_ns() // 1_000_000
     interval = now_ms // period_ms * period_ms
-    brokers = parts.state.admin.brokers()
+    brokers = access.state.admin.brokers()
     names = {
         broker: SweepName(cluster=cluster, broker=broker, interval=interval, sweep_id=f"{broker}@{interval}")
         for broker in brokers
     }
     work: dict[str, Callable[[], Any]] = {
-        broker: partial(parts.sweeper.sweep, name, now_ms) for broker, name in names.items()
+        broker: partial(access.sweeper.sweep, name, now_ms) for broker, name in names.items()
     }
-    work |= {_SETTINGS + broker: partial(read_broker_settings, parts.state.admin, broker) for broker in brokers}
-    work[_STATE] = lambda: (parts.state.read(interval, whole=True), parts.state.domains())
+    work |= {_SETTINGS + broker: partial(read_broker_settings, access.state.admin, broker) for broker in brokers}
+    work[_STATE] = lambda: (access.state.read(interval, whole=True), access.state.domains())
     calls = side_by_side(work, at_once=settings.collector.max_concurrent + 1)
     found, domains = calls.pop(_STATE).result()
     # None of a broker that does not say.
@@ -168,7 +159,7 @@ def _summary(settings: Settings, parts: _Parts) -> CollectAnswer:
             swept[broker].report,
             version=interval,
             failure_domain=domains.get(broker),
-            capacity=parts.overrides.of(broker),
+            capacity=access.overrides.of(broker),
             settings=settings_of[broker],
             leads=broker == found.leader,
         )

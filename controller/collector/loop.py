@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from controller.adapters.metrics.collector import CollectorMetrics
@@ -79,6 +79,16 @@ class _Round:
     stepped_back: bool = False
 
 
+class BrokerAccess(NamedTuple):
+    """What a collector asks brokers by."""
+
+    sweeper: Sweeper
+    state: ClusterState
+    overrides: CapacityOverrides
+    #: The brokers' clocks; None: that of this host is right.
+    clocks: ServerClocks | None = None
+
+
 class Collector:
     """One collector of a group.  ``step`` does all of its work and waits for the log alone, never for a broker."""
 
@@ -90,20 +100,16 @@ class Collector:
         settings: CollectorSettings,
         log: CollectorLog,
         group: CollectorGroup,
-        sweeper: Sweeper,
-        state: ClusterState,
-        overrides: CapacityOverrides,
-        servers: ServerClocks | None = None,
+        brokers: BrokerAccess,
         clock: Callable[[], float] = time.time,
         metrics: CollectorMetrics | None = None,
         calls: Callable[[int], Calls] = Calls,
     ) -> None:
-        """*servers*: the brokers' clocks; without them, that of this host is right."""
         self._metrics = metrics or CollectorMetrics()
         self._cluster, self._period_ms = cluster, period_ms
-        self._group, self._sweeper, self._admin = group, sweeper, state.admin
+        self._group, self._sweeper, self._admin = group, brokers.sweeper, brokers.state.admin
         self._clock, self._every = clock, settings.state_every
-        self._own_clock = OwnClock(servers or ServerClocks(), period_ms, self._metrics)
+        self._own_clock = OwnClock(brokers.clocks or ServerClocks(), period_ms, self._metrics)
         self._deadline_ms = settings.deadline_share * period_ms
         self._at_once, self._calls = settings.max_concurrent, calls(settings.max_concurrent)
         self._health = Health(period_ms)
@@ -114,9 +120,11 @@ class Collector:
         again_ms = settings.state_every * period_ms
         self._publisher = Publisher(log, self._metrics, self._now_ms, states_again_ms=again_ms)
         self._balancing = BalancingReader(
-            state.admin, calls(settings.max_concurrent), timeout_seconds=settings.timeout_seconds
+            self._admin, calls(settings.max_concurrent), timeout_seconds=settings.timeout_seconds
         )
-        self._states = StateReader(cluster, state, overrides, calls(1), self._publisher, self._balancing)
+        self._states = StateReader(
+            cluster, brokers.state, brokers.overrides, calls(1), self._publisher, self._balancing
+        )
         self._view: GroupView | None = None
         self._looked_ms = 0.0
         self._ticks = TickWriter(cluster, period_ms, log)

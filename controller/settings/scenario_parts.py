@@ -6,7 +6,7 @@ docs/simulate.md explains every key.  Times are intervals from the start, from 0
 import json
 import re
 from collections.abc import Iterator
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, NewType, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
@@ -15,6 +15,8 @@ from controller.settings.guardrails import GuardrailSettings
 from controller.settings.section import Section, Text
 from controller.settings.trimtab_toml import DecisionSettings
 
+#: Number of an interval of a scenario or a replay, from 0.  Its T is an interval in epoch ms.
+Turn = NewType("Turn", int)
 #: Bounds of what one machine can simulate; one more digit would be a slip of the keyboard.
 MOST_INTERVALS: Final = 100_000
 MOST_BROKERS: Final = 2_000
@@ -132,9 +134,9 @@ class Happening(Section):
     intervals: PositiveInt = MOST_INTERVALS
     """How long it lasts; by default to the end."""
 
-    def lasts_in(self, interval: int) -> bool:
-        """Whether it is under way in *interval*."""
-        return self.at <= interval < self.at + self.intervals
+    def lasts_in(self, turn: Turn) -> bool:
+        """Whether it is under way in *turn*."""
+        return self.at <= turn < self.at + self.intervals
 
 
 class Burst(Happening):

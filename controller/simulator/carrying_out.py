@@ -7,15 +7,15 @@ import numpy as np
 from controller.model.decision import Command
 from controller.model.load import Bools
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import MoveSettings
+from controller.settings.scenario_parts import MoveSettings, Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedMove:
     """A bundle that was unloaded, and the broker that it came to; that may be its own again."""
 
-    #: In which interval it came.
-    interval: int
+    #: When it came.
+    turn: Turn
     bundle: str
     namespace: str
     #: Rows of the brokers.
@@ -32,8 +32,8 @@ class SimulatedMove:
 class UnderWay:
     """A command that is being carried out."""
 
-    #: In which interval it is finished.
-    due: int
+    #: When it is finished.
+    due: Turn
     command: Command
     #: "done", "lost", "failed", "astray" or "hangs".
     fate: str

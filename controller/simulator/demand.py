@@ -9,7 +9,7 @@ import numpy as np
 
 from controller.model.load import RATE_OUT, THROUGHPUT_OUT, Bools, Floats, Ints
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import LoadSettings
+from controller.settings.scenario_parts import LoadSettings, Turn
 
 _DAY_HOURS, _WEEK_HOURS, _HOUR_SECONDS = 24.0, 168.0, 3600.0
 #: The hour of a week that is busiest: noon of the fourth day.
@@ -47,27 +47,27 @@ class Demand:
         """(topics, 4) msg/s and bytes/s at the mean of a day, without anything that happens."""
         return self._as_load(self._mean)
 
-    def load(self, interval: int) -> Floats:
-        """(topics, 4) msg/s and bytes/s in *interval*; to be asked for every interval once, in order."""
+    def load(self, turn: Turn) -> Floats:
+        """(topics, 4) msg/s and bytes/s in *turn*; to be asked for every interval once, in order."""
         settings, rate = self._scenario.load, self._mean
         if settings.drift_percent:
             step = self._chance.standard_normal(len(rate))
             self._drift = _KEPT * self._drift + settings.drift_percent / 100 * step
             rate = rate * np.exp(self._drift)
-        rate = rate * self._season(interval, settings)[self.namespace]
+        rate = rate * self._season(turn, settings)[self.namespace]
         for burst in self._scenario.bursts:
-            if burst.lasts_in(interval):
+            if burst.lasts_in(turn):
                 rate = np.where(self._of(burst.namespace), burst.factor * rate, rate)
         for hot, more in zip(self._scenario.hot_topics, self._hot, strict=True):
-            if hot.lasts_in(interval):
+            if hot.lasts_in(turn):
                 rate = rate + more
-        return self._with_lags(self._as_load(rate), interval)
+        return self._with_lags(self._as_load(rate), turn)
 
-    def _with_lags(self, load: Floats, interval: int) -> Floats:
-        """*load* (topics, 4) with what consumers leave in *interval*, and what they catch up."""
+    def _with_lags(self, load: Floats, turn: Turn) -> Floats:
+        """*load* (topics, 4) with what consumers leave in *turn*, and what they catch up."""
         for lag, behind in zip(self._scenario.lags, self._behind, strict=True):
             published = np.where(self._of(lag.namespace), load[:, RATE_OUT], 0.0)
-            if lag.lasts_in(interval):
+            if lag.lasts_in(turn):
                 more = -lag.percent / 100 * published
             else:
                 more = np.minimum(behind, (lag.catch_up_factor - 1) * published)
@@ -76,9 +76,9 @@ class Demand:
             load[:, THROUGHPUT_OUT] += more * self._bytes
         return load
 
-    def _season(self, interval: int, settings: LoadSettings) -> Floats:
-        """(namespaces,) load in *interval* against the mean: of the hour, the day of the week, and growth."""
-        hour = self._scenario.start_hour + interval * self._scenario.period_seconds / _HOUR_SECONDS
+    def _season(self, turn: Turn, settings: LoadSettings) -> Floats:
+        """(namespaces,) load in *turn* against the mean: of the hour, the day of the week, and growth."""
+        hour = self._scenario.start_hour + turn * self._scenario.period_seconds / _HOUR_SECONDS
         peaks = np.array([space.peak_hour for space in self._scenario.namespaces])
         of_day = 1 + settings.daily_percent / 100 * np.cos(2 * np.pi * (hour - peaks) / _DAY_HOURS)
         of_week = 1 + settings.weekly_percent / 100 * np.cos(2 * np.pi * (hour - _BUSIEST_OF_WEEK) / _WEEK_HOURS)

@@ -21,7 +21,7 @@ from controller.model.load import (
     Ints,
 )
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import Misreport
+from controller.settings.scenario_parts import Misreport, Turn
 
 #: CPU percent of 8 cores, memory and direct memory in MiB, of a broker of capacity 1.
 _CPU_LIMIT, _MEMORY_LIMIT, _DIRECT_MEMORY_LIMIT = 800.0, 8192.0, 16384.0
@@ -85,8 +85,8 @@ class Hardware:
         cost: Floats = messages / self._messages[broker]
         return cost
 
-    def reported(self, usage: Floats, interval: int) -> Reported:
-        """What the brokers report in *interval* of their true *usage*; to be asked for every interval once."""
+    def reported(self, usage: Floats, turn: Turn) -> Reported:
+        """What the brokers report in *turn* of their true *usage*; to be asked for every interval once."""
         n, settings = len(usage), self._settings
         measured = usage.copy()
         measured[:, CPU] += settings.noise_percent / 100 * self._chance.standard_normal(n)
@@ -96,7 +96,7 @@ class Hardware:
         said, limit = np.clip(measured, 0, 1) * self.limit, self.limit.copy()
         missing = np.zeros(n, np.bool_)
         for wrong in self._misreports:
-            if wrong.lasts_in(interval):
+            if wrong.lasts_in(turn):
                 self._falsify(wrong, said, limit, missing)
         self._before = said
         return Reported(usage=np.round(said, 2), limit=np.round(limit, 2), missing=missing)

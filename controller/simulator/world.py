@@ -19,7 +19,7 @@ from controller.model.names import parse_bundle
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 from controller.model.topic_kinds import PERSISTENT
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import ModelledNamespace
+from controller.settings.scenario_parts import ModelledNamespace, Turn
 from controller.simulator.carrying_out import SimulatedMove, UnderWay, downtimes, fate_of
 from controller.simulator.demand import Demand
 from controller.simulator.hardware import Hardware
@@ -68,66 +68,66 @@ class World:
         self._namespaces = self._namespace_states()
         self._down = downtimes(scenario)
         self._under_way: list[UnderWay] = []
-        #: Bundle -> the interval in which its unload stops hanging, and the broker that it left.
-        self._hanging: dict[str, tuple[int, int]] = {}
+        #: Bundle -> when its unload stops hanging, and the broker that it left.
+        self._hanging: dict[str, tuple[Turn, int]] = {}
         self._reported_cpu: Floats = np.zeros(len(self.brokers))
-        #: All moves so far, in order; the bundles that were split, and the commands that went wrong, with intervals.
+        #: All moves so far, in order; the bundles that were split, and the commands that went wrong, with when.
         self.moves: list[SimulatedMove] = []
-        self.splits: list[tuple[int, str]] = []
-        self.failures: list[tuple[int, str]] = []
+        self.splits: list[tuple[Turn, str]] = []
+        self.failures: list[tuple[Turn, str]] = []
         self.active: Bools = np.zeros(len(self.brokers), np.bool_)
 
-    def interval_ms(self, interval: int) -> int:
-        """T of interval number *interval*, epoch ms."""
-        return FIRST_INTERVAL_MS + interval * self._scenario.period_seconds * 1000
+    def interval_ms(self, turn: Turn) -> int:
+        """T of interval number *turn*, epoch ms."""
+        return FIRST_INTERVAL_MS + turn * self._scenario.period_seconds * 1000
 
-    def live(self, interval: int) -> tuple[Snapshot, Floats]:
-        """Let *interval* happen; intervals come in order, from 0.
+    def live(self, turn: Turn) -> tuple[Snapshot, Floats]:
+        """Let *turn* happen; intervals come in order, from 0.
 
         Returns what the controller sees, and (brokers,) the true usage as fractions: the largest of CPU and bandwidth,
         NaN of brokers that are not there.
         """
-        self.active = (self._joins_at <= interval) & ~self._down[interval]
-        self.bundles.carry(self._demand.load(interval))
+        self.active = (self._joins_at <= turn) & ~self._down[turn]
+        self.bundles.carry(self._demand.load(turn))
         cold = np.zeros(len(self.brokers))
-        results = self._carry_out(interval, cold)
-        self._look_up(interval)
+        results = self._carry_out(turn, cold)
+        self._look_up(turn)
         load, topics, count = self.bundles.sums(len(self.brokers))
         usage = self._hardware.usage_of(load)
         usage[:, 0] += cold
-        reported = self._hardware.reported(usage, interval)
+        reported = self._hardware.reported(usage, turn)
         with np.errstate(invalid="ignore", divide="ignore"):
             self._reported_cpu = reported.usage[:, 0] / reported.limit[:, 0]
         numbers = np.column_stack(
             [*_interleaved(reported.usage, reported.limit), load, topics, count, np.zeros(len(count))]
         )
-        snapshot = self._snapshot(interval, numbers, self.active & ~reported.missing, results)
+        snapshot = self._snapshot(turn, numbers, self.active & ~reported.missing, results)
         return snapshot, np.where(self.active, usage.max(axis=1), np.nan)
 
-    def execute(self, interval: int, commands: Sequence[Command]) -> None:
-        """Begin *commands*, the decision of *interval*."""
+    def execute(self, turn: Turn, commands: Sequence[Command]) -> None:
+        """Begin *commands*, the decision of *turn*."""
         for command in commands:
             unload = command.action == "unload"
             fate = fate_of(self._scenario.moves, float(self._chance.uniform(0, 100))) if unload else "done"
             if fate != "lost":
-                due = interval + (self._scenario.moves.intervals if unload else 1)
+                due = Turn(turn + (self._scenario.moves.intervals if unload else 1))
                 self._under_way.append(UnderWay(due=due, command=command, fate=fate))
 
     # ---- what happens ----
 
-    def _carry_out(self, interval: int, cold: Floats) -> list[CommandResult]:
+    def _carry_out(self, turn: Turn, cold: Floats) -> list[CommandResult]:
         """Finish the commands that are due; adds to *cold* (brokers,) the CPU that bundles cost that just came."""
-        due = [each for each in self._under_way if each.due <= interval]
-        self._under_way = [each for each in self._under_way if each.due > interval]
+        due = [each for each in self._under_way if each.due <= turn]
+        self._under_way = [each for each in self._under_way if each.due > turn]
         results = []
         for each in due:
-            result = self._finish(each, interval, cold)
+            result = self._finish(each, turn, cold)
             if result.status in ("failed", "unknown"):
-                self.failures.append((interval, each.command.bundle))
+                self.failures.append((turn, each.command.bundle))
             results.append(result)
         return results
 
-    def _finish(self, each: UnderWay, interval: int, cold: Floats) -> CommandResult:
+    def _finish(self, each: UnderWay, turn: Turn, cold: Floats) -> CommandResult:
         """Finish one command, as an executor does that compares the cluster with what the command expects."""
         command, bundle = each.command, each.command.bundle
         row = self.bundles.row_of.get(bundle)
@@ -137,15 +137,15 @@ class World:
         if each.fate == "failed":
             return self._answer(command, "failed", "the broker refused", owner)
         if command.action == "split":
-            return self._split(command, interval, owner, cold)
+            return self._split(command, turn, owner, cold)
         if each.fate == "hangs":
             self.bundles.owner[row] = UNOWNED
-            self._hanging[bundle] = interval + self._scenario.moves.hangs_intervals, owner
+            self._hanging[bundle] = Turn(turn + self._scenario.moves.hangs_intervals), owner
             return self._answer(command, "unknown", "nobody has it", owner)
         to = self.brokers.index(command.destination) if command.destination else UNOWNED
         if each.fate == "astray" or to == UNOWNED or not self.active[to]:
             to = self._chosen(row, among=self.active)
-        self._move(row, owner, to, interval, cold, self._scenario.moves.seconds)
+        self._move(row, owner, to, turn, cold, self._scenario.moves.seconds)
         if command.destination and self.brokers[to] != command.destination:
             return self._answer(command, "failed", f"it went to {self.brokers[to]}", owner)
         return self._answer(command, "done", "", owner)
@@ -156,7 +156,7 @@ class World:
         names = ["" if broker == UNOWNED else self.brokers[broker] for broker in (before, after)]
         return CommandResult(id=command.id, status=status, detail=detail, owner_before=names[0], owner_after=names[1])
 
-    def _split(self, command: Command, interval: int, owner: int, cold: Floats) -> CommandResult:
+    def _split(self, command: Command, turn: Turn, owner: int, cold: Floats) -> CommandResult:
         _, lower, upper = parse_bundle(command.bundle)
         cuts = sorted(cut for cut in command.boundaries if lower < cut < upper)
         if not cuts and command.algorithm == "range_equally_divide":
@@ -165,13 +165,13 @@ class World:
             return self._answer(command, "failed", "no boundary inside the bundle", owner)
         rows = self.bundles.split(command.bundle, cuts)
         self._namespaces = self._namespace_states()
-        self.splits.append((interval, command.bundle))
+        self.splits.append((turn, command.bundle))
         for row in rows if command.unload_after_split else ():
             to = self._chosen(row, among=self.active)
-            self._move(row, owner, to, interval, cold, self._scenario.moves.seconds)
+            self._move(row, owner, to, turn, cold, self._scenario.moves.seconds)
         return self._answer(command, "done", "", owner)
 
-    def _move(self, row: int, source: int, to: int, interval: int, cold: Floats, seconds: float) -> None:
+    def _move(self, row: int, source: int, to: int, turn: Turn, cold: Floats, seconds: float) -> None:
         """Give bundle *row* to broker *to*; its clients waited for so many *seconds*."""
         bundles = self.bundles
         bundles.owner[row] = to
@@ -182,7 +182,7 @@ class World:
         cold[to] += self._scenario.moves.cold_percent / 100 * cpu
         self.moves.append(
             SimulatedMove(
-                interval=interval,
+                turn=turn,
                 bundle=bundles.names[row],
                 namespace=self._scenario.namespaces[bundles.space[row]].name,
                 source=source,
@@ -193,17 +193,17 @@ class World:
             )
         )
 
-    def _look_up(self, interval: int) -> None:
+    def _look_up(self, turn: Turn) -> None:
         """Let clients look up the bundles that have no broker: those of brokers that are gone, and those that hung."""
         bundles, nowhere = self.bundles, np.zeros(len(self.brokers))
         for name, (until, source) in list(self._hanging.items()):
             row = bundles.row_of.get(name)
-            if row is None or until <= interval:
+            if row is None or until <= turn:
                 del self._hanging[name]
                 if row is not None:
                     seconds = self._scenario.moves.hangs_intervals * self._scenario.period_seconds
                     to = self._chosen(row, among=self.active)
-                    self._move(row, source, to, interval, nowhere, seconds)
+                    self._move(row, source, to, turn, nowhere, seconds)
         if not self.active.any():
             return
         bundles.owner[~self.active[bundles.owner]] = UNOWNED
@@ -234,9 +234,9 @@ class World:
 
     # ---- what is seen ----
 
-    def _snapshot(self, interval: int, numbers: Floats, heard: Bools, results: Sequence[CommandResult]) -> Snapshot:
+    def _snapshot(self, turn: Turn, numbers: Floats, heard: Bools, results: Sequence[CommandResult]) -> Snapshot:
         """What the shards of the query make of the reports of the brokers that were *heard*."""
-        bundles, at = self.bundles, self.interval_ms(interval)
+        bundles, at = self.bundles, self.interval_ms(turn)
         roster = np.flatnonzero(self.active)
         rows = np.flatnonzero((bundles.owner != UNOWNED) & heard[bundles.owner])
         bundles.advance(rows, at)

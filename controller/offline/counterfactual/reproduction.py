@@ -67,20 +67,20 @@ def reproduction_of_moves(happened: SimulatedRun, replayed: SimulatedRun, interv
     """Compare the moves that were recorded with those of the replay: a recording without a journal."""
     left: dict[tuple[str, int, int], list[int]] = {}
     for move in replayed.moves:
-        left.setdefault((move.bundle, move.source, move.destination), []).append(move.interval)
+        left.setdefault((move.bundle, move.source, move.destination), []).append(move.turn)
     missing = list[NotReproduced]()
     for move in happened.moves:
         at = left.get((move.bundle, move.source, move.destination), [])
-        near = [each for each in at if abs(each - move.interval) <= _NEAR]
+        near = [each for each in at if abs(each - move.turn) <= _NEAR]
         if near:
-            at.remove(min(near, key=lambda each: abs(each - move.interval)))
+            at.remove(min(near, key=lambda each: abs(each - move.turn)))
         else:
             why = f"the replay does not move it within {_NEAR} intervals"
             missing.append(_of_move(move, happened.brokers, intervals, why))
     added = [
         _of_move(move, happened.brokers, intervals, "")
         for move in replayed.moves
-        if move.interval in left.get((move.bundle, move.source, move.destination), [])
+        if move.turn in left.get((move.bundle, move.source, move.destination), [])
     ]
     n = len(happened.moves)
     return Reproduction(recorded=n, reproduced=n - len(missing), missing=tuple(missing), added=tuple(added))
@@ -115,7 +115,7 @@ def _told(command: Command, why: str) -> NotReproduced:
 
 def _of_move(move: SimulatedMove, brokers: Sequence[str], intervals: Sequence[int], why: str) -> NotReproduced:
     return NotReproduced(
-        interval=intervals[move.interval],
+        interval=intervals[move.turn],
         action="unload",
         bundle=move.bundle,
         source=brokers[move.source],

@@ -119,8 +119,8 @@ def moved_again(moves: Sequence[SimulatedMove], span: int) -> int:
     count = 0
     for move in moves:
         before = last.get(move.bundle)
-        count += before is not None and move.interval - before <= span
-        last[move.bundle] = move.interval
+        count += before is not None and move.turn - before <= span
+        last[move.bundle] = move.turn
     return count
 
 
@@ -142,9 +142,9 @@ def thrash(moves: Sequence[SimulatedMove], usage: Floats) -> float:
     lines: dict[tuple[int, int], dict[int, float]] = {}
     for move in moves:
         for broker, sign in ((move.source, -1), (move.destination, 1)):
-            life = int(left[min(move.interval, len(left) - 1), broker])
+            life = int(left[min(move.turn, len(left) - 1), broker])
             line = lines.setdefault((broker, life), {})
-            line[move.interval] = line.get(move.interval, 0.0) + sign * move.usage
+            line[move.turn] = line.get(move.turn, 0.0) + sign * move.usage
     total = ranges = 0.0
     for line in lines.values():
         each = np.array(list(line.values()))
@@ -161,7 +161,7 @@ def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun)
     """The figure that *expectation* is about, from its interval on."""
     after = expectation.after
     usage = run.usage[after:]
-    moves = [move for move in run.moves if move.interval >= after]
+    moves = [move for move in run.moves if move.turn >= after]
     if expectation.namespace:
         moves = [move for move in moves if move.namespace == expectation.namespace]
     match expectation.figure:

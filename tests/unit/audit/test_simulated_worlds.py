@@ -42,7 +42,7 @@ def test_what_is_audited_is_what_happened(name: str) -> None:
     assert not shown - truth
     last = world.intervals - 1
     early = Counter(
-        (each.bundle, names[each.source], names[each.destination]) for each in of.truth.moves if each.interval < last
+        (each.bundle, names[each.source], names[each.destination]) for each in of.truth.moves if each.turn < last
     )
     assert (early - shown).total() == sum(change.why == "others" for change in changes)
 

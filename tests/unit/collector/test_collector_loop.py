@@ -15,7 +15,7 @@ from controller.adapters.network.calls import Calls
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.pulsar.server_clocks import ServerClocks
 from controller.collector.cluster_state import ClusterState, Found
-from controller.collector.loop import Collector
+from controller.collector.loop import BrokerAccess, Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
 from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
@@ -243,10 +243,12 @@ class World:
             settings=SETTINGS,
             log=self.ends[name],
             group=self.members[name],
-            sweeper=Sweeper(admin, OVERRIDES, NoLoadData(), form=json_chunks, timeout_seconds=60),
-            state=self.state(admin, CLUSTER, None, most_at_once=16, seconds=20.0),
-            overrides=OVERRIDES,
-            servers=self.clocks[name],
+            brokers=BrokerAccess(
+                sweeper=Sweeper(admin, OVERRIDES, NoLoadData(), form=json_chunks, timeout_seconds=60),
+                state=self.state(admin, CLUSTER, None, most_at_once=16, seconds=20.0),
+                overrides=OVERRIDES,
+                clocks=self.clocks[name],
+            ),
             clock=lambda: self.now,
             metrics=self.metrics[name],
             calls=seen,

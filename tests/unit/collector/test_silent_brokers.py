@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from controller.adapters.pulsar.admin import PulsarError
-from controller.collector.loop import Collector
+from controller.collector.loop import BrokerAccess, Collector
 from controller.collector.patience import patience
 from controller.collector.sweeper import Sweeper
 from controller.settings.capacity import CapacityOverrides
@@ -84,9 +84,11 @@ def first_interval(cluster: Cluster) -> dict[str, bool]:
         settings=SETTINGS,
         log=LogEnd(log),
         group=Member(Room(), "one"),
-        sweeper=Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=TIMEOUT),
-        state=SimpleNamespace(admin=cluster, domains=cluster.domains, leader=cluster.leader, read=cluster.read),  # type: ignore[arg-type]
-        overrides=CapacityOverrides(),
+        brokers=BrokerAccess(
+            sweeper=Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=TIMEOUT),
+            state=SimpleNamespace(admin=cluster, domains=cluster.domains, leader=cluster.leader, read=cluster.read),  # type: ignore[arg-type]
+            overrides=CapacityOverrides(),
+        ),
         clock=lambda: cluster.now,
         calls=seen,
     )

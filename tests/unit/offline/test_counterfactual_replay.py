@@ -41,7 +41,7 @@ def shipped(name: str, intervals: int = 20) -> Scenario:
 
 
 def moves_of(run: SimulatedRun) -> list[tuple[int, str, int, int, int]]:
-    return sorted((each.interval, each.bundle, each.source, each.destination, each.connections) for each in run.moves)
+    return sorted((each.turn, each.bundle, each.source, each.destination, each.connections) for each in run.moves)
 
 
 def replayed(of: RecordedTruth, scenario: Scenario, **strategies: dict[str, str]) -> Replays:

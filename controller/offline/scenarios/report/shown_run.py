@@ -70,8 +70,8 @@ def shown_run(
     bundles, reasons = _Table(), _Table()
     moves = []
     for move in run.moves[:MOST_MOVES]:
-        decided, why = _cause(issued, move.bundle, move.interval, uncommanded)
-        numbers = (move.interval, decided, bundles.number(move.bundle), move.source, move.destination)
+        decided, why = _cause(issued, move.bundle, move.turn, uncommanded)
+        numbers = (move.turn, decided, bundles.number(move.bundle), move.source, move.destination)
         moves.append((*numbers, round(move.usage, 2), move.connections, reasons.number(why)))
     return ShownRun(
         strategy=strategy,
