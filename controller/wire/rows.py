@@ -4,11 +4,12 @@ wire/packed_rows.py makes rows of the columns that the query's Java has packed. 
 records: tests/integration/test_rows_in_spark_and_python.py.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -118,127 +119,108 @@ class Located:
     file: str = ""
 
 
-@dataclass(slots=True)
-class _Columns:
-    """Rows being collected, one entry a row."""
+class _Row(NamedTuple):
+    """A row of Rows; what a kind of rows does not have is left out."""
 
-    at: list[tuple[int, int, int, str]] = field(default_factory=list)
-    kind: list[int] = field(default_factory=list)
-    dated: list[tuple[int, int, int, int]] = field(default_factory=list)
-    names: list[tuple[str, str, str]] = field(default_factory=list)
-    stats: list[Floats] = field(default_factory=list)
-    kinds: list[int] = field(default_factory=list)
-    topic: list[tuple[int, int]] = field(default_factory=list)
-    detail: list[tuple[Ints, Floats]] = field(default_factory=list)
-    numbers: dict[int, Floats] = field(default_factory=dict)
-    facts: dict[int, model.Fact] = field(default_factory=dict)
-
-    def add(
-        self,
-        at: Located,
-        kind: int,
-        *,
-        interval: int = -1,
-        broker: str = "",
-        sweep: str = "",
-        chunk: int = 0,
-        chunks: int = 0,
-        last_update: int = 0,
-        bundle: str = "",
-        stats: Floats = _NO_LOAD,
-        kinds: int = 0,
-        topic: tuple[int, int] = (0, 0),
-        detail: tuple[Ints, Floats] = _NO_TOPICS,
-    ) -> int:
-        self.at.append((at.source, at.partition, at.offset, at.file))
-        self.kind.append(kind)
-        self.dated.append((interval, chunk, chunks, last_update))
-        self.names.append((broker, sweep, bundle))
-        self.stats.append(stats)
-        self.kinds.append(kinds)
-        self.topic.append(topic)
-        self.detail.append(detail)
-        return len(self.kind) - 1
-
-    def rows(self, *, files: bool) -> Rows:
-        source, partition, offset = (np.array([at[i] for at in self.at], np.int64) for i in range(3))
-        interval, chunk, chunks, last_update = (np.array([d[i] for d in self.dated], np.int64) for i in range(4))
-        return Rows(
-            kind=np.array(self.kind, np.int64),
-            source=source,
-            partition=partition,
-            offset=offset,
-            file=NameColumn.of([at[3] for at in self.at]) if files else None,
-            interval=interval,
-            broker=NameColumn.of([names[0] for names in self.names]),
-            sweep=NameColumn.of([names[1] for names in self.names]),
-            chunk=chunk,
-            chunks=chunks,
-            last_update=last_update,
-            bundle=NameColumn.of([names[2] for names in self.names]),
-            stats=np.array(self.stats).reshape(-1, len(STATS)),
-            kinds=np.array(self.kinds, np.uint8),
-            topic=np.array(self.topic, np.int64).reshape(-1, 2),
-            detail_size=np.array([len(position) for position, _ in self.detail], np.int64),
-            detail_position=np.concatenate([_NO_TOPICS[0], *(position for position, _ in self.detail)]),
-            detail_load=np.concatenate([_NO_TOPICS[1], *(load for _, load in self.detail)]),
-            numbers=self.numbers,
-            facts=self.facts,
-        )
+    at: Located
+    kind: int
+    interval: int = -1
+    broker: str = ""
+    sweep: str = ""
+    chunk: int = 0
+    chunks: int = 0
+    last_update: int = 0
+    bundle: str = ""
+    stats: Floats = _NO_LOAD
+    kinds: int = 0
+    topic: tuple[int, int] = (0, 0)
+    #: Positions and load of its topics.
+    detail: tuple[Ints, Floats] = _NO_TOPICS
+    numbers: Floats | None = None
+    fact: model.Fact | None = None
 
 
 def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files: bool = False) -> Rows:
     """Rows of decoded *records*, for one shard that holds everything."""
-    columns = _Columns()
-    for at in records:
-        match at.record:
-            case BrokerSweep() | ArrowSweep():
-                _add_sweep(columns, at, at.record, limits)
-            case metrics.BrokerLoadRecord():
-                _add_report(columns, at, at.record)
-            case metrics.TopicStats():
-                _add_topic(columns, at, at.record)
-            case metrics.TickRecord():
-                columns.facts[columns.add(at, TICK, interval=at.record.interval)] = fact_of(at.record)
-            case record:
-                columns.facts[columns.add(at, FACT)] = fact_of(record)
-    return columns.rows(files=files)
+    rows = [row for at in records for row in _rows_of(at, limits)]
+
+    def ints(name: str) -> Ints:
+        return np.array([*map(attrgetter(name), rows)], np.int64)
+
+    def names(name: str) -> NameColumn:
+        return NameColumn.of([*map(attrgetter(name), rows)])
+
+    return Rows(
+        kind=ints("kind"),
+        source=ints("at.source"),
+        partition=ints("at.partition"),
+        offset=ints("at.offset"),
+        file=names("at.file") if files else None,
+        interval=ints("interval"),
+        broker=names("broker"),
+        sweep=names("sweep"),
+        chunk=ints("chunk"),
+        chunks=ints("chunks"),
+        last_update=ints("last_update"),
+        bundle=names("bundle"),
+        stats=np.array([row.stats for row in rows]).reshape(-1, len(STATS)),
+        kinds=ints("kinds").astype(np.uint8),
+        topic=ints("topic").reshape(-1, 2),
+        detail_size=np.array([len(row.detail[0]) for row in rows], np.int64),
+        detail_position=np.concatenate([_NO_TOPICS[0], *(row.detail[0] for row in rows)]),
+        detail_load=np.concatenate([_NO_TOPICS[1], *(row.detail[1] for row in rows)]),
+        numbers={i: row.numbers for i, row in enumerate(rows) if row.numbers is not None},
+        facts={i: row.fact for i, row in enumerate(rows) if row.fact is not None},
+    )
 
 
-def _add_sweep(columns: _Columns, at: Located, sweep: BrokerSweep | ArrowSweep, limits: DetailLimits) -> None:
-    said, load = _said(sweep), sweep_load(sweep, limits)
-    columns.numbers[columns.add(at, SWEEP, **said)] = numbers_of(sweep)
-    detail = load.detail
-    for bundle, stats, kinds, (lo, hi) in zip(
-        sweep.bundles, load.stats, load.kinds.tolist(), pairwise(detail.starts.tolist()), strict=True
-    ):
+def _rows_of(at: Located, limits: DetailLimits) -> Iterator[_Row]:
+    match at.record:
+        case BrokerSweep() | ArrowSweep():
+            yield from _of_sweep(at, at.record, limits)
+        case metrics.BrokerLoadRecord():
+            yield from _of_report(at, at.record)
+        case metrics.TopicStats():
+            yield _of_topic(at, at.record)
+        case metrics.TickRecord():
+            yield _Row(at, TICK, interval=at.record.interval, fact=fact_of(at.record))
+        case record:
+            yield _Row(at, FACT, fact=fact_of(record))
+
+
+def _of_sweep(at: Located, sweep: BrokerSweep | ArrowSweep, limits: DetailLimits) -> Iterator[_Row]:
+    header = _Row(
+        at,
+        SWEEP,
+        interval=sweep.interval,
+        broker=sweep.broker,
+        sweep=sweep.sweep_id,
+        chunk=sweep.chunk,
+        chunks=sweep.chunks,
+        last_update=sweep.last_update,
+    )
+    yield header._replace(numbers=numbers_of(sweep))
+    load = sweep_load(sweep, limits)
+    detail, of_bundle = load.detail, header._replace(kind=BUNDLE)
+    places = pairwise(detail.starts.tolist())
+    for bundle, stats, kinds, (lo, hi) in zip(sweep.bundles, load.stats, load.kinds.tolist(), places, strict=True):
         topics = detail.position[lo:hi], detail.load[lo:hi]
-        columns.add(at, BUNDLE, bundle=bundle, stats=stats, kinds=kinds, detail=topics, **said)
+        yield of_bundle._replace(bundle=bundle, stats=stats, kinds=kinds, detail=topics)
 
 
-def _said(sweep: SweepHeader) -> dict[str, Any]:
-    return {
-        "interval": sweep.interval,
-        "broker": sweep.broker,
-        "sweep": sweep.sweep_id,
-        "chunk": sweep.chunk,
-        "chunks": sweep.chunks,
-        "last_update": sweep.last_update,
-    }
-
-
-def _add_report(columns: _Columns, at: Located, load: metrics.BrokerLoadRecord) -> None:
-    said: dict[str, Any] = {"broker": load.broker_name, "last_update": load.report.last_update}
-    columns.numbers[columns.add(at, REPORT, **said)] = numbers_of(load.report)
+def _of_report(at: Located, load: metrics.BrokerLoadRecord) -> Iterator[_Row]:
+    header = _Row(at, REPORT, broker=load.broker_name, last_update=load.report.last_update)
+    yield header._replace(numbers=numbers_of(load.report))
+    of_bundle = header._replace(kind=REPORT_BUNDLE)
     for bundle, totals in load.report.last_stats.items():
-        columns.add(at, REPORT_BUNDLE, bundle=bundle, stats=_totals(totals), kinds=kinds_of_totals(totals), **said)
+        yield of_bundle._replace(bundle=bundle, stats=_totals(totals), kinds=kinds_of_totals(totals))
 
 
-def _add_topic(columns: _Columns, at: Located, stats: metrics.TopicStats) -> None:
+def _of_topic(at: Located, stats: metrics.TopicStats) -> _Row:
     rates = (stats.msg_rate_in, stats.msg_rate_out, stats.msg_throughput_in, stats.msg_throughput_out)
     numbers = np.array([*rates, stats.producer_count, stats.consumer_count, 1], np.float64)
     key = int.from_bytes(blake2b(stats.topic.encode(), digest_size=8).digest(), "big", signed=True)
-    columns.add(
+    return _Row(
         at,
         TOPIC,
         broker=stats.broker,
