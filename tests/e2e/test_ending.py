@@ -38,7 +38,7 @@ _FILE = 'kind = "file"\npath = "election"'
 _ZOOKEEPER_AWAY = 'kind = "zookeeper"\nhosts = "127.0.0.1:{port}"\npath = "/trimtab"\nsession_timeout_seconds = 30'
 _PULSAR_AWAY = '[pulsar]\nadmin_url = ["http://127.0.0.1:1"]'
 #: The aim is 3 s; the rest is for a busy machine.
-_SOON = 8.0
+_SOON = 15.0
 
 
 class Running:

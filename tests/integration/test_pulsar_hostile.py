@@ -71,4 +71,4 @@ def test_hostile_messages_are_read_and_keep_no_reader_waiting(log: PulsarLogSett
     begun = time.monotonic()
     for read in (in_python, in_spark):
         assert [(value or b"null", at) for value, at in read(log)] == [*expected, (b"encrypted", 5)]
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - begun < 25

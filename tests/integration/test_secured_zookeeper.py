@@ -187,7 +187,7 @@ def test_a_wrong_password_and_none_at_all_are_told_at_once(
         began = time.monotonic()
         with pytest.raises(TrimtabError) as refused:
             attempt()
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 25
         assert words in str(refused.value)
 
 
@@ -217,7 +217,7 @@ def test_tls_that_fails_is_told_with_the_certificate_that_it_is_about(
     began = time.monotonic()
     with pytest.raises(TrimtabError) as refused:
         lead(access(sasl.hosts, tmp_path, "sasl", "trimtab", "right", tls))
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 25
     assert words in str(refused.value)
 
 

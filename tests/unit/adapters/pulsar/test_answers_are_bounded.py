@@ -44,7 +44,7 @@ def test_an_answer_that_drips_is_over_when_its_time_is(first: bytes, drops: byte
         begun = time.monotonic()
         with pytest.raises(PulsarError, match="no answer"):
             admin.tenants()
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 20
 
 
 def replying(answer: bytes) -> Serve:
