@@ -3,8 +3,12 @@
 Recorded by tests/java_rival/cycles.py; see tests/vectors/README.md.
 """
 
+import pytest
+
 from tests.conformance.cycle_differences import differences
 from tests.conformance.vectors import Case
+
+pytestmark = pytest.mark.slow
 
 COMPONENT = "rival_cycles_modular"
 

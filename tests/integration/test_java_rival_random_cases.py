@@ -18,7 +18,7 @@ from controller.model.errors import TrimtabError
 from tests.java_rival.asking import Driver, differing
 from tests.java_rival.components import COMPONENTS, Rival
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
 _SEED: Final = os.environ.get("TRIMTAB_RIVAL_SEED", "1")
 _CASES: Final = int(os.environ.get("TRIMTAB_RIVAL_CASES", "100"))

@@ -18,6 +18,8 @@ from tests.modelled_log import played, settings_in
 from tests.recordings import recording_of
 from tests.records import LEFT, RIGHT, SAMPLES, T, broker_sweep, bundle_stats
 
+pytestmark = pytest.mark.slow
+
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
 RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "changing"
 app = typer.Typer()

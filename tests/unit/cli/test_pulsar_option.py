@@ -11,6 +11,8 @@ from controller.adapters.recordings.manifest import RecordedSettings
 from controller.cli.app import app
 from tests.records import load_report
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "changing"
 
 

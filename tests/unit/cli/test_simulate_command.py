@@ -16,6 +16,8 @@ from controller.model.errors import SettingsError
 from controller.offline.scenarios.compare import FigureOverSeeds
 from controller.settings.scenario_parts import Cure
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 SMALL = """
 title = "an uneven load"

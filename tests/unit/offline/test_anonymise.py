@@ -48,6 +48,8 @@ from tests.records import (
     namespace_state,
 )  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 KEY = b"sixteen bytes or more"
 _EAGER = "loadBalancerLoadSheddingStrategy=UniformLoadShedder\nmaxUnloadPercentage=0.5\n"
 _MORE = f'decisions = {{mode = "active", seed = 5, excluded = ["tenant/ns-9", "{LEFT}"]}}'

@@ -14,6 +14,8 @@ from tests import live_cluster
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
 
+pytestmark = pytest.mark.slow
+
 BROKER = "broker-1:8080"
 EXTENSIBLE = (
     "loadManagerClassName=org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl\n"

@@ -14,6 +14,8 @@ from controller.offline.recorded_load import read_load
 from controller.planning.plans.plan import BALANCE, DRAIN, REMOVE, RESTART
 from controller.strategies.catalogue import SHEDDERS
 
+pytestmark = pytest.mark.slow
+
 T = 1_800_000_000_000
 EXTENSIBLE = "loadManagerClassName=org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl\n"
 MODULAR = "loadManagerClassName=org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl\n"

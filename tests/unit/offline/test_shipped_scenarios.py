@@ -18,6 +18,8 @@ pytestmark = pytest.mark.slow
 
 LIBRARY = Path(__file__).parents[3] / "conf" / "scenarios" / "simulated"
 SCENARIOS = dict(shipped(LIBRARY))
+#: Those that take longest, more than half of the time of all.
+LONG = ("isolated-brokers", "pip255-restarts", "daily-cycle", "minute-bursts", "pip255-new-broker")
 #: As many as `trimtab simulate` runs unless told otherwise.
 SEEDS = 3
 
@@ -31,7 +33,9 @@ def told(judged: JudgedScenario) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", [*SCENARIOS][:: tries(plain=4, thorough=1)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.extended) if each in LONG else each for each in SCENARIOS]
+)
 def test_every_expectation_is_met_and_those_of_the_cure_fail_without_it(name: str) -> None:
     scenario = SCENARIOS[name]
     judged = judge(scenario, tries(plain=1, thorough=SEEDS))
@@ -39,7 +43,7 @@ def test_every_expectation_is_met_and_those_of_the_cure_fail_without_it(name: st
     assert any(each.of_cure for each in judged.expectations), "a scenario shows what cures it"
 
 
-@pytest.mark.integration
+@pytest.mark.extended
 def test_without_the_day_peak_shedder_goes_on_moving_bundles_on_the_third_day() -> None:
     """With a third of the seeds; 3 is one."""
     scenario = SCENARIOS["daily-cycle"]
@@ -55,7 +59,7 @@ _UNIFORM: Final = {"loadBalancerLoadSheddingStrategy": "UniformLoadShedder"}
 _PEAK: Final = {"loadBalancerLoadSheddingStrategy": "PeakShedder"}
 
 
-@pytest.mark.integration
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "settings", "cures"),
     [
@@ -111,6 +115,7 @@ def test_the_same_seed_gives_the_same_run_and_another_one_does_not() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.extended
 def test_a_run_does_not_depend_on_the_order_of_sets() -> None:
     """Python orders sets of text by a number that it chooses at its start."""
     program = (
