@@ -32,11 +32,11 @@ class SimulatedMove:
 class UnderWay:
     """A command that is being carried out."""
 
-    #: When it is finished.
-    due: Turn
+    #: In which interval it is finished: its number, or T of a recorded one.
+    due: int
     command: Command
     #: "done", "lost", "failed", "astray" or "hangs".
-    fate: str
+    fate: str = "done"
 
 
 def downtimes(scenario: Scenario) -> Bools:

@@ -36,13 +36,18 @@ LogFormatOption: TypeAlias = Annotated[
 
 def format_in(words: Sequence[str]) -> LogFormat:
     """The form that the arguments *words* ask for; text where what they ask for is unknown: the command refuses it."""
-    asked = ""
+    return LogFormat.JSON if option_in(words, _OPTION) == LogFormat.JSON.value else LogFormat.TEXT
+
+
+def option_in(words: Sequence[str], option: str) -> str:
+    """The last value of *option* in the arguments *words*, before Typer has read them; "" where it is not given."""
+    given = ""
     for word, after in zip(words, [*words[1:], ""], strict=True):
-        if word == _OPTION:
-            asked = after
-        elif word.startswith(f"{_OPTION}="):
-            asked = word.removeprefix(f"{_OPTION}=")
-    return LogFormat.JSON if asked == LogFormat.JSON.value else LogFormat.TEXT
+        if word == option:
+            given = after
+        elif word.startswith(f"{option}="):
+            given = word.removeprefix(f"{option}=")
+    return given
 
 
 def formatter(form: LogFormat) -> logging.Formatter:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from controller.cli.shared.common_options import own_version
 from controller.cli.shared.console import DEFAULT_CONF, start_logging
-from controller.cli.shared.log_format import format_in
+from controller.cli.shared.log_format import format_in, option_in
 from controller.settings.small_file import read_tables
 
 log = logging.getLogger("trimtab")
@@ -33,7 +33,7 @@ def first_line(words: Sequence[str]) -> bool:
     if command not in ROLES or _ASKS & set(words):
         return False
     start_logging(quiet=bool(_QUIET & set(words)), form=format_in(words))
-    conf = _conf(words)
+    conf = Path(option_in(words, "--conf") or DEFAULT_CONF)
     values = _values(conf)
     log.info(
         "trimtab %s starts as %s of cluster %s, mode %s, settings %s, pid %d",
@@ -50,15 +50,6 @@ def first_line(words: Sequence[str]) -> bool:
 def last_line(exit_code: int) -> None:
     """Log the end of a command that no signal and no error has ended."""
     log.info("ended: %s, exit code %d", "done" if not exit_code else "see above", exit_code)
-
-
-def _conf(words: Sequence[str]) -> Path:
-    for word, after in zip(words, [*words[1:], ""], strict=True):
-        if word == "--conf":
-            return Path(after)
-        if word.startswith("--conf="):
-            return Path(word.removeprefix("--conf="))
-    return DEFAULT_CONF
 
 
 def _values(conf: Path) -> Mapping[str, Any]:

@@ -34,7 +34,7 @@ from controller.offline.counterfactual.shown import (
 )
 from controller.offline.counterfactual.usage_model import UsageModel, drivers_of
 from controller.settings.scenario_parts import Turn
-from controller.simulator.carrying_out import SimulatedMove
+from controller.simulator.carrying_out import SimulatedMove, UnderWay
 
 
 class Lookups:
@@ -93,12 +93,6 @@ class ReplayedWorldOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _UnderWay:
-    due: int
-    command: Command
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Carried:
     """The last load of a bundle, and in which interval that was."""
 
@@ -125,7 +119,7 @@ class ReplayedWorld:
         self._follows_all = follows_all
         self._places = Places(commands, follows_all=follows_all)
         self._code_of = {name: code for code, name in enumerate(options.brokers)}
-        self._under_way: list[_UnderWay] = []
+        self._under_way: list[UnderWay] = []
         #: Ids of commands whose fate is not the recorded one.
         self._mine: set[str] = set()
         self._own = OwnAverages()
@@ -166,7 +160,7 @@ class ReplayedWorld:
                 self._places.followed.add(command.id)
                 continue
             self._mine.add(command.id)
-            self._under_way.append(_UnderWay(due=command.interval + self._options.takes_ms, command=command))
+            self._under_way.append(UnderWay(due=command.interval + self._options.takes_ms, command=command))
 
     # ---- what happens ----
 
