@@ -35,25 +35,17 @@ from controller.wire.controls import encode_controls, parse_controls
 from tests.cluster import INTERVAL
 from tests.commands import T, unload
 from tests.contracts.controls import ControlStoreContract, OpenStore
+from tests.folder_settings import write_settings
 from tests.unit.cycle.test_cycle import POLICY, UNEVEN, WARM
 from tests.unit.executor.test_executor_loop import BUNDLES, Owners, executor, issued, results, write
 
-CONF = """
-cluster.name = "standalone"
-log = { kind = "folder", folder.path = "log" }
-election = { kind = "file", path = "election" }
-checkpoint.path = "checkpoint"
-decisions.mode = "active"
-"""
 PAUSED = Pause(reason="upgrade", by="ada", at_ms=5)
 
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
     (tmp_path / "log").mkdir()
-    file = tmp_path / "trimtab.toml"
-    file.write_text(CONF)
-    return file
+    return write_settings(tmp_path, 'decisions.mode = "active"', cluster="standalone")
 
 
 @pytest.fixture

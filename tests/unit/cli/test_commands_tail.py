@@ -17,6 +17,7 @@ from controller.ports.log import IssuedEvent
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.dead_letter import Source
 from controller.wire.readable import utc
+from tests.folder_settings import write_settings
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 
@@ -25,17 +26,7 @@ NEXT = T + PERIOD
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
-    path = tmp_path / "trimtab.toml"
-    path.write_text(
-        """
-        cluster.name = "demo"
-        log = {kind = "folder", folder.path = "log"}
-        election = {kind = "file", path = "election"}
-        checkpoint.path = "checkpoint"
-        """,
-        encoding="utf-8",
-    )
-    return path
+    return write_settings(tmp_path)
 
 
 def issue(folder: Path, interval: int, *commands: Command, epoch: int = 7) -> None:

@@ -15,23 +15,14 @@ from controller.cli import app as cli
 from controller.cli import status
 from controller.model.errors import ControlsCorruptError, SettingsError
 from controller.wire.answers.status import ControlsAnswer
+from tests.folder_settings import write_settings
 
 BUNDLE = "tenant/ns/0x00000000_0x40000000"
 
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
-    path = tmp_path / "trimtab.toml"
-    path.write_text(
-        """
-        cluster.name = "lab"
-        log = {kind = "folder", folder.path = "log"}
-        election = {kind = "file", path = "election"}
-        checkpoint.path = "checkpoint"
-        """,
-        encoding="utf-8",
-    )
-    return path
+    return write_settings(tmp_path, cluster="lab")
 
 
 def run(conf: Path, *words: str) -> Result:

@@ -16,6 +16,7 @@ from controller.cli.journal import journal
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Verdict
 from controller.model.errors import SettingsError, TrimtabError
+from tests.folder_settings import write_settings
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, result, tick
 
@@ -28,17 +29,7 @@ BALANCED = Verdict(subject="broker-2:8080", reason=Reason.BALANCED, observed=0.3
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
-    (tmp_path / "broker.conf").write_text("", encoding="utf-8")
-    path = tmp_path / "trimtab.toml"
-    path.write_text(
-        f"""cluster.name = "{CLUSTER}"
-log = {{kind = "folder", folder.path = "log"}}
-election = {{kind = "file", path = "election"}}
-checkpoint.path = "checkpoint"
-""",
-        encoding="utf-8",
-    )
-    return path
+    return write_settings(tmp_path, cluster=CLUSTER)
 
 
 @pytest.fixture

@@ -19,20 +19,12 @@ from controller.cli.shared.metrics_address import served
 from controller.cli.shared.starting import started
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
-
-_CONF = """
-cluster.name = "lab"
-log = { kind = "folder", folder.path = "log" }
-election = { kind = "file", path = "election" }
-checkpoint.path = "checkpoint"
-[metrics]
-"""
+from tests.folder_settings import write_settings
 
 
 def settings(folder: Path, **addresses: str) -> Settings:
-    conf = folder / "trimtab.toml"
-    conf.write_text(_CONF + "".join(f'{role} = "{where}"\n' for role, where in addresses.items()))
-    return read_settings(conf)
+    lines = (f'{role} = "{where}"' for role, where in addresses.items())
+    return read_settings(write_settings(folder, "[metrics]", *lines, cluster="lab"))
 
 
 @pytest.fixture
@@ -106,9 +98,8 @@ def test_an_option_that_is_no_address_is_refused(command: str) -> None:
 
 
 def test_a_process_that_waits_for_a_server_is_not_ready_and_says_which_it_cannot_reach(tmp_path: Path) -> None:
-    metrics, pulsar = ExecutorMetrics(), f'\n[pulsar]\nadmin_url = ["http://{free()}"]\n'
-    conf = tmp_path / "trimtab.toml"
-    conf.write_text(_CONF + pulsar)
+    metrics, pulsar = ExecutorMetrics(), f'pulsar.admin_url = ["http://{free()}"]'
+    conf = write_settings(tmp_path, pulsar, cluster="lab")
 
     def stop() -> bool:
         """Give up once the look has failed."""
@@ -137,8 +128,7 @@ def test_what_takes_long_begins_before_any_server_is_asked_and_not_with_wrong_se
         asked.append("server")
         return True
 
-    conf = tmp_path / "trimtab.toml"
-    conf.write_text(_CONF + f'\n[pulsar]\nadmin_url = ["http://{free()}"]\n')
+    conf = write_settings(tmp_path, f'pulsar.admin_url = ["http://{free()}"]', cluster="lab")
     (tmp_path / "broker.conf").touch()
     needed = read_settings(conf)
     with started(needed, stop, Part.BROKERS, meanwhile=lambda: asked.append("long")):

@@ -16,6 +16,7 @@ from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.controls import MAX_BYTES, encode_controls, parse_controls
 from tests.cluster import INTERVAL
+from tests.folder_settings import write_settings
 from tests.unit.cycle.test_guardrails_grace import POLICY, VIEW, WARM
 
 HOUR = 3_600_000
@@ -23,17 +24,7 @@ HOUR = 3_600_000
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
-    path = tmp_path / "trimtab.toml"
-    path.write_text(
-        """
-        cluster.name = "lab"
-        log = {kind = "folder", folder.path = "log"}
-        election = {kind = "file", path = "election"}
-        checkpoint.path = "checkpoint"
-        """,
-        encoding="utf-8",
-    )
-    return path
+    return write_settings(tmp_path, cluster="lab")
 
 
 def run(conf: Path, *words: str) -> Result:

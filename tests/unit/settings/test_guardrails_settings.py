@@ -12,27 +12,12 @@ from controller.settings.guardrails import GuardrailSettings, limits_of
 from controller.settings.known_options import options_table
 from controller.settings.maintenance import Maintenance
 from controller.settings.trimtab_toml import read_settings
+from tests.folder_settings import write_settings
 from tests.unit.cycle.test_cycle import cycle, held_back
-
-MINIMAL = """
-[cluster]
-name = "lab"
-[log]
-kind = "folder"
-[log.folder]
-path = "log"
-[election]
-kind = "file"
-path = "election"
-[checkpoint]
-path = "checkpoint"
-"""
 
 
 def read(tmp_path: Path, text: str) -> GuardrailSettings:
-    path = tmp_path / "trimtab.toml"
-    path.write_text(MINIMAL + text)
-    return read_settings(path).guardrails
+    return read_settings(write_settings(tmp_path, text, cluster="lab")).guardrails
 
 
 def ms(text: str) -> int:

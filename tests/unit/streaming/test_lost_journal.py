@@ -18,31 +18,15 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import command_event, epoch_event
 from streaming.assembly import Assembly
 from streaming.checkpoint import FolderFiles
+from tests.folder_settings import write_settings
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, T
 
 NEXT = T + 60_000
 
-CONF = """
-[cluster]
-name = "{cluster}"
-broker_conf = "broker.conf"
-[log]
-kind = "folder"
-[log.folder]
-path = "log"
-[election]
-kind = "file"
-path = "election"
-[checkpoint]
-path = "checkpoint"
-"""
-
 
 def settings(folder: Path) -> Settings:
-    (folder / "broker.conf").write_text("", encoding="utf-8")
-    (folder / "trimtab.toml").write_text(CONF.format(cluster=CLUSTER), encoding="utf-8")
-    return read_settings(folder / "trimtab.toml")
+    return read_settings(write_settings(folder, cluster=CLUSTER))
 
 
 def lead(folder: Path, *, has_begun: bool = False) -> int:
