@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
 from controller.cli.lookup import lookup
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.names import BundleName, default_boundaries, find_bundle, topic_hash
+from tests.command_runs import runner_of
 from tests.records import (
     CLUSTER,
     LEFT,
@@ -26,18 +25,13 @@ from tests.records import (
     tick,
 )
 
-app = typer.Typer()
-app.command()(lookup)
+run = runner_of(lookup)
 
 TOPIC = "persistent://tenant/ns/orders"
 #: Where it lies, with two bundles.
 HERE, THERE = (LEFT, RIGHT) if topic_hash(TOPIC) < 0x80000000 else (RIGHT, LEFT)
 ONE, TWO = "broker-1:8080", "broker-2:8080"
 HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def found(*arguments: object) -> dict[str, Any]:

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from rich.console import Console
-from typer.testing import CliRunner, Result
 
 from controller.cli.plan import plan
 from controller.cli.texts.planned import print_rightsizing
 from controller.model.errors import SettingsError, TrimtabError
 from controller.wire.answers.plan import RightsizingAnswer
 from controller.wire.plan import parse_plan
+from tests.command_runs import runner_of
 from tests.modelled_log import ACTIVE, played, settings_in
 from tests.records import SAMPLES
 
@@ -26,12 +25,7 @@ pytestmark = pytest.mark.slow
 RECORDING = Path(__file__).parents[2] / "data" / "pulsar_recordings" / "broker_restarted"
 BACK_OFF = "BackOff: a command about the bundle failed; it rests before the next one"
 REPORTS = SAMPLES / "loadbalance_brokers.jsonl"
-app = typer.Typer()
-app.command()(plan)
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+run = runner_of(plan)
 
 
 def answer(*arguments: object, code: int = 0) -> Any:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from controller.cli.rebalance import NotBalancedError, Protocol, rebalance
 from controller.model.errors import SettingsError, TrimtabError
+from tests.command_runs import runner_of
 
 EXAMPLE = Path(__file__).parents[3] / "conf" / "scenarios" / "rebalance.toml"
 GROUP = """
@@ -20,12 +20,7 @@ members = [{ name = "a", connectors = ["orders"], tasks = ["orders:0", "orders:1
 changes = [{ join = ["b"] }]
 """
 
-app = typer.Typer()
-app.command()(rebalance)
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+run = runner_of(rebalance)
 
 
 @pytest.fixture

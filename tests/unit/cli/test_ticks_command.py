@@ -4,16 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
 from controller.cli.ticks import ticks
 from controller.model.errors import SettingsError, TrimtabError
 from controller.wire.readable import utc
+from tests.command_runs import runner_of
 from tests.records import CLUSTER, PERIOD, SAMPLES, T, as_bytes, broker_sweep, tick
 
-app = typer.Typer()
-app.command()(ticks)
+run = runner_of(ticks)
 
 
 @pytest.fixture
@@ -39,10 +37,6 @@ def conf(tmp_path: Path, log: str) -> Path:
         encoding="utf-8",
     )
     return path
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def ticked(folder: Path) -> list[int]:
