@@ -25,14 +25,13 @@ from controller.status.guardrails import (
     guardrail_rows,
     guardrail_status,
 )
+from tests.folder_settings import write_settings
 from tests.journal_entries import UNLOAD, entry
 from tests.records import T
-from tests.unit.adapters.test_controls_outlive import CONF
 
 
 def settings(tmp_path: Path) -> Settings:
-    file = tmp_path / "trimtab.toml"
-    file.write_text(CONF)
+    file = write_settings(tmp_path, 'decisions.mode = "active"', cluster="standalone")
     return read_settings(file)
 
 
