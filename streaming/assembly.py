@@ -1,6 +1,6 @@
 """From the settings to the parts of a running controller: session, election, query, sink.
 
-Query and sink do not know which system holds the log: adapters/opened.py and streaming/sources.py choose.
+Query and sink do not know which system holds the log: log/opened.py and streaming/sources.py choose.
 """
 
 import threading
@@ -15,11 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.journal_evidence import JOURNALLED, content_of, of_checkpoint, of_commands
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
-from controller.adapters.opened import election_system, log_system, own_verdict_store
-from controller.adapters.recent import last_tick
+from controller.adapters.opened import election_system, own_verdict_store
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.ticks.backlog import Backlog
 from controller.aggregate.waiting.limits import WaitLimits
@@ -28,6 +26,9 @@ from controller.audit.seen_load import weights_of
 from controller.cycle import Policy
 from controller.doctor import before_acting
 from controller.engine import take_over
+from controller.log.journal_evidence import JOURNALLED, content_of, of_checkpoint, of_commands
+from controller.log.opened import log_system
+from controller.log.recent import last_tick
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.lost_journal import Evidence
 from controller.ports.controls import ControlStore

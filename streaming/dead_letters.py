@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.aggregate.columns.rows import METRICS
 from controller.aggregate.places import Span
+from controller.log.dead_letters import DeadLetterLog
 from controller.model.errors import WireError
-from controller.ports.log import DeadLetterLog
 from controller.wire.dead_letter import DeadLetter, Source, dead_letter
 from controller.wire.metrics import decode_metric
 from controller.wire.results import decode_result

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from controller.adapters.folder.log import FolderMetricsLog
+from controller.log.files.log import FolderLog
+from controller.log.ticks import MetricsLog
 from controller.model.names import BundleName, default_boundaries
 from controller.wire.base import encode
 from controller.wire.chunks import KeyValue, SweptBroker, json_chunks, sweep_header
@@ -27,7 +28,7 @@ _USAGE: Final = ((50.0, 400.0), (1_000.0, 4_000.0), (1_000.0, 4_000.0), (1_000.0
 
 def publish(folder: Path, *, cluster: str, period_ms: int, intervals: int) -> int:
     """Write so many *intervals* of *cluster* as a log in *folder*, with their ticks; the number of files."""
-    metrics = FolderMetricsLog(folder, cluster=cluster)
+    metrics = MetricsLog(FolderLog(folder, cluster=cluster), cluster=cluster)
     edges = default_boundaries(len(_BROKERS) * _BUNDLES_OF_A_BROKER)
     state = NamespaceStateRecord(cluster=cluster, namespace=_NAMESPACE, version=1, boundaries=edges)
     metrics.publish([(_NAMESPACE, encode(state))])

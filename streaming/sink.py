@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from controller.adapters.disk.verdicts import VerdictStore
+from controller.adapters.folder.retention import FolderRetention
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.process.failpoints import failpoint
@@ -24,7 +25,6 @@ from controller.model.decision import Decision
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 from controller.model.journal import JournalEntry
 from controller.ports.journal import Journal
-from controller.ports.log import Retention
 from controller.wire.readable import counted, in_number, utc
 from streaming.dead_letters import DeadLetters
 from streaming.own_errors import with_cause
@@ -46,7 +46,7 @@ class DecisionSink:
         letters: DeadLetters,
         now_ms: Callable[[], int],
         retention_ms: int,
-        retention: Retention | None = None,
+        retention: FolderRetention | None = None,
         metrics: ControllerMetrics | None = None,
         audits: AuditWatch | None = None,
         note: Callable[[int], None] = lambda _: None,

@@ -17,14 +17,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from controller.adapters.disk import jars
-from controller.adapters.folder.log import files_of, tell_large_files
-from controller.adapters.folder.tick_watch import FolderTickWatch
-from controller.adapters.kafka.backlog import backlog, offsets_of
+from controller.adapters.folder.line_files import files_of, warn_of_large_files
 from controller.adapters.kafka.java_options import java_options, refusal
-from controller.adapters.kafka.tick_watch import KafkaTickWatch
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
 from controller.aggregate.ticks.backlog import Backlog
+from controller.log.files.tick_watch import FolderTickWatch
+from controller.log.kafka.backlog import backlog, offsets_of
+from controller.log.kafka.log import KafkaLog
+from controller.log.ticked import LogTickWatch
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
@@ -154,7 +155,7 @@ class KafkaSource:
 
     def ticks(self) -> Ticks:
         """See LogSource."""
-        return KafkaTickWatch(self._log, cluster=self._cluster)
+        return LogTickWatch(lambda: KafkaLog(self._log, cluster=self._cluster), cluster=self._cluster)
 
     def open_gate(self, spark: SparkSession) -> None:
         """See LogSource."""
@@ -191,7 +192,7 @@ class FolderSource:
 
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:  # noqa: ARG002
         """See LogSource.  It begins with the first file."""
-        tell_large_files(self._folder)
+        warn_of_large_files(self._folder)
         enough = files_of(self._folder, self._close_at_most) or FILES_PER_TRIGGER
         return folder_records(spark, self._folder, files_per_trigger=min(FILES_PER_TRIGGER, max_offsets, enough))
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.folder.journal import FolderJournal
 from controller.aggregate.places import Span
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
@@ -18,6 +17,7 @@ from controller.model.controls import Controls
 from controller.wire.rows import Located, rows_from_records
 from streaming.schemas import SHARD_OUTPUT
 from streaming.sink import DecisionSink
+from tests.folders import journal_in
 from tests.pure_controller import DETAIL, OPTIONS, POLICY
 
 
@@ -41,7 +41,7 @@ def batch(snapshots: Sequence[Snapshot], refused: Sequence[Span] = ()) -> Any:
 
 def sink(folder: Path, *, controls: Callable[[int], Controls] = active, **changed: Any) -> DecisionSink:
     """A sink that goes on where the journal in *folder* ends."""
-    kept = FolderJournal(folder, cluster=POLICY.cluster)
+    kept = journal_in(folder, cluster=POLICY.cluster)
     last = kept.open().last
     journal, now_ms = changed.pop("journal", kept), changed.pop("now_ms", lambda: 0)
     engine = Engine(

@@ -16,6 +16,7 @@ from controller.lab.pulsar_demo import SCENARIO, next_entry
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import Settings
+from tests.kafka_log import as_toml, named_topics
 
 #: Pulsar's own lookups take a bundle now and then; what is left is planned anew so often.
 REPAIRS: Final = 5
@@ -62,8 +63,6 @@ def site_settings(
     """The settings file of a whole site, with *rules* as its broker.conf; *decisions*: more lines of that section."""
     (folder / "broker.conf").write_text(rules)
     name = uuid4().hex[:8]
-    kinds = ("metrics", "results", "commands", "journal", "dead_letters")
-    topics = "\n".join(f'{kind}_topic = "{kind}-{name}"' for kind in kinds)
     file = folder / "trimtab.toml"
     file.write_text(
         f"""
@@ -77,9 +76,7 @@ def site_settings(
         [log]
         kind = "kafka"
         [log.kafka]
-        bootstrap = "{kafka.bootstrap}"
-        partitions = 2
-        {topics}
+        {as_toml(named_topics(kafka.bootstrap))}
         [election]
         kind = "zookeeper"
         hosts = "{zookeeper.hosts}"

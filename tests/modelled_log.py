@@ -5,11 +5,11 @@ from pathlib import Path
 from unittest.mock import Mock
 
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.opened import log_system
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import DecidedInterval, take_over
+from controller.log.opened import log_system
 from controller.model.balancing import Balancing
 from controller.model.controls import Controls
 from controller.model.journal import JournalEntry

@@ -13,7 +13,11 @@ from typing import Any
 import pulsar
 import pytest
 
-from controller.adapters.pulsar.log import connection, inbox, topics
+from controller.adapters.pulsar.log import connection, topics
+from controller.adapters.pulsar.log.positions import BEGINNING, Entry
+from controller.adapters.pulsar.log.ranges import Ledgers, LedgerSize
+from controller.log.pulsar import claims
+from controller.log.pulsar import log as logs
 from controller.settings.pulsar_log import PulsarLogSettings
 
 _LEDGER = 7
@@ -74,6 +78,7 @@ class PulsarInMemory:
     #: Of whoever made the last reader.
     asked: dict[str, Any] = field(default_factory=dict)
     clock_ms: int = 1_700_000_000_000
+    now_ms: Callable[[], int] = lambda: 0
     names: Iterator[int] = field(default_factory=itertools.count)
     #: By the partition's full name, and their own.
     subscriptions: dict[tuple[str, str], "Subscription"] = field(default_factory=dict)
@@ -91,6 +96,16 @@ class PulsarInMemory:
             for message in partition.messages
             if "trimtab.mark" not in message.told
         ]
+
+    def drop_connections(self) -> None:
+        """What brokers do with those of a process that was killed, or hangs."""
+        for partition in self.partitions.values():
+            for producer in partition.producers:
+                producer.state = "closed"
+            partition.producers.clear()
+        for subscription in self.subscriptions.values():
+            subscription.consumers.clear()
+            subscription.choose()
 
     @contextmanager
     def killed_at(self, nth: int, *, stored: bool) -> Iterator[None]:
@@ -138,7 +153,7 @@ class Producer:
         if self.number <= self.partition.numbers.get(self.name, -1):
             return _NOWHERE
         self.partition.numbers[self.name] = self.number
-        broker.clock_ms += 1
+        broker.clock_ms = max(broker.clock_ms + 1, broker.now_ms())
         stored = StoredMessage(
             len(self.partition.messages), value, partition_key or "", dict(properties or {}), broker.clock_ms
         )
@@ -151,6 +166,9 @@ class Producer:
 
     def is_connected(self) -> bool:
         return self.state == "open"
+
+    def last_sequence_id(self) -> int:
+        return self.number
 
     def close(self) -> None:
         self.state = "closed"
@@ -308,6 +326,15 @@ class _Admin:
     def within(self, _: float) -> "_Admin":
         return self
 
+    def extent(self, topic: str, partition: int) -> Ledgers:
+        found = self._broker.partitions[f"{topic}-partition-{partition}"].messages
+        return Ledgers(ledgers=(LedgerSize(_LEDGER, len(found)),))
+
+    def since(self, topic: str, partition: int, time_ms: int) -> Entry:
+        reader = Reader(self._broker.partitions[f"{topic}-partition-{partition}"], 0)
+        reader.seek(time_ms)
+        return Entry(_LEDGER, reader.at - 1) if reader.at else BEGINNING
+
     def active_consumers(self, namespace: str, name: str, subscription: str) -> dict[int, str]:
         prefix = f"persistent://{namespace}/{name}-partition-"
         return {
@@ -323,10 +350,16 @@ class _Admin:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> PulsarInMemory:
     """All connections lead to it."""
+    return new_broker(monkeypatch)
+
+
+def new_broker(monkeypatch: pytest.MonkeyPatch) -> PulsarInMemory:
+    """A new one, which all connections lead to from now on."""
     made = PulsarInMemory()
     monkeypatch.setattr(connection, "log_client", lambda *_, **__: Client(made))
-    for module in (topics, inbox):
+    for module in (topics, claims):
         monkeypatch.setattr(module, "log_admin", lambda _: _Admin(made))
+    monkeypatch.setattr(logs, "log_extents", lambda _: _Admin(made))
     return made
 
 

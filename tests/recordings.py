@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from controller.adapters.opened import records_in
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings, recorded_settings
 from controller.adapters.recordings.writing import RecordingWriter
+from controller.log.opened import records_in
 from controller.offline.record import Wanted, record
 from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.settings.guardrails import GuardrailSettings

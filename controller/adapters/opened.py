@@ -1,6 +1,6 @@
-"""The one place where ``[log] kind`` and ``[election] kind`` of trimtab.toml become implementations of the ports.
+"""The one place where ``[election] kind`` of trimtab.toml becomes an election; the server of the log; verdicts.
 
-A new system is a folder beside this file and a case here.
+A new system is a folder beside this file and a case here.  controller.log.opened opens the log.
 """
 
 import logging
@@ -10,16 +10,13 @@ from typing import Final, assert_never
 
 from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.folder.records import FolderRecords
-from controller.adapters.folder.system import FileElection, FolderSystem
-from controller.adapters.folder.tail import FolderTail
-from controller.adapters.kafka.system import KafkaSystem
-from controller.adapters.pulsar.log.system import PulsarSystem
-from controller.adapters.recordings.reading import Recording, is_recording
+from controller.adapters.folder.election import FileElection
+from controller.adapters.folder.names import LOG_PATH
+from controller.adapters.kafka.unreachable import why_unreachable as why_kafka_is_unreachable
+from controller.adapters.pulsar.log.unreachable import why_unreachable as why_pulsar_is_unreachable
 from controller.adapters.zookeeper.system import ZooKeeperElection
-from controller.model.errors import AnotherClusterError, SettingsError
-from controller.ports.records import RECORDED_TOPICS
-from controller.ports.systems import ElectionSystem, LogSystem, LogTail
+from controller.model.errors import AnotherClusterError
+from controller.ports.systems import ElectionSystem, WatchedServer
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
@@ -29,27 +26,37 @@ log = logging.getLogger(__name__)
 _VERDICTS_KEY: Final = "journal.verdicts_path"
 
 
-def log_system(settings: Settings) -> LogSystem:
-    """The system that holds the log."""
-    match settings.log:
-        case LogInKafka(kafka=log):
-            return KafkaSystem(log, settings)
-        case LogInPulsar(pulsar=log):
-            return PulsarSystem(log, settings)
-        case LogInFolder(folder=log):
-            return FolderSystem(Path(log.path), settings)
-        case other:
-            assert_never(other)
-
-
 def election_system(settings: Settings) -> ElectionSystem:
     """The system in which controllers elect their leader."""
     match settings.election:
         case ElectionInZooKeeper() as election:
             return ZooKeeperElection(election, settings)
         case ElectionByFile() as election:
-            log_system(settings)  # refuses another cluster's folder; that of an election may not say whose it is
+            if isinstance(settings.log, LogInFolder):  # the folder of an election may not say whose it is
+                with suppress(OSError):  # who reads the log says what is wrong
+                    refuse_another(Path(settings.log.folder.path), settings.cluster.name, key=LOG_PATH)
             return FileElection(Path(election.path), cluster=settings.cluster.name)
+        case other:
+            assert_never(other)
+
+
+def log_server(settings: Settings) -> WatchedServer | None:
+    """The server that the log lies on; None for a folder."""
+    match settings.log:
+        case LogInKafka(kafka=kafka):
+            return WatchedServer(
+                name=f"Kafka at {kafka.bootstrap}",
+                advice="start Kafka, or correct bootstrap in [log.kafka]",
+                why=lambda: why_kafka_is_unreachable(kafka.bootstrap, kafka.client),
+            )
+        case LogInPulsar(pulsar=pulsar):
+            return WatchedServer(
+                name=f"the log's Pulsar at {pulsar.service_url}",
+                advice="start its brokers, or correct service_url in [log.pulsar]",
+                why=lambda: why_pulsar_is_unreachable(pulsar),
+            )
+        case LogInFolder():
+            return None
         case other:
             assert_never(other)
 
@@ -80,19 +87,3 @@ def own_verdict_store(settings: Settings) -> VerdictStore | None:
 def _verdicts_in(folder: Path, settings: Settings) -> VerdictStore:
     kept = settings.journal
     return VerdictStore(folder, keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20)
-
-
-def recording(folder: Path) -> LogTail:
-    """A log in *folder* that no settings name."""
-    return FolderTail(folder)
-
-
-def records_in(folder: Path) -> Recording | FolderRecords:
-    """The records in *folder*: a recording, or a log in a folder that no settings name."""
-    if is_recording(folder):
-        return Recording(folder)
-    if not any((folder / topic).is_dir() for topic in RECORDED_TOPICS):
-        raise SettingsError(
-            f"{folder} is neither a recording, which has a manifest.json, nor a log in a folder, which has metrics/"
-        )
-    return FolderRecords(folder)

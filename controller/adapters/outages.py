@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Self
 
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.unreachable import NO_ANSWER
-from controller.adapters.opened import election_system, log_system
+from controller.adapters.opened import election_system, log_server
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.ports.systems import WatchedServer
 from controller.settings.trimtab_toml import Settings
@@ -53,7 +53,7 @@ class Outage(NamedTuple):
 def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, WatchedServer]:
     """Those of *parts* that are servers.  SettingsError where the file of a secret cannot be read."""
     server_of: dict[Part, Callable[[], WatchedServer | None]] = {
-        Part.LOG: lambda: log_system(settings).server(),
+        Part.LOG: lambda: log_server(settings),
         Part.ELECTION: lambda: election_system(settings).server(),
         Part.BROKERS: lambda: _brokers(settings),
     }

@@ -19,12 +19,14 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
-from controller.adapters.kafka.reader import Reader
+from controller.adapters.kafka.specs import create_topics
 from controller.adapters.process.process_tree import Usage, usage
 from controller.bench.logs import InKafka
 from controller.bench.stages import event_log, read_stages
 from controller.lab.processes import Processes
+from controller.log.kafka.log import KafkaLog
+from controller.log.port import Reader
+from controller.log.ticks import MetricsLog
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -142,7 +144,7 @@ class _Site:
         assert kafka is not None
         self._records, self._swept = FORMS[form], FORMS[form] is not topic_records
         self._cluster = ModelledCluster(shape, seed=1, name=_CLUSTER)
-        self._metrics = KafkaMetricsLog(kafka, cluster=_CLUSTER)
+        self._metrics = MetricsLog(KafkaLog(kafka, cluster=_CLUSTER), cluster=_CLUSTER)
         self._metrics.publish(namespace_record(_CLUSTER, state) for state in self._cluster.changed_namespaces())
         self._period = settings.intervals.period_seconds
         self._processes, self._decisions = processes, decisions
@@ -229,14 +231,14 @@ def _sweep_id(sweep: ModelledSweep, *, swept: bool) -> str | None:
 @contextmanager
 def _journal(kafka: KafkaLogSettings) -> Iterator[Iterator[int | None]]:
     """The intervals that are decided, epoch ms; None where none was for a moment."""
-    with closing(Reader(kafka.bootstrap, kafka.journal_topic)) as reader:
+    with closing(KafkaLog(kafka, cluster=_CLUSTER)) as log, closing(log.read("journal")) as reader:
         yield _decided(reader)
 
 
 def _decided(reader: Reader) -> Iterator[int | None]:
     entries = EntryReader(_CLUSTER)
     while True:
-        record = reader.poll(0.2)
+        record = reader.next(0.2)
         read = None if record is None else entries.read(record.value)
         yield read.entry.interval if isinstance(read, Decided) else None
 

@@ -5,13 +5,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from controller.adapters.kafka.log import KafkaMetricsLog
-from controller.adapters.kafka.log import create_topics as create_in_kafka
-from controller.adapters.kafka.transactions import TransactionalProducer
+from controller.adapters.kafka.specs import create_topics as create_in_kafka
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.log import PulsarMetricsLog
 from controller.adapters.pulsar.log.topics import create_topics as create_in_pulsar
-from controller.ports.log import MetricsLog
+from controller.log.kafka.log import KafkaLog
+from controller.log.port import Log
+from controller.log.pulsar.log import PulsarLog
+from controller.log.ticks import MetricsLog
 from controller.settings.log import KafkaLogSettings
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.simulator.encode import KeyValue
@@ -89,11 +89,7 @@ class _KafkaLog:
         return {"kind": "kafka", "kafka": self.settings}
 
     def publish(self, records: Sequence[KeyValue], interval: int, roster: Mapping[str, str | None]) -> None:
-        publisher = TransactionalProducer(self.settings.bootstrap, f"{self.cluster}-metrics")
-        publisher.init()
-        with publisher.transaction() as transaction:
-            metrics = KafkaMetricsLog(self.settings, cluster=self.cluster, transaction=transaction)
-            _write(metrics, records, interval, roster)
+        _write(KafkaLog(self.settings, cluster=self.cluster), self.cluster, records, interval, roster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +102,12 @@ class _PulsarLog:
         return {"kind": "pulsar", "pulsar": self.settings}
 
     def publish(self, records: Sequence[KeyValue], interval: int, roster: Mapping[str, str | None]) -> None:
-        with closing(PulsarMetricsLog(self.settings, cluster=self.cluster)) as metrics:
-            _write(metrics, records, interval, roster)
+        _write(PulsarLog(self.settings, cluster=self.cluster), self.cluster, records, interval, roster)
 
 
-def _write(metrics: MetricsLog, records: Sequence[KeyValue], interval: int, roster: Mapping[str, str | None]) -> None:
-    metrics.publish(records)
-    metrics.tick(interval, roster)
+def _write(
+    log: Log, cluster: str, records: Sequence[KeyValue], interval: int, roster: Mapping[str, str | None]
+) -> None:
+    with closing(MetricsLog(log, cluster=cluster)) as metrics:
+        metrics.publish(records)
+        metrics.tick(interval, roster)

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.records import FolderRecords
 from controller.adapters.long_work import long_work
-from controller.adapters.opened import log_system
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
 from controller.engine import DecidedInterval, take_over
+from controller.log.opened import log_system, records_in
 from controller.model.controls import Controls
 from controller.offline.record import Wanted, record
 from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, begin_of
@@ -38,7 +37,7 @@ def recorded_day(shape: ClusterShape, intervals: int, folder: Path) -> Recording
     """Write a log of *intervals* in *folder*, record it there, and replay the recording."""
     settings = _settings(folder)
     commands = _play(shape, intervals, settings)
-    log, kept = FolderRecords(folder / "log"), recorded_settings(settings)
+    log, kept = records_in(folder / "log"), recorded_settings(settings)
     began = time.process_time()
     record(log, folder / "recording", Wanted(), kept, _CLUSTER)
     recorded = time.process_time() - began

@@ -11,20 +11,19 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from controller.adapters.long_work import is_quiet, long_work
-from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
 from controller.cli.shared.arguments import FORMS, time_of
 from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import outages_told, require
+from controller.log.commands import CommandLog, IssuedEvent
+from controller.log.opened import log_system
 from controller.model.errors import WireError
-from controller.ports.log import CommandLog, IssuedEvent
 from controller.settings.trimtab_toml import read_settings
 from controller.status.texts import because, does
 from controller.wire.base import harmless_json
 from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, own_event, to_command
-from controller.wire.dead_letter import Source
 from controller.wire.readable import utc
 
 app = typer.Typer(help="The command topic.", no_args_is_help=True)
@@ -147,12 +146,11 @@ def _each_once(parts: Iterable[list[_Read]]) -> Iterator[_Read]:
 
 def _in_order(part: list[_Read]) -> list[_Read]:
     """By time, an epoch before its commands; what cannot be parsed stays behind what it follows in its partition."""
-    timed, last = [], dict[int | str | None, tuple[int, bool]]()
+    timed, last = [], dict[int, tuple[int, bool]]()
     for issued, event in part:
-        place = issued.source.file or issued.source.partition
         if not isinstance(event, WireError):
-            last[place] = (event.time_ms, not isinstance(event, EpochEvent))
-        timed.append((last.get(place, (0, False)), _Read(issued, event)))
+            last[issued.partition] = (event.time_ms, not isinstance(event, EpochEvent))
+        timed.append((last.get(issued.partition, (0, False)), _Read(issued, event)))
     return [read for _, read in sorted(timed, key=lambda each: each[0])]
 
 
@@ -207,10 +205,4 @@ def _row(cells: Sequence[str], last: str) -> str:
 
 
 def _undecodable(issued: IssuedEvent, error: WireError) -> str:
-    return f"undecodable, {_place(issued.source)}: {error}"
-
-
-def _place(source: Source) -> str:
-    if source.file is not None:
-        return f"{source.file}, line {source.offset + 1}"
-    return f"topic {source.topic}, partition {source.partition}, offset {source.offset}"
+    return f"undecodable, {issued.place}: {error}"

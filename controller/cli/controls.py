@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from controller.adapters.opened import election_system, log_system
+from controller.adapters.opened import election_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
 from controller.cli.shared.answers import show
@@ -22,6 +22,7 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, cons
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.doctor.before_acting import require_broker_balancing_off
+from controller.log.opened import log_system
 from controller.model.controls import MAX_HISTORY, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
 from controller.ports.controls import ControlStore

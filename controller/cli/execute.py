@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.adapters.metrics.executor import ExecutorMetrics
-from controller.adapters.opened import log_system
 from controller.adapters.outages import Part
 from controller.adapters.process import signals
 from controller.adapters.pulsar.access import pulsar_admin
@@ -17,6 +16,7 @@ from controller.cli.shared.metrics_address import MetricsAddress, served
 from controller.cli.shared.starting import started
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
+from controller.log.opened import log_system
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 

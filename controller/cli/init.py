@@ -88,7 +88,7 @@ _State: TypeAlias = Annotated[
 ]
 
 
-class Log(StrEnum):
+class LogChoice(StrEnum):
     """Where metrics, commands and journal lie."""
 
     KAFKA = "kafka"
@@ -99,14 +99,14 @@ class Log(StrEnum):
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to.")] = DEFAULT_CONF.parent,
     log: Annotated[
-        Log,
+        LogChoice,
         typer.Option(
             metavar="<kind>",
             help="kafka: metrics, commands and journal lie in Kafka, the election in ZooKeeper; for production."
             "  pulsar: they lie in Pulsar, the cluster that is balanced; no Kafka is needed."
             "  folder: all in a folder of this machine, without a server; to try trimtab on a cluster.",
         ),
-    ] = Log.KAFKA,
+    ] = LogChoice.KAFKA,
     cluster: Annotated[
         str | None,
         typer.Option(help="The Pulsar cluster's name.", show_default="DIR, if it is a name; else standalone"),
@@ -152,13 +152,13 @@ def _cluster_of(folder: Path) -> str:
 
 
 def _servers(
-    log: Log, *, kafka: str, zookeeper: str, service_url: str, admin_url: list[str]
+    log: LogChoice, *, kafka: str, zookeeper: str, service_url: str, admin_url: list[str]
 ) -> dict[tuple[str, str], str | list[str]]:
     """Where the election and the log are."""
-    if log is Log.FOLDER:
+    if log is LogChoice.FOLDER:
         return {}
     election: dict[tuple[str, str], str | list[str]] = {("election", "hosts"): zookeeper}
-    if log is Log.KAFKA:
+    if log is LogChoice.KAFKA:
         return {**election, ("log.kafka", "bootstrap"): kafka}
     return {**election, **_in_pulsar(service_url, admin_url)}
 
@@ -171,9 +171,9 @@ def _in_pulsar(service_url: str, admin_url: list[str]) -> dict[tuple[str, str], 
     }
 
 
-def _places(state: str, log: Log) -> dict[tuple[str, str], str]:
+def _places(state: str, log: LogChoice) -> dict[tuple[str, str], str]:
     places = {("checkpoint", "path"): f"{state}/checkpoint"}
-    if log is Log.FOLDER:
+    if log is LogChoice.FOLDER:
         places |= {
             ("log", "kind"): "folder",
             ("log.folder", "path"): f"{state}/log",
@@ -184,10 +184,10 @@ def _places(state: str, log: Log) -> dict[tuple[str, str], str]:
     return places
 
 
-def _settings(values: Values, log: Log) -> str:
+def _settings(values: Values, log: LogChoice) -> str:
     """The settings file, or SettingsError where trimtab would refuse it."""
     template = (SHIPPED / _SETTINGS).read_text(encoding="utf-8").replace(f"{_OF_THE_CHECKOUT}\n", "")
-    shown = {Log.FOLDER: ("log.folder",), Log.PULSAR: ("log.pulsar",)}.get(log, ())
+    shown = {LogChoice.FOLDER: ("log.folder",), LogChoice.PULSAR: ("log.pulsar",)}.get(log, ())
     text = starter(
         template,
         values,
@@ -219,15 +219,15 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         raise TrimtabError(f"{folder} cannot be written to: {error.strerror}; choose another folder") from error
 
 
-def _next_steps(folder: Path, log: Log) -> list[str]:
+def _next_steps(folder: Path, log: LogChoice) -> list[str]:
 
     def trimtab(*words: str) -> str:
         return command_line(*words, conf=folder / _SETTINGS)
 
     servers = {
-        Log.KAFKA: "addresses of Kafka, ZooKeeper and the brokers",
-        Log.PULSAR: "addresses of the brokers and of ZooKeeper",
-        Log.FOLDER: "URLs of the brokers",
+        LogChoice.KAFKA: "addresses of Kafka, ZooKeeper and the brokers",
+        LogChoice.PULSAR: "addresses of the brokers and of ZooKeeper",
+        LogChoice.FOLDER: "URLs of the brokers",
     }[log]
     return [
         f"Written: {', '.join(str(folder / name) for name in (_SETTINGS, *_AS_SHIPPED))}",

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.adapters.opened import log_system, recording
 from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarError
@@ -16,11 +15,12 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.reachable import require
+from controller.log.opened import log_system, recording
+from controller.log.tail import LogTail
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries
 from controller.model.topic_name import TopicName, parse_topic
 from controller.offline.namespaces import LoggedNamespace, read_boundaries, read_namespace
-from controller.ports.systems import LogTail
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.policy import read_assignment
 from controller.settings.trimtab_toml import Settings, read_settings

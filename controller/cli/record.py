@@ -12,7 +12,6 @@ from typing import Annotated, Final, NamedTuple, TypeAlias, get_args
 import typer
 
 from controller.adapters.long_work import long_work
-from controller.adapters.opened import log_system, records_in
 from controller.adapters.outages import Part
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings, differences, recorded_settings
 from controller.adapters.recordings.reading import Recording
@@ -20,6 +19,7 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.arguments import FORMS, span_of
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.reachable import require
+from controller.log.opened import log_system, records_in
 from controller.model.errors import SettingsError
 from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint

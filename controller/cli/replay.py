@@ -8,7 +8,6 @@ from rich.console import Console
 
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import long_work
-from controller.adapters.opened import records_in
 from controller.adapters.recordings.manifest import KnownBeginning, RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.answers import show
@@ -16,6 +15,7 @@ from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.option_groups import ScenarioPulsarOption
 from controller.cycle import Policy
+from controller.log.opened import records_in
 from controller.offline.record_texts import begin_of
 from controller.offline.recording import refuse_other_clusters
 from controller.offline.replay import LogReplay, Replay, Replayed, batches

@@ -33,8 +33,9 @@ from controller.collector.sharing import share_out
 from controller.collector.state_reader import StateReader
 from controller.collector.sweeper import Sweeper, Swept
 from controller.collector.ticks import TickWriter
+from controller.log.ticks import CollectorLog
 from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
-from controller.ports.collectors import CollectorGroup, CollectorLog, GroupView
+from controller.ports.collectors import CollectorGroup, GroupView
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 from controller.wire.readable import counted, utc

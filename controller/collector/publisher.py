@@ -8,8 +8,8 @@ from controller.adapters.metrics.collector import CollectorMetrics
 from controller.collector.news import News
 from controller.collector.states import Due, State, key_of, records
 from controller.collector.sweeper import Swept
+from controller.log.ticks import CollectorLog
 from controller.model.errors import AccessDeniedError, TrimtabError
-from controller.ports.collectors import CollectorLog
 from controller.wire.chunks import MAX_CHUNK_BYTES, KeyValue
 from controller.wire.metrics import BrokerStateRecord
 from controller.wire.readable import counted

@@ -6,8 +6,8 @@ from heapq import heappop, heappush
 from typing import Final
 
 from controller.collector.roster import Arrivals
+from controller.log.ticks import CollectorLog
 from controller.model.errors import LogOfflineError, TrimtabError
-from controller.ports.collectors import CollectorLog
 from controller.wire.readable import counted, utc
 
 log = logging.getLogger(__name__)

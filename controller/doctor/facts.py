@@ -11,7 +11,7 @@ from controller.adapters.kafka.acls import Acl
 from controller.adapters.kafka.inspect import TopicFacts
 from controller.adapters.pulsar.log.inspect import PulsarLogFacts
 from controller.adapters.registration import RegisteredProcesses
-from controller.adapters.unanswered import Unanswered
+from controller.log.unanswered import Unanswered
 from controller.model.memory import FatalBundle
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.election import ElectionInZooKeeper

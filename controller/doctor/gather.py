@@ -10,20 +10,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
-from controller.adapters import recent
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.disk.files import why_not_lockable, why_not_writable
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer, executor_group
 from controller.adapters.network.calls import FinishedCall, side_by_side
-from controller.adapters.opened import election_system, log_system
+from controller.adapters.opened import election_system
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.pulsar.log.inspect import PulsarLogFacts, inspect_log, subscriptions_on
 from controller.adapters.registration import RegisteredProcesses, processes_of
-from controller.adapters.unanswered import Unanswered, recent_unanswered
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.nodes import open_nodes
 from controller.adapters.zookeeper.session import granted_timeout_ms
@@ -41,6 +39,9 @@ from controller.doctor.facts import (
 )
 from controller.doctor.names import namespace_in
 from controller.doctor.namespaces import NamespacesFound, read_namespaces
+from controller.log import recent
+from controller.log.opened import log_system
+from controller.log.unanswered import Unanswered, recent_unanswered
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.memory import FatalBundle
 from controller.model.name_patterns import is_pattern
@@ -391,7 +392,7 @@ def _journal(settings: Settings) -> tuple[dict[str, list[str]], Mapping[str, Fat
     None of them where the journal cannot be read: other checks say so.
     """
     try:
-        last = log_system(settings).tail().last_entry(settings.cluster.name, far=False)
+        last = log_system(settings).tail().last_entry()
         waiting = recent_unanswered(settings, {} if last is None else last.memory.in_flight)
     except TrimtabError:
         return {}, {}, None

@@ -5,7 +5,7 @@ from typing import Final
 
 from controller.adapters.kafka.client import LARGEST_RECORD
 from controller.adapters.kafka.inspect import TopicFacts
-from controller.adapters.kafka.log import LARGEST_BATCH
+from controller.adapters.kafka.specs import LARGEST_BATCH
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, error, fine, warning
 from controller.settings.log import KafkaLogSettings

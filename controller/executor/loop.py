@@ -23,9 +23,10 @@ from controller.adapters.process.failpoints import failpoint
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
 from controller.executor.pace import Pace, Pulse
+from controller.log.inbox import AnswerRecord, Delivery, Inbox
+from controller.log.port import PartitionTakenOverError, TakenOverError
 from controller.model.decision import Command
 from controller.model.errors import WireError
-from controller.ports.inbox import AnswerRecord, Delivery, Inbox, PartitionTakenOverError, TakenOverError
 from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode

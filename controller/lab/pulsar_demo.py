@@ -17,8 +17,6 @@ from rich.console import Console
 from controller.adapters.disk.places import SHIPPED
 from controller.adapters.long_work import long_work, shown_by
 from controller.adapters.network.deadline import Deadline
-from controller.adapters.opened import log_system
-from controller.adapters.recent import recent_results
 from controller.demo.demo import command_line
 from controller.demo.settings import new_run
 from controller.demo.view import MESSAGES, Frame, ShownImbalance, View, view_on
@@ -28,6 +26,8 @@ from controller.lab.pulsar_release import USUAL, PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
+from controller.log.opened import log_system
+from controller.log.recent import recent_results
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry

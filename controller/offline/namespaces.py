@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from controller.log.tail import LogTail
 from controller.model.errors import TrimtabError, WireError
-from controller.ports.systems import LogTail
 from controller.settings.small_file import read_small_file
 from controller.wire.base import read_object, validate
 from controller.wire.metrics import BrokerLoadRecord, MetricRecord, NamespaceStateRecord, TickRecord, decode_metric

@@ -13,8 +13,8 @@ from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
+from controller.log.tail import LogTail
 from controller.model.errors import WireError
-from controller.ports.systems import LogTail
 from controller.settings.trimtab_toml import Settings
 from controller.wire.metrics import Partitions, TickRecord, decode_metric
 from controller.wire.results import decode_result

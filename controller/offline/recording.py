@@ -7,9 +7,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.recordings.reading import Recording, is_recording
 from controller.aggregate.ticks.prepass import Header, place_ticks
+from controller.log.files.log import FolderLog
+from controller.log.ticks import MetricsLog
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.model.pulsar_version import PulsarVersion
 from controller.model.some_of import some_of
@@ -78,7 +79,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     if not ticks:
         raise SettingsError(nothing_of(str(source), cluster, records))
 
-    log = FolderMetricsLog(target, cluster=cluster)
+    log = MetricsLog(FolderLog(target, cluster=cluster), cluster=cluster)
     values = (record.value for record in records)
     copied = 0
     for tick in ticks:

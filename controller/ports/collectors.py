@@ -1,10 +1,8 @@
-"""The collectors of a cluster: which of them leads, which brokers each one sweeps, and the log that they write to."""
+"""The collectors of a cluster: which of them leads, and which brokers each one sweeps."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
-
-from controller.wire.chunks import Arrived, KeyValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,45 +42,4 @@ class CollectorGroup(Protocol):
 
     def leave(self) -> None:
         """Leave for good."""
-        ...
-
-
-class CollectorLog(Protocol):
-    """The metrics topic as collectors see it.  Used from one thread.
-
-    Every failure is a TrimtabError; after one the log can be used on, and nothing is written later by itself.
-    """
-
-    def publish(self, records: Iterable[KeyValue], within_seconds: float) -> None:
-        """Append *records* to the metrics topic; returns when all are there, fails when that takes longer."""
-        ...
-
-    def lead(self, since_ms: int) -> None:
-        """Begin to write the ticks.  Whoever wrote them before is fenced: no tick of its own comes after this.
-
-        ``arrived`` then begins with what was appended at *since_ms* or later.  LogOfflineError where ticks could not
-        be written now.
-        """
-        ...
-
-    def arrived(self) -> Iterator[Arrived]:
-        """The sweeps and ticks that came since the last call, in the log's order; the first time, up to its end.
-
-        To be read to its end; nothing is kept of what was read.
-        """
-        ...
-
-    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
-        """End *interval* in all partitions of the metrics and result topics, or in none.
-
-        LeadershipLostError where another one leads by now; LogOfflineError where a partition of them is offline.
-        """
-        ...
-
-    def follow(self) -> None:
-        """Write no more ticks, until ``lead``."""
-        ...
-
-    def close(self) -> None:
-        """End all connections."""
         ...

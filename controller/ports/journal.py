@@ -1,7 +1,6 @@
 """The journal: every decision, with the memory after it.  A command is issued if and only if it is in the journal.
 
-An interval's entry and its commands are written together or not at all.  The folder and Kafka do that differently;
-both keep this contract.
+An interval's entry and its commands are written together or not at all: see controller.log.journal.
 """
 
 from collections.abc import Callable
@@ -50,16 +49,5 @@ class Journal(Protocol):
 
         The newest of them that holds the whole memory stays, and so do all entries after it.  Raises JournalError if
         it is not allowed or fails; the journal is still valid then.
-        """
-        ...
-
-
-class LogJournal(Journal, Protocol):
-    """The journal of a log system, of which `trimtab stop-all` ends the running leadership."""
-
-    def fence(self) -> int:
-        """Fence earlier writers, as ``open`` does, for an epoch alone; returns the newest epoch that can be read.
-
-        What the entries hold does not matter: damaged ones fence nobody out.  Raises as ``open`` does, otherwise.
         """
         ...

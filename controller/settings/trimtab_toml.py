@@ -75,9 +75,8 @@ class ClusterSettings(Section):
     """Which cluster is balanced."""
 
     name: Annotated[str, AfterValidator(_cluster_name)]
-    """The Pulsar cluster's name, of ASCII letters, digits and -=:._  Records of other clusters in the same topics are
-    ignored.  A log in a folder, a namespace that holds a log in Pulsar, the folder of a file election and a checkpoint
-    are one cluster's: those of another one are refused."""
+    """The Pulsar cluster's name, of ASCII letters, digits and -=:._  A log (topics in Kafka, a namespace in Pulsar, a
+    folder), the folder of a file election and a checkpoint are one cluster's: those of another one are refused."""
     broker_conf: PathText = "broker.conf"
     """The brokers' own configuration file: strategies and their thresholds are read from it."""
     pulsar: PulsarSetting = AUTO

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from controller.adapters.opened import verdict_store
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
-from controller.adapters.recent import journal_tail, recent_results
+from controller.log.recent import journal_tail, recent_results
 from controller.model.decision import CLUSTER, Command, Verdict
 from controller.model.names import BundleName, parse_bundle
 from controller.model.some_of import some_of

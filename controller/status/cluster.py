@@ -7,18 +7,19 @@ from functools import partial
 from typing import Any, Final
 
 from controller.adapters.network.calls import side_by_side
-from controller.adapters.opened import election_system, log_system
+from controller.adapters.opened import election_system
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
-from controller.adapters.recent import journal_tail, last_entry, last_tick, recent_results
 from controller.adapters.registration import RegisteredProcesses, processes_of
-from controller.adapters.unanswered import RECENT_DECISIONS, Unanswered, unanswered
 from controller.cycle.guardrails.unreadable import UNREADABLE_ANY, UNREADABLE_POLICIES
+from controller.log.opened import log_system
+from controller.log.recent import journal_tail, last_entry, last_tick, recent_results
+from controller.log.tail import JournalTail
+from controller.log.unanswered import RECENT_DECISIONS, Unanswered, unanswered
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.model.memory import InFlight
 from controller.ports.leadership import Leader
-from controller.ports.systems import JournalTail
 from controller.settings.trimtab_toml import Settings
 from controller.status.bundle import last_verdicts
 from controller.status.guardrails import GuardrailStatus, chosen_controls, guardrail_status
@@ -26,10 +27,6 @@ from controller.wire.base import read_object
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import Result
 
-_UNREAD: Final = (
-    "others have written so much to the journal since that the last decision was not looked for; breaker, budgets and"
-    " commands in flight are not known either"
-)
 _RATES: Final = ("msgRateIn", "msgRateOut")
 _THROUGHPUTS: Final = ("msgThroughputIn", "msgThroughputOut")
 _LOADS: Final = (*_RATES, *_THROUGHPUTS)
@@ -62,9 +59,8 @@ class ClusterStatus:
     #: The process that leads; None where none does, or ``leader_unknown`` says why nobody knows.
     leader: Leader | None
     leader_unknown: str
-    #: The newest decision; None before the first, or ``last_unknown`` says why nobody knows.
+    #: The newest decision; None before the first.
     last: JournalEntry | None
-    last_unknown: str
     #: The newest tick, epoch ms.
     ticked: int | None
     #: Commands of the last intervals, newest first, with what became of them.
@@ -111,10 +107,10 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
     )
     # In this order, so that an error names what stands first.
     found = {key: call.result() for key, call in calls.items()}
-    (decisions, epoch, is_cut), results = found["recent"]
+    (decisions, epoch), results = found["recent"]
     commands = [command for decision in decisions for command in decision.commands]
     judged, verdicts = found["verdicts"]
-    last = found["last"] if decisions or is_cut else None
+    last = found["last"] if decisions else None
     leader, unknown = found["leader"]
     reports, silent = found["loads"]
     return ClusterStatus(
@@ -123,7 +119,6 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
         leader=leader,
         leader_unknown=unknown,
         last=last,
-        last_unknown=_UNREAD if last is None and (decisions or is_cut) else "",
         ticked=found["ticked"],
         commands=tuple((command, results.get(command.id)) for command in commands),
         judged=judged,

@@ -7,13 +7,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.adapters.pulsar.log.backlog import backlog
 from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.gate_file import GateFile
-from controller.adapters.pulsar.log.tick_watch import PulsarTickWatch
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
 from controller.aggregate.ticks.backlog import Backlog
+from controller.log.pulsar.backlog import backlog
+from controller.log.pulsar.log import PulsarLog
+from controller.log.ticked import LogTickWatch
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings
@@ -54,7 +55,7 @@ class PulsarSource:
 
     def ticks(self) -> Ticks:
         """See LogSource."""
-        return PulsarTickWatch(self._log, cluster=self._cluster)
+        return LogTickWatch(lambda: PulsarLog(self._log, cluster=self._cluster), cluster=self._cluster)
 
     def open_gate(self, spark: SparkSession) -> None:  # noqa: ARG002
         """See LogSource."""

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from controller.adapters.network.deadline import Deadline
-from controller.ports.collectors import CollectorGroup, CollectorLog
-from controller.ports.systems import ReadTopic
+from controller.log.tail import ReadTopic
+from controller.log.ticks import CollectorLog
+from controller.ports.collectors import CollectorGroup
 from controller.wire.base import read_object
 from controller.wire.chunks import Arrived
 from controller.wire.metrics import TickRecord

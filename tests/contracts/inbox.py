@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from controller.adapters.network.deadline import Deadline
-from controller.ports.inbox import AnswerRecord, Delivery, Inbox
+from controller.log.inbox import AnswerRecord, Delivery, Inbox
 from controller.wire.commands import command_event
 from tests.commands import T, unload
 from tests.records import CLUSTER, as_bytes, result

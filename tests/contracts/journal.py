@@ -7,9 +7,10 @@ from typing import Protocol
 
 import pytest
 
+from controller.log.journal import LogJournal
 from controller.model.errors import EntryTooLargeError, LeadershipLostError
 from controller.model.journal import JournalEntry
-from controller.ports.journal import Journal, JournalHead, LogJournal
+from controller.ports.journal import Journal, JournalHead
 from controller.strategies.common.usage_history import UsageHistory
 from controller.wire import journal_records
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from controller.adapters.network.deadline import Deadline
+from controller.log.commands import CommandLog, IssuedEvent
+from controller.log.dead_letters import DeadLetterLog
+from controller.log.tail import ReadTopic
+from controller.log.ticks import MetricsLog
 from controller.model.errors import WireError
-from controller.ports.log import CommandLog, DeadLetterLog, IssuedEvent, MetricsLog
-from controller.ports.systems import ReadTopic
 from controller.wire.dead_letter import DeadLetter, Source
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import decode_result
@@ -162,9 +164,9 @@ class CommandLogContract:
 
     def test_each_event_says_where_it_lies(self, place: LogPlace) -> None:
         place.issue(*EVENTS)
-        sources = [event.source for event in read_until(place.commands(), len(EVENTS))]
-        assert len(set(sources)) == len(EVENTS)
-        assert sources == [event.source for event in read_until(place.commands(), len(EVENTS))]
+        places = [event.place for event in read_until(place.commands(), len(EVENTS))]
+        assert len(set(places)) == len(EVENTS)
+        assert places == [event.place for event in read_until(place.commands(), len(EVENTS))]
 
 
 class DeadLetterLogContract:

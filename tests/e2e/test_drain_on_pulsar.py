@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.specs import create_topics
 from controller.adapters.opened import election_system
 from controller.cli.controls import release
 from controller.lab import pulsar_stage

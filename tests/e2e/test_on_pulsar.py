@@ -8,8 +8,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from controller.adapters.kafka.log import create_topics
-from controller.adapters.recent import recent_results
+from controller.adapters.kafka.specs import create_topics
 from controller.lab import pulsar_stage
 from controller.lab.processes import Processes
 from controller.lab.pulsar_demo import SCENARIO, answers_to, flowing, next_entry, start_all
@@ -17,6 +16,7 @@ from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.log.recent import recent_results
 from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.settings.trimtab_toml import Settings, read_settings

@@ -16,17 +16,13 @@ import pytest
 from kazoo.security import ACL, make_acl, make_digest_acl_credential
 
 from controller.adapters.kafka.acls import read_acls
-from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.specs import create_topics
 from controller.adapters.network.waiting import wait_for
 from controller.adapters.pulsar.admin import Credentials
 from controller.adapters.pulsar.log import topics
 from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import all_extents, log_extents, starts
-from controller.adapters.pulsar.log.inbox import PulsarInbox
-from controller.adapters.pulsar.log.journal import PulsarJournal
-from controller.adapters.pulsar.log.log import PulsarCommandLog, PulsarMetricsLog
-from controller.adapters.recent import recent_results
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.doctor.checks import judge
 from controller.doctor.gather import gather
@@ -35,12 +31,18 @@ from controller.lab.pulsar_demo import next_entry
 from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.pulsar_stage import StageAdmin
+from controller.log.commands import CommandLog, IssuedEvent
+from controller.log.inbox import Inbox
+from controller.log.journal import LogJournal
+from controller.log.pulsar.log import PulsarLog
+from controller.log.recent import recent_results
+from controller.log.tail import LogTail
+from controller.log.ticks import MetricsLog
 from controller.model.errors import AccessDeniedError
 from controller.model.journal import JournalEntry
-from controller.ports.log import IssuedEvent
 from controller.settings.log import KafkaLogSettings
 from controller.settings.pulsar_log import PulsarLogSettings
-from controller.settings.trimtab_toml import ExecutorSettings, Settings, read_settings
+from controller.settings.trimtab_toml import Settings, read_settings
 from tests.pulsar_tokens import demanding_tokens, token
 from tests.secured import CA, SERVER, access, grant_what_the_page_says, lines_of_the_page, ours, secret
 from tests.secured_servers import SUPER, SUPER_PASSWORD, SecuredKafka, SecuredZooKeeper
@@ -298,26 +300,28 @@ def test_a_log_in_pulsar_needs_no_more_rights_than_its_page_says(servers: Server
             admin._call("POST", path, {}, body=json.dumps(rights).encode())
 
     user = as_role("log-user")
-    with closing(PulsarMetricsLog(user, cluster=CLUSTER)) as log:
+    with closing(MetricsLog(PulsarLog(user, cluster=CLUSTER), cluster=CLUSTER)) as log:
         log.publish([("broker-1:8080", b"{}")])
-    with closing(PulsarJournal(user, cluster=CLUSTER)) as journal:
+    with closing(LogJournal(PulsarLog(user, cluster=CLUSTER), cluster=CLUSTER)) as journal:
         journal.open()
         journal.begin_epoch(1)
     assert [event.value for event in opened_commands(as_role("log-reader"))]
+    tail = LogTail(lambda: PulsarLog(as_role("log-reader"), cluster=CLUSTER), cluster=CLUSTER, endless=True)
+    assert tail.journal_tail(1, b"").epoch == 1
     metrics = topic_name(user, user.metrics_topic)
     with closing(log_extents(user)) as http:
         assert sum(extent.entries for extent in all_extents(http, [metrics]).values()) == 1
         assert set(starts(http, [metrics], start_ms=1, at_end=False)) == {(metrics, 0), (metrics, 1)}
 
     with (
-        closing(PulsarInbox(user, ExecutorSettings(group="executors"), cluster=CLUSTER)),
+        closing(Inbox(PulsarLog(user, cluster=CLUSTER), group="executors", cluster=CLUSTER)),
         closing(topics.log_admin(user)) as asked,
     ):
         of_commands = (LOG_NAMESPACE, user.commands_topic, f"executors-{CLUSTER}")
         wait_for(lambda: len(asked.active_consumers(*of_commands)) == user.partitions, 30, every=0.2)
 
     with pytest.raises(AccessDeniedError, match="may not produce here"):
-        PulsarMetricsLog(as_role("log-reader"), cluster=CLUSTER).publish([("broker-1:8080", b"{}")])
+        MetricsLog(PulsarLog(as_role("log-reader"), cluster=CLUSTER), cluster=CLUSTER).publish([("a:8080", b"{}")])
     with pytest.raises(AccessDeniedError, match=r"may not consume here|are refused"):
         opened_commands(as_role("nobody"))
     with pytest.raises(AccessDeniedError, match=r"the credentials in \[log.pulsar\] are refused"):
@@ -325,5 +329,5 @@ def test_a_log_in_pulsar_needs_no_more_rights_than_its_page_says(servers: Server
 
 
 def opened_commands(log: PulsarLogSettings) -> list[IssuedEvent]:
-    with closing(PulsarCommandLog(log)) as commands:
+    with closing(CommandLog(PulsarLog(log, cluster=CLUSTER))) as commands:
         return [*commands.read()]

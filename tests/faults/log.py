@@ -5,9 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.writer import Producer
 from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.log.files.log import FolderLog
+from controller.log.journal_reading import EPOCH
+from controller.log.port import LogRecord
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
 from controller.settings.log import KafkaLogSettings
@@ -19,6 +21,7 @@ from controller.wire.metrics import decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.rows import Located
 from tests.faults.clock import eventually
+from tests.kafka_log import read_all
 
 T = TypeVar("T")
 
@@ -87,7 +90,7 @@ class KafkaSiteLog:
     def decisions(self) -> list[Decided]:
         return self._journal.found()
 
-    def _decided(self, record: KafkaRecord) -> Decided | None:
+    def _decided(self, record: LogRecord) -> Decided | None:
         read = self._entries.read(record.value)
         if not isinstance(read, journal_records.Decided):
             return None
@@ -100,7 +103,7 @@ class KafkaSiteLog:
         found = [each for partition in self._results for each in partition.found()]
         return [Answered(each.record, at_ms) for each, at_ms in found if isinstance(each.record, Result)]
 
-    def _result(self, record: KafkaRecord) -> tuple[Located, int] | None:
+    def _result(self, record: LogRecord) -> tuple[Located, int] | None:
         decoded = _decoded(RESULTS, record.value, self._cluster, self._period_ms, record.timestamp_ms)
         return None if decoded is None else (_located(RESULTS, record, decoded), record.timestamp_ms)
 
@@ -111,7 +114,7 @@ class KafkaSiteLog:
         metrics = [each for partition in self._metrics for each in partition.found()]
         return [*metrics, *(each for partition in self._results for each, _ in partition.found())]
 
-    def _metric(self, record: KafkaRecord) -> Located | None:
+    def _metric(self, record: LogRecord) -> Located | None:
         decoded = _decoded(METRICS, record.value, self._cluster, self._period_ms, record.timestamp_ms)
         return None if decoded is None else _located(METRICS, record, decoded)
 
@@ -130,7 +133,7 @@ class _Partition(Generic[T]):
     """What lies in a partition, as *decode* gives it; None for what is left out."""
 
     def __init__(
-        self, settings: KafkaLogSettings, topic: str, partition: int, decode: Callable[[KafkaRecord], T | None]
+        self, settings: KafkaLogSettings, topic: str, partition: int, decode: Callable[[LogRecord], T | None]
     ) -> None:
         self._place = settings.bootstrap, topic, partition
         self._decode = decode
@@ -140,7 +143,7 @@ class _Partition(Generic[T]):
     def found(self) -> list[T]:
         """All so far, in its order."""
         for record in _when_it_answers(lambda: list(read_all(*self._place, self._after))):
-            self._after, self._records = record.offset + 1, self._records + 1
+            self._after, self._records = record.position + 1, self._records + 1
             decoded = self._decode(record)
             if decoded is not None:
                 self._found.append(decoded)
@@ -162,11 +165,12 @@ class FolderSiteLog:
 
     def decisions(self) -> list[Decided]:
         found, reader = [], EntryReader(self._cluster)
-        for path in sorted((self._folder / "journal").glob("[0-9]*.json")):
-            value = path.read_bytes()
-            read = reader.read(value)
-            assert isinstance(read, journal_records.Decided)
-            found.append(Decided(read.entry, value, 0, path.stat().st_mtime_ns // 1_000_000))
+        log = FolderLog(self._folder, cluster=self._cluster)
+        for record in log.read("journal").rest():
+            read = reader.read(record.value)
+            if isinstance(read, journal_records.Decided):
+                written_ms = Path(log.place("journal", 0, record.position)).stat().st_mtime_ns // 1_000_000
+                found.append(Decided(read.entry, record.value, int(record.headers[EPOCH]), written_ms))
         return found
 
     def events(self) -> list[list[CommandEvent]]:
@@ -209,11 +213,11 @@ def _decoded(
         return None
 
 
-def _located(source: int, record: KafkaRecord, decoded: Any) -> Located:
-    return Located(source=source, partition=record.partition, offset=record.offset, record=decoded)
+def _located(source: int, record: LogRecord, decoded: Any) -> Located:
+    return Located(source=source, partition=record.partition, offset=record.position, record=decoded)
 
 
-def _event(record: KafkaRecord) -> CommandEvent | None:
+def _event(record: LogRecord) -> CommandEvent | None:
     """The event in *record*; executors pass over what is none."""
     return next(iter(_events([record.value])), None)
 

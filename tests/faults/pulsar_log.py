@@ -4,10 +4,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.positions import number_of
-from controller.adapters.pulsar.log.reader import MARK, LogRecord, PartitionReader
 from controller.aggregate.columns.rows import METRICS, RESULTS
+from controller.log.port import LogRecord, LogTopic, Reader
+from controller.log.pulsar.log import PulsarLog
 from controller.model.errors import WireError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings
@@ -29,16 +28,14 @@ class PulsarSiteLog:
         log = settings.log.pulsar
         assert log is not None
         self._cluster, self._period_ms = settings.cluster.name, settings.intervals.period_ms
-        self._connection, self._log = LogConnection(log), log
+        self._log = PulsarLog(log, cluster=self._cluster)
         self._entries = EntryReader(self._cluster)
-        self._journal = self._partition(log.journal_topic, 0, self._decided)
+        self._journal = _Partition(self._log, "journal", 0, self._decided)
         shared = range(log.partitions)
-        self._commands: list[_Partition[CommandEvent]] = [
-            self._partition(log.commands_topic, each, _event) for each in shared
-        ]
-        self._metrics = [self._partition(log.metrics_topic, each, self._metric) for each in shared]
-        self._results = [self._partition(log.results_topic, each, self._result) for each in shared]
-        self._letters = self._partition(log.dead_letters_topic, 0, lambda record: record)
+        self._commands = [_Partition[CommandEvent](self._log, "commands", each, _event) for each in shared]
+        self._metrics = [_Partition(self._log, "metrics", each, self._metric) for each in shared]
+        self._results = [_Partition(self._log, "results", each, self._result) for each in shared]
+        self._letters = _Partition(self._log, "dead_letters", 0, lambda record: record)
 
     def decisions(self) -> list[Decided]:
         return self._journal.found()
@@ -58,16 +55,13 @@ class PulsarSiteLog:
         return len(self._letters.found())
 
     def close(self) -> None:
-        self._connection.close()
-
-    def _partition(self, name: str, partition: int, decode: Callable[[LogRecord], T | None]) -> "_Partition[T]":
-        return _Partition(self._connection, name, partition, decode)
+        self._log.close()
 
     def _decided(self, record: LogRecord) -> Decided | None:
         read = self._entries.read(record.value)
         if not isinstance(read, journal_records.Decided):
             return None
-        return Decided(read.entry, record.value, int(record.properties["epoch"]), record.timestamp_ms)
+        return Decided(read.entry, record.value, int(record.headers["epoch"]), record.timestamp_ms)
 
     def _metric(self, record: LogRecord) -> Located | None:
         return self._located(METRICS, record, decode_metric)
@@ -83,31 +77,27 @@ class PulsarSiteLog:
             )
         except WireError:
             return None
-        offset = number_of(*record.place)
-        return (
-            None
-            if decoded is None
-            else Located(source=source, partition=record.partition, offset=offset, record=decoded)
-        )
+        if decoded is None:
+            return None
+        return Located(source=source, partition=record.partition, offset=record.position, record=decoded)
 
 
 class _Partition(Generic[T]):
     """What lies in a partition, as *decode* gives it; None for what is left out."""
 
     def __init__(
-        self, connection: LogConnection, name: str, partition: int, decode: Callable[[LogRecord], T | None]
+        self, log: PulsarLog, topic: LogTopic, partition: int, decode: Callable[[LogRecord], T | None]
     ) -> None:
-        self._connection, self._name, self._number = connection, name, partition
-        self._reader: PartitionReader | None = None
-        self._decode = decode
+        self._log, self._topic, self._number, self._decode = log, topic, partition, decode
+        self._reader: Reader | None = None
         self._found: list[T] = []
 
     def found(self) -> list[T]:
         """All so far, in its order."""
-        if self._reader is None and self._connection.partitions(self._name) > self._number:
-            self._reader = PartitionReader(self._connection, self._name, self._number)
+        if self._reader is None and self._number in self._log.ends(self._topic):
+            self._reader = self._log.read(self._topic, partition=self._number)
         for record in self._reader.rest() if self._reader is not None else ():
-            decoded = None if MARK in record.properties else self._decode(record)
+            decoded = self._decode(record)
             if decoded is not None:
                 self._found.append(decoded)
         return list(self._found)

@@ -12,10 +12,10 @@ from uuid import uuid4
 
 from kazoo.client import KazooClient
 
-from controller.adapters.opened import log_system
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
-from controller.ports.log import MetricsLog
+from controller.log.opened import log_system
+from controller.log.ticks import MetricsLog
 from controller.settings.log import KafkaLogSettings
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -30,6 +30,7 @@ from tests.faults.pulsar import PlayedPulsar, played_pulsar
 from tests.faults.pulsar_log import PulsarSiteLog, log_section
 from tests.faults.real_pulsar import RealPulsar, real_pulsar
 from tests.faults.replay import undisturbed
+from tests.kafka_log import as_toml, named_topics
 
 _START, _PERIOD = 1_735_689_600_000, 60_000
 #: ZooKeeper's session, and an executor's, which cannot be shorter.
@@ -278,13 +279,10 @@ def kafka_site(
 ) -> Iterator[Site]:
     """Two controllers and two executors with their log in Kafka.  *real*: brokers that carry out the commands."""
     name = uuid4().hex[:8]
-    topics = "\n".join(
-        f'{each}_topic = "{each}-{name}"' for each in ("metrics", "results", "commands", "journal", "dead_letters")
-    )
     conf = _CONF.format(
         cluster=CLUSTER,
         guardrails="",
-        log=f'kind = "kafka"\n[log.kafka]\nbootstrap = "{kafka.bootstrap}"\npartitions = 2\n{topics}',
+        log=f'kind = "kafka"\n[log.kafka]\n{as_toml(named_topics(kafka.bootstrap))}',
         election=f'kind = "zookeeper"\nhosts = "{zookeeper.hosts}"\npath = "/{name}"'
         f"\nsession_timeout_seconds = {SESSION_SECONDS}",
     )

@@ -8,10 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
-from controller.adapters.kafka.log import create_topics
-from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.process.failpoints import VARIABLE
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
@@ -19,18 +16,7 @@ from controller.model.decision import Command
 from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.results import Result, decode_result
-
-PARTITIONS = 2
-TOPICS = ("metrics", "results", "commands", "journal", "dead_letters")
-
-
-def own_topics(bootstrap: str) -> KafkaLogSettings:
-    """Topics of the test's own."""
-    name = uuid4().hex[:8]
-    topics = {f"{each}_topic": f"{each}-{name}" for each in TOPICS}
-    settings = KafkaLogSettings.model_validate({"bootstrap": bootstrap, "partitions": PARTITIONS, **topics})
-    create_topics(settings)
-    return settings
+from tests.kafka_log import PARTITIONS, as_toml, read_all
 
 
 def now_ms() -> int:
@@ -68,7 +54,6 @@ def wait_for_results(log: KafkaLogSettings, number: int, process: subprocess.Pop
 
 
 def write_conf(folder: Path, cluster: PulsarCluster, log: KafkaLogSettings) -> Path:
-    topics = "\n".join(f'{each}_topic = "{getattr(log, f"{each}_topic")}"' for each in TOPICS)
     conf = folder / "trimtab.toml"
     conf.write_text(
         f"""
@@ -79,9 +64,7 @@ def write_conf(folder: Path, cluster: PulsarCluster, log: KafkaLogSettings) -> P
         [log]
         kind = "kafka"
         [log.kafka]
-        bootstrap = "{log.bootstrap}"
-        partitions = {PARTITIONS}
-        {topics}
+        {as_toml(log)}
         [executor]
         group = "{log.commands_topic}"
         session_timeout_seconds = 6

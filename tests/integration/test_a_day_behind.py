@@ -4,13 +4,11 @@ import logging
 import re
 import time
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.adapters.kafka.journal import read_journal
-from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.specs import create_topics
 from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer
 from controller.settings.log import KafkaLogSettings
@@ -19,6 +17,7 @@ from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
 from controller.wire.readable import utc
 from tests.controllers import run_until
+from tests.kafka_log import as_toml, named_topics, read_journal
 from tests.records import as_bytes, tick
 
 pytestmark = pytest.mark.integration
@@ -54,9 +53,6 @@ def publish_a_day(log: KafkaLogSettings) -> list[int]:
 @pytest.fixture
 def conf(tmp_path: Path, kafka: KafkaServer) -> Path:
     (tmp_path / "broker.conf").write_text("")
-    names = ("metrics", "results", "commands", "journal", "dead_letters")
-    prefix = uuid4().hex
-    topics = "\n".join(f'{name}_topic = "{prefix}-{name}"' for name in names)
     file = tmp_path / "trimtab.toml"
     file.write_text(
         f"""
@@ -73,9 +69,7 @@ def conf(tmp_path: Path, kafka: KafkaServer) -> Path:
         [log]
         kind = "kafka"
         [log.kafka]
-        bootstrap = "{kafka.bootstrap}"
-        partitions = {_PARTITIONS}
-        {topics}
+        {as_toml(named_topics(kafka.bootstrap, _PARTITIONS))}
         [election]
         kind = "file"
         path = "election"

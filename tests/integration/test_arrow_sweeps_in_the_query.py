@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
 from controller.aggregate.columns.rows import METRICS, REFUSED, RESULTS
 from controller.aggregate.places import Span
@@ -25,6 +24,7 @@ from streaming.assembly import Assembly
 from streaming.dead_letters import DeadLetters
 from streaming.decode import DecodeOptions, rows
 from streaming.query import decision_query
+from tests.folders import entries_in
 from tests.integration.test_query_cuts import write_settings
 from tests.integration.test_rows_in_spark_and_python import Kept, plain
 from tests.records import as_bytes, tick
@@ -167,7 +167,7 @@ def decided(spark: SparkSession, folder: Path, form: Form) -> list[bytes]:
     query = decision_query(records, options, sink, checkpoint=settings.checkpoint.path)
     query.trigger(availableNow=True).start().awaitTermination()
     leader.release()
-    return [encode_entry(entry) for entry in read_journal(folder / "log")]
+    return [encode_entry(entry) for entry in entries_in(folder / "log")]
 
 
 def test_a_stream_of_arrow_decides_byte_for_byte_as_one_of_json(spark: SparkSession, tmp_path: Path) -> None:

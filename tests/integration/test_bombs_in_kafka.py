@@ -12,11 +12,6 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka.inbox import KafkaInbox
-from controller.adapters.kafka.journal import KafkaJournal, read_journal
-from controller.adapters.kafka.log import create_topics
-from controller.adapters.kafka.reader import read_all
-from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
@@ -27,6 +22,7 @@ from controller.wire.commands import epoch_event
 from tests.bombs import Codec, Part, append, batch
 from tests.contracts.collectors import CHUNK
 from tests.journal_entries import entry
+from tests.kafka_log import collector_in, inbox_in, journal_in, named_topics, own_topics, read_all, read_journal
 from tests.records import CLUSTER, T
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
@@ -49,19 +45,7 @@ BOMBS: dict[str, tuple[list[Part], Codec]] = {
 @pytest.fixture
 def log(kafka: KafkaServer) -> KafkaLogSettings:
     """Topics of the test's own, as trimtab makes them."""
-    return create(settings(kafka))
-
-
-def settings(kafka: KafkaServer) -> KafkaLogSettings:
-    name = uuid4().hex[:8]
-    topics = {f"{each}_topic": f"{each}-{name}" for each in ("metrics", "results", "commands", "journal")}
-    topics["dead_letters_topic"] = f"dead-letters-{name}"
-    return KafkaLogSettings.model_validate({"bootstrap": kafka.bootstrap, "partitions": 1, **topics})
-
-
-def create(log: KafkaLogSettings) -> KafkaLogSettings:
-    create_topics(log)
-    return log
+    return own_topics(kafka.bootstrap, 1)
 
 
 def as_others_make_them(log: KafkaLogSettings) -> KafkaLogSettings:
@@ -98,8 +82,8 @@ def python(code: str, *arguments: str, timeout: float = 400) -> list[Any]:
 _READ = """
 import json, sys
 from pathlib import Path
-from controller.adapters.kafka.reader import read_all
-found = [[record.offset, record.value[:40].decode()] for record in read_all(sys.argv[1], sys.argv[2], 0)]
+from tests.kafka_log import read_all
+found = [[record.position, record.value[:40].decode()] for record in read_all(sys.argv[1], sys.argv[2], 0)]
 [peak] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
 print(json.dumps([found, int(peak.split()[1]) >> 10]))
 """
@@ -183,7 +167,7 @@ def test_a_batch_that_is_longer_than_trimtabs_is_refused_by_the_broker(log: Kafk
 def test_what_was_written_before_the_topic_was_limited_is_skipped_if_it_is_too_long(
     kafka: KafkaServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = as_others_make_them(settings(kafka))
+    log = as_others_make_them(named_topics(kafka.bootstrap, 1))
     plant(log, log.metrics_topic, ["gzip", "lz4", "snappy"])
     write(log, log.metrics_topic, b"the end")
     read = [record.value for record in read_all(log.bootstrap, log.metrics_topic, 0)]
@@ -196,7 +180,7 @@ def test_an_executor_takes_the_commands_behind_one(log: KafkaLogSettings) -> Non
     event = epoch_event(CLUSTER, 7, T)
     write(log, log.commands_topic, event)
     options = ExecutorSettings(group=log.commands_topic, session_timeout_seconds=6)
-    inbox = KafkaInbox(log, options, cluster=CLUSTER)
+    inbox = inbox_in(log, options, cluster=CLUSTER)
     try:
         taken: list[bytes] = []
         deadline = time.monotonic() + 60
@@ -208,7 +192,7 @@ def test_an_executor_takes_the_commands_behind_one(log: KafkaLogSettings) -> Non
 
 
 def test_a_collector_sees_the_sweeps_behind_one(log: KafkaLogSettings) -> None:
-    collector = KafkaCollectorLog(log, cluster=CLUSTER)
+    collector = collector_in(log, cluster=CLUSTER)
     collector.publish([CHUNK], 10)
     append(log.bootstrap, log.metrics_topic, 0, batch([Part(size=_SIZE)], "zstd"))
     collector.publish([CHUNK], 10)
@@ -226,7 +210,7 @@ def test_a_time_at_which_the_broker_cannot_unpack_one_is_found_before_it(log: Ka
     append(log.bootstrap, log.metrics_topic, 0, batch([Part(size=1400 * _MB)], "zstd"))
     write(log, log.metrics_topic, b"behind")
     first, *_, last = read_all(log.bootstrap, log.metrics_topic, 0)
-    collector = KafkaCollectorLog(log, cluster=CLUSTER)
+    collector = collector_in(log, cluster=CLUSTER)
     collector.lead(first.timestamp_ms + 1)
     try:
         assert [*collector.arrived()] == []
@@ -236,11 +220,11 @@ def test_a_time_at_which_the_broker_cannot_unpack_one_is_found_before_it(log: Ka
 
 
 def test_a_controller_opens_its_journal_behind_one(log: KafkaLogSettings) -> None:
-    journal = KafkaJournal(log, cluster=CLUSTER)
+    journal = journal_in(log, cluster=CLUSTER)
     journal.open()
     journal.append(entry(T), epoch=1, issued_at_ms=T, before_commit=lambda: None)
     append(log.bootstrap, log.journal_topic, 0, batch([Part(size=7 * _MB)] * 100, "zstd"))
-    head = KafkaJournal(log, cluster=CLUSTER).open()
+    head = journal_in(log, cluster=CLUSTER).open()
     assert head.last is not None
     assert head.last.interval == T
     assert [each.interval for each in read_journal(log, cluster=CLUSTER)] == [T]
@@ -288,7 +272,7 @@ spark.stop()
 def test_spark_reads_on_and_each_is_a_dead_letter_with_its_place_its_size_and_why(
     kafka: KafkaServer, tmp_path: Path, at_once: int
 ) -> None:
-    log = as_others_make_them(settings(kafka))
+    log = as_others_make_them(named_topics(kafka.bootstrap, 1))
     places = plant(log, log.metrics_topic)
     write(log, log.metrics_topic, b"the end")
     read, skipped, letters = python(

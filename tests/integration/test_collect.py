@@ -16,7 +16,6 @@ from uuid import uuid4
 import pytest
 from kazoo.client import KazooClient
 
-from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.network.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.pulsar_metadata import PulsarMetadata
@@ -24,13 +23,15 @@ from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.log.port import LogRecord
 from controller.settings.log import KafkaLogSettings
 from controller.wire.base import read_object
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.rows import Located, rows_from_records
 from tests.fake_pulsar import CLUSTER, SAMPLES, FakePulsar, fake_pulsar
-from tests.integration.execute import PARTITIONS, TOPICS, now_ms, own_topics
+from tests.integration.execute import now_ms
 from tests.integration.test_partitions_added import add_partitions
+from tests.kafka_log import PARTITIONS, as_toml, own_topics, read_all
 from tests.pure_controller import DETAIL, OPTIONS
 
 pytestmark = pytest.mark.integration
@@ -41,7 +42,7 @@ PATIENCE_SECONDS = 40.0
 BROKERS = 6
 
 
-def records_of(log: KafkaLogSettings, topic: str, partitions: int = PARTITIONS) -> list[KafkaRecord]:
+def records_of(log: KafkaLogSettings, topic: str, partitions: int = PARTITIONS) -> list[LogRecord]:
     return [record for each in range(partitions) for record in read_all(log.bootstrap, topic, each)]
 
 
@@ -63,7 +64,6 @@ class Collectors:
         self.root = f"/trimtab-{uuid4().hex[:8]}"
         self._hosts = zookeeper.hosts
         self.conf = folder / "trimtab.toml"
-        topics = "\n".join(f'{each}_topic = "{getattr(log, f"{each}_topic")}"' for each in TOPICS)
         self.conf.write_text(
             f"""
             cluster.name = "{CLUSTER}"
@@ -72,8 +72,7 @@ class Collectors:
             [log]
             kind = "kafka"
             [log.kafka]
-            bootstrap = "{log.bootstrap}"
-            {topics}
+            {as_toml(log)}
             [election]
             kind = "zookeeper"
             hosts = "{zookeeper.hosts}"
@@ -228,7 +227,7 @@ def _folded(log: KafkaLogSettings, partitions: int = PARTITIONS) -> list[Snapsho
         for record in records_of(log, topic, partitions):
             read = decode_metric(record.value, cluster=CLUSTER, period_ms=PERIOD_MS, append_time_ms=record.timestamp_ms)
             assert read is not None
-            located.append(Located(source=source, partition=record.partition, offset=record.offset, record=read))
+            located.append(Located(source=source, partition=record.partition, offset=record.position, record=read))
     _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(located, DETAIL), OPTIONS)
     return list(snapshots)
 

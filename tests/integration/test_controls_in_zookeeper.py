@@ -9,8 +9,6 @@ from uuid import uuid4
 import pytest
 
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.kafka.journal import KafkaJournal
-from controller.adapters.kafka.reader import read_all
 from controller.adapters.opened import election_system
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
@@ -24,6 +22,7 @@ from controller.wire.commands import EpochEvent, parse_event
 from tests.contracts.controls import ControlStoreContract, OpenStore
 from tests.integration.test_kafka_inbox import executor, inbox, issue, log, work
 from tests.integration.test_zookeeper_leadership import client, contender, eventually
+from tests.kafka_log import journal_in, read_all
 from tests.unit.executor.test_executor_loop import Owners
 
 pytestmark = pytest.mark.integration
@@ -131,7 +130,7 @@ def test_stop_all_fences_the_leader_and_what_executors_have_not_begun(
     found = settings(tmp_path, zookeeper.hosts, "standalone", f'log = {{ kind = "kafka", {names} }}')
     with contender(zookeeper.hosts, "standalone") as leader, store_of(found) as store, inbox(log) as opened:
         assert leader.acquire(lambda: False)
-        journal = KafkaJournal(log, cluster="standalone")
+        journal = journal_in(log, cluster="standalone")
         epoch = leader.claim(journal.open().epoch)
         journal.begin_epoch(epoch)
         issue(log, epoch=epoch)
@@ -148,7 +147,7 @@ def test_stop_all_fences_the_leader_and_what_executors_have_not_begun(
         work(works, quiet_seconds=3.0)
         assert cluster.acted == [], "what lies before the new epoch is refused, batch by batch"
         eventually(lambda: leader.acquire(lambda: False))
-        assert leader.claim(KafkaJournal(log, cluster="standalone").open().epoch) == epoch + 2
+        assert leader.claim(journal_in(log, cluster="standalone").open().epoch) == epoch + 2
         assert ControlsInForce(standing_controls(found), store, lambda: 0).at(0).paused
     for partition in range(log.partitions):
         events = [parse_event(record.value) for record in read_all(log.bootstrap, log.commands_topic, partition)]

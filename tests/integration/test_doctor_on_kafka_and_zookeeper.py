@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.adapters.kafka.inspect import newest_first
-from controller.adapters.kafka.journal import KafkaJournal
-from controller.adapters.kafka.log import KafkaMetricsLog, create_topics
+from controller.adapters.kafka.specs import create_topics
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.cli.lookup import lookup
 from controller.cli.status import status
@@ -22,11 +21,14 @@ from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import TimeLimits, gather
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.log.kafka.log import KafkaLog
+from controller.log.tail import newest_first
 from controller.model.errors import SettingsError
 from controller.model.names import topic_hash
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import Settings
 from tests.journal_entries import UNLOAD, entry
+from tests.kafka_log import journal_in, metrics_in, read_all
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, bundle_stats, namespace_state, result
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
@@ -72,7 +74,7 @@ def test_what_trimtab_created_itself_is_fine_and_its_clock_is_ours(
         f"topic-missing {name}" for name in ("metrics", "results", "commands", "journal", "dead")
     }
     create_topics(log_of(ours))
-    KafkaMetricsLog(log_of(ours), cluster=CLUSTER).tick(now_ms() // PERIOD * PERIOD, {})
+    metrics_in(log_of(ours), cluster=CLUSTER).tick(now_ms() // PERIOD * PERIOD, {})
     assert found(ours) == {}
     facts = gather(ours)
     # These servers let everybody in.
@@ -85,7 +87,7 @@ def test_what_trimtab_created_itself_is_fine_and_its_clock_is_ours(
     assert facts.last_tick == now_ms() // PERIOD * PERIOD or facts.last_tick == (now_ms() // PERIOD - 1) * PERIOD
     assert {each.severity for each in judge(facts) if each.code == "metrics-flow"} == {"ok"}
     # The probe of the clock was aborted: nobody reads it.
-    assert list(newest_first(kafka.bootstrap, log_of(ours).dead_letters_topic, client={})) == []
+    assert list(read_all(kafka.bootstrap, log_of(ours).dead_letters_topic, 0)) == []
 
 
 def test_topics_that_somebody_else_created_are_told_with_every_fault(
@@ -133,7 +135,7 @@ def test_servers_that_are_not_there_are_findings_within_the_time_that_was_given(
 def test_status_and_lookup_read_a_log_in_kafka(kafka: KafkaServer, tmp_path: Path) -> None:
     prefix = f"read-{uuid4().hex[:8]}"
     ours = settings(kafka.bootstrap, "zookeeper:2181", prefix)
-    log = KafkaMetricsLog(log_of(ours), cluster=CLUSTER)
+    log = metrics_in(log_of(ours), cluster=CLUSTER)
     names = ("one:8080", "two:8080")
     for interval, owner in ((T, 0), (T + PERIOD, 1)):
         log.publish([("tenant/ns", as_bytes(namespace_state()))])
@@ -146,7 +148,7 @@ def test_status_and_lookup_read_a_log_in_kafka(kafka: KafkaServer, tmp_path: Pat
             log.publish([(name, as_bytes(sweep))])
         log.results([("tenant/ns", as_bytes(result(id=UNLOAD.id, status="done")))] if owner else [])
         log.tick(interval, {name: f"{name}@{interval}" for name in names})
-    journal = KafkaJournal(log_of(ours), cluster=CLUSTER)
+    journal = journal_in(log_of(ours), cluster=CLUSTER)
     journal.open()
     journal.begin_epoch(7)
     command = replace(UNLOAD, bundle=HERE)
@@ -180,18 +182,16 @@ bootstrap = "{kafka.bootstrap}"
 
 def test_the_newest_come_first_across_windows_and_partitions(kafka: KafkaServer) -> None:
     ours = settings(kafka.bootstrap, "zookeeper:2181", f"back-{uuid4().hex[:8]}")
-    log = KafkaMetricsLog(log_of(ours), cluster=CLUSTER)
+    log = metrics_in(log_of(ours), cluster=CLUSTER)
     for part in range(7):  # more than a window of each partition
         log.publish([(f"key-{number}", b"%d" % number) for number in range(100 * part, 100 * part + 100)])
-    topic = log_of(ours).metrics_topic
-    read = list(newest_first(kafka.bootstrap, topic, client={}))
+    with closing(KafkaLog(log_of(ours), cluster=CLUSTER)) as connected:
+        read = list(newest_first(connected, "metrics"))
     assert sorted(int(record.value) for record in read) == list(range(700))
     assert [record.timestamp_ms for record in read] == sorted((record.timestamp_ms for record in read), reverse=True)
     for partition in (0, 1):
-        offsets = [record.offset for record in read if record.partition == partition]
+        offsets = [record.position for record in read if record.partition == partition]
         assert offsets == sorted(offsets, reverse=True)
-    kept = newest_first(kafka.bootstrap, topic, client={}, keep=lambda each: each if each.value == b"699" else None)
-    assert [record.value for record in kept] == [b"699"]
 
 
 def run(command: Any, *arguments: object) -> dict[str, Any]:

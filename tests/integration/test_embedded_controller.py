@@ -14,9 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
-from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.cli.shared.metrics_address import served
 from controller.lab.servers import free_port
@@ -27,6 +25,7 @@ from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import KEPT_BYTES, DeadLetter
 from controller.wire.journal import encode_entry
 from tests import controllers
+from tests.folders import commands_in, entries_in, metrics_in
 
 pytestmark = pytest.mark.integration
 
@@ -69,7 +68,7 @@ def publish(folder: Path) -> None:
 
 def publish_intervals(folder: Path, intervals: Sequence[int], bad: Sequence[bytes] = ()) -> None:
     cluster = ModelledCluster(ClusterShape(brokers=4, bundles=32, topics=400), seed=1, name="lab")
-    metrics = FolderMetricsLog(folder, cluster="lab")
+    metrics = metrics_in(folder, cluster="lab")
     metrics.publish(namespace_record("lab", state) for state in cluster.changed_namespaces())
     metrics.publish(("", line) for line in bad)
     for interval in intervals:
@@ -140,12 +139,12 @@ def run_until(condition: Callable[[], bool], conf: Path, failpoint: str = "") ->
 
 
 def journal(folder: Path) -> list[bytes]:
-    return [encode_entry(entry) for entry in read_journal(folder)]
+    return [encode_entry(entry) for entry in entries_in(folder)]
 
 
 def commands(folder: Path) -> list[tuple[str, str]]:
     """What was issued, in order; the leadership that issued it is no part of a command."""
-    log = FolderCommandLog(folder)
+    log = commands_in(folder)
     events = [parse_event(event) for event in log.poll()]
     return [(event.id, event.subject) for event in events if not isinstance(event, EpochEvent)]
 
@@ -185,7 +184,7 @@ def answered(port: int, path: str) -> str:
 
 def test_its_metrics_tell_what_it_has_decided_and_it_is_ready(uninterrupted: tuple[Path, list[bytes]]) -> None:
     folder, _ = uninterrupted
-    entries, letters = list(read_journal(folder)), Counter(letter.reason for letter in dead_letters(folder))
+    entries, letters = list(entries_in(folder)), Counter(letter.reason for letter in dead_letters(folder))
     families = text_string_to_metric_families((folder.parent / "metrics").read_text())
     shown = {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
     assert shown["trimtab_leader",] == shown["trimtab_ready",] == shown["trimtab_epoch",] == 1
@@ -205,7 +204,7 @@ def test_its_metrics_tell_what_it_has_decided_and_it_is_ready(uninterrupted: tup
 
 def test_every_interval_is_decided_and_load_leaves_the_busy_brokers(uninterrupted: tuple[Path, list[bytes]]) -> None:
     folder, _ = uninterrupted
-    entries = list(read_journal(folder))
+    entries = list(entries_in(folder))
     assert [entry.interval for entry in entries] == [_START + n * _PERIOD for n in range(1, _INTERVALS + 1)]
     assert sum(len(entry.decision.commands) for entry in entries) > 0
 
@@ -256,7 +255,7 @@ def test_after_an_absence_the_newest_interval_acts_alone(
     publish_intervals(tmp_path / "log", intervals)
     conf = settings(tmp_path, "log", files_a_batch=files_a_batch, period_ms=period)
     controllers.run_until(lambda: len(journal(tmp_path / "log")) == len(intervals), read_settings(conf), spark)
-    entries = list(read_journal(tmp_path / "log"))
+    entries = list(entries_in(tmp_path / "log"))
     assert [entry.interval for entry in entries] == intervals
     assert [len(entry.decision.commands) for entry in entries[:-1]] == [0, 0, 0]
     assert len(entries[-1].decision.commands) > 0

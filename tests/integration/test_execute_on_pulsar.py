@@ -14,8 +14,9 @@ from controller.lab.servers import KafkaServer
 from controller.model.decision import Command
 from controller.settings.log import KafkaLogSettings
 from tests.commands import unload
-from tests.integration.execute import executing, issue, now_ms, own_topics, results, wait_for_results, write_conf
+from tests.integration.execute import executing, issue, now_ms, results, wait_for_results, write_conf
 from tests.integration.test_pulsar_cluster import RANGES, put
+from tests.kafka_log import own_topics
 
 pytestmark = pytest.mark.integration
 

@@ -4,20 +4,20 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner
 
 from controller.adapters.network.waiting import wait_for
-from controller.adapters.opened import log_system
 from controller.cli.app import app
 from controller.lab.servers import KafkaServer
+from controller.log.opened import log_system
 from controller.offline.explanations.explanation import explain
 from controller.offline.explanations.sources import journalled_decision
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.decisions import DecisionFilter, decisions
 from controller.wire.base import read_object
+from tests.kafka_log import as_toml, named_topics
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER
 
@@ -32,9 +32,6 @@ maxUnloadPercentage=0.5
 
 
 def _in_kafka(kafka: KafkaServer, folder: Path) -> Settings:
-    prefix = uuid4().hex
-    names = ("metrics", "results", "commands", "journal")
-    topics = "\n".join(f'{name}_topic = "{prefix}-{name}"' for name in names)
     (folder / "broker.conf").write_text(_EAGER, encoding="utf-8")
     path = folder / "trimtab.toml"
     path.write_text(
@@ -45,10 +42,7 @@ guardrails.brokers_balance_unknown = "ignore"
 [log]
 kind = "kafka"
 [log.kafka]
-bootstrap = "{kafka.bootstrap}"
-partitions = 2
-dead_letters_topic = "{prefix}-dead-letters"
-{topics}
+{as_toml(named_topics(kafka.bootstrap))}
 """,
         encoding="utf-8",
     )

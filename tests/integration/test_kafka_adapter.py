@@ -3,21 +3,21 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka import reader as kafka_reader
 from controller.adapters.kafka import transactions as kafka_transactions
-from controller.adapters.kafka.reader import KafkaRecord, Reader, read_all
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer, kafka_server
+from controller.log.kafka import reader as kafka_reader
+from controller.log.port import LogRecord
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
+from tests.kafka_log import read_all
 
 pytestmark = pytest.mark.integration
 
@@ -76,8 +76,8 @@ def test_what_was_written_is_read_with_key_headers_and_the_brokers_time(kafka: K
     after = time.time_ns() // 1_000_000
     first, second = read_all(kafka.bootstrap, topic, 0)
     assert before <= first.timestamp_ms <= after
-    assert first == KafkaRecord(0, 0, b"key", b"value", first.timestamp_ms, {"epoch": b"7"})
-    assert (second.offset, second.key, second.headers) == (1, None, {})
+    assert first == LogRecord(0, 0, b"key", b"value", first.timestamp_ms, {"epoch": b"7"})
+    assert (second.position, second.key, second.headers) == (1, b"", {})
 
 
 def test_a_key_goes_to_one_partition_and_a_partition_can_be_chosen(kafka: KafkaServer) -> None:
@@ -153,10 +153,10 @@ def test_reading_to_the_end_passes_the_markers_of_transactions(kafka: KafkaServe
             fail(producer, topic, b"aborted", ValueError("no"))
     records = list(read_all(kafka.bootstrap, topic, 0))
     assert [record.value for record in records] == [b"0", b"1", b"2", b"3", b"4"]
-    assert [record.offset for record in records] == [0, 4, 8, 12, 16]
-    later = [record.value for record in read_all(kafka.bootstrap, topic, 0, from_offset=5)]
+    assert [record.position for record in records] == [0, 4, 8, 12, 16]
+    later = [record.value for record in read_all(kafka.bootstrap, topic, 0, first=5)]
     assert later == [b"2", b"3", b"4"]
-    assert list(read_all(kafka.bootstrap, topic, 0, from_offset=17)) == []
+    assert list(read_all(kafka.bootstrap, topic, 0, first=17)) == []
 
 
 def test_an_empty_partition_is_read_at_once(kafka: KafkaServer, topic: str) -> None:
@@ -306,66 +306,6 @@ def test_a_writer_without_a_broker_gives_up_with_a_journal_error(monkeypatch: py
     monkeypatch.setattr(kafka_transactions, "PATIENCE_SECONDS", 0.5)
     with pytest.raises(JournalError, match="init_transactions"):
         TransactionalProducer("127.0.0.1:1", "nobody", {"log_level": 0}).init()
-
-
-def test_a_reader_begins_at_the_end_as_it_was_when_it_was_made(kafka: KafkaServer) -> None:
-    name = make_topic(kafka, partitions=2)
-    producer = Producer(kafka.bootstrap)
-    producer.send(name, b"old", partition=0)
-    producer.flush()
-    with (
-        closing(Reader(kafka.bootstrap, name, offset=None)) as now,
-        closing(Reader(kafka.bootstrap, name)) as everything,
-    ):
-        producer.send(name, b"new", partition=1)
-        producer.flush()
-        assert following(now).value == b"new"
-        assert {following(everything).value, following(everything).value} == {b"old", b"new"}
-        producer.send(name, b"newer", partition=0)
-        producer.flush()
-        assert (following(now).value, following(everything).value) == (b"newer", b"newer")
-
-
-def test_a_reader_of_a_topic_ends_at_the_end_of_every_partition(kafka: KafkaServer) -> None:
-    name = make_topic(kafka, partitions=3)
-    producer = Producer(kafka.bootstrap)
-    for partition in range(3):
-        producer.send(name, b"%d" % partition, partition=partition)
-    producer.flush()
-    with closing(Reader(kafka.bootstrap, name)) as reader:
-        assert sorted(record.value for record in until_end(reader)) == [b"0", b"1", b"2"]
-
-
-def test_a_reader_goes_on_behind_the_end_it_has_reached(kafka: KafkaServer, topic: str) -> None:
-    producer = Producer(kafka.bootstrap)
-    reader = Reader(kafka.bootstrap, topic)
-    assert list(until_end(reader)) == []
-    producer.send(topic, b"one")
-    producer.flush()
-    assert following(reader).value == b"one"
-    assert not reader.at_end()
-    assert list(until_end(reader)) == []
-    reader.close()
-
-
-def following(reader: Reader) -> KafkaRecord:
-    """The next record, within 30 seconds."""
-    deadline = time.monotonic() + 30
-    while (record := reader.poll(0.2)) is None:
-        assert time.monotonic() < deadline
-    return record
-
-
-def until_end(reader: Reader) -> Iterator[KafkaRecord]:
-    while not reader.at_end():
-        record = reader.poll(0.2)
-        if record is not None:
-            yield record
-
-
-def test_a_topic_that_does_not_exist_is_named(kafka: KafkaServer) -> None:
-    with pytest.raises(TrimtabError, match=r"'nowhere' does not exist"):
-        read_all(kafka.bootstrap, "nowhere", 0)
 
 
 def test_a_broker_that_went_silent_is_an_error_not_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,47 +8,35 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from uuid import uuid4
 
-import confluent_kafka as ck
 import pytest
 
-from controller.adapters.kafka.inbox import KafkaInbox
-from controller.adapters.kafka.log import create_topics
-from controller.adapters.kafka.names import executor_group
-from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.network.waiting import wait_for
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
+from controller.log.inbox import Inbox, PartitionMemory
+from controller.log.port import PartitionTakenOverError
 from controller.model.decision import Command
-from controller.model.errors import StateError
-from controller.ports.inbox import AnswerRecord, TakenOverError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, command_key, epoch_event
 from controller.wire.results import Result, decode_result
 from tests.commands import T, unload
+from tests.kafka_log import PARTITIONS, inbox_in, own_topics, read_all
 from tests.unit.executor.test_executor_loop import Owners
 
 pytestmark = pytest.mark.integration
 
-PARTITIONS = 2
 COMMANDS = [unload(f"tenant/ns-{nth}/0x40000000_0x80000000") for nth in range(8)]
 
 
 @pytest.fixture
 def log(kafka: KafkaServer) -> KafkaLogSettings:
     """Topics and a consumer group of the test's own."""
-    name = uuid4().hex[:8]
-    topics = {
-        f"{each}_topic": f"{each}-{name}" for each in ("metrics", "results", "commands", "journal", "dead_letters")
-    }
-    settings = KafkaLogSettings.model_validate({"bootstrap": kafka.bootstrap, "partitions": PARTITIONS, **topics})
-    create_topics(settings)
-    return settings
+    return own_topics(kafka.bootstrap)
 
 
 def settings(log: KafkaLogSettings, *, batch: int = 16) -> ExecutorSettings:
@@ -65,8 +53,8 @@ def issue(log: KafkaLogSettings, commands: Sequence[Command] = COMMANDS, *, epoc
 
 
 @contextmanager
-def inbox(log: KafkaLogSettings, cluster: str = "standalone") -> Iterator[KafkaInbox]:
-    opened = KafkaInbox(log, settings(log), cluster=cluster)
+def inbox(log: KafkaLogSettings) -> Iterator[Inbox]:
+    opened = inbox_in(log, settings(log), cluster="standalone")
     try:
         yield opened
     finally:
@@ -74,7 +62,7 @@ def inbox(log: KafkaLogSettings, cluster: str = "standalone") -> Iterator[KafkaI
 
 
 def executor(
-    opened: KafkaInbox, log: KafkaLogSettings, cluster: Owners, *, batch: int = 16, name: str = "standalone"
+    opened: Inbox, log: KafkaLogSettings, cluster: Owners, *, batch: int = 16, name: str = "standalone"
 ) -> Executor:
     return Executor(opened, cluster, settings(log, batch=batch), name=name, now_ms=lambda: T)
 
@@ -148,61 +136,6 @@ def test_the_next_executor_knows_the_epoch(log: KafkaLogSettings) -> None:
     assert cluster.acted == []
 
 
-def test_metadata_of_offsets_that_no_executor_wrote_are_named(log: KafkaLogSettings) -> None:
-    group = executor_group(settings(log).group, "standalone")
-    stranger = ck.Consumer({"bootstrap.servers": log.bootstrap, "group.id": group})
-    stranger.commit(offsets=[ck.TopicPartition(log.commands_topic, 0, 0, "by hand")], asynchronous=False)
-    stranger.close()
-    with inbox(log) as opened, pytest.raises(StateError, match=f"group '{group}', partition 0, are no state"):
-        work(executor(opened, log, Owners()), until_seen=1)
-
-
-def test_nothing_is_begun_while_nobody_knows_whether_it_was_stopped(
-    log: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_answer(*_: object) -> tuple[int, int]:
-        raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT))
-
-    issue(log)
-    with inbox(log) as opened:
-        taken = wait_for(lambda: opened.take(16, 0.5), 60, every=0.0)
-        monkeypatch.setattr(f"{KafkaInbox.__module__}.ends_of", no_answer)
-        with pytest.raises(TakenOverError, match="the newest epoch cannot be read"):
-            opened.newest_epoch(taken[0].partition)
-        monkeypatch.undo()
-        assert opened.newest_epoch(taken[0].partition) == 0
-        # What was seen a moment ago is enough.
-        time.sleep(1.1)
-        monkeypatch.setattr(f"{KafkaInbox.__module__}.ends_of", no_answer)
-        assert opened.newest_epoch(taken[0].partition) == 0
-
-
-def test_a_stop_is_seen_in_front_of_any_number_of_events_of_another_cluster(log: KafkaLogSettings) -> None:
-    issue(log)
-    with inbox(log) as opened:
-        partition = wait_for(lambda: opened.take(16, 0.5), 60, every=0.0)[0].partition
-        opened.newest_epoch(partition)
-        producer = Producer(log.bootstrap)
-        for event in (epoch_event("standalone", 7, T), *[epoch_event("other", 1, T)] * 100):
-            producer.send(log.commands_topic, event, partition=partition)
-        producer.flush()
-        time.sleep(1.1)  # the end is looked at once a second
-        assert opened.newest_epoch(partition) == 7
-
-
-def test_executors_of_another_cluster_on_the_same_topics_leave_the_commands_alone(log: KafkaLogSettings) -> None:
-    issue(log)
-    theirs, ours = Owners(), Owners()
-    with inbox(log, "other") as opened:
-        work(executor(opened, log, theirs, name="other"), until_seen=EVERYTHING)
-    assert (theirs.acted, answers(log)) == ([], {})
-    with inbox(log) as opened:
-        work(executor(opened, log, ours), until_seen=EVERYTHING)
-    assert {name: [status for status, _ in each] for name, each in answers(log).items()} == {
-        command.id: ["done"] for command in COMMANDS
-    }
-
-
 def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: KafkaLogSettings) -> None:
     issue(log)
     with inbox(log) as opened:
@@ -210,7 +143,7 @@ def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: K
         opened.answer = _die  # type: ignore[assignment, method-assign]
         with pytest.raises(KeyboardInterrupt):
             work(works, until_seen=1)
-        begun = {name for each in opened._memory.values() for name in each.begun}
+        begun = {name for each in started(opened) for name in each.begun}
     survivor = Owners()
     with inbox(log) as opened:
         work(executor(opened, log, survivor), until_seen=EVERYTHING)
@@ -221,6 +154,13 @@ def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: K
     assert set(survivor.acted).isdisjoint(begun)
 
 
+def started(opened: Inbox) -> Iterator[PartitionMemory]:
+    """What *opened* knows of the partitions of which it has taken something."""
+    for partition in range(PARTITIONS):
+        with suppress(PartitionTakenOverError):
+            yield opened.memory(partition)
+
+
 def _die(_: object) -> None:
     raise KeyboardInterrupt
 
@@ -228,15 +168,15 @@ def _die(_: object) -> None:
 #: An executor that stops in the middle of its batch; prints when it is there and how it ended.
 _HUNG = """
 import sys, time
-from controller.ports.inbox import TakenOverError
-from controller.adapters.kafka.inbox import KafkaInbox
+from controller.log.port import TakenOverError
 from controller.settings.log import KafkaLogSettings
 from tests.commands import T
 from tests.integration.test_kafka_inbox import executor, settings, work
+from tests.kafka_log import inbox_in
 from tests.unit.executor.test_executor_loop import Owners
 
 log = KafkaLogSettings.model_validate_json(sys.argv[1])
-inbox = KafkaInbox(log, settings(log), cluster="standalone")
+inbox = inbox_in(log, settings(log), cluster="standalone")
 
 class Slow(Owners):
     def look(self, command):
@@ -313,21 +253,3 @@ def running(log: KafkaLogSettings, cluster: Owners) -> Iterator[threading.Event]
 
 def wait_until(holds: Callable[[], bool]) -> None:
     wait_for(holds, 60, every=0.1)
-
-
-def test_results_of_an_executor_that_was_replaced_are_refused(log: KafkaLogSettings) -> None:
-    issue(log)
-    with inbox(log) as old:
-        while not (taken := old.take(1, 0.5)):
-            pass
-        read, memory = dict(old._read), dict(old._memory)
-        old._consumer.unsubscribe()
-        assert old.take(1, 2.0) == []
-        answer = AnswerRecord(taken[0].partition, "key", b"{}")
-        with pytest.raises(TakenOverError, match="were taken away"):
-            old.answer([answer])
-        # As if it had not heard of it: then the brokers tell.
-        old._read, old._memory = read, memory
-        with pytest.raises(TakenOverError, match="transaction"):
-            old.answer([answer])
-    assert answers(log) == {}

@@ -1,179 +1,287 @@
-"""The log in Kafka, as writers, readers, executors and collectors see it: the contracts of its ports, and fencing."""
+"""What stands on the port of the log, in a real Kafka: the contracts, crashes in a transaction, recordings."""
 
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from controller.adapters.kafka.inbox import KafkaInbox
-from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog
-from controller.adapters.kafka.reader import Reader, read_all
-from controller.adapters.kafka.records import KafkaRecords
-from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
-from controller.adapters.network.waiting import wait_for
 from controller.adapters.recordings.reading import Recording
 from controller.lab.servers import KafkaServer
-from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.log.inbox import Inbox
+from controller.log.journal import LogJournal
+from controller.log.kafka.log import KafkaLog
+from controller.log.port import LogRecord, Out
+from controller.log.records import LogRecords
+from controller.model.errors import AnotherClusterError, JournalError, LeadershipLostError
+from controller.model.journal import JournalEntry
 from controller.offline.record import Wanted, record
+from controller.ports.journal import JournalHead
 from controller.ports.records import StoredRecord
-from controller.ports.systems import ReadTopic
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
-from controller.wire.base import read_object
-from controller.wire.commands import epoch_event
-from controller.wire.metrics import TickRecord
-from tests.contracts.collectors import CHUNK, CollectorLogContract, arrived
-from tests.contracts.collectors import NEXT as NEXT_INTERVAL
-from tests.contracts.collectors import T as INTERVAL
+from controller.wire.commands import EpochEvent, epoch_event, parse_event
+from controller.wire.journal import encode_entry
+from controller.wire.journal_records import Decided, EntryReader
+from tests.commands import T as COMMANDS_T
+from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
+from tests.contracts.journal import JournalContract
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
 from tests.contracts.midway import knows_what_was_known_and_begins_behind_the_ticks, write_intervals
-from tests.integration.execute import PARTITIONS, own_topics
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.kafka_log import PARTITIONS, journal_in, metrics_in, named_topics, own_topics, read_all, read_journal
 from tests.recordings import SETTINGS
 from tests.records import CLUSTER, PERIOD, T
+from tests.unit.log.places import Place
 
 pytestmark = pytest.mark.integration
 
+NEXT = T + PERIOD
 
-class Place:
-    """A log in topics of its own."""
+
+class KafkaPlace(Place):
+    """In topics of its own."""
 
     partitions = PARTITIONS
 
-    def __init__(self, settings: KafkaLogSettings, opened: ExitStack) -> None:
-        self._settings, self._opened = settings, opened
+    def __init__(self, settings: KafkaLogSettings) -> None:
+        super().__init__(self._connect)
+        self._settings, self._logs = settings, list[KafkaLog]()
 
-    def metrics(self) -> KafkaMetricsLog:
-        return KafkaMetricsLog(self._settings, cluster=CLUSTER)
+    def _connect(self) -> KafkaLog:
+        executor = ExecutorSettings(group=self._settings.commands_topic, session_timeout_seconds=6)
+        self._logs.append(KafkaLog(self._settings, cluster=CLUSTER, executor=executor))
+        return self._logs[-1]
 
-    def commands(self) -> KafkaCommandLog:
-        log = KafkaCommandLog(self._settings)
-        self._opened.callback(log.close)
-        return log
+    def entries(self) -> list[JournalEntry]:
+        """Also while a transaction is open."""
+        reader = EntryReader(CLUSTER)
+        read = [reader.read(each.value) for each in committed(self._settings, self._settings.journal_topic)]
+        return [each.entry for each in read if isinstance(each, Decided)]
 
-    def dead_letters(self) -> KafkaDeadLetterLog:
-        return KafkaDeadLetterLog(self._settings)
+    def events(self) -> list[bytes]:
+        """Also while a transaction is open."""
+        return [each.value for each in committed(self._settings, self._settings.commands_topic, PARTITIONS)]
 
-    def log(self) -> KafkaCollectorLog:
-        log = KafkaCollectorLog(self._settings, cluster=CLUSTER)
-        self._opened.callback(log.close)
-        return log
-
-    def inbox(self) -> KafkaInbox:
-        group = ExecutorSettings(group=self._settings.commands_topic, session_timeout_seconds=6)
-        inbox = KafkaInbox(self._settings, group, cluster=CLUSTER)
-        self._opened.callback(inbox.close)
-        return inbox
-
-    def issue(self, *events: bytes) -> None:
-        producer = Producer(self._settings.bootstrap)
-        for event in events:
-            producer.send(self._settings.commands_topic, event, key=b"tenant/ns")
-        producer.flush()
+    def inbox(self) -> Inbox:
+        self._inboxes.append(Inbox(self._connect(), group=self._settings.commands_topic, cluster=CLUSTER))
+        return self._inboxes[-1]
 
     def begin_epoch(self, epoch: int) -> None:
-        producer = Producer(self._settings.bootstrap)
-        for partition in range(PARTITIONS):
-            producer.send(self._settings.commands_topic, epoch_event(CLUSTER, epoch, T), partition=partition)
-        producer.flush()
+        with closing(self._connect()) as log:
+            outs = [
+                Out("commands", epoch_event(CLUSTER, epoch, COMMANDS_T), partition=each) for each in range(PARTITIONS)
+            ]
+            log.append(outs, within_seconds=30.0)
 
-    def records(self, topic: ReadTopic, partition: int) -> list[bytes]:
-        name = self._settings.metrics_topic if topic == "metrics" else self._settings.results_topic
-        return self._values(name, partition)
+    def close(self) -> None:
+        """The test is over."""
+        for inbox in self._inboxes:
+            inbox.close()
+        for log in self._logs:
+            log.close()
 
-    def results(self) -> list[bytes]:
-        [found] = [values for each in range(PARTITIONS) if (values := self.records("results", each))] or [[]]
-        return found
 
-    def letters(self) -> list[bytes]:
-        return self._values(self._settings.dead_letters_topic, 0)
-
-    def _values(self, topic: str, partition: int) -> list[bytes]:
-        return [record.value for record in read_all(self._settings.bootstrap, topic, partition)]
+def committed(settings: KafkaLogSettings, topic: str, partitions: int = 1) -> list[LogRecord]:
+    return [each for partition in range(partitions) for each in read_all(settings.bootstrap, topic, partition)]
 
 
 @pytest.fixture
-def place(kafka: KafkaServer) -> Iterator[Place]:
-    settings = own_topics(kafka.bootstrap)
-    # A topic is listed a moment before its partitions have a leader.
-    topics = (settings.metrics_topic, settings.results_topic)
-    wait_for(lambda: all(_has_leaders(settings, topic) for topic in topics), 30, every=0.1)
-    with ExitStack() as opened:
-        yield Place(settings, opened)
+def settings(kafka: KafkaServer) -> KafkaLogSettings:
+    return own_topics(kafka.bootstrap)
 
 
-def _has_leaders(settings: KafkaLogSettings, topic: str) -> bool:
-    try:
-        Reader(settings.bootstrap, topic, since_ms=0).close()
-    except TrimtabError:
-        return False
-    return True
+@pytest.fixture
+def place(settings: KafkaLogSettings) -> Iterator[KafkaPlace]:
+    with closing(KafkaPlace(settings)) as opened:
+        yield opened
 
 
-class TestKafkaMetricsLog(MetricsLogContract):
+class TestJournal(JournalContract):
     pass
 
 
-class TestKafkaCommandLog(CommandLogContract):
+class TestCollectorLog(CollectorLogContract):
     pass
 
 
-class TestKafkaDeadLetterLog(DeadLetterLogContract):
+class TestMetricsLog(MetricsLogContract):
     pass
 
 
-class TestKafkaInbox(InboxContract):
+class TestCommandLog(CommandLogContract):
     pass
 
 
-class TestKafkaCollectorLog(CollectorLogContract):
+class TestDeadLetterLog(DeadLetterLogContract):
     pass
 
 
-def test_who_only_follows_publishes_too(place: Place) -> None:
-    leader, other = place.log(), place.log()
-    leader.lead(INTERVAL)
-    other.follow()
-    other.publish([CHUNK], 30.0)
-    assert [each.head.interval for each in arrived(leader, 1)] == [INTERVAL]
+class TestInbox(InboxContract):
+    pass
 
 
-def test_who_takes_the_ticks_over_fences_who_wrote_them(place: Place) -> None:
-    old, new = place.log(), place.log()
-    old.lead(INTERVAL)
-    old.tick(INTERVAL, {"a:8080": None})
-    new.lead(INTERVAL)
-    assert [each.head.interval for each in new.arrived() if isinstance(each.head, TickRecord)] == [
-        INTERVAL
-    ] * PARTITIONS
+# ---- the journal ----
+
+
+def opened(settings: KafkaLogSettings) -> LogJournal:
+    journal = journal_in(settings, cluster=CLUSTER)
+    journal.open()
+    return journal
+
+
+def head(settings: KafkaLogSettings) -> JournalHead:
+    return journal_in(settings, cluster=CLUSTER).open()
+
+
+def append(
+    journal: LogJournal, what: JournalEntry, *, epoch: int = 1, before_commit: Callable[[], None] = lambda: None
+) -> None:
+    journal.append(what, epoch=epoch, issued_at_ms=T + 1, before_commit=before_commit)
+
+
+def issued(settings: KafkaLogSettings) -> list[str]:
+    """The ids of all commands."""
+    events = [parse_event(each.value) for each in committed(settings, settings.commands_topic, PARTITIONS)]
+    return sorted(event.id for event in events if not isinstance(event, EpochEvent))
+
+
+def uncommitted(settings: KafkaLogSettings) -> list[bytes]:
+    """All that lies in the journal's topic, be it committed, aborted or neither."""
+    client = {"isolation.level": "read_uncommitted"}
+    return [each.value for each in read_all(settings.bootstrap, settings.journal_topic, 0, client=client)]
+
+
+def lose() -> None:
+    raise LeadershipLostError("another leads")
+
+
+def test_the_head_is_found_behind_many_transactions(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    append(journal, entry(T), epoch=9)
+    for _ in range(120):
+        with pytest.raises(LeadershipLostError, match="another leads"):
+            append(journal, entry(NEXT), epoch=9, before_commit=lose)
+    assert head(settings) == JournalHead(last=entry(T), epoch=9)
+
+
+def test_the_journal_of_another_cluster_is_refused_and_its_leader_goes_on(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    append(journal, entry(T), epoch=2)
+    with pytest.raises(AnotherClusterError, match=f"{settings.journal_topic} is about cluster '{CLUSTER}'"):
+        journal_in(settings, cluster="other").open()
+    with pytest.raises(AnotherClusterError, match="give cluster 'other' a log of its own"):
+        read_journal(settings, cluster="other")
+    append(journal, entry(NEXT), epoch=2)
+
+
+def test_an_entry_and_its_commands_appear_together(settings: KafkaLogSettings) -> None:
+    def look() -> None:
+        assert uncommitted(settings) == [encode_entry(entry(T, UNLOAD, SPLIT))], "only the commit is missing"
+        assert issued(settings) == []
+
+    journal = opened(settings)
+    append(journal, entry(T, UNLOAD, SPLIT), before_commit=look)
+    assert issued(settings) == [UNLOAD.id, SPLIT.id]
+    assert read_journal(settings, cluster=CLUSTER) == [entry(T, UNLOAD, SPLIT)]
+
+
+def test_a_leader_fenced_off_between_its_check_and_its_commit_issues_nothing(settings: KafkaLogSettings) -> None:
+    old = opened(settings)
     with pytest.raises(LeadershipLostError):
-        old.tick(NEXT_INTERVAL, {"a:8080": "hung"})
-    new.tick(NEXT_INTERVAL, {"a:8080": None})
-    for topic in ("metrics", "results"):
-        for partition in range(PARTITIONS):
-            ticks = [read_object(value) for value in place.records(topic, partition)]
-            assert [each["interval"] for each in ticks] == [INTERVAL, NEXT_INTERVAL]
-    rosters = [read_object(value)["roster"] for value in place.records("metrics", 0)]
-    assert [entry["sweepId"] for roster in rosters for entry in roster] == [None, None]
+        append(old, entry(T, UNLOAD), before_commit=lambda: (opened(settings), None)[1])
+    assert issued(settings) == []
+    assert head(settings).last is None
 
 
-def test_who_begins_to_lead_finds_what_came_before_it_led_but_nothing_from_long_ago(place: Place) -> None:
-    place.metrics().tick(PERIOD, {})
-    time.sleep(0.5)
-    since = time.time_ns() // 1_000_000
-    time.sleep(0.5)
-    place.metrics().tick(2 * PERIOD, {})
-    log = place.log()
-    log.lead(since)
-    assert {each.head.interval for each in log.arrived() if isinstance(each.head, TickRecord)} == {2 * PERIOD}
+CONTROLLER = """
+import sys
+from controller.settings.log import KafkaLogSettings
+from tests.journal_entries import UNLOAD, entry
+from tests.kafka_log import journal_in
+from tests.records import CLUSTER, T
+
+journal = journal_in(KafkaLogSettings.model_validate_json(sys.argv[1]), cluster=CLUSTER)
+journal.open()
+journal.append(entry(T, UNLOAD), epoch=1, issued_at_ms=T, before_commit=lambda: None)
+"""
 
 
-def test_a_recording_holds_the_committed_records_byte_for_byte(kafka: KafkaServer, tmp_path: Path) -> None:
-    settings = own_topics(kafka.bootstrap)
+def die_at(failpoint: str, settings: KafkaLogSettings) -> None:
+    environment = {**os.environ, "TRIMTAB_FAILPOINT": failpoint, "PYTHONPATH": str(Path(__file__).parents[2])}
+    arguments = [sys.executable, "-c", CONTROLLER, settings.model_dump_json()]
+    ended = subprocess.run(arguments, env=environment, check=False, timeout=120)
+    assert ended.returncode == -signal.SIGKILL
+
+
+def test_a_controller_killed_inside_its_transaction_has_issued_nothing_and_holds_up_nobody(
+    settings: KafkaLogSettings,
+) -> None:
+    die_at("inside-transaction", settings)
+    assert uncommitted(settings) == [encode_entry(entry(T, UNLOAD))], "a transaction lies open"
+    journal = journal_in(settings, cluster=CLUSTER)
+    assert journal.open().last is None
+    append(journal, entry(T, SPLIT))
+    assert issued(settings) == [SPLIT.id]
+    assert head(settings).last == entry(T, SPLIT)
+
+
+def test_a_controller_killed_after_its_commit_has_issued_everything(settings: KafkaLogSettings) -> None:
+    die_at("after-commit", settings)
+    assert head(settings).last == entry(T, UNLOAD)
+    assert issued(settings) == [UNLOAD.id]
+
+
+def intrude(settings: KafkaLogSettings, *headers: dict[str, bytes]) -> None:
+    """Records in the journal that no controller wrote."""
+    producer = Producer(settings.bootstrap)
+    for each in headers:
+        producer.send(settings.journal_topic, b"{}", partition=0, headers=each)
+    producer.flush()
+
+
+def test_a_record_of_the_journal_that_cannot_be_read_is_named_by_its_place(settings: KafkaLogSettings) -> None:
+    intrude(settings, {"cluster": CLUSTER.encode()})
+    with pytest.raises(JournalError, match=f"'{settings.journal_topic}', partition 0, offset 0: missing_field"):
+        head(settings)
+
+
+def test_whoever_stops_all_is_not_kept_from_it_by_what_the_journal_holds(settings: KafkaLogSettings) -> None:
+    leader = opened(settings)
+    leader.begin_epoch(6)
+    ours = {"cluster": CLUSTER.encode()}
+    intrude(settings, {"epoch": b"%d" % 10**17} | ours, {"epoch": b"many"}, {"epoch": b"9" * 30}, {}, ours)
+    stopping = journal_in(settings, cluster=CLUSTER)
+    assert stopping.fence() == 6
+    stopping.begin_epoch(7)
+    with pytest.raises(LeadershipLostError):
+        append(leader, entry(T), epoch=6)
+
+
+def test_an_entry_of_many_megabytes_is_journalled_in_parts_below_kafkas_usual_limit(kafka: KafkaServer) -> None:
+    settings = named_topics(kafka.bootstrap)
+    limit = TopicSpec(name=settings.journal_topic, partitions=1, config={"max.message.bytes": "1048588"})
+    ensure_topics(settings.bootstrap, [limit])
+    in_flight = {f"command-{number:06d}": entry().memory.in_flight["c-1"] for number in range(40_000)}
+    large = entry(T, UNLOAD, in_flight=in_flight)
+    append(opened(settings), large)
+    assert head(settings).last == large
+    assert read_journal(settings, cluster=CLUSTER) == [large]
+    assert issued(settings) == [UNLOAD.id]
+
+
+# ---- recordings ----
+
+
+def test_a_recording_holds_the_committed_records_byte_for_byte(settings: KafkaLogSettings, tmp_path: Path) -> None:
     name, producer = settings.metrics_topic, Producer(settings.bootstrap)
     for number in range(12):
         value = bytes([number]) * number + b"\x00\r\n"
@@ -186,31 +294,37 @@ def test_a_recording_holds_the_committed_records_byte_for_byte(kafka: KafkaServe
     with suppress(ZeroDivisionError), writer.transaction() as transaction:
         transaction.send(name, b"aborted", partition=0)
         raise ZeroDivisionError
-    log = KafkaRecords(settings)
-    record(log, tmp_path / "rec", Wanted(), SETTINGS, CLUSTER)
-    recording = Recording(tmp_path / "rec")
-    held = [*recording.read("metrics", recording.extents("metrics"))]
-    live = [each for partition in range(PARTITIONS) for each in read_all(settings.bootstrap, name, partition)]
-    assert len(held) == 13
-    assert sorted(held) == sorted(
-        StoredRecord(each.partition, each.offset, each.timestamp_ms, each.key, each.value, tuple(each.headers.items()))
-        for each in live
-    )
-    assert [each.timestamp_ms for each in held] == sorted(each.timestamp_ms for each in held)
-    middle = held[6]
-    since = log.since("metrics", middle.timestamp_ms)
-    # Two records of a partition may have the same millisecond.
-    later = [
-        each.offset for each in held if each.partition == middle.partition and each.timestamp_ms >= middle.timestamp_ms
-    ]
-    assert since[middle.partition] == min(later) <= middle.offset
-    ends = {partition: extent.end for partition, extent in log.extents("metrics").items()}
-    assert log.since("metrics", middle.timestamp_ms + 3_600_000) == ends
+    with closing(KafkaLog(settings, cluster=CLUSTER)) as connected:
+        log = LogRecords(connected, where="Kafka")
+        record(log, tmp_path / "rec", Wanted(), SETTINGS, CLUSTER)
+        recording = Recording(tmp_path / "rec")
+        found = [*recording.read("metrics", recording.extents("metrics"))]
+        assert len(found) == 13
+        assert sorted(found) == sorted(
+            StoredRecord(
+                each.partition,
+                each.position,
+                each.timestamp_ms,
+                each.key or None,
+                each.value,
+                tuple(each.headers.items()),
+            )
+            for each in committed(settings, name, PARTITIONS)
+        )
+        assert [each.timestamp_ms for each in found] == sorted(each.timestamp_ms for each in found)
+        middle = found[6]
+        since = log.since("metrics", middle.timestamp_ms)
+        # Two records of a partition may have the same millisecond.
+        in_partition = [each for each in found if each.partition == middle.partition]
+        later = [each.offset for each in in_partition if each.timestamp_ms >= middle.timestamp_ms]
+        assert since[middle.partition] == min(later) <= middle.offset
+        ends = {partition: extent.end for partition, extent in log.extents("metrics").items()}
+        assert log.since("metrics", middle.timestamp_ms + 3_600_000) == ends
 
 
 def test_a_recording_from_the_midst_of_a_run_knows_what_was_known_and_begins_behind_the_ticks(
-    kafka: KafkaServer, tmp_path: Path
+    settings: KafkaLogSettings, tmp_path: Path
 ) -> None:
-    settings = own_topics(kafka.bootstrap)
-    write_intervals(KafkaMetricsLog(settings, cluster=CLUSTER))
-    knows_what_was_known_and_begins_behind_the_ticks(KafkaRecords(settings), tmp_path / "rec")
+    write_intervals(metrics_in(settings, cluster=CLUSTER))
+    with closing(KafkaLog(settings, cluster=CLUSTER)) as log:
+        knows_what_was_known_and_begins_behind_the_ticks(LogRecords(log, where="Kafka"), tmp_path / "rec")

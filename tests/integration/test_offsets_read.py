@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.adapters.kafka.backlog import offsets_of
+from controller.log.kafka.backlog import offsets_of
 from streaming.batches.catching_up import offset_read
 
 pytestmark = pytest.mark.integration

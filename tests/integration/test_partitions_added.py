@@ -6,17 +6,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from controller.adapters.kafka.inbox import KafkaInbox
-from controller.adapters.kafka.journal import KafkaJournal
-from controller.adapters.kafka.reader import Reader, read_all
-from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.network.waiting import wait_for
 from controller.collector.roster import Arrivals
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
-from controller.ports.inbox import TakenOverError
+from controller.log.port import TakenOverError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
@@ -24,8 +20,9 @@ from controller.wire.commands import EpochEvent, command_event, epoch_event, par
 from controller.wire.metrics import TickRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from tests.commands import T, unload
-from tests.integration.execute import PARTITIONS, now_ms, own_topics
+from tests.integration.execute import now_ms
 from tests.journal_entries import UNLOAD, entry
+from tests.kafka_log import PARTITIONS, collector_in, inbox_in, journal_in, own_topics, read_all
 from tests.records import T as ENTRY_T
 from tests.unit.collector.test_collector_roster import chunk
 from tests.unit.executor.test_executor_loop import Owners
@@ -69,7 +66,7 @@ def test_who_leads_the_collectors_reads_the_new_partitions_and_ticks_them_in_the
 ) -> None:
     brokers = {f"broker-{i}:8080": i for i in range(MORE)}
     first = now_ms() // PERIOD_MS * PERIOD_MS - PERIOD_MS
-    leader, arrivals = KafkaCollectorLog(log, cluster=CLUSTER), Arrivals(CLUSTER, PERIOD_MS)
+    leader, arrivals = collector_in(log, cluster=CLUSTER), Arrivals(CLUSTER, PERIOD_MS)
     leader.lead(first)
     arrivals.take(leader.arrived(), brokers, with_ticks=True)
     leader.tick(first, dict.fromkeys(brokers))
@@ -101,27 +98,6 @@ def sweep(log: KafkaLogSettings, brokers: Mapping[str, int], interval: int) -> N
     producer.flush()
 
 
-def test_a_reader_of_a_whole_topic_reads_what_lies_in_new_partitions_from_their_beginning(
-    log: KafkaLogSettings,
-) -> None:
-    reader, found = Reader(log.bootstrap, log.commands_topic, offset=None), []
-    add_partitions(log, log.commands_topic)
-    producer = Producer(log.bootstrap)
-    for partition in range(MORE):
-        producer.send(log.commands_topic, b"%d" % partition, partition=partition)
-    producer.flush()
-
-    def read_all_of_them() -> bool:
-        record = reader.poll(0.05)
-        found.extend([] if record is None else [int(record.value)])
-        return len(found) == MORE
-
-    within(10, read_all_of_them)
-    assert sorted(found) == list(range(MORE))
-    within(10, lambda: reader.poll(0.05) is None and reader.at_end())
-    reader.close()
-
-
 def test_a_writer_of_transactions_writes_to_new_partitions_once_it_has_asked_how_many_there_are(
     log: KafkaLogSettings,
 ) -> None:
@@ -141,7 +117,7 @@ def test_new_partitions_of_the_commands_are_told_the_epoch_before_any_command_li
         events = (parse_event(record.value) for record in read_all(log.bootstrap, log.commands_topic, partition))
         return [event.epoch for event in events if isinstance(event, EpochEvent)]
 
-    journal = KafkaJournal(log, cluster=entry(ENTRY_T).cluster)
+    journal = journal_in(log, cluster=entry(ENTRY_T).cluster)
     journal.open()
     journal.begin_epoch(7)
     add_partitions(log, log.commands_topic)
@@ -162,11 +138,11 @@ def results(log: KafkaLogSettings, partition: int) -> list[str]:
 def test_executors_take_commands_of_new_partitions_once_the_results_have_those_too(
     log: KafkaLogSettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("controller.adapters.kafka.inbox._REFRESH_MS", 1_000)
+    monkeypatch.setattr("controller.log.kafka.claims._REFRESH_MS", 1_000)
     settings = ExecutorSettings(group=log.commands_topic, session_timeout_seconds=6, max_per_second=1000.0)
 
     def work(done: Callable[[], bool]) -> None:
-        inbox = KafkaInbox(log, settings, cluster="standalone")
+        inbox = inbox_in(log, settings, cluster="standalone")
         try:
             executor = Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: T)
             within(60, lambda: executor.step() == 0 and done())

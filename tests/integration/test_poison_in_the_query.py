@@ -13,9 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.log import FolderDeadLetterLog
 from controller.aggregate.columns.rows import METRICS
 from controller.aggregate.places import Span
 from controller.model.errors import WireError
@@ -27,6 +25,7 @@ from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_
 from streaming.assembly import Assembly
 from streaming.dead_letters import DeadLetters
 from streaming.query import decision_query
+from tests.folders import entries_in, letters_in
 from tests.integration.test_query_cuts import write_settings
 from tests.integration.test_rows_in_spark_and_python import BAD, SPOILT_FACTS
 from tests.records import PERIOD, T, as_bytes
@@ -81,7 +80,7 @@ def decided(spark: SparkSession, folder: Path, spoilt: list[bytes]) -> tuple[lis
         for line in file.read_text().splitlines()
     ]
     assert settings.log.folder is not None
-    return [encode_entry(entry) for entry in read_journal(folder / "log")], letters
+    return [encode_entry(entry) for entry in entries_in(folder / "log")], letters
 
 
 def run(spark: SparkSession, folder: Path) -> None:
@@ -98,7 +97,7 @@ def run(spark: SparkSession, folder: Path) -> None:
         found = spark.read.schema(_SCHEMA).parquet(str(folder / "records"))
         return reduce(DataFrame.union, (found.where(F.col("offset").between(span.first, span.last)) for span in spans))
 
-    letters = DeadLetters(FolderDeadLetterLog(folder / "log"), options.decode, {}, again)
+    letters = DeadLetters(letters_in(folder / "log"), options.decode, {}, again)
     decisions = assembly.decision_sink(leader, assembly.control_store(), letters)
     query = decision_query(records, options, decisions, checkpoint=settings.checkpoint.path)
     query.trigger(availableNow=True).start().awaitTermination()

@@ -11,9 +11,9 @@ from controller.adapters.pulsar.log.ends import all_extents, log_extents
 from controller.adapters.pulsar.log.fetch import blocks
 from controller.adapters.pulsar.log.planner import ranges
 from controller.adapters.pulsar.log.positions import BEGINNING
-from controller.adapters.pulsar.log.reader import read_rest
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.lab.pulsar_server import PulsarCluster
+from controller.log.pulsar.log import PulsarLog
 from controller.settings.pulsar_log import PulsarLogSettings
 from tests.integration.pulsar_log import own_topics
 from tests.raw_pulsar import Field, fields, raw_producer
@@ -43,8 +43,8 @@ def log(pulsar: PulsarCluster) -> PulsarLogSettings:
 
 
 def in_python(log: PulsarLogSettings) -> list[tuple[bytes, int]]:
-    with closing(LogConnection(log)) as connection:
-        return [(record.value, record.timestamp_ms) for record in read_rest(connection, log.metrics_topic, 0)]
+    with closing(PulsarLog(log, cluster="lab")) as opened:
+        return [(record.value, record.timestamp_ms) for record in opened.read("metrics").rest()]
 
 
 def in_spark(log: PulsarLogSettings) -> list[tuple[bytes, int]]:
@@ -68,7 +68,9 @@ def test_hostile_messages_are_read_and_keep_no_reader_waiting(log: PulsarLogSett
         assert producer.send(b"encrypted", *HOSTILE[b"encrypted"], time_ms=5)
     assert stored == [*HOSTILE]
     expected = [(b"of the far past", 0), (b"of the far future", LATEST_MS), *((value, 5) for value in stored)]
-    begun = time.monotonic()
+    begun, now_ms = time.monotonic(), time.time_ns() // 1_000_000
     for read in (in_python, in_spark):
-        assert [(value or b"null", at) for value, at in read(log)] == [*expected, (b"encrypted", 5)]
+        found = [(value or b"null", at) for value, at in read(log)]
+        assert found[1][1] >= now_ms  # as late as a clock of the reader's allows
+        assert [found[0], (found[1][0], LATEST_MS), *found[2:]] == [*expected, (b"encrypted", 5)]
     assert time.monotonic() - begun < 25

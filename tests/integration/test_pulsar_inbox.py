@@ -10,18 +10,14 @@ from dataclasses import replace
 import pytest
 
 from controller.adapters.network.waiting import wait_for
-from controller.adapters.pulsar.log import inbox as inboxes
-from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.inbox import PulsarInbox
 from controller.adapters.pulsar.log.inspect import subscriptions_on
-from controller.adapters.pulsar.log.owned import OwnedPartition
-from controller.adapters.pulsar.log.reader import read_rest
-from controller.adapters.pulsar.log.topics import create_topics
-from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
 from controller.executor.loop import Executor
 from controller.lab.pulsar_server import PulsarCluster
+from controller.log.inbox import AnswerRecord, Delivery, Inbox
+from controller.log.port import Out, PartitionTakenOverError, TakenOverError
+from controller.log.pulsar import claims
+from controller.log.pulsar.log import PulsarLog
 from controller.model.decision import Command
-from controller.ports.inbox import AnswerRecord, Delivery, PartitionTakenOverError, TakenOverError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, command_key, epoch_event, parse_event
@@ -40,24 +36,27 @@ COMMANDS = [unload(f"tenant/ns-{nth}/0x40000000_0x80000000") for nth in range(8)
 def log(pulsar: PulsarCluster) -> PulsarLogSettings:
     """Topics of the test's own, with commands in them."""
     settings = own_topics(pulsar)
-    with closing(LogConnection(settings)) as connection:
-        create_topics(connection)
-        issue(connection, COMMANDS)
+    issue(settings, COMMANDS)
     return settings
 
 
-def issue(connection: LogConnection, commands: Sequence[Command], *, epoch: int = 1) -> None:
-    records = [Outgoing("", epoch_event("standalone", epoch, T), each) for each in range(PARTITIONS)]
-    records += [Outgoing(command_key(each), command_event(each, epoch, T)) for each in commands]
-    with closing(TopicWriter(connection, connection.log.commands_topic)) as writer:
-        writer.append(records, partitions=PARTITIONS)
+def issue(log: PulsarLogSettings, commands: Sequence[Command], *, epoch: int = 1) -> None:
+    outs = [Out("commands", epoch_event("standalone", epoch, T), partition=each) for each in range(PARTITIONS)]
+    outs += [Out("commands", command_event(each, epoch, T), key=command_key(each).encode()) for each in commands]
+    with closing(PulsarLog(log, cluster="standalone")) as writer:
+        writer.append(outs, within_seconds=30.0)
+
+
+def inbox(log: PulsarLogSettings, *, name: str = "", group: str = "executors") -> Inbox:
+    opened = PulsarLog(log, cluster="standalone", executor=name, claim_seconds=6.0)
+    return Inbox(opened, group=group, cluster="standalone")
 
 
 def settings(batch: int = 16) -> ExecutorSettings:
     return ExecutorSettings(session_timeout_seconds=6, max_per_second=1000.0, batch=batch)
 
 
-def executor(opened: PulsarInbox, cluster: Owners, *, batch: int = 16) -> Executor:
+def executor(opened: Inbox, cluster: Owners, *, batch: int = 16) -> Executor:
     return Executor(opened, cluster, settings(batch), name="standalone", now_ms=lambda: T)
 
 
@@ -67,8 +66,8 @@ def running(log: PulsarLogSettings, cluster: Owners) -> Iterator[threading.Event
     until = threading.Event()
 
     def work() -> None:
-        with closing(PulsarInbox(log, settings(), cluster="standalone")) as inbox:
-            executor(inbox, cluster, batch=4).run(until)
+        with closing(inbox(log)) as opened:
+            executor(opened, cluster, batch=4).run(until)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -82,12 +81,11 @@ def running(log: PulsarLogSettings, cluster: Owners) -> Iterator[threading.Event
 def answers(log: PulsarLogSettings) -> dict[str, list[str]]:
     """Command -> the statuses of its results."""
     found: dict[str, list[str]] = {}
-    with closing(LogConnection(log)) as connection:
-        for partition in range(PARTITIONS):
-            for record in read_rest(connection, log.results_topic, partition):
-                result = decode_result(record.value, cluster="standalone", period_ms=60_000)
-                assert isinstance(result, Result)
-                found.setdefault(result.id, []).append(result.status)
+    with closing(PulsarLog(log, cluster="standalone")) as opened:
+        for record in opened.read("results").rest():
+            result = decode_result(record.value, cluster="standalone", period_ms=60_000)
+            assert isinstance(result, Result)
+            found.setdefault(result.id, []).append(result.status)
     return found
 
 
@@ -102,23 +100,23 @@ def test_the_subscriptions_of_executors_at_work_are_seen_and_those_of_others_are
     assert seen() == ()
     with ExitStack() as stack:
         for group, cluster in (("one", "standalone"), ("two", "standalone"), ("one", "elsewhere")):
-            ours = settings().model_copy(update={"group": group})
-            stack.enter_context(closing(PulsarInbox(log, ours, cluster=cluster))).take(1, 0.1)
+            opened = Inbox(PulsarLog(log, cluster=cluster), group=group, cluster=cluster)
+            stack.enter_context(closing(opened)).take(1, 0.1)
         wait_for(lambda: seen() == ("one-standalone", "two-standalone"), 30, every=0.2)
     wait_for(lambda: seen() == (), 30, every=0.2)
 
 
 def test_an_executor_tells_which_partitions_it_has_now(pulsar: PulsarCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inboxes, "_REFRESH_SECONDS", 0.2)
+    monkeypatch.setattr(claims, "_REFRESH_SECONDS", 0.2)
     log = own_topics(pulsar)
 
     def are(*assigned: int) -> bool:
         return [each.assigned for each in opened if not each.take(1, 0.0)] == list(assigned)
 
-    with closing(PulsarInbox(log, settings(), cluster="standalone")) as first:
+    with closing(inbox(log)) as first:
         opened = [first]
         wait_for(lambda: are(PARTITIONS), 30, every=0.1)
-        with closing(PulsarInbox(log, settings(), cluster="standalone")) as second:
+        with closing(inbox(log)) as second:
             opened.append(second)
             wait_for(lambda: are(PARTITIONS // 2, PARTITIONS // 2), 30, every=0.1)
         opened.pop()
@@ -126,35 +124,33 @@ def test_an_executor_tells_which_partitions_it_has_now(pulsar: PulsarCluster, mo
 
 
 def test_an_executor_whose_partition_another_one_has_neither_acts_nor_answers(log: PulsarLogSettings) -> None:
-    with (
-        closing(PulsarInbox(log, settings(), cluster="standalone")) as old,
-        closing(LogConnection(log)) as connection,
-    ):
+    with closing(inbox(log)) as old, closing(PulsarLog(log, cluster="standalone", claim_seconds=0.0)) as other:
         taken = wait_for(lambda: [each for each in old.take(16, 0.5) if b"epoch/" not in each.value], 30, every=0.1)
         partition = taken[0].partition
         old.begin(partition, "one")
         # As for an executor that hangs: it hears nothing of it.
-        OwnedPartition(connection, partition, cluster="standalone", patience_seconds=0.0)
-        with pytest.raises(TakenOverError):
-            old.begin(partition, "another")
-        with pytest.raises(TakenOverError):
-            old.answer([AnswerRecord(partition, "key", b"{}")])
+        with closing(other.claims("executors")) as theirs:
+            theirs.claim(partition)
+            with pytest.raises(TakenOverError):
+                old.begin(partition, "another")
+            with pytest.raises(TakenOverError):
+                old.answer([AnswerRecord(partition, "key", b"{}")])
     assert answers(log) == {}
 
 
 def test_an_executor_that_loses_a_partition_answers_its_others_and_goes_on(
     log: PulsarLogSettings,
 ) -> None:
-    def opened(name: str) -> "closing[PulsarInbox]":
-        return closing(PulsarInbox(log, settings(), cluster="standalone", name=name))
+    def opened(name: str) -> "closing[Inbox]":
+        return closing(inbox(log, name=name))
 
     def of_commands(taken: Sequence[Delivery]) -> list[Delivery]:
         return [each for each in taken if b"epoch/" not in each.value]
 
-    def answer(inbox: PulsarInbox, taken: Sequence[Delivery]) -> None:
+    def answer(inbox: Inbox, taken: Sequence[Delivery]) -> None:
         inbox.answer([AnswerRecord(each.partition, "key", done(parse_event(each.value).id)) for each in taken])
 
-    def take_all(inbox: PulsarInbox, number: int) -> list[Delivery]:
+    def take_all(inbox: Inbox, number: int) -> list[Delivery]:
         found: list[Delivery] = []
 
         def has_all() -> bool:
@@ -175,8 +171,7 @@ def test_an_executor_that_loses_a_partition_answers_its_others_and_goes_on(
             assert len(answers(log)) == len(held) - len(lost)
             assert of_commands(first.take(16, 0.2)) == []
             answer(second, theirs)
-        with closing(LogConnection(log)) as connection:
-            issue(connection, [replace(each, id=f"{each.id} again") for each in COMMANDS])
+        issue(log, [replace(each, id=f"{each.id} again") for each in COMMANDS])
         answer(first, take_all(first, len(COMMANDS)))
     assert {len(each) for each in answers(log).values()} == {1}
     assert len(answers(log)) == 2 * len(COMMANDS)
@@ -192,11 +187,11 @@ def test_what_a_killed_executor_had_begun_is_looked_at_and_the_rest_carried_out(
             raise KeyboardInterrupt
 
     cluster = Dies()
-    inbox = PulsarInbox(log, settings(), cluster="standalone")
-    works = executor(inbox, cluster, batch=1)
+    opened = PulsarLog(log, cluster="standalone", claim_seconds=6.0)
+    works = executor(Inbox(opened, group="executors", cluster="standalone"), cluster, batch=1)
     with pytest.raises(KeyboardInterrupt):
         wait_for(lambda: not works.step() and False, 60, every=0.05)
-    inbox._connection.client.shutdown()  # as a kill does: nothing is given back
+    opened.connection.client.shutdown()  # as a kill does: nothing is given back
     survivor = Owners()
     with running(log, survivor):
         wait_for(lambda: all_are_answered(log), 60, every=0.2)

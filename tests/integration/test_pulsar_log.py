@@ -1,88 +1,57 @@
-"""The ports of the log on a real Pulsar."""
+"""The log on a real Pulsar: what stands on the port."""
 
-from collections.abc import Iterator, Sequence
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from itertools import islice
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from controller.adapters.pulsar.log import reader as reader_module
-from controller.adapters.pulsar.log import tail as pulsar_tail
-from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.inbox import PulsarInbox
-from controller.adapters.pulsar.log.log import PulsarCommandLog, PulsarDeadLetterLog, PulsarMetricsLog
-from controller.adapters.pulsar.log.reader import read_rest
-from controller.adapters.pulsar.log.sequenced import Numbered, SequencedWriter, WriteTarget
-from controller.adapters.pulsar.log.tail import PulsarTail
-from controller.adapters.pulsar.log.ticks import PulsarCollectorLog
-from controller.adapters.pulsar.log.topics import create_topics
-from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
+from controller.adapters.process.failpoints import VARIABLE
+from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.adapters.pulsar.log.topics import log_admin
+from controller.lab.pulsar_server import CLUSTER as CLUSTER_NAME
 from controller.lab.pulsar_server import PulsarCluster
-from controller.model.errors import LeadershipLostError
-from controller.ports.systems import ReadTopic
+from controller.log.journal import LogJournal
+from controller.log.journal_evidence import of_commands
+from controller.log.pulsar.log import PulsarLog
+from controller.log.pulsar.reading import PartitionReader
+from controller.log.records import LogRecords
+from controller.log.tail import LogTail
+from controller.model.errors import AnotherClusterError, JournalError, SettingsError
+from controller.ports.journal import JournalHead
 from controller.settings.pulsar_log import PulsarLogSettings
-from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import read_object
-from controller.wire.commands import epoch_event
-from tests.contracts.collectors import CHUNK, CollectorLogContract, arrived
-from tests.contracts.collectors import NEXT as NEXT_INTERVAL
-from tests.contracts.collectors import T as INTERVAL
+from controller.wire.commands import EpochEvent, parse_event
+from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
+from tests.contracts.journal import NEXT, JournalContract, append, head, hours, issued, opened
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
+from tests.contracts.midway import knows_what_was_known_and_begins_behind_the_ticks, write_intervals
 from tests.integration.pulsar_log import PARTITIONS, own_topics
+from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, T
+from tests.unit.log import places
 
 pytestmark = pytest.mark.integration
 
 
-class Place:
-    """A log in topics of its own."""
+class Place(places.Place):
+    """Topics of the test's own."""
 
     partitions = PARTITIONS
 
     def __init__(self, settings: PulsarLogSettings, opened: ExitStack) -> None:
-        self.settings, self._opened = settings, opened
-        self.connection = opened.enter_context(closing(LogConnection(settings)))
-        create_topics(self.connection)
+        self.settings = settings
+        super().__init__(lambda: opened.enter_context(closing(PulsarLog(settings, cluster=CLUSTER, claim_seconds=6.0))))
 
-    def metrics(self) -> PulsarMetricsLog:
-        return self._opened.enter_context(closing(PulsarMetricsLog(self.settings, cluster=CLUSTER)))
-
-    def commands(self) -> PulsarCommandLog:
-        return self._opened.enter_context(closing(PulsarCommandLog(self.settings)))
-
-    def dead_letters(self) -> PulsarDeadLetterLog:
-        return PulsarDeadLetterLog(self.settings)
-
-    def log(self) -> PulsarCollectorLog:
-        return self._opened.enter_context(closing(PulsarCollectorLog(self.settings, cluster=CLUSTER)))
-
-    def inbox(self) -> PulsarInbox:
-        group = ExecutorSettings(group=self.settings.commands_topic, session_timeout_seconds=6)
-        return self._opened.enter_context(closing(PulsarInbox(self.settings, group, cluster=CLUSTER)))
-
-    def issue(self, *events: bytes) -> None:
-        self._write([Outgoing("tenant/ns", event) for event in events])
-
-    def begin_epoch(self, epoch: int) -> None:
-        self._write([Outgoing("", epoch_event(CLUSTER, epoch, T), each) for each in range(PARTITIONS)])
-
-    def records(self, topic: ReadTopic, partition: int) -> list[bytes]:
-        name = self.settings.metrics_topic if topic == "metrics" else self.settings.results_topic
-        return self._values(name, partition)
-
-    def results(self) -> list[bytes]:
-        [found] = [values for each in range(PARTITIONS) if (values := self.records("results", each))] or [[]]
-        return found
-
-    def letters(self) -> list[bytes]:
-        return self._values(self.settings.dead_letters_topic, 0)
-
-    def _values(self, name: str, partition: int) -> list[bytes]:
-        return [record.value for record in read_rest(self.connection, name, partition)]
-
-    def _write(self, records: list[Outgoing]) -> None:
-        with closing(TopicWriter(self.connection, self.settings.commands_topic)) as writer:
-            writer.append(records, partitions=PARTITIONS)
+    def end(self) -> LogTail:
+        return LogTail(self.connect, cluster=CLUSTER, endless=True)
 
 
 @pytest.fixture
@@ -91,103 +60,161 @@ def place(pulsar: PulsarCluster) -> Iterator[Place]:
         yield Place(own_topics(pulsar), opened)
 
 
-class TestPulsarMetricsLog(MetricsLogContract):
+class TestJournal(JournalContract):
     pass
 
 
-class TestPulsarCommandLog(CommandLogContract):
+class TestCollectorLog(CollectorLogContract):
     pass
 
 
-class TestPulsarDeadLetterLog(DeadLetterLogContract):
+class TestMetricsLog(MetricsLogContract):
     pass
 
 
-class TestPulsarInbox(InboxContract):
+class TestCommandLog(CommandLogContract):
     pass
 
 
-class TestPulsarCollectorLog(CollectorLogContract):
+class TestDeadLetterLog(DeadLetterLogContract):
     pass
 
 
-def test_who_only_follows_publishes_too(place: Place) -> None:
-    leader, other = place.log(), place.log()
-    leader.lead(INTERVAL)
-    other.follow()
-    other.publish([CHUNK], 30.0)
-    assert [each.head.interval for each in arrived(leader, 1)] == [INTERVAL]
+class TestInbox(InboxContract):
+    pass
 
 
-def test_who_takes_the_ticks_over_fences_who_wrote_them(place: Place) -> None:
-    old, new = place.log(), place.log()
-    old.lead(INTERVAL)
-    old.tick(INTERVAL, {"a:8080": None})
-    new.lead(INTERVAL)
-    with pytest.raises(LeadershipLostError):
-        old.tick(NEXT_INTERVAL, {"a:8080": "hung"})
-    new.tick(NEXT_INTERVAL, {"a:8080": None})
-    for topic in ("metrics", "results"):
-        for partition in range(PARTITIONS):
-            ticks = [read_object(value) for value in place.records(topic, partition)]
-            assert [each["interval"] for each in ticks] == [INTERVAL, NEXT_INTERVAL]
-    rosters = [read_object(value)["roster"] for value in place.records("metrics", 0)]
-    assert [entry["sweepId"] for roster in rosters for entry in roster] == [None, None]
+def test_a_recording_from_the_midst_of_a_run_knows_what_was_known(pulsar: PulsarCluster, tmp_path: Path) -> None:
+    with ExitStack() as opened:
+        there = Place(own_topics(pulsar, partitions=1), opened)
+        write_intervals(there.metrics())
+        knows_what_was_known_and_begins_behind_the_ticks(LogRecords(there.connect(), where="Pulsar"), tmp_path / "copy")
 
 
-def test_a_tick_that_a_writer_did_not_finish_is_finished_by_the_next_one(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+def test_the_end_has_the_newest_decisions_and_the_newest_epoch(place: Place) -> None:
+    written = hours(place, 2)
+    assert place.end().last_entry() == written[-1]
+    found = place.end().journal_tail(3, b"")
+    assert [decision.interval for decision in found.decisions] == [each.interval for each in written[:-4:-1]]
+    assert found.epoch == 2
+
+
+def test_the_end_of_the_commands_shows_what_the_journal_had(place: Place) -> None:
+    journal = opened(place)
+    journal.begin_epoch(3)
+    append(journal, entry(T, UNLOAD), epoch=3)
+    opened(place).begin_epoch(4)
+    found = {(each.interval, each.epoch) for each in of_commands(place.end(), CLUSTER)}
+    assert found == {(None, 4), (T, 3)}
+
+
+def test_the_newest_records_come_first_from_all_partitions(place: Place) -> None:
+    log = place.metrics()
+    for nth in range(12):
+        log.publish([(f"broker-{nth % 3}:8080", b'{"nth":%d}' % nth)])
+    assert [*place.end().backwards("metrics", (b"",))] == [b'{"nth":%d}' % nth for nth in reversed(range(12))]
+    assert [*place.end().backwards("results", (b"",))] == []
+
+
+def test_a_leader_whose_topics_move_between_brokers_goes_on(place: Place, pulsar: PulsarCluster) -> None:
+    journal = opened(place)
+    journal.begin_epoch(1)
+    append(journal, entry(T, UNLOAD))
+    admin = PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER_NAME)
+    for bundle in ("0x00000000_0x40000000", "0x40000000_0x80000000", "0x80000000_0xc0000000", "0xc0000000_0xffffffff"):
+        admin.unload(f"{place.settings.namespace}/{bundle}")
+    append(journal, entry(NEXT, SPLIT))
+    assert issued(place) == [UNLOAD.id, SPLIT.id]
+    assert head(place).last == entry(NEXT, SPLIT)
+    assert place.end().last_entry() == entry(NEXT, SPLIT)
+
+
+_PROCESS = """
+import sys
+from controller.log.journal import LogJournal
+from controller.log.pulsar.log import PulsarLog
+from controller.log.ticks import CollectorLog
+from controller.settings.pulsar_log import PulsarLogSettings
+from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.records import CLUSTER, T
+log = PulsarLog(PulsarLogSettings.model_validate_json(sys.argv[1]), cluster=CLUSTER)
+"""
+_LEADER = """
+journal = LogJournal(log, cluster=CLUSTER)
+journal.open()
+journal.begin_epoch(1)
+journal.append(entry(T, UNLOAD, SPLIT), epoch=1, issued_at_ms=T + 1, before_commit=lambda: None)
+"""
+_COLLECTOR = """
+collector = CollectorLog(log, cluster=CLUSTER)
+collector.lead(0)
+collector.tick(T, {"a:8080": "sweep"})
+"""
+
+
+def die_at(name: str, place: Place, process: str = _LEADER) -> None:
+    command = [sys.executable, "-c", _PROCESS + process, place.settings.model_dump_json()]
+    ended = subprocess.run(command, env={**os.environ, VARIABLE: name}, check=False, timeout=120)
+    assert ended.returncode == -signal.SIGKILL
+
+
+def test_a_leader_killed_before_its_entry_has_issued_nothing(place: Place) -> None:
+    die_at("inside-transaction", place)
+    assert head(place) == JournalHead(last=None, epoch=1)
+    assert issued(place) == []
+
+
+def test_the_commands_of_a_leader_killed_behind_its_entry_are_issued_by_the_next_under_their_own_epoch(
+    place: Place,
 ) -> None:
-    old, new = place.log(), place.log()
-    old.lead(INTERVAL)
-    calls: list[None] = []
-    whole = SequencedWriter.write
+    die_at("before-follow:2", place)
+    assert issued(place) == []
+    for _ in range(2):
+        assert head(place) == JournalHead(last=entry(T, UNLOAD, SPLIT), epoch=1)
+        events = [event for event in map(parse_event, place.events()) if not isinstance(event, EpochEvent)]
+        assert [event.id for event in events] == [UNLOAD.id, SPLIT.id]
+        assert {(event.epoch, event.time_ms) for event in events} == {(1, T + 1)}
 
-    def dies_behind_one(self: SequencedWriter, records: Sequence[tuple[WriteTarget, Sequence[Numbered]]]) -> None:
-        if calls:
-            raise KeyboardInterrupt
-        calls.append(None)
-        whole(self, records)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(SequencedWriter, "write", dies_behind_one)
-        with pytest.raises(KeyboardInterrupt):
-            old.tick(INTERVAL, {"a:8080": "sweep"})
-    assert place.records("metrics", 0) == []
-    assert len(place.records("results", 0)) == 1
-    new.lead(INTERVAL)
-    for topic in ("metrics", "results"):
-        for partition in range(PARTITIONS):
-            assert [read_object(value)["interval"] for value in place.records(topic, partition)] == [INTERVAL]
+def test_a_tick_that_a_killed_collector_did_not_write_is_written_by_the_next_one(place: Place) -> None:
+    die_at("before-follow", place, _COLLECTOR)
+    assert place.records("results", 0) == []
+    for _ in range(2):
+        place.log().lead(0)
+        for topic in ("metrics", "results"):
+            for partition in range(PARTITIONS):
+                assert [read_object(value)["interval"] for value in place.records(topic, partition)] == [T]
     [first] = place.records("metrics", 0)
     assert read_object(first)["roster"] == [{"broker": "a:8080", "sweepId": "sweep"}]
 
 
-def test_the_newest_records_come_first_from_all_partitions_whatever_the_stretches(
+def test_a_journal_that_is_not_read_to_its_end_is_an_error_and_no_shorter_journal(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulsar_tail, "_FIRST_MS", 20)
-    monkeypatch.setattr(pulsar_tail, "_MANY", 2)
-    log = place.metrics()
-    for nth in range(12):
-        log.publish([(f"broker-{nth % 3}:8080", b'{"nth":%d}' % nth)])
-    tail = PulsarTail(place.settings)
-    assert [*tail.backwards("metrics", (b"",))] == [b'{"nth":%d}' % nth for nth in reversed(range(12))]
-    assert [*tail.backwards("metrics", (b":3}", b":11}"))] == [b'{"nth":11}', b'{"nth":3}']
-    assert [*tail.backwards("results", (b"",))] == []
+    journal, whole = opened(place), PartitionReader.messages
+    append(journal, entry(T))
+    append(journal, entry(NEXT, UNLOAD))
+    with monkeypatch.context() as patched:
+        patched.setattr(PartitionReader, "messages", lambda reader: islice(whole(reader), 2))
+        with pytest.raises(JournalError, match="not read up to"):
+            opened(place)
+    assert head(place).last == entry(NEXT, UNLOAD)
 
 
-def test_a_sweep_whose_producer_says_a_time_far_in_the_future_counts_as_of_now(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = place.log()
-    log.lead(INTERVAL)
-    real = reader_module._record
-    monkeypatch.setattr(
-        reader_module, "_record", lambda *given: real(*given)._replace(timestamp_ms=(1 << 62) + INTERVAL)
-    )
-    log.publish([CHUNK], 30.0)
-    [found] = arrived(log, 1)
-    assert found.append_ms is not None
-    assert found.append_ms < INTERVAL + 3_600_000
-    assert [*PulsarTail(place.settings).backwards("metrics", (b"",))] == [CHUNK[1]]
+def test_a_namespace_that_does_not_deduplicate_is_refused(pulsar: PulsarCluster) -> None:
+    settings = own_topics(pulsar).model_copy(update={"namespace": f"public/{uuid4().hex[:8]}"})
+    with closing(log_admin(settings)) as admin:
+        admin.create_namespace(settings.namespace, {})
+    nobodys = settings.model_copy(update={"namespace": "nobody/trimtab"})
+    for there, problem in ((settings, "set-deduplication"), (nobodys, "no tenant nobody")):
+        journal = LogJournal(PulsarLog(there, cluster=CLUSTER), cluster=CLUSTER)
+        with closing(journal), pytest.raises(SettingsError, match=problem):
+            journal.open()
+
+
+def test_the_journal_of_another_cluster_is_refused_and_its_leader_goes_on(place: Place) -> None:
+    journal = opened(place)
+    append(journal, entry(T))
+    with pytest.raises(AnotherClusterError, match=f"about cluster '{CLUSTER}'"):
+        place.journal("other").open()
+    append(journal, entry(NEXT))

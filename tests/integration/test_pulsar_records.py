@@ -14,15 +14,16 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from controller.adapters.network.waiting import wait_for
-from controller.adapters.pulsar.log.backlog import backlog
 from controller.adapters.pulsar.log.client import log_client, log_http, partition_name, topic_name
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import LogExtents
-from controller.adapters.pulsar.log.tick_watch import PulsarTickWatch
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
 from controller.lab.pulsar_server import PulsarCluster
+from controller.log.pulsar.backlog import backlog
+from controller.log.pulsar.log import PulsarLog
+from controller.log.ticked import LogTickWatch
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.base import encode
 from controller.wire.metrics import Partitions, TickRecord
@@ -186,7 +187,10 @@ def test_what_retention_took_is_said_and_the_rest_is_read(
 def test_ticks_are_seen_at_once_and_counted_from_where_the_query_is(
     spark: SparkSession, log: PulsarLogSettings, writer: Writer, tmp_path: Path
 ) -> None:
-    with closing(log_client(log)) as client, closing(PulsarTickWatch(log, cluster="lab")) as watch:
+    with (
+        closing(log_client(log)) as client,
+        closing(LogTickWatch(lambda: PulsarLog(log, cluster="lab"), cluster="lab")) as watch,
+    ):
         producer = client.create_producer(partition_name(topic_name(log, log.results_topic), 0))
 
         def tick(interval: int) -> bool:

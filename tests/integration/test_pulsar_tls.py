@@ -18,9 +18,10 @@ from controller.adapters.pulsar.credentials import credential_files
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import log_extents
 from controller.adapters.pulsar.log.topics import create_topics
-from controller.adapters.pulsar.log.writer import Outgoing, TopicWriter
 from controller.lab.pulsar_release import PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
+from controller.log.port import Out
+from controller.log.pulsar.log import PulsarLog
 from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
 from controller.settings.access import OAuth2Settings, TlsSettings
 from controller.settings.pulsar_log import PulsarLogSettings
@@ -72,8 +73,8 @@ def settings(pulsar: PulsarCluster, files: Path, *, certificate: bool = False) -
     )
 
 
-def write(writer: TopicWriter) -> None:
-    writer.append([Outgoing("key", uuid4().bytes)], partitions=PARTITIONS)
+def write(log: PulsarLog) -> None:
+    log.append([Out("commands", uuid4().bytes, key=b"key")], within_seconds=30.0)
 
 
 @pytest.fixture
@@ -100,11 +101,9 @@ def admin(pulsar: PulsarCluster, files: Path) -> Iterator[PulsarAdmin]:
 def test_a_log_is_written_and_asked_about_by_tls(pulsar: PulsarCluster, files: Path, certificate: bool) -> None:
     log = settings(pulsar, files, certificate=certificate)
     with (
-        closing(LogConnection(log)) as opened,
-        closing(TopicWriter(opened, log.commands_topic)) as writer,
+        closing(PulsarLog(log, cluster="lab")) as writer,
         closing(log_extents(log)) as extents,
     ):
-        create_topics(opened, log.commands_topic)
         write(writer)
         topic = f"persistent://{log.namespace}/{log.commands_topic}"
         assert sum(extents.extent(topic, each).entries for each in range(PARTITIONS)) == 1
@@ -151,8 +150,7 @@ def test_a_token_that_is_replaced_before_its_end_goes_on_and_one_that_ended_is_n
 ) -> None:
     log = settings(pulsar, files)
     (files / "token").write_text(token("trimtab", expires_at=time.time() + 4))
-    with closing(LogConnection(log)) as opened, closing(TopicWriter(opened, log.commands_topic)) as writer:
-        create_topics(opened, log.commands_topic)
+    with closing(PulsarLog(log, cluster="lab")) as writer:
         write(writer)
         end = time.time() + 7
         (files / "token").write_text(token("trimtab", expires_at=end))
@@ -177,8 +175,7 @@ def test_tokens_of_an_identity_provider_are_shown_by_both_protocols(pulsar: Puls
         )
         oauth2 = OAuth2Settings(issuer_url=provider.url, credentials_file=str(files / "credentials.json"))
         log = settings(pulsar, files).model_copy(update={"token_file": None, "oauth2": oauth2})
-        with closing(LogConnection(log)) as opened, closing(TopicWriter(opened, log.commands_topic)) as writer:
-            create_topics(opened, log.commands_topic)
+        with closing(PulsarLog(log, cluster="lab")) as writer:
             write(writer)
             time.sleep(5.5)  # the first token has ended, and the broker has asked for another one
             write(writer)

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.adapters.folder.journal import read_journal
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.log import FolderMetricsLog
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
@@ -18,6 +16,7 @@ from controller.wire.journal import encode_entry
 from streaming.assembly import Assembly
 from streaming.query import decision_query
 from streaming.sources import folder_records
+from tests.folders import entries_in, metrics_in
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +51,7 @@ def write_log(folder: Path) -> Settings:
     """A log of a few intervals, four files each: the sweeps lie in two, the ticks of both topics in one each."""
     settings = write_settings(folder)
     cluster = ModelledCluster(ClusterShape(brokers=3, bundles=18, topics=120), seed=1, name="lab")
-    metrics = FolderMetricsLog(folder / "log", cluster="lab")
+    metrics = metrics_in(folder / "log", cluster="lab")
     for number in range(1, _INTERVALS + 1):
         sweeps = list(cluster.sweeps(_START + number * _PERIOD))
         states = [namespace_record("lab", state) for state in cluster.changed_namespaces()]
@@ -108,7 +107,7 @@ class StopHere(Exception):  # noqa: N818
 
 def journal(settings: Settings) -> list[bytes]:
     assert settings.log.folder is not None
-    return [encode_entry(entry) for entry in read_journal(Path(settings.log.folder.path))]
+    return [encode_entry(entry) for entry in entries_in(Path(settings.log.folder.path))]
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from controller.doctor.gather import gather
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.fake_pulsar import fake_pulsar
-from tests.integration.execute import own_topics
 from tests.integration.test_collect import Collectors
+from tests.kafka_log import own_topics
 
 pytestmark = pytest.mark.integration
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.log.opened import records_in
 from controller.offline.counterfactual.start import known_before
 from controller.offline.record import Wanted, record
 from controller.offline.replay import LogReplay, Replay, batches
@@ -27,7 +27,7 @@ def test_the_journal_is_the_live_runs_also_from_the_midst_on(spark: SparkSession
     conf = settings_in(tmp_path, broker_conf=_EAGER, more='decisions.mode = "active"\nintervals.shards = 3')
     played(conf, 6)
     settings = recorded_settings(read_settings(conf))
-    log, since = FolderRecords(tmp_path / "log"), T + begins * PERIOD
+    log, since = records_in(tmp_path / "log"), T + begins * PERIOD
     known = partial(known_before, log, since, settings.intervals, CLUSTER)
     record(log, tmp_path / "rec", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
     recording = Recording(tmp_path / "rec")
@@ -46,7 +46,7 @@ def test_what_ends_a_decision_ends_the_replay(spark: SparkSession, tmp_path: Pat
     conf = settings_in(tmp_path)
     played(conf, 1)
     settings = recorded_settings(read_settings(conf))
-    policy, log = settings.policy(CLUSTER), FolderRecords(tmp_path / "log")
+    policy, log = settings.policy(CLUSTER), records_in(tmp_path / "log")
 
     def fail(_: object) -> None:
         raise ZeroDivisionError("on purpose")

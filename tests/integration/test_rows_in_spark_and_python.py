@@ -31,6 +31,7 @@ from controller.aggregate.columns.rows import (
 )
 from controller.aggregate.places import Span
 from controller.aggregate.shard.fold import DetailLimits
+from controller.log.dead_letters import DeadLetterLog
 from controller.model.errors import WireError
 from controller.wire.metrics import MetricRecord, decode_metric
 from controller.wire.packed_rows import rows_from_columns
@@ -745,13 +746,13 @@ def test_a_flood_of_bad_records_comes_to_the_driver_in_parts_and_none_is_lost(
     assert len(whole.reasons) >= len(BAD)
 
 
-class Kept:
+class Kept(DeadLetterLog):
     """A dead letter log that remembers the reasons."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
         self.parts = 0
 
-    def write(self, _batch_id: int, letters: Any, *, part: int = 0) -> None:
+    def write(self, batch: int, letters: Any, *, part: int = 0) -> None:
         self.parts = part + 1
         self.reasons += [f"{letter.reason}: {letter.detail}" for letter in letters]

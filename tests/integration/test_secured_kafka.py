@@ -6,24 +6,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller.adapters.kafka.acls import read_acls
-from controller.adapters.kafka.inbox import KafkaInbox
-from controller.adapters.kafka.journal import KafkaJournal
-from controller.adapters.kafka.log import create_topics
-from controller.adapters.kafka.reader import Reader
 from controller.adapters.kafka.rights import rights
-from controller.adapters.kafka.ticks import KafkaCollectorLog
+from controller.adapters.kafka.specs import create_topics
+from controller.log.inbox import AnswerRecord, Delivery
+from controller.log.kafka.log import KafkaLog
 from controller.model.errors import AccessDeniedError
-from controller.ports.inbox import AnswerRecord, Delivery
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from tests.commands import T
 from tests.journal_entries import UNLOAD, entry
+from tests.kafka_log import collector_in, inbox_in, journal_in, read_all
 from tests.secured import ANOTHER_CA, CA, EXPIRED, SERVER, grant_what_the_page_says
 from tests.secured_servers import SUPER, SecuredKafka
 
@@ -71,7 +70,7 @@ def denied(attempt: Callable[[], object], *words: str) -> str:
 
 def test_each_principal_does_its_work_with_the_rights_of_the_page(server: SecuredKafka) -> None:
     deadline = time.monotonic() + 120
-    collector = KafkaCollectorLog(log(server, "trimtab-collector"), cluster=CLUSTER)
+    collector = collector_in(log(server, "trimtab-collector"), cluster=CLUSTER)
     collector.lead(0)
     collector.publish([("broker:8080", b"{}")], 10)
     collector.tick(T, {"broker:8080": None})
@@ -82,11 +81,11 @@ def test_each_principal_does_its_work_with_the_rights_of_the_page(server: Secure
         time.sleep(0.05)
     collector.close()
 
-    journal = KafkaJournal(log(server, "trimtab-controller"), cluster=CLUSTER)
+    journal = journal_in(log(server, "trimtab-controller"), cluster=CLUSTER)
     journal.open()
     journal.begin_epoch(1)
     journal.append(entry(T, UNLOAD), epoch=1, issued_at_ms=T, before_commit=lambda: None)
-    inbox = KafkaInbox(log(server, "trimtab-executor"), EXECUTOR, cluster=CLUSTER)
+    inbox = inbox_in(log(server, "trimtab-executor"), EXECUTOR, cluster=CLUSTER)
     deliveries: list[Delivery] = []
     while len(deliveries) < 3:  # the epoch in both partitions, and the command
         deliveries += inbox.take(16, 0.5)
@@ -98,18 +97,18 @@ def test_each_principal_does_its_work_with_the_rights_of_the_page(server: Secure
 
     for topic in ("metrics", "results", "commands", "journal", "dead-letters"):
         reader = log(server, "trimtab-reader")
-        Reader(reader.bootstrap, f"trimtab-{topic}", client=reader.client).poll(5)
+        list(read_all(reader.bootstrap, f"trimtab-{topic}", 0, client=reader.client))
 
 
 def test_what_a_principal_may_not_do_is_told_by_topic_group_and_id(server: SecuredKafka) -> None:
     def tick_as(user: str) -> None:
-        KafkaCollectorLog(log(server, user), cluster=CLUSTER).lead(0)
+        collector_in(log(server, user), cluster=CLUSTER).lead(0)
 
     def journal_as(user: str) -> None:
-        KafkaJournal(log(server, user), cluster=CLUSTER).open()
+        journal_in(log(server, user), cluster=CLUSTER).open()
 
     def take_as(user: str) -> None:
-        inbox = KafkaInbox(log(server, user), EXECUTOR, cluster=CLUSTER)
+        inbox = inbox_in(log(server, user), EXECUTOR, cluster=CLUSTER)
         try:
             for _ in range(20):
                 inbox.take(1, 0.5)
@@ -123,19 +122,18 @@ def test_what_a_principal_may_not_do_is_told_by_topic_group_and_id(server: Secur
     denied(lambda: take_as("trimtab-controller"), "user 'trimtab-controller'", "id 'trimtab-executor-lab-")
     denied(lambda: journal_as("stranger"), "user 'stranger'", "Describe, or else Create", "'trimtab-")
 
-    publisher = KafkaCollectorLog(log(server, "trimtab-executor"), cluster=CLUSTER)
+    publisher = collector_in(log(server, "trimtab-executor"), cluster=CLUSTER)
     denied(lambda: publisher.publish([("b", b"{}")], 10), "may not Write topic 'trimtab-metrics'")
     # A transaction as itself, on a topic that is not its own.
     astray = log(server, "trimtab-collector", results_topic="trimtab-commands", commands_topic="trimtab-results")
-    collector = KafkaCollectorLog(astray, cluster=CLUSTER)
+    collector = collector_in(astray, cluster=CLUSTER)
     collector.lead(0)
     denied(lambda: collector.tick(T, {}), "may not Write topic ", "'trimtab-commands'")
     collector.close()
 
     def read() -> None:
-        reader = Reader(server.bootstrap, "trimtab-journal", client=log(server, "trimtab-executor").client)
-        for _ in range(20):
-            reader.poll(0.5)
+        with closing(KafkaLog(log(server, "trimtab-executor"), cluster=CLUSTER).read("journal")) as reader:
+            list(reader.rest())
 
     denied(read, "user 'trimtab-executor' of [log.kafka.client] may not Read topic 'trimtab-journal'")
 
@@ -181,7 +179,7 @@ spark.stop()
 def test_spark_reads_what_the_controller_may_and_says_what_another_may_not(
     server: SecuredKafka, tmp_path: Path
 ) -> None:
-    collector = KafkaCollectorLog(log(server, "trimtab-collector"), cluster=CLUSTER)
+    collector = collector_in(log(server, "trimtab-collector"), cluster=CLUSTER)
     collector.publish([("broker:8080", b"{}")], 10)
     collector.close()
     given = [
@@ -202,7 +200,7 @@ def test_who_may_see_the_commands_but_not_join_the_group_is_told_the_group(serve
     other = EXECUTOR.model_copy(update={"group": "somebody-elses"})
 
     def take() -> None:
-        inbox = KafkaInbox(log(server, "trimtab-executor"), other, cluster=CLUSTER)
+        inbox = inbox_in(log(server, "trimtab-executor"), other, cluster=CLUSTER)
         try:
             for _ in range(20):
                 inbox.take(1, 0.5)

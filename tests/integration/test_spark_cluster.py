@@ -17,6 +17,7 @@ import pytest
 from controller.adapters.disk import jars
 from controller.adapters.network.waiting import wait_for
 from controller.simulator.cluster import ClusterShape
+from tests.folders import decisions_in
 from tests.modelled_log import played, settings_in
 from tests.spark_cluster import spark_cluster
 from tests.yarn_cluster import yarn_cluster
@@ -65,9 +66,9 @@ log_path = "{folder}"
 """
 
 
-def journal(folder: Path) -> dict[str, bytes]:
-    """The files of the journal, one for each interval."""
-    return {path.name: path.read_bytes() for path in (folder / "log" / "journal").glob("[0-9]*.json")}
+def journal(folder: Path) -> dict[int, bytes]:
+    """Interval -> its entry in the journal."""
+    return {interval: record.value for interval, record in decisions_in(folder / "log").items()}
 
 
 def run_until_all_is_decided(conf: Path, folder: Path, cluster: Cluster, executors: int) -> None:

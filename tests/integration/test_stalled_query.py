@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder.journal import read_journal
-from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.process.failpoints import HANG_VARIABLE
 from controller.model.errors import StalledError
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records
+from tests.folders import entries_in, metrics_in
 
 pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
@@ -40,7 +39,7 @@ conf = { "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 def run_until(ended: Callable[[subprocess.Popen[bytes]], bool], folder: Path, hang: str) -> int:
     """Tick the log every second, and run a controller on it until it has *ended*: its exit code."""
     cluster = ModelledCluster(ClusterShape(brokers=2, bundles=8, topics=40), seed=1, name="lab")
-    metrics = FolderMetricsLog(folder / "log", cluster="lab")
+    metrics = metrics_in(folder / "log", cluster="lab")
     command = [sys.executable, "-c", "from controller.cli.main import main; main()", "run", "--conf", "trimtab.toml"]
     env = os.environ | {HANG_VARIABLE: hang, "PYTHONPATH": str(Path(__file__).parents[2])}
     with (folder / "controller.log").open("ab") as log:
@@ -65,7 +64,7 @@ def test_a_batch_that_hangs_ends_the_process_with_a_code_of_its_own_and_the_next
     assert code == StalledError.exit_code, told[-3000:]
     assert "a query has not stopped for 15 s: this process ends now" in told
     assert "has finished no batch for 25 s while ticks arrived" in told
-    assert not list(read_journal(tmp_path / "log"))
+    assert not list(entries_in(tmp_path / "log"))
 
-    code = run_until(lambda _: len(list(read_journal(tmp_path / "log"))) > 2, tmp_path, "")
+    code = run_until(lambda _: len(list(entries_in(tmp_path / "log"))) > 2, tmp_path, "")
     assert code == 0, (tmp_path / "controller.log").read_text()[-3000:]

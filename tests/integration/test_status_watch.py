@@ -40,7 +40,7 @@ def test_watch_goes_on_while_the_log_cannot_be_read(conf: Path) -> None:
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         assert "decided 2025" in watching.stdout.readline()
-        newest = max(place.glob("0*.json"))
+        newest = max(place.glob("*.jsonl"))
         whole = newest.read_bytes()
         newest.write_bytes(b"{")
         _line_with("cannot be read: ", watching)

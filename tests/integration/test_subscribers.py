@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import pytest
 
 from controller.adapters.disk import jars
-from controller.adapters.kafka.journal import KafkaJournal
-from controller.adapters.kafka.reader import read_all
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.network.deadline import Deadline
 from controller.lab.servers import KafkaServer
@@ -21,6 +18,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.wire.commands import EVENT_HEADERS, command_event
 from streaming.sources import CONNECTOR
 from tests.journal_entries import SPLIT, UNLOAD, entry
+from tests.kafka_log import journal_in, named_topics, read_all
 from tests.pages import DOCS, blocks
 from tests.records import CLUSTER, LEFT, RIGHT, T
 
@@ -33,11 +31,8 @@ EXPECTED: Final = [f"trimtab.unload {LEFT} Overloaded expired", f"trimtab.split 
 @pytest.fixture(scope="module")
 def log(kafka: KafkaServer) -> KafkaLogSettings:
     """A command topic with two commands, and with what a subscriber must not take for one."""
-    prefix = uuid4().hex
-    names = ("metrics", "results", "commands", "journal", "dead_letters")
-    topics = {f"{name}_topic": f"{prefix}-{name}" for name in names}
-    log = KafkaLogSettings.model_validate({"bootstrap": kafka.bootstrap, "partitions": 1, **topics})
-    journal = KafkaJournal(log, cluster=CLUSTER)
+    log = named_topics(kafka.bootstrap, 1)
+    journal = journal_in(log, cluster=CLUSTER)
     journal.open()
     journal.begin_epoch(2)
     journal.append(entry(T, UNLOAD), epoch=2, issued_at_ms=T + 1, before_commit=lambda: None)

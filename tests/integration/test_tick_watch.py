@@ -3,15 +3,15 @@
 import time
 from collections.abc import Callable
 from contextlib import closing
-from uuid import uuid4
 
 import pytest
 
-from controller.adapters.kafka.log import create_topics
-from controller.adapters.kafka.tick_watch import KafkaTickWatch
 from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer
+from controller.log.kafka.log import KafkaLog
+from controller.log.ticked import LogTickWatch
 from controller.settings.log import KafkaLogSettings
+from tests.kafka_log import own_topics
 from tests.records import as_bytes, tick
 
 pytestmark = pytest.mark.integration
@@ -21,12 +21,7 @@ PERIOD = 60_000
 
 @pytest.fixture
 def log(kafka: KafkaServer) -> KafkaLogSettings:
-    prefix = uuid4().hex
-    names = ("metrics", "results", "commands", "journal", "dead_letters")
-    topics = {f"{name}_topic": f"{prefix}-{name}" for name in names}
-    settings = KafkaLogSettings.model_validate({"bootstrap": kafka.bootstrap, "partitions": 2, **topics})
-    create_topics(settings)
-    return settings
+    return own_topics(kafka.bootstrap)
 
 
 def within(seconds: float, holds: Callable[[], bool]) -> bool:
@@ -47,7 +42,7 @@ def test_a_tick_ends_the_wait_and_one_that_is_not_of_this_cluster_or_of_the_futu
 
     counts = {"metrics": 2, "results": 2}
     write(as_bytes(tick(now - PERIOD, cluster="lab", partitions=counts)))
-    with closing(KafkaTickWatch(log, cluster="lab")) as ticks:
+    with closing(LogTickWatch(lambda: KafkaLog(log, cluster="lab"), cluster="lab")) as ticks:
         # What was there before is not read; where the watch begins is settled a moment after it is made.
         newest = now - 2 * PERIOD
 

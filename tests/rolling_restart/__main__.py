@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from controller.adapters.kafka.log import create_topics
+from controller.adapters.kafka.specs import create_topics
 from controller.adapters.pulsar.http import PulsarError
 from controller.cli.controls import release
 from controller.lab import pulsar_stage

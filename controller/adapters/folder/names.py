@@ -1,6 +1,6 @@
 """The names of the files of a log in a folder.  A file with another name is passed over, and told of once.
 
-Copies that somebody keeps beside the files ("epoch-000000001 copy.json") are no decisions, leaderships or commands.
+Copies that somebody keeps beside the files ("001732678000 copy.jsonl") are no decisions, leaderships or commands.
 Records of metrics and results may come from anywhere: there each ``*.jsonl`` counts, under any name that does not begin
 with ``.`` or ``_``, which hides a file from Spark, and that Spark can read.
 """
@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -19,9 +20,6 @@ log = logging.getLogger(__name__)
 
 #: Digits of T, epoch ms, in names: enough for some thousands of years.
 DIGITS: Final = 15
-_DECISION: Final = re.compile(rf"([0-9]{{{DIGITS}}})\.json")
-_LEADERSHIP: Final = re.compile(r"epoch-([0-9]{9,18})\.json")
-_COMMANDS: Final = re.compile(rf"([0-9]{{{DIGITS}}})\.jsonl")
 #: Others may leave leading zeros out: so long are the ms of our time, and fewer digits may be a day or a number.
 _UNPADDED: Final = 13
 _INTERVAL: Final = re.compile(rf"[0-9]{{{DIGITS}}}(?![0-9])|[0-9]{{{_UNPADDED}}}(?=[-.])")
@@ -34,26 +32,56 @@ _LONGEST_MS: Final = 86_400_000
 #: What has been told of is remembered, of so many names: somebody may go on and on giving files new ones.
 _once: Final = lru_cache(maxsize=10_000)
 _DEAD_LETTERS: Final = re.compile(rf"[0-9]{{{DIGITS}}}-[0-9]{{1,9}}-[0-9a-f]{{16}}\.jsonl")
+#: The setting that names the folder of a log.
+LOG_PATH: Final = "log.folder.path"
+#: Of journal, commands and ticks.
+_NUMBERED: Final = re.compile(r"([0-9]{12})\.jsonl")
+#: As a journal's files were named by earlier versions.
+_OLD_JOURNAL: Final = re.compile(r"[0-9]{15}\.json|epoch-[0-9]{9,18}\.json")
 
 
-def decision_files(log_folder: Path) -> list[Path]:
-    """The decisions in the journal of the log in *log_folder*, oldest first."""
-    return _named(log_folder / "journal", "[0-9]*.json", _DECISION)
+def numbered(number: int) -> str:
+    """The name of the file with this *number* in a topic that one process writes."""
+    return f"{number:012d}.jsonl"
 
 
-def leadership_files(log_folder: Path) -> list[Path]:
-    """The leaderships in its journal, by number."""
-    return sorted(_named(log_folder / "journal", "epoch-*.json", _LEADERSHIP), key=number_of)
+def number_in(name: str) -> int:
+    """The number that ``numbered`` made *name* of; 0 of other names."""
+    return int(name[:-6]) if _NUMBERED.fullmatch(name) else 0
 
 
-def command_files(log_folder: Path) -> list[Path]:
-    """The commands, oldest first."""
-    return _named(log_folder / "commands", "*.jsonl", _COMMANDS)
+def newest_number(folder: Path) -> int:
+    """The highest number of a file in *folder*; 0 where there is none.  OSError."""
+    try:
+        return max(map(number_in, os.listdir(folder)), default=0)
+    except FileNotFoundError:
+        return 0
+
+
+def old_journal_file(log_folder: Path) -> Path | None:
+    """A file that an earlier version wrote to the journal of the log in *log_folder*; None where there is none."""
+    folder = log_folder / "journal"
+    try:
+        return next((folder / name for name in os.listdir(folder) if _OLD_JOURNAL.fullmatch(name)), None)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def files_of_topic(topic: str, folder: Path, found: Iterable[str]) -> list[str]:
+    """Those of the names *found* in *folder* that are files of *topic*, in order; warns of others once."""
+    if topic not in ("journal", "commands", "ticks"):
+        return sorted(filter(holds_records, found))
+    for name in found:
+        if name.endswith((".json", ".jsonl")) and not name.startswith(".") and not number_in(name):
+            _tell(folder / name)
+    return sorted(filter(number_in, found))
 
 
 def dead_letter_files(log_folder: Path) -> list[Path]:
     """The dead letters, by the batches that found them."""
-    return _named(log_folder / "dead_letters", "*.jsonl", _DEAD_LETTERS)
+    return sorted(
+        path for path in _matching(log_folder / "dead_letters", "*.jsonl") if _DEAD_LETTERS.fullmatch(path.name)
+    )
 
 
 def record_files(folder: Path) -> list[Path]:
@@ -71,11 +99,6 @@ def holds_records(name: str) -> bool:
     return True
 
 
-def number_of(path: Path) -> int:
-    """The interval, or the number of the leadership, that *path* is named after."""
-    return int(path.stem.removeprefix("epoch-"))
-
-
 def interval_and_number(path: Path) -> tuple[int, int] | None:
     """The interval that was ticked last, and a number, which name a file of metrics or results; None of other names."""
     match = _LINES.fullmatch(path.name)
@@ -85,12 +108,12 @@ def interval_and_number(path: Path) -> tuple[int, int] | None:
 def written_files(folder: Path) -> list[tuple[tuple[int, int], Path]]:
     """The files of metrics or results in *folder* that trimtab wrote, by interval and number; none ``is_ahead``."""
     named = ((found, path) for path in _matching(folder, "*.jsonl") if (found := interval_and_number(path)))
-    return sorted(each for each in named if not is_ahead(each[1]))
+    return sorted(each for each in named if not is_ahead(each[1].name))
 
 
-def is_ahead(path: Path) -> bool:
-    """Whether *path* is named after an interval of the future.  A clock that was wrong has left it there."""
-    interval = interval_in(path)
+def is_ahead(name: str) -> bool:
+    """Whether *name* is that of an interval of the future.  A clock that was wrong has left such a file there."""
+    interval = interval_in(name)
     return interval is not None and in_future(interval)
 
 
@@ -99,9 +122,9 @@ def in_future(time_ms: int) -> bool:
     return time_ms > time.time_ns() // 1_000_000 + _LONGEST_MS
 
 
-def interval_in(path: Path) -> int | None:
-    """The interval that the name of *path* begins with; None where it begins with something else."""
-    match = _INTERVAL.match(path.name)
+def interval_in(name: str) -> int | None:
+    """The interval that *name* begins with; None where it begins with something else."""
+    match = _INTERVAL.match(name)
     return None if match is None else int(match[0])
 
 
@@ -117,14 +140,6 @@ def _matching(folder: Path, glob: str) -> list[Path]:
         return []
 
 
-def _named(folder: Path, glob: str, wanted: re.Pattern[str]) -> list[Path]:
-    paths = sorted(path for path in _matching(folder, glob) if not path.name.startswith("."))
-    for path in paths:
-        if not wanted.fullmatch(path.name):
-            _tell(path)
-    return [path for path in paths if wanted.fullmatch(path.name)]
-
-
 @_once
 def _tell(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
@@ -135,7 +150,7 @@ def is_endless(path: Path) -> bool:
     """Whether *path* is a named pipe or a device: who reads one may never come to an end.  It is told of once."""
     endless = path.is_fifo() or path.is_char_device()
     if endless:
-        _tell_no_file(path)
+        warn_no_file(path)
     return endless
 
 
@@ -146,12 +161,12 @@ def _is_plain(path: Path) -> bool:
     except OSError:
         return True  # who reads it says why it cannot be read
     if not plain:
-        _tell_no_file(path)
+        warn_no_file(path)
     return plain
 
 
 @_once
-def _tell_no_file(path: Path) -> None:
+def warn_no_file(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
     log.warning(
         "%s: is a folder, a named pipe or a device, and no file: it is passed over; move it out of the log", path

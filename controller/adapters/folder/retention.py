@@ -1,27 +1,37 @@
 """What leaves a log in a folder: files that trimtab wrote, whose records are old and were read."""
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from controller.adapters.disk import files
-from controller.adapters.folder.names import command_files, dead_letter_files, interval_and_number, number_of
+from controller.adapters.folder.names import dead_letter_files, interval_and_number, number_in
 from controller.model.errors import TrimtabError
 
 #: So many files are deleted at once, some milliseconds' work; the next batches delete the rest.
 AT_ONCE: Final = 500
 #: The folders are listed when so much more has been read, by the intervals.
 _EVERY_MS: Final = 3_600_000
-_PARTS: Final = ("metrics", "results", "commands", "journal", "dead_letters")
+_PARTS: Final = ("metrics", "results", "commands", "journal", "ticks", "dead_letters")
+
+
+class _Records(NamedTuple):
+    """A file of metrics or results."""
+
+    path: Path
+    interval: int
+    modified_ms: int
+    is_newest: bool
 
 
 class FolderRetention:
     """Retention of the log in *folder*: records older than *kept_ms* go; the journal prunes itself.
 
     Age is counted by the log, not by a clock: back from the last interval that was read.  So what nobody has read
-    stays, however old it is, and so does a log that was copied here.  A file goes where both the interval in its name
-    and its time of modification are that old.  Each deletion stands by itself, so a crash leaves the rest for later.
+    stays, however old it is, and so does a log that was copied here.  A file goes where both its time of modification
+    and the interval in its name, if it has one, are that old.  Each deletion stands by itself, so a crash leaves the
+    rest for later.
     """
 
     def __init__(self, folder: Path, *, kept_ms: int) -> None:
@@ -46,22 +56,40 @@ class FolderRetention:
             raise failures[0]
 
     def _older_than(self, before: int) -> list[Path]:
-        named = chain(
-            ((path, found[0]) for path in self._lines() if (found := interval_and_number(path))),
-            ((path, number_of(path)) for path in command_files(self._folder)),
-            # Neither name has an interval.
-            ((path, 0) for path in dead_letter_files(self._folder)),
-            ((path, 0) for part in _PARTS for path in (self._folder / part).glob(".*") if files.is_left(path)),
-        )
         try:
-            return [path for path, interval in named if interval < before and _modified_ms(path) < before]
+            records = [*self._records("metrics"), *self._records("results")]
+            # Names of commands have no interval: those go that were written before all records that stay.
+            written = min((each.modified_ms for each in records if each.interval >= before), default=0)
+            return [
+                *(
+                    each.path
+                    for each in records
+                    if each.interval < before and not each.is_newest and each.modified_ms < before
+                ),
+                *(path for path in self._numbered() if _modified_ms(path) < min(before, written)),
+                *(path for path in self._others() if _modified_ms(path) < before),
+            ]
         except OSError as error:
             raise TrimtabError(f"{self._folder} cannot be listed: {error.strerror}") from error
 
-    def _lines(self) -> Iterator[Path]:
-        """The files of records, oldest first, but the newest of each folder: who writes there goes on behind it."""
-        for part in ("metrics", "results"):
-            yield from sorted(filter(interval_and_number, (self._folder / part).glob("*.jsonl")))[:-1]
+    def _records(self, topic: str) -> Iterator[_Records]:
+        """The files of records, oldest first.  The newest stays: who writes there goes on behind it."""
+        paths = sorted(filter(interval_and_number, (self._folder / topic).glob("*.jsonl")))
+        for path in paths:
+            found = interval_and_number(path)
+            assert found is not None
+            yield _Records(path, found[0], _modified_ms(path), path == paths[-1])
+
+    def _numbered(self) -> Iterator[Path]:
+        """Files of commands, and of what was about to be ticked, oldest first; not the newest, so that numbers grow."""
+        for topic in ("commands", "ticks"):
+            yield from sorted(path for path in (self._folder / topic).glob("*.jsonl") if number_in(path.name))[:-1]
+
+    def _others(self) -> Iterator[Path]:
+        """Dead letters, and what writers that were killed left."""
+        yield from dead_letter_files(self._folder)
+        for part in _PARTS:
+            yield from filter(files.is_left, (self._folder / part).glob(".*"))
 
 
 def _modified_ms(path: Path) -> int:

@@ -28,7 +28,7 @@ BOUNDED: Final[Client] = {
     "fetch.max.bytes": _AT_ONCE,
     "message.max.bytes": _AT_ONCE,  # librdkafka wants it below the one above; a consumer does not use it
     # A longer response is refused.  Nor does librdkafka unpack a batch of zstd that becomes longer; other codecs it
-    # unpacks to any size, so trimtab's topics are kept in zstd: see controller.adapters.kafka.log.  Its buffer grows
+    # unpacks to any size, so trimtab's topics are kept in zstd: see controller.adapters.kafka.specs.  Its buffer grows
     # threefold, and is not tried between the last step below this and this: so the largest record fits into a third.
     "receive.message.max.bytes": 3 * LARGEST_RECORD + (64 << 10),
     # Fetched and not yet taken; the default is 64 MiB.

@@ -1,31 +1,18 @@
-"""Reads Kafka without effect on other clients: its topics, its clock, and its records, newest first."""
+"""Looks at Kafka without effect on other clients: its topics, its groups, and its clock."""
 
-import heapq
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
-from controller.adapters.kafka.offsets import ends_of
-from controller.adapters.kafka.reader import KafkaRecord, read_all
 from controller.adapters.kafka.words import failure, silence, text
-from controller.adapters.network.calls import side_by_side
 from controller.model.errors import TrimtabError
 
-#: Offsets read at a time from a partition's end: at first, and at most.
-WINDOWS: Final = (256, 16_384)
-#: Where so many bytes lay in a window, the next one is not larger.
-_MANY_BYTES: Final = 8 << 20
-#: So many bytes of a window are kept at a time; what lies before them is read again, in smaller windows.
-_MOST_KEPT: Final = 64 << 20
-_ANSWER_SECONDS: Final = 5.0
 #: Of groups with the same ending so many are looked at.
 _MOST_GROUPS: Final = 100
 
@@ -38,16 +25,6 @@ class TopicFacts:
     replication: int
     #: Under Kafka's names; empty where it could not be read.
     config: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Reach:
-    """How far back a partition is read: no more than so many offsets, and bytes of records, and a window."""
-
-    offsets: int
-    bytes: int
-    #: Set where reading ended there, and not at the oldest record.
-    is_passed: bool = False
 
 
 class AppendTime(NamedTuple):
@@ -152,106 +129,3 @@ def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer
     if kind != ck.TIMESTAMP_LOG_APPEND_TIME:
         raise TrimtabError(f"{where}: records there get no append time")
     return AppendTime(before, stamp, after)
-
-
-def newest_first(
-    bootstrap: str,
-    topic: str,
-    *,
-    client: Client,
-    keep: Callable[[KafkaRecord], KafkaRecord | None] = lambda record: record,
-    windows: tuple[int, int] = WINDOWS,
-    reach: Reach | None = None,
-) -> Iterator[KafkaRecord]:
-    """The committed records of *topic*, from the present end backwards, by their append times.
-
-    *keep* says what is kept of a record while its window is read, None: nothing; it is called from several threads.
-    Reads offsets of a partition in *windows* that grow from the first size to the second, so that a caller who stops
-    soon reads little; never farther back than *reach*.  Raises TrimtabError.
-    """
-    ends = _ends(bootstrap, topic, client)
-
-    def window(partition: int, start: int, end: int) -> tuple[_Kept, int]:
-        return _window(_before(end, read_all(bootstrap, topic, partition, start, client)), keep)
-
-    stops = {each: low if reach is None else max(low, end - reach.offsets) for each, (low, end) in ends.items()}
-    # All partitions at once: each takes connections of its own, and the merge below begins with the newest of each.
-    newest = side_by_side(
-        {
-            each: partial(window, each, max(stops[each], end - windows[0]), end)
-            for each, (_, end) in ends.items()
-            if end > stops[each]
-        },
-    )
-
-    def backwards(partition: int) -> Iterator[KafkaRecord]:
-        (low, end), stop = ends[partition], stops[partition]
-        (size, largest), read = windows, 0
-        while end > stop:
-            start = max(stop, end - size)
-            first = newest.pop(partition, None)
-            kept, here = window(partition, start, end) if first is None else first.result()
-            yield from kept.newest_first()
-            if kept.since is not None:
-                start, size = kept.since, max(windows[0], size // 4)
-            end, read = start, read + here
-            size = size if here > _MANY_BYTES else min(4 * size, largest)
-            if reach is not None and end > low and (end == stop or read > reach.bytes):
-                reach.is_passed = True
-                return
-
-    yield from heapq.merge(*map(backwards, sorted(ends)), key=lambda record: -record.timestamp_ms)
-
-
-def _ends(bootstrap: str, topic: str, client: Client) -> dict[int, tuple[int, int]]:
-    """Partition of *topic* -> its oldest offset, and the one behind its newest record."""
-    where = f"Kafka at {bootstrap}, topic {topic!r}"
-    config = {"bootstrap.servers": bootstrap, "group.id": "trimtab-reader", "log_level": 0, **client}
-    consumer = ck.Consumer(config, logger=LIBRDKAFKA_LOG)
-    try:
-        found = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic]
-        if found.error is not None:
-            raise failure(where, found.error, client, operation="Read", topics=[topic])
-        return {partition: ends_of(consumer, topic, partition, _ANSWER_SECONDS) for partition in found.partitions}
-    except ck.KafkaException as error:
-        raise failure(where, error, client, operation="Read", topics=[topic], group="trimtab-reader") from error
-    finally:
-        consumer.close()
-
-
-def _window(records: Iterator[KafkaRecord], keep: Callable[[KafkaRecord], KafkaRecord | None]) -> "tuple[_Kept, int]":
-    """What is kept of *records*, and how many bytes they have."""
-    kept, size = _Kept(), 0
-    for record in records:
-        size += len(record.value)
-        if (wanted := keep(record)) is not None:
-            kept.add(wanted)
-    return kept, size
-
-
-class _Kept:
-    """What is kept of a window: the newest records, no more than _MOST_KEPT bytes of them, or one."""
-
-    def __init__(self) -> None:
-        self._records, self._bytes = deque[KafkaRecord](), 0
-        #: The offset of the oldest one, where older ones had no room; None: all are there.
-        self.since: int | None = None
-
-    def add(self, record: KafkaRecord) -> None:
-        self._records.append(record)
-        self._bytes += len(record.value)
-        while self._bytes > _MOST_KEPT and len(self._records) > 1:
-            self._bytes -= len(self._records.popleft().value)
-            self.since = self._records[0].offset
-
-    def newest_first(self) -> Iterator[KafkaRecord]:
-        while self._records:
-            yield self._records.pop()
-
-
-def _before(end: int, records: Iterator[KafkaRecord]) -> Iterator[KafkaRecord]:
-    """Those of *records*, which are in the order of offsets, before the offset *end*."""
-    for record in records:
-        if record.offset >= end:
-            return
-        yield record

@@ -1,20 +1,25 @@
 """The names under which processes of one cluster meet in Kafka: transactional ids and the executors' group.
 
-Several clusters may share one Kafka, and even the topics.  So each name has a prefix of its
-own and then the cluster's name: no two clusters share a name.
+Several clusters may share one Kafka.  So each name has a prefix of its own and then the cluster's name: no two clusters
+share a name.
 """
 
 from uuid import uuid4
 
 
+def scope_writer(scope: str) -> str:
+    """The transactional id of the holder of *scope*, which ends in the cluster's name."""
+    return f"trimtab-{scope}"
+
+
 def journal_writer(cluster: str) -> str:
     """The transactional id of the leading controller: a new leader that uses it fences the previous one."""
-    return f"trimtab-journal-{cluster}"
+    return scope_writer(f"journal-{cluster}")
 
 
 def tick_writer(cluster: str) -> str:
     """The transactional id of the leading collector: a new leader that uses it fences the previous one."""
-    return f"trimtab-ticks-{cluster}"
+    return scope_writer(f"ticks-{cluster}")
 
 
 def result_writer(cluster: str) -> str:

@@ -12,7 +12,13 @@ from controller.adapters.network.waiting import retry
 _RETRY_SECONDS: Final = 0.05
 #: How much earlier it is asked for where the broker cannot tell the offset of a time: a second, a minute, an hour.
 _EARLIER_MS: Final = (1_000, 60_000, 3_600_000)
-_WITHOUT_LEADER: Final = frozenset({ck.KafkaError.NOT_LEADER_FOR_PARTITION, ck.KafkaError.LEADER_NOT_AVAILABLE})
+_WITHOUT_LEADER: Final = frozenset(
+    {
+        ck.KafkaError.NOT_LEADER_FOR_PARTITION,
+        ck.KafkaError.LEADER_NOT_AVAILABLE,
+        ck.KafkaError.OFFSET_NOT_AVAILABLE,  # a new leader does not know yet how far its predecessor was replicated
+    }
+)
 
 
 def ends_of(consumer: Any, topic: str, partition: int, seconds: float) -> tuple[int, int]:

@@ -59,10 +59,11 @@ class Transaction:
         key: bytes | None = None,
         partition: int | None = None,
         headers: Headers = NO_HEADERS,
+        on_delivery: Callable[[ck.KafkaError | None, ck.Message], None] | None = None,
     ) -> None:
         """Add one record; whether it could be written is known at ``flush``, and at the commit."""
         self.topics.add(topic)
-        produce(self._producer, topic, value, key, partition, headers, None)
+        produce(self._producer, topic, value, key, partition, headers, on_delivery)
 
     def send_offsets(self, offsets: list[ck.TopicPartition], group: Any) -> None:
         """Add how far *group*, a consumer's group metadata, has read; refused where the group has moved on."""
@@ -124,6 +125,11 @@ class TransactionalProducer(Writer):
                     self._abort()
                 raise
             self._commit()
+
+    def close(self) -> None:
+        """Write no more.  The next ``init`` of this id, by any process, need not wait for this one."""
+        self._failure = JournalError(f"{self._id}: close() was called")
+        vars(self).pop("_producer", None)
 
     def _commit(self) -> None:
         try:

@@ -15,7 +15,7 @@ from controller.adapters.kafka.client import (
     Headers,
     connection_options,
 )
-from controller.adapters.kafka.topics import offline_text, topics_there
+from controller.adapters.kafka.topics import ExistingTopic, offline_text, topics_there
 from controller.adapters.kafka.words import failure, silence
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import LogOfflineError, TrimtabError
@@ -45,13 +45,22 @@ class Writer:
         """
         found = {}
         for topic in topics:
-            there = topics_there(self._producer, self._bootstrap, self._client, topic, _ANSWER_SECONDS).get(topic)
-            if there is None:
-                raise TrimtabError(f"Kafka at {self._bootstrap}: topic {topic!r} does not exist, or may not be seen")
+            there = self.existing(topic)
             if online and there.offline:
-                raise LogOfflineError(f"Kafka at {self._bootstrap}: {offline_text(topic, there)}")
+                raise self.offline(topic, there)
             found[topic] = there.partitions
         return found
+
+    def existing(self, topic: str) -> ExistingTopic:
+        """*topic* as it is now; TrimtabError where it is gone."""
+        there = topics_there(self._producer, self._bootstrap, self._client, topic, _ANSWER_SECONDS).get(topic)
+        if there is None:
+            raise TrimtabError(f"Kafka at {self._bootstrap}: topic {topic!r} does not exist, or may not be seen")
+        return there
+
+    def offline(self, topic: str, there: ExistingTopic) -> LogOfflineError:
+        """What is to be raised where *topic* cannot be written to now."""
+        return LogOfflineError(f"Kafka at {self._bootstrap}: {offline_text(topic, there)}")
 
 
 class Producer(Writer):
@@ -71,14 +80,16 @@ class Producer(Writer):
         key: bytes | None = None,
         partition: int | None = None,
         headers: Headers = NO_HEADERS,
+        within_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         """Hand over one record; *partition* None lets the key decide.  Safe only after ``flush``.
 
-        Raises TrimtabError for this record or an earlier one that could not be written.
+        Waits *within_seconds* while the queue is full.  Raises TrimtabError for this record or an earlier one that
+        could not be written.
         """
         self._raise_failure()
         try:
-            produce(self._producer, topic, value, key, partition, headers, self._on_delivery)
+            produce(self._producer, topic, value, key, partition, headers, self._on_delivery, within_seconds)
         except (ck.KafkaException, BufferError) as error:
             raise self._meaning(topic, error) from error
         self._sent += 1
@@ -92,6 +103,10 @@ class Producer(Writer):
             undelivered = self._sent - self._delivered
             why = f"{undelivered} records unwritten after {timeout_seconds:g} s"
             raise silence(self._bootstrap, self._client, why)
+
+    def drop(self) -> None:
+        """Drop what is not written yet; the producer is not to be used any more."""
+        self._producer.purge(in_queue=True, in_flight=True)
 
     def _on_delivery(self, error: ck.KafkaError | None, record: ck.Message) -> None:
         if error is None:
@@ -116,14 +131,15 @@ def produce(
     partition: int | None,
     headers: Headers,
     on_delivery: Callable[[ck.KafkaError | None, ck.Message], None] | None,
+    within_seconds: float = PATIENCE_SECONDS,
 ) -> None:
-    """Queue a record; waits while the queue is full, BufferError when it does not empty."""
+    """Queue a record; waits *within_seconds* while the queue is full, BufferError when it does not empty."""
     arguments: dict[str, Any] = {"key": key, "headers": dict(headers)}
     if partition is not None:
         arguments["partition"] = partition
     if on_delivery is not None:
         arguments["on_delivery"] = on_delivery
-    deadline = Deadline.after(PATIENCE_SECONDS)
+    deadline = Deadline.after(within_seconds)
     while True:
         try:
             return producer.produce(topic, value, **arguments)

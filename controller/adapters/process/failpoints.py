@@ -22,6 +22,7 @@ FAILPOINTS: Final = (
     "inside-state-commit",
     "after-decide",
     "inside-transaction",
+    "before-follow",
     "after-commit",
     "before-spark-commit",
     "after-act",

@@ -138,8 +138,6 @@ def _leader(leader: Leader | None, now_ms: float, run: str) -> str:
 
 def _decided(found: ClusterStatus, now_ms: float, run: str, collect: str) -> str:
     last = found.last
-    if found.last_unknown:
-        return f"unknown: {found.last_unknown}"
     if last is None:
         if found.leader is None:
             return "nothing decided yet" + ("" if found.leader_unknown else f"; {run}")

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.opened import records_in
 from controller.adapters.recordings.incident_file import IncidentAbout, UnpackedIncident, unpacked_incident
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.log.opened import records_in
 from controller.model.errors import SettingsError
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.reading import RecordedLoadLog

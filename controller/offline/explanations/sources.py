@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from controller.adapters.opened import log_system
-from controller.adapters.recent import ReadEntry, decided_at, entries_backwards, recent_results
 from controller.adapters.recordings.reading import Recording
 from controller.cycle import Policy, policy_for
+from controller.log.opened import log_system
+from controller.log.recent import ReadEntry, decided_at, entries_backwards, recent_results
+from controller.log.tail import LogTail
 from controller.model.decision import Command, Decision
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
@@ -18,7 +19,6 @@ from controller.offline.explanations.examined import Examined, examine, heard_po
 from controller.offline.explanations.explanation import ExplainedDecision
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
-from controller.ports.systems import LogTail
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
 from controller.status.decisions import kept_verdicts

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from controller.adapters.opened import log_system
-from controller.adapters.recent import entries_backwards, recent_results
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import BY_PLAN, plan_named
+from controller.log.opened import log_system
+from controller.log.recent import entries_backwards, recent_results
 from controller.model.controls import Orders
 from controller.model.journal import JournalEntry
 from controller.settings.guardrails import limits_of
@@ -59,7 +59,7 @@ class PlanProgress:
 def plan_progress(settings: Settings, plan: str, since: int) -> PlanProgress:
     """What became of the commands of *plan*, a hash, that were decided in the interval *since*, epoch ms, or later."""
     tail, cluster = log_system(settings).tail(), settings.cluster.name
-    last = tail.last_entry(cluster)
+    last = tail.last_entry()
     if last is None:
         return PlanProgress(decided=None)
     commands: dict[str, str] = {}

@@ -9,14 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from controller.adapters.opened import log_system
-from controller.adapters.recent import last_tick
 from controller.adapters.recordings.reading import Recording
 from controller.cycle import Policy, forget_dry_run, policy_for, protected_in, view_of
 from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.guardrails.undescribed import undescribed
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import with_drained
+from controller.log.opened import log_system
+from controller.log.recent import last_tick
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
@@ -244,7 +244,7 @@ def source_of_log(settings: Settings, *, before: int) -> PlanSource:
     snapshot = snapshot_at(tail, settings, policy, interval, before=before)
     if snapshot is None:
         raise TrimtabError(f"the log does not hold the load of interval {interval}: wait for the next one")
-    last = tail.last_entry(settings.cluster.name)
+    last = tail.last_entry()
     memory = policy.initial_memory(settings.decisions.seed) if last is None else forget_dry_run(last.memory)
     policy = policy_for([snapshot], memory, policy)
     if last is not None:

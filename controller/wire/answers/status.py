@@ -225,8 +225,7 @@ class StatusAnswer(JsonAnswer):
     ticked: int | None
     """The newest interval that has ended, epoch ms."""
     last: LastDecisionAnswer | None
-    """null: nothing has been decided yet, or last_unknown says why nobody knows."""
-    last_unknown: str
+    """null: nothing has been decided yet."""
     """Then guardrails and in_flight do not know what the controller remembers."""
     in_flight: dict[str, InFlightAnswer]
     """By the id of the command."""

@@ -11,9 +11,8 @@ from typer.testing import CliRunner, Result
 
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.folder.controls import FileControls
-from controller.adapters.folder.journal import FolderJournal
+from controller.adapters.folder.election import FileElection
 from controller.adapters.folder.leadership import FileLeadership
-from controller.adapters.folder.system import FileElection
 from controller.adapters.opened import election_system
 from controller.cli import controls as controls_cli
 from controller.cycle import decide
@@ -36,6 +35,7 @@ from tests.cluster import INTERVAL
 from tests.commands import T, unload
 from tests.contracts.controls import ControlStoreContract, OpenStore
 from tests.folder_settings import write_settings
+from tests.folders import journal_in
 from tests.unit.cycle.test_cycle import POLICY, UNEVEN, WARM
 from tests.unit.executor.test_executor_loop import BUNDLES, Owners, executor, issued, results, write
 
@@ -274,7 +274,7 @@ def entry(interval: int = T) -> JournalEntry:
 def test_stop_all_empties_what_is_not_begun_and_ends_the_running_leadership(conf: Path, settings: Settings) -> None:
     folder, leader = Path(conf.parent / "log"), FileLeadership(Path(settings.election.path))
     assert leader.acquire(lambda: False)
-    journal = FolderJournal(folder, cluster="standalone")
+    journal = journal_in(folder, cluster="standalone")
     epoch = leader.claim(journal.open().epoch)
     journal.begin_epoch(epoch)
     journal.append(entry(), epoch=epoch, issued_at_ms=T, before_commit=leader.check)
@@ -305,8 +305,11 @@ def test_stop_all_works_where_nobody_leads_and_again(conf: Path, settings: Setti
     assert [each["reason"] for each in stored["pauses"]] == ["stop-all"]
 
 
-def test_a_command_that_was_taken_and_not_begun_is_fenced_when_a_newer_epoch_begins(tmp_path: Path) -> None:
-    journal = FolderJournal(tmp_path, cluster="standalone")
+def test_a_command_that_was_taken_and_not_begun_is_fenced_when_a_newer_epoch_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.log.inbox._LOOK_AGAIN_SECONDS", 0.0)
+    journal = journal_in(tmp_path, cluster="standalone")
     journal.open()
     journal.begin_epoch(1)
     cluster = Owners(disturb=lambda: journal.begin_epoch(2))

@@ -1,16 +1,22 @@
 """The journal read from its end, with the memory behind an entry."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder.journal import FolderJournal
-from controller.adapters.folder.tail import FolderTail
-from controller.adapters.recent import decided_at, entries_backwards
+from controller.adapters.folder.names import number_in, numbered
+from controller.log.files.log import FolderLog
+from controller.log.memory import MemoryLog, MemoryServer
+from controller.log.opened import recording
+from controller.log.recent import decided_at, entries_backwards
+from controller.log.tail import LogTail
 from controller.model.errors import JournalError
 from controller.wire.journal_records import EntryWriter
+from tests.contracts.bytes_log import JOURNAL
+from tests.folders import journal_in
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, PERIOD, T
 
@@ -18,46 +24,47 @@ FIVE = [T + number * PERIOD for number in range(5)]
 
 
 @pytest.fixture
-def tail(tmp_path: Path) -> FolderTail:
+def tail(tmp_path: Path) -> LogTail:
     """The first and the fourth of five entries hold the memory whole."""
-    journal = FolderJournal(tmp_path, cluster=CLUSTER, whole_every_ms=3 * PERIOD)
+    journal = journal_in(tmp_path, cluster=CLUSTER, whole_every_ms=3 * PERIOD)
     journal.open()
     journal.begin_epoch(1)
     for interval in FIVE:
         journal.append(entry(interval), epoch=1, issued_at_ms=T, before_commit=lambda: None)
-    return FolderTail(tmp_path)
+    return recording(tmp_path)
 
 
-class PartedTail(FolderTail):
+class PartedTail(LogTail):
     """A tail of a journal whose entries lie in parts."""
 
     def __init__(self, records: list[bytes]) -> None:
-        super().__init__(Path("nowhere"))
+        super().__init__(lambda: MemoryLog(MemoryServer()), cluster=None, endless=False)
         self._records = records
 
-    def journal_backwards(self, cluster: str) -> Iterator[bytes]:
+    def journal_backwards(self) -> Iterator[bytes]:
         return reversed(self._records)
 
 
-def test_entries_come_newest_first(tail: FolderTail) -> None:
+def test_entries_come_newest_first(tail: LogTail) -> None:
     assert [read.record.interval for read in entries_backwards(tail, CLUSTER)] == FIVE[::-1]
     assert list(entries_backwards(tail, "another")) == []
 
 
 @pytest.mark.parametrize("number", range(1, 5))
-def test_a_decision_is_found_with_the_one_before_and_the_memory_of_both(tail: FolderTail, number: int) -> None:
+def test_a_decision_is_found_with_the_one_before_and_the_memory_of_both(tail: LogTail, number: int) -> None:
     before, at = decided_at(tail, CLUSTER, FIVE[number])
     assert (before, at) == (entry(FIVE[number - 1]), entry(FIVE[number]))
 
 
-def test_before_the_first_there_is_none_and_of_an_interval_that_was_not_decided_there_is_none(tail: FolderTail) -> None:
+def test_before_the_first_there_is_none_and_of_an_interval_that_was_not_decided_there_is_none(tail: LogTail) -> None:
     assert decided_at(tail, CLUSTER, FIVE[0]) == (None, entry(FIVE[0]))
     assert decided_at(tail, CLUSTER, FIVE[0] - PERIOD) == (None, None)
     assert decided_at(tail, CLUSTER, FIVE[4] + 1) == (entry(FIVE[4]), None)
 
 
-def test_an_entry_whose_whole_memory_was_pruned_is_not_known(tail: FolderTail, tmp_path: Path) -> None:
-    next(path for path in sorted((tmp_path / "journal").glob("[0-9]*.json"))).unlink()
+def test_an_entry_whose_whole_memory_was_pruned_is_not_known(tail: LogTail, tmp_path: Path) -> None:
+    with closing(FolderLog(tmp_path, cluster=CLUSTER)) as log, closing(log.fence(JOURNAL)) as fenced:
+        fenced.keep([*fenced.behind()][2].position)
     assert decided_at(tail, CLUSTER, FIVE[2]) == (None, None)
 
 
@@ -75,7 +82,8 @@ def test_entries_in_parts_are_read_whole() -> None:
     assert decided_at(PartedTail(records), CLUSTER, FIVE[2]) == (entries[1], entries[2])
 
 
-def test_an_entry_that_is_damaged_is_an_error_that_names_the_journal(tail: FolderTail, tmp_path: Path) -> None:
-    (tmp_path / "journal" / f"{FIVE[4] + PERIOD:015d}.json").write_bytes(b"{")
+def test_an_entry_that_is_damaged_is_an_error_that_names_the_journal(tail: LogTail, tmp_path: Path) -> None:
+    last = max((tmp_path / "journal").iterdir())
+    last.with_name(numbered(number_in(last.name) + 1)).write_bytes(b"{")
     with pytest.raises(JournalError, match=str(tmp_path)):
         decided_at(tail, CLUSTER, FIVE[4])

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder.log import FolderMetricsLog, files_of
+from controller.adapters.folder.line_files import files_of
 from controller.aggregate.ticks.backlog import Backlog, intervals_since
+from tests.folders import metrics_in
 from tests.records import CLUSTER, PERIOD, T
 
 
@@ -32,7 +33,7 @@ def test_a_small_backlog_needs_no_limit(intervals: int) -> None:
 
 def test_files_of_a_folder_are_counted_per_interval(tmp_path: Path) -> None:
     assert files_of(tmp_path, 2) is None
-    metrics = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    metrics = metrics_in(tmp_path, cluster=CLUSTER)
     for n in range(4):
         metrics.publish([("a:8080", b"{}")])
         metrics.tick(T + n * PERIOD, {"a:8080": "s"})

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.adapters.folder.journal import FolderJournal
 from controller.cli import commands
 from controller.cli.commands import app
+from controller.log.commands import IssuedEvent
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
-from controller.ports.log import IssuedEvent
 from controller.wire.commands import command_event, epoch_event
-from controller.wire.dead_letter import Source
 from controller.wire.readable import utc
 from tests.folder_settings import write_settings
+from tests.folders import issue as issue_events
+from tests.folders import journal_in, lines_in
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 
@@ -30,16 +30,14 @@ def conf(tmp_path: Path) -> Path:
 
 
 def issue(folder: Path, interval: int, *commands: Command, epoch: int = 7) -> None:
-    journal = FolderJournal(folder / "log", cluster=CLUSTER)
+    journal = journal_in(folder / "log", cluster=CLUSTER)
     journal.open()
     journal.append(entry(interval, *commands), epoch=epoch, issued_at_ms=interval + 1_500, before_commit=lambda: None)
 
 
 def spoil(folder: Path, *lines: bytes) -> Path:
-    path = folder / "log" / "commands" / f"{NEXT:015d}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    return path
+    issue_events(folder / "log", lines)
+    return max((folder / "log" / "commands").iterdir())
 
 
 def tail(conf: Path, *options: str) -> Result:
@@ -124,7 +122,7 @@ class Partitions:
     def read(self) -> Iterator[IssuedEvent]:
         for partition, values in enumerate(self._partitions):
             for offset, value in enumerate(values):
-                yield IssuedEvent(Source(topic="commands", partition=partition, offset=offset), value)
+                yield IssuedEvent(f"partition {partition}, offset {offset}", partition, value)
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
@@ -176,7 +174,7 @@ def test_json_prints_the_events_as_they_lie_in_the_log(tmp_path: Path, conf: Pat
     issue(tmp_path, NEXT)
     result = tail(conf, "--no-follow", "--json")
     assert result.exit_code == 0
-    assert result.stdout_bytes == (tmp_path / "log" / "commands" / f"{T:015d}.jsonl").read_bytes()
+    assert result.stdout_bytes.splitlines() == lines_in(tmp_path / "log" / "commands")[:3]
     assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == [
         "trimtab.epoch",
         "trimtab.unload",

@@ -14,8 +14,12 @@ from controller.adapters.folder.controls import FileControls
 from controller.cli import app as cli
 from controller.cli import status
 from controller.model.errors import ControlsCorruptError, SettingsError
+from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.status import ControlsAnswer
 from tests.folder_settings import write_settings
+from tests.folders import journal_in
+from tests.journal_entries import entry
+from tests.records import T
 
 BUNDLE = "tenant/ns/0x00000000_0x40000000"
 
@@ -91,15 +95,20 @@ def test_controls_that_cannot_be_read_are_replaced_by_what_pauses_alone(conf: Pa
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"null", b'{"type": "decision", "cluster": "lab"}', b"\xff" * 100])
 def test_stop_all_fences_whatever_the_journal_holds(conf: Path, damage: bytes) -> None:
-    (journal := conf.parent / "log" / "journal").mkdir(parents=True)
-    (journal / "epoch-000000007.json").write_bytes(damage)
-    (journal / "001735689660000.json").write_bytes(damage)
+    name = read_settings(conf).cluster.name
+    journal = journal_in(conf.parent / "log", cluster=name)
+    journal.open()
+    journal.begin_epoch(7)
+    journal.append(entry(T), epoch=7, issued_at_ms=T, before_commit=lambda: None)
+    newest = max((conf.parent / "log" / "journal").iterdir())
+    headers = newest.read_bytes().partition(b"\n")[0]
+    newest.write_bytes(headers + b"\n" + damage)
     found = run(conf, "stop-all", "--json")
     assert found.exit_code == 0, found.output
     answer = json.loads(found.stdout)
     assert answer["paused"]
     assert answer["epoch"] == 8
-    assert (journal / "epoch-000000008.json").exists()
+    assert newest.read_bytes() == headers + b"\n" + damage
 
 
 @pytest.mark.parametrize(

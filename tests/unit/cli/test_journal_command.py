@@ -11,12 +11,12 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.folder.journal import FolderJournal
 from controller.cli.journal import journal
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Verdict
 from controller.model.errors import SettingsError, TrimtabError
 from tests.folder_settings import write_settings
+from tests.folders import journal_in
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, result, tick
 
@@ -36,7 +36,7 @@ def conf(tmp_path: Path) -> Path:
 def log(conf: Path) -> Path:
     """The settings of a log with three decisions, the newest of which has its verdicts."""
     folder = conf.parent / "log"
-    kept = FolderJournal(folder, cluster=CLUSTER)
+    kept = journal_in(folder, cluster=CLUSTER)
     kept.open()
     kept.begin_epoch(3)
     paused = entry(INTERVALS[2])

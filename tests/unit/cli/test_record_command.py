@@ -8,11 +8,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.adapters.opened import log_system
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.cli.app import app as main_app
 from controller.cli.record import record_log
+from controller.log.opened import log_system
 from controller.model.errors import SettingsError
 from controller.ports.records import RECORDED_TOPICS
 from controller.settings.policy import read_policy

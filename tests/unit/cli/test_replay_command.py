@@ -7,11 +7,12 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.manifest import RecordingError, recorded_settings
 from controller.cli.replay import replay_log
+from controller.log.opened import records_in
 from controller.offline.record import Wanted, record
 from controller.settings.trimtab_toml import read_settings
+from tests.folders import file_of
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
@@ -26,7 +27,7 @@ def conf(tmp_path: Path) -> Path:
     """A log of four intervals, and a recording of it."""
     path = settings_in(tmp_path)
     played(path, 4)
-    record(FolderRecords(tmp_path / "log"), tmp_path / "rec", Wanted(), recorded_settings(read_settings(path)), CLUSTER)
+    record(records_in(tmp_path / "log"), tmp_path / "rec", Wanted(), recorded_settings(read_settings(path)), CLUSTER)
     return path
 
 
@@ -47,7 +48,7 @@ def test_a_log_in_a_folder_is_decided_with_the_settings_of_conf(conf: Path, tmp_
 
 
 def test_a_difference_is_printed_and_ends_with_code_1(conf: Path, tmp_path: Path) -> None:
-    path = next((tmp_path / "log" / "journal").glob(f"*{T + PERIOD}.json"))
+    path = file_of(tmp_path / "log", T + PERIOD)
     path.write_bytes(path.read_bytes().replace(b'"summary":"', b'"summary":"other '))
     answer = run(tmp_path / "log", "--conf", conf)
     assert answer.exit_code == 1

@@ -18,6 +18,7 @@ from controller.collector.cluster_state import ClusterState, Found
 from controller.collector.loop import BrokerAccess, Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
+from controller.log.ticks import CollectorLog
 from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
 from controller.ports.collectors import GroupView
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
@@ -76,7 +77,7 @@ class Log:
         return [record for record in read if isinstance(record, NamespaceStateRecord | BrokerStateRecord)]
 
 
-class LogEnd:
+class CollectorsEnd(CollectorLog):
     """One collector's end of it."""
 
     def __init__(self, log: Log) -> None:
@@ -220,7 +221,7 @@ class World:
         self.pulsar, self.log, self.room = pulsar, Log(), Room()
         self.now = T - 1.0
         self.members: dict[str, Member] = {}
-        self.ends: dict[str, LogEnd] = {}
+        self.ends: dict[str, CollectorsEnd] = {}
         self.metrics: dict[str, CollectorMetrics] = {}
         self.clocks: dict[str, Ahead] = {}
         self.calls: dict[Collector, list[SeenCalls]] = {}
@@ -229,7 +230,7 @@ class World:
 
     def collector(self, name: str) -> Collector:
         admin = PulsarAdmin(self.pulsar.urls, cluster=CLUSTER)
-        self.members[name], self.ends[name] = Member(self.room, name), LogEnd(self.log)
+        self.members[name], self.ends[name] = Member(self.room, name), CollectorsEnd(self.log)
         self.metrics[name], self.clocks[name] = CollectorMetrics(), Ahead()
         calls: list[SeenCalls] = []
 
@@ -569,7 +570,7 @@ def test_that_the_log_allows_no_ticks_ends_the_collector(world: World, monkeypat
 
     world.now = T
     for name in ("tick", "lead"):
-        monkeypatch.setattr(LogEnd, name, refused)
+        monkeypatch.setattr(CollectorsEnd, name, refused)
         world.room.members.clear()
         with pytest.raises(AccessDeniedError):
             world.settle(world.collector(name))

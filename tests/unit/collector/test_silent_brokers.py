@@ -14,7 +14,7 @@ from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 from controller.wire.chunks import json_chunks
 from tests.fake_pulsar import CLUSTER, sample
-from tests.unit.collector.test_collector_loop import PERIOD, Log, LogEnd, Member, NoLoadData, Room, SeenCalls, T
+from tests.unit.collector.test_collector_loop import PERIOD, CollectorsEnd, Log, Member, NoLoadData, Room, SeenCalls, T
 
 TIMEOUT = 10.0
 #: A collector that waited for each would not come to the last four of the silent ones before its time is over.
@@ -82,7 +82,7 @@ def first_interval(cluster: Cluster) -> dict[str, bool]:
         cluster=CLUSTER,
         period_ms=PERIOD * 1000,
         settings=SETTINGS,
-        log=LogEnd(log),
+        log=CollectorsEnd(log),
         group=Member(Room(), "one"),
         brokers=BrokerAccess(
             sweeper=Sweeper(admin, CapacityOverrides(), NoLoadData(), form=json_chunks, timeout_seconds=TIMEOUT),

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from controller.adapters.folder.journal import FolderJournal, read_journal
 from controller.demo.demo import DemoOutcome, command_line, run_demo
 from controller.demo.settings import demo_settings
 from controller.model.controls import Controls
@@ -25,6 +24,7 @@ from controller.simulator.cluster import ClusterShape
 from controller.wire.metrics import NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep
+from tests.folders import entries_in, journal_in
 
 SHAPE = ClusterShape(brokers=3, namespaces=2, bundles=12, topics=120)
 
@@ -36,7 +36,7 @@ class StubController(threading.Thread):
         super().__init__(daemon=True)
         assert settings.log.folder is not None
         self.folder = Path(settings.log.folder.path)
-        self.journal = FolderJournal(self.folder, cluster="demo")
+        self.journal = journal_in(self.folder, cluster="demo")
         self.stop = stop
 
     def run(self) -> None:
@@ -116,7 +116,7 @@ def _started(
 
 def test_every_interval_is_published_whole_decided_and_obeyed_before_the_next(tmp_path: Path) -> None:
     outcome, folder, _ = run(tmp_path)
-    entries = list(read_journal(folder))
+    entries = list(entries_in(folder))
     intervals = [entry.interval for entry in entries]
     assert intervals == [intervals[0] + i * 60_000 for i in range(3)]
     kinds = [type(record) for record in metrics(folder)]
@@ -132,7 +132,7 @@ def test_every_interval_is_published_whole_decided_and_obeyed_before_the_next(tm
 
 def test_the_next_sweep_shows_the_bundle_at_its_destination(tmp_path: Path) -> None:
     _, folder, _ = run(tmp_path)
-    first = next(read_journal(folder))
+    first = next(entries_in(folder))
     (command,) = first.decision.commands
     owners = {
         (sweep.interval, stats.bundle): sweep.broker
@@ -166,7 +166,7 @@ def test_the_same_seed_gives_the_same_records_and_another_seed_others(tmp_path: 
         assert one == again
     one, again, other = (lines(folder / "metrics") for folder in folders)
     assert one != other
-    assert [e.decision for e in read_journal(folders[0])] == [e.decision for e in read_journal(folders[1])]
+    assert [e.decision for e in entries_in(folders[0])] == [e.decision for e in entries_in(folders[1])]
 
 
 def test_the_log_shows_each_interval_with_its_commands_and_says_at_the_end_what_lies_where(
@@ -210,7 +210,7 @@ def test_ctrl_c_stops_the_controller_and_still_says_what_lies_where(tmp_path: Pa
         """Decides one interval; while the demo waits for the second, the user presses Ctrl-C."""
 
         def decide(self, interval: int) -> None:
-            if not list(read_journal(self.folder)):
+            if not list(entries_in(self.folder)):
                 super().decide(interval)
 
         def is_alive(self) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from controller.adapters.registration import RegisteredProcesses, SeenProcess
-from controller.adapters.unanswered import Unanswered
 from controller.doctor.checks import judge
 from controller.doctor.facts import ExecutionFacts
 from controller.doctor.finding import Finding
+from controller.log.unanswered import Unanswered
 from controller.wire.process import RunningProcess
 from tests.doctor import NOW, facts, only, problems
 

@@ -7,11 +7,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.folder.inbox import FolderInbox
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli import execute as execute_cli
+from controller.log.files.log import FolderLog
+from controller.log.inbox import Delivery, Inbox
+from controller.log.port import TakenOverError
 from controller.model.errors import TrimtabError
-from controller.ports.inbox import Delivery, Inbox, TakenOverError
 from controller.settings.trimtab_toml import Settings, read_settings
 
 CONF = """
@@ -31,7 +32,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return read_settings(conf)
 
 
-class Failing(FolderInbox):
+class Failing(Inbox):
     """Is taken over by another executor the first time that something is wanted of it."""
 
     closed = 0
@@ -44,9 +45,7 @@ class Failing(FolderInbox):
         Failing.closed += 1
 
 
-def work(
-    settings: Settings, inboxes: Sequence[type[FolderInbox] | TrimtabError], monkeypatch: pytest.MonkeyPatch
-) -> int:
+def work(settings: Settings, inboxes: Sequence[type[Inbox] | TrimtabError], monkeypatch: pytest.MonkeyPatch) -> int:
     """Works on *inboxes* one after the other, the last one till its first look; returns how many were opened."""
     until, opened = threading.Event(), 0
 
@@ -59,7 +58,8 @@ def work(
         if isinstance(inbox, TrimtabError):
             raise inbox
         assert settings.log.folder is not None
-        return inbox(Path(settings.log.folder.path), cluster="standalone")
+        log = FolderLog(Path(settings.log.folder.path), cluster="standalone")
+        return inbox(log, group="executors", cluster="standalone")
 
     monkeypatch.setattr(execute_cli, "log_system", lambda _: Mock(inbox=open_next))
     execute_cli.execute_until(settings, PulsarAdmin(["http://127.0.0.1:1"], cluster="standalone"), until)
@@ -70,7 +70,7 @@ def test_an_executor_that_was_replaced_or_lost_its_log_starts_anew(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = Failing.closed
-    assert work(settings, [Failing, TrimtabError("Kafka is away"), Failing, FolderInbox], monkeypatch) == 4
+    assert work(settings, [Failing, TrimtabError("Kafka is away"), Failing, Inbox], monkeypatch) == 4
     assert Failing.closed - before == 2
 
 
@@ -78,4 +78,4 @@ def test_an_executor_that_cannot_even_begin_says_why_and_ends(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(TrimtabError, match="no such topic"):
-        work(settings, [TrimtabError("no such topic"), FolderInbox], monkeypatch)
+        work(settings, [TrimtabError("no such topic"), Inbox], monkeypatch)

@@ -8,14 +8,14 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import pytest
 
-from controller.adapters.folder.inbox import FolderInbox
+from controller.adapters.folder.names import numbered
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.pulsar.admin import PulsarError
@@ -23,14 +23,17 @@ from controller.executor import loop
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.executor.pace import Pace
+from controller.log.files.log import FolderLog
+from controller.log.inbox import MOST_ANSWERED, AnsweredIds, Inbox, PartitionMemory
+from controller.log.port import TakenOverError
 from controller.model.decision import Command
 from controller.model.errors import SettingsError, TrimtabError
-from controller.ports.inbox import MOST_ANSWERED, AnsweredIds, PartitionMemory, TakenOverError
 from controller.ports.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result
 from tests.commands import QUARTERS, A, B, C, T, unload
+from tests.folders import inbox_in
 
 BUNDLES = [f"tenant/{name}/0x40000000_0x80000000" for name in ("one", "two", "three")]
 
@@ -61,12 +64,12 @@ class Owners:
 
 
 def write(folder: Path, name: str, *events: bytes) -> None:
-    (folder / "commands").mkdir(exist_ok=True)
-    (folder / "commands" / f"{name:0>15}.jsonl").write_bytes(b"\n".join(events) + b"\n")
+    FolderLog(folder, cluster="standalone").partitions("commands")
+    (folder / "commands" / numbered(int(name))).write_bytes(b"\n".join(events) + b"\n")
 
 
-def executor(folder: Path, cluster: Owners, *, now_ms: int = T, batch: int = 16) -> tuple[Executor, FolderInbox]:
-    inbox = FolderInbox(folder, cluster="standalone")
+def executor(folder: Path, cluster: Owners, *, now_ms: int = T, batch: int = 16) -> tuple[Executor, Inbox]:
+    inbox = inbox_in(folder, cluster="standalone")
     settings = ExecutorSettings(max_per_second=1000.0, batch=batch, attempts=2)
     return Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: now_ms), inbox
 
@@ -81,6 +84,12 @@ def play(folder: Path, cluster: Owners, *, now_ms: int = T, batch: int = 16) -> 
         return batches
     finally:
         inbox.close()
+
+
+def remembered(folder: Path) -> Any:
+    """What is stored of the commands while no executor runs."""
+    with closing(FolderLog(folder, cluster="standalone").claims("")) as claims:
+        return json.loads(claims.claim(0).state)
 
 
 def results(folder: Path) -> list[tuple[str, str]]:
@@ -139,7 +148,7 @@ def test_a_full_disk_is_told_by_its_file_begins_nothing_and_has_nothing_done_twi
     assert cluster.acted == []
     with monkeypatch.context() as full:
         cluster = Owners(disturb=lambda: full.setattr(os, "fsync", no_room))
-        with pytest.raises(TrimtabError, match=r"results/.*\.jsonl: No space left on device; make room"):
+        with pytest.raises(TrimtabError, match=r"position\.json: No space left on device; make room"):
             play(tmp_path, cluster)
     play(tmp_path, cluster)
     assert results(tmp_path) == [(unload().id, "already_done")]
@@ -148,7 +157,7 @@ def test_a_full_disk_is_told_by_its_file_begins_nothing_and_has_nothing_done_twi
 
 def test_results_are_dated_by_the_wall_clock(tmp_path: Path) -> None:
     write(tmp_path, "1", issued(unload()))
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     before = time.time_ns() // 1_000_000
     Executor(inbox, Owners(), ExecutorSettings(), name="standalone").step()
     inbox.close()
@@ -161,7 +170,7 @@ def test_results_are_dated_by_the_wall_clock(tmp_path: Path) -> None:
 def test_the_namespace_of_the_log_is_not_touched_whoever_wrote_the_command(tmp_path: Path) -> None:
     cluster, own, other = Owners(), unload("public/trimtab/0x40000000_0x80000000"), unload()
     write(tmp_path, "1", issued(own), issued(other))
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     settings = ExecutorSettings(max_per_second=1000.0)
     Executor(
         inbox, cluster, settings, name="standalone", now_ms=lambda: T, own_namespaces=frozenset({"public/trimtab"})
@@ -228,7 +237,7 @@ def test_an_absurd_epoch_fences_nobody_is_not_remembered_and_is_named(
     play(tmp_path, cluster)
     assert results(tmp_path) == [(own.id, "done"), (later.id, "done")]
     assert cluster.acted == [own.id, later.id]
-    assert json.loads((tmp_path / "executor" / "position.json").read_bytes())["epoch"] == 4
+    assert remembered(tmp_path)["epoch"] == 4
     assert caplog.text.count(f"its epoch is {epoch}, the newest one before it 3") == 2
 
 
@@ -282,7 +291,7 @@ def test_unknown_fields_of_a_command_change_nothing(tmp_path: Path) -> None:
     write(tmp_path, "1", json.dumps(fields).encode())
     play(tmp_path, cluster)
     assert results(tmp_path) == [(own.id, "done")]
-    assert json.loads((tmp_path / "executor" / "position.json").read_bytes())["epoch"] == 1
+    assert remembered(tmp_path)["epoch"] == 1
 
 
 def test_an_expired_command_is_answered_and_not_carried_out(tmp_path: Path) -> None:
@@ -308,7 +317,7 @@ def test_a_command_that_an_executor_died_at_is_answered_as_unknown_and_not_repea
     write(tmp_path, "1", issued(unload()))
     with pytest.raises(KeyboardInterrupt):
         play(tmp_path, dying)
-    assert json.loads((tmp_path / "executor" / "position.json").read_bytes())["begun"] == [unload().id]
+    assert remembered(tmp_path)["begun"] == [unload().id]
     play(tmp_path, survivor)
     assert results(tmp_path) == [(unload().id, "unknown")]
     assert survivor.acted == []
@@ -361,7 +370,7 @@ def test_a_command_waits_for_a_silent_cluster_until_it_expires_and_not_a_moment_
             raise PulsarError("connection refused", sent=False, away=True)
 
     write(tmp_path, "1", issued(command))
-    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(attempts=1)
+    inbox, settings = inbox_in(tmp_path, cluster="standalone"), ExecutorSettings(attempts=1)
     Executor(inbox, Away(), settings, name="standalone", now_ms=lambda: now, sleep=lambda _: None).step()
     inbox.close()
     assert command.expires_at_ms == T + 300_000
@@ -369,10 +378,10 @@ def test_a_command_waits_for_a_silent_cluster_until_it_expires_and_not_a_moment_
 
 
 def test_two_executors_on_one_folder_are_refused(tmp_path: Path) -> None:
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     try:
         with pytest.raises(TakenOverError, match="another executor uses this folder"):
-            FolderInbox(tmp_path, cluster="standalone")
+            inbox_in(tmp_path, cluster="standalone")
     finally:
         inbox.close()
 
@@ -384,6 +393,7 @@ def test_an_executor_whose_lock_was_deleted_begins_nothing_and_leaves_what_the_o
     (tmp_path / "executor" / "lock").unlink()
     assert play(tmp_path, Owners()) == 1
     before = kept.read_bytes()
+    write(tmp_path, "2", issued(unload(BUNDLES[1])))
     with pytest.raises(TakenOverError, match="lock was deleted: another executor may use this folder by now"):
         first.step()
     inbox.close()
@@ -417,7 +427,7 @@ def test_in_an_outage_of_the_admin_api_commands_expire_instead_of_failing_and_on
     commands = [unload(bundle) for bundle in BUNDLES]
     commands[0] = replace(commands[0], expires_at_ms=T + 9_000)
     write(tmp_path, "1", *map(issued, commands))
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     settings = ExecutorSettings(max_per_second=1000.0, max_concurrent=1)
     works = Executor(
         inbox, Away(), settings, name="standalone", now_ms=lambda: now, give_up_seconds=60.0, sleep=pass_time
@@ -456,7 +466,7 @@ def test_a_broker_that_hangs_costs_a_batch_the_time_of_one_command_and_nothing_t
     commands = [about(0, A, B), about(4, A, C), about(8, C, A)]
     other = unload("tenant/ns/0xc0000000_0xffffffff", source=C, destination="d:8080")
     write(tmp_path, "1", *map(issued, [*commands, other]))
-    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
+    inbox, settings = inbox_in(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
     executor = Executor(inbox, Hung(), settings, name="standalone", now_ms=lambda: T, give_up_seconds=0.01)
     executor.step()
     assert results(tmp_path) == [*((command.id, "expired") for command in commands), (other.id, "done")]
@@ -477,7 +487,7 @@ def test_a_broker_that_is_slow_and_does_as_it_is_told_costs_no_other_command_its
             return super().look(command)
 
     write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES[:2]))
-    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
+    inbox, settings = inbox_in(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
     Executor(inbox, Slow(), settings, name="standalone", now_ms=lambda: T, give_up_seconds=0.01).step()
     inbox.close()
     assert [status for _, status in results(tmp_path)] == ["done", "done"]
@@ -511,7 +521,7 @@ def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_wh
 
     pace = Pace(1 / 200, clock=lambda: now / 1000, sleep=wait)  # commands expire after 300 s
     write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     settings = ExecutorSettings(max_concurrent=1)
     Executor(inbox, Told(), settings, name="standalone", now_ms=lambda: now, pace=pace).step()
     inbox.close()
@@ -537,7 +547,7 @@ def test_a_command_that_acts_on_nothing_takes_no_turn_from_those_that_do(tmp_pat
             waits, now = waits + 1, now + round(seconds * 1000)
 
         pace = Pace(1 / 200, clock=lambda: now / 1000, sleep=wait)
-        inbox = FolderInbox(folder, cluster="standalone")
+        inbox = inbox_in(folder, cluster="standalone")
         settings = ExecutorSettings(max_concurrent=1, dry_run=dry_run)
         Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: now, pace=pace).step()
         inbox.close()
@@ -648,7 +658,7 @@ def test_a_process_that_stood_still_for_half_its_session_acts_on_nothing(
         now += still_seconds
 
     write(tmp_path, "1", issued(unload()))
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     inbox.begin = stand_still  # type: ignore[method-assign]
     settings = ExecutorSettings(max_per_second=1000.0, session_timeout_seconds=10)
     works = Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: T, awake_or_not=lambda: now)
@@ -676,7 +686,7 @@ def test_a_command_that_expires_while_those_before_it_are_carried_out_is_not_beg
 
     cluster = Owners(disturb=pass_time)
     write(tmp_path, "1", *(issued(unload(BUNDLES[0], id=name)) for name in ("first", "second")))
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     works = Executor(inbox, cluster, ExecutorSettings(max_per_second=1000.0), name="standalone", now_ms=lambda: now)
     works.step()
     inbox.close()
@@ -686,9 +696,9 @@ def test_a_command_that_expires_while_those_before_it_are_carried_out_is_not_beg
 def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
     write(tmp_path, "1", issued(unload()))
     play(tmp_path, Owners())
-    with pytest.raises(SettingsError, match="log of cluster 'standalone': give cluster 'other' a folder of its own"):
-        FolderInbox(tmp_path, cluster="other")
-    FolderInbox(tmp_path, cluster="standalone").close()
+    with pytest.raises(SettingsError, match=r"is of cluster 'standalone'.*: give cluster 'other' a folder of its own"):
+        inbox_in(tmp_path, cluster="other")
+    inbox_in(tmp_path, cluster="standalone").close()
 
 
 def test_lines_among_the_results_that_are_no_results_are_passed_over(tmp_path: Path) -> None:
@@ -735,7 +745,7 @@ def test_an_executor_is_alive_while_it_carries_out_a_batch_of_slow_commands(tmp_
         said.append(metrics.health.standstill)
 
     write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES[:3]))
-    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
+    inbox, settings = inbox_in(tmp_path, cluster="standalone"), ExecutorSettings(max_per_second=1000.0)
     cluster = Owners(disturb=takes_long)
     Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: T, metrics=metrics).step()
     inbox.close()
@@ -746,7 +756,7 @@ def test_an_executor_without_commands_is_alive(tmp_path: Path) -> None:
     seconds, metrics = 0.0, ExecutorMetrics()
     metrics.health = ProcessHealth(lambda: seconds)
     metrics.health.limit_standstill(100)
-    inbox, settings = FolderInbox(tmp_path, cluster="standalone"), ExecutorSettings()
+    inbox, settings = inbox_in(tmp_path, cluster="standalone"), ExecutorSettings()
     works = Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: T, metrics=metrics)
     seconds = 101.0
     assert metrics.health.standstill
@@ -758,7 +768,7 @@ def test_an_executor_without_commands_is_alive(tmp_path: Path) -> None:
 def test_the_metrics_tell_answers_attempts_and_what_got_no_answer(tmp_path: Path) -> None:
     done, late = unload(BUNDLES[0]), replace(unload(BUNDLES[1]), expires_at_ms=T)
     write(tmp_path, "1", epoch_event("standalone", 1, T), issued(done), issued(done), issued(late), b"no event")
-    inbox, metrics = FolderInbox(tmp_path, cluster="standalone"), ExecutorMetrics()
+    inbox, metrics = inbox_in(tmp_path, cluster="standalone"), ExecutorMetrics()
     assert metrics.health.now[0] is False
     settings = ExecutorSettings(max_per_second=1000.0)
     Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: T + 1000, metrics=metrics).step()
@@ -817,7 +827,7 @@ def test_pauses_between_attempts_end_with_the_time_of_the_command(tmp_path: Path
 
     slept = list[float]()
     write(tmp_path, "1", issued(unload()))
-    inbox = FolderInbox(tmp_path, cluster="standalone")
+    inbox = inbox_in(tmp_path, cluster="standalone")
     settings = ExecutorSettings(max_per_second=1000.0, attempts=30)
     works = Executor(
         inbox, Refusing(), settings, name="standalone", give_up_seconds=10.0, now_ms=lambda: T, sleep=slept.append

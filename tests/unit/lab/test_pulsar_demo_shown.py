@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from controller.adapters.folder.journal import FolderJournal
-from controller.adapters.folder.log import FolderMetricsLog
 from controller.lab import pulsar_demo
 from controller.lab.pulsar_demo import PulsarDemoOutcome, run_pulsar_demo
 from controller.lab.pulsar_release import PulsarRelease
@@ -26,6 +24,7 @@ from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.lock_step import result_record
 from tests.commands import T, unload
+from tests.folders import journal_in, metrics_in
 
 BROKERS = ("127.0.0.1:20001", "127.0.0.1:20002", "127.0.0.1:20003")
 PERIOD = 5_000
@@ -94,7 +93,7 @@ class StubProcesses:
 
 
 def decide(folder: Path) -> None:
-    journal = FolderJournal(folder, cluster="standalone")
+    journal = journal_in(folder, cluster="standalone")
     journal.open()
     journal.begin_epoch(1)
     commands = [moved(1), moved(2)]
@@ -104,7 +103,7 @@ def decide(folder: Path) -> None:
         )
         entry = JournalEntry(cluster="standalone", decision=decision, memory=Memory(), controls=Controls(mode="active"))
         journal.append(entry, epoch=1, issued_at_ms=T, before_commit=lambda: None)
-    results = FolderMetricsLog(folder, cluster="standalone")
+    results = metrics_in(folder, cluster="standalone")
     results.results([result_record(commands[0], CommandResult(id=commands[0].id, status="done"), now_ms=T)])
 
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.aggregate.policies import isolation_policy
 from controller.engine import decide_interval
+from controller.log.opened import records_in
 from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
@@ -92,7 +92,7 @@ def anonymiser_of(log: RecordLog, settings: RecordedSettings) -> AnonymiserOf:
 @pytest.fixture(scope="module")
 def recording(conf: Path) -> Path:
     folder, settings = conf.parent / "other", recorded_settings(read_settings(conf))
-    log = FolderRecords(conf.parent / "log")
+    log = records_in(conf.parent / "log")
     record(log, folder, Wanted(), settings, CLUSTER, anonymiser_of=anonymiser_of(log, settings))
     return folder
 
@@ -111,7 +111,7 @@ def test_no_name_is_left_in_any_byte(conf: Path, recording: Path) -> None:
 
 def test_no_name_is_left_of_a_recording_that_was_killed(conf: Path, tmp_path: Path) -> None:
     """At any time, and it goes on where it was."""
-    log, settings = FolderRecords(conf.parent / "log"), recorded_settings(read_settings(conf))
+    log, settings = records_in(conf.parent / "log"), recorded_settings(read_settings(conf))
     for after in (0, 30):
         folder, dying = tmp_path / str(after), KeptLog({each: [*log.read(each, log.extents(each))] for each in TOPICS})
         writer = RecordingWriter(folder, file_records=8)
@@ -144,7 +144,7 @@ def commands(log: RecordLog, conf: Path, cluster: str) -> Iterator[Command]:
 
 
 def test_decisions_are_the_same_with_other_names_and_results_belong_to_them(conf: Path, recording: Path) -> None:
-    log, other = FolderRecords(conf.parent / "log"), Recording(recording)
+    log, other = records_in(conf.parent / "log"), Recording(recording)
     names = Pseudonyms(KEY, brokers=[f"broker-{i}:8080" for i in range(1, 7)])
     found = [*commands(log, conf, CLUSTER)]
     expected = [

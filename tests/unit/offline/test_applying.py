@@ -8,8 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.opened import log_system
 from controller.cli.controls import stop_all
+from controller.log.opened import log_system
 from controller.model.controls import Drained, OrderedMove, Orders, Pause
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
@@ -236,8 +236,8 @@ def test_a_decision_that_comes_between_two_looks_at_the_journal_is_no_failure(
     def system(settings: Settings) -> Mock:
         tail = log_system(settings).tail()
 
-        def last_entry(cluster: str) -> JournalEntry | None:
-            found = tail.last_entry(cluster)
+        def last_entry() -> JournalEntry | None:
+            found = tail.last_entry()
             live.change(orders=orders)
             live.advance()
             return found

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.opened import records_in
 from controller.aggregate.shard.fold import DetailLimits
+from controller.log.opened import records_in
 from controller.model.controls import Controls
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.recorded import RecordedInterval

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder.tail import FolderTail
+from controller.log.opened import recording
+from controller.log.tail import ReadTopic
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.offline.explanations.explanation import ExplainedDecision, explain
 from controller.offline.explanations.sources import journalled_decision
 from controller.offline.reconstruction import snapshot_at
-from controller.ports.systems import ReadTopic
 from controller.settings.pairs import needed_by
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -22,6 +22,7 @@ from controller.simulator.cluster import ClusterShape
 from controller.strategies.catalogue import SHEDDERS
 from controller.wire.base import encode, read_object
 from controller.wire.metrics import Partitions, TickRecord, decode_metric
+from tests.folders import file_of
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
@@ -166,8 +167,9 @@ def test_other_settings_than_then_are_noticed(copied: tuple[Path, JournalEntry])
 
 def test_the_memory_of_a_pruned_journal_is_missed(copied: tuple[Path, JournalEntry]) -> None:
     conf, entry = copied
-    for path in sorted((conf.parent / "log" / "journal").glob("[0-9]*.json")):
-        if int(path.stem) < entry.interval:
+    kept = file_of(conf.parent / "log", entry.interval)
+    for path in [*kept.parent.iterdir()]:
+        if path < kept:
             path.unlink()
     told = _told(conf, entry.interval)
     assert told.examined is None
@@ -189,7 +191,7 @@ class TwoPartitions:
     endless, where = True, "nowhere"
 
     def __init__(self, folder: Path) -> None:
-        self._tail = FolderTail(folder)
+        self._tail = recording(folder)
 
     def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
         return reversed([value for value in self._forwards(topic) if any(text in value for text in wanted)])
@@ -223,7 +225,7 @@ def test_a_log_with_several_partitions_is_closed_where_the_last_one_was_ticked(
     settings, policy = _settings(conf), read_policy(_settings(conf))
     folder = conf.parent / "log"
     for entry in entries:
-        one = snapshot_at(FolderTail(folder), settings, policy, entry.interval, before=_MANY)
+        one = snapshot_at(recording(folder), settings, policy, entry.interval, before=_MANY)
         two = snapshot_at(TwoPartitions(folder), settings, policy, entry.interval, before=_MANY)  # type: ignore[arg-type]
         assert one is not None
         assert two is not None
@@ -237,8 +239,8 @@ def test_of_a_log_that_is_not_read_whole_the_load_is_the_same_and_averages_begin
 ) -> None:
     conf, entries = run
     settings, policy, last = _settings(conf), read_policy(_settings(conf)), entries[-1].interval
-    whole = snapshot_at(FolderTail(conf.parent / "log"), settings, policy, last, before=_MANY)
-    part = snapshot_at(FolderTail(conf.parent / "log"), settings, policy, last, before=1)
+    whole = snapshot_at(recording(conf.parent / "log"), settings, policy, last, before=_MANY)
+    part = snapshot_at(recording(conf.parent / "log"), settings, policy, last, before=1)
     assert whole is not None
     assert part is not None
     assert (part.names, part.roster) == (whole.names, whole.roster)
@@ -249,7 +251,7 @@ def test_of_a_log_that_is_not_read_whole_the_load_is_the_same_and_averages_begin
 def test_the_load_of_an_interval_that_no_tick_ended_is_not_known(run: tuple[Path, list[JournalEntry]]) -> None:
     conf, entries = run
     settings = _settings(conf)
-    tail = FolderTail(conf.parent / "log")
+    tail = recording(conf.parent / "log")
     for interval in (entries[-1].interval + PERIOD, T - PERIOD, T + 1):
         assert snapshot_at(tail, settings, read_policy(settings), interval, before=_MANY) is None
 

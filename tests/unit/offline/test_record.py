@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.opened import records_in
 from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
+from controller.log.opened import records_in
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.record import NothingToRecordError, Wanted, record
 from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord

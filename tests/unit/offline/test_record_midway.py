@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import pytest
 
-from controller.adapters.folder.records import FolderRecords
 from controller.adapters.recordings.manifest import Manifest, RecordingError, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.log.opened import records_in
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
 from controller.offline.counterfactual.answer import what_would_have_happened
@@ -59,7 +59,7 @@ def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def log(conf: Path) -> KeptLog:
     """The same log as one that keeps the time of each record: those of an interval come within its length."""
-    folder = FolderRecords(conf.parent / "log")
+    folder = records_in(conf.parent / "log")
     times, topics = range(T - PERIOD, T + INTERVALS * PERIOD, PERIOD), dict[RecordedTopic, list[StoredRecord]]()
     for topic in RECORDED_TOPICS:
         starts = [0, *(folder.since(topic, time)[0] for time in times[1:])]

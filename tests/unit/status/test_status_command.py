@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,6 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.folder.journal import FolderJournal
 from controller.adapters.opened import election_system, own_verdict_store
 from controller.cli import app as cli
 from controller.cli.lookup import lookup
@@ -21,12 +21,12 @@ from controller.cli.status import status
 from controller.model.decision import Decision, Reason, Verdict
 from controller.model.errors import AnotherClusterError
 from controller.model.names import topic_hash
-from controller.ports.systems import JournalTail
 from controller.settings.trimtab_toml import read_settings
 from controller.status.bundle import last_verdicts
 from controller.status.cluster import imbalance
 from controller.wire.readable import utc
 from tests.admin_servers import REPORT, AdminServer, admin_servers
+from tests.folders import journal_in
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.modelled_log import settings_in
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, result, tick
@@ -75,13 +75,13 @@ def live(folder: Path, servers: list[AdminServer]) -> Path:
 
 def journal(folder: Path) -> None:
     """Two intervals: an unload of LEFT, then a split of RIGHT; the first has its result."""
-    log = FolderJournal(folder / "log", cluster=CLUSTER)
+    log = journal_in(folder / "log", cluster=CLUSTER)
     log.open()
     log.begin_epoch(3)
     for each in (entry(T, UNLOAD), entry(T + PERIOD, replace(SPLIT, interval=T + PERIOD))):
         log.append(each, epoch=3, issued_at_ms=T, before_commit=lambda: None)
     results = folder / "log" / "results"
-    results.mkdir()
+    results.mkdir(exist_ok=True)
     lines = [
         tick(T, roster=None),
         result(id=UNLOAD.id, status="failed", detail="it went elsewhere"),
@@ -121,17 +121,6 @@ def test_before_the_first_decision_there_is_nothing_and_nothing_is_created(conf:
     assert {path.name for path in conf.parent.iterdir()} == {"trimtab.toml", "broker.conf"}
 
 
-def test_a_last_decision_behind_too_much_of_others_is_said_to_be_unknown(
-    conf: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("controller.status.cluster.journal_tail", lambda *_: JournalTail((), 7, is_cut=True))
-    fields = found(status, "--conf", conf)
-    assert (fields["last"], fields["epoch"]) == (None, 7)
-    assert fields["lastUnknown"].startswith("others have written so much to the journal since that")
-    decided = " ".join(run(status, "--conf", conf).stdout.split()).partition(" decided ")[2]
-    assert decided.startswith(f"unknown: {fields['lastUnknown']}")
-
-
 def test_the_journal_tells_who_leads_what_was_decided_and_what_became_of_it(conf: Path) -> None:
     journal(conf.parent)
     fields = found(status, "--conf", conf)
@@ -163,7 +152,7 @@ def test_without_brokers_the_last_sweeps_tell_how_even_the_cluster_is(conf: Path
     """Records of one millisecond come in any order: the last *behind* sweeps are read before their tick."""
     journal(conf.parent)
     metrics = conf.parent / "log" / "metrics"
-    metrics.mkdir()
+    metrics.mkdir(exist_ok=True)
     rates = {"a:8080": 30, "b:8080": 10}
     sweeps = [
         broker_sweep(name, msgRateIn=rate, msgRateOut=0, msgThroughputIn=1, msgThroughputOut=1)
@@ -318,7 +307,7 @@ def test_another_clusters_folder_is_refused_and_never_taken_for_ones_own(conf: P
     for words in (("status",), ("journal",), ("explain",), ("commands", "tail", "--no-follow"), ("pause",)):
         error = CliRunner().invoke(cli.app, [*words, "--conf", str(other)]).exception
         assert isinstance(error, AnotherClusterError), words
-        assert f"is of cluster '{CLUSTER}': give cluster 'other' a folder of its own" in str(error)
+        assert re.search(f"is of cluster '{CLUSTER}'.*: give cluster 'other' a folder of its own", str(error))
     assert not (conf.parent / "election").exists()
 
 

@@ -11,8 +11,6 @@ from typing import Any, Literal
 import pytest
 from rich.console import Console
 
-from controller.adapters.folder.journal import FolderJournal
-from controller.adapters.folder.log import FolderMetricsLog
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.opened import election_system
 from controller.adapters.registration import RegisteredProcesses, processes_of, registered
@@ -25,6 +23,7 @@ from controller.status.cluster import cluster_status
 from controller.status.health import Problem, problems
 from controller.wire.base import encode
 from controller.wire.process import RunningProcess
+from tests.folders import journal_in, metrics_in
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.modelled_log import settings_in
 from tests.records import CLUSTER, PERIOD, T, as_bytes, result, tick
@@ -65,7 +64,7 @@ def journal(
     folder: Path, *answered: str, mode: Literal["active", "dry_run"] = "active", finished: int = T + 1_000
 ) -> None:
     """An unload in T and a split in the interval after it; those *answered* have results."""
-    log = FolderJournal(folder / "log", cluster=CLUSTER)
+    log = journal_in(folder / "log", cluster=CLUSTER)
     log.open()
     log.begin_epoch(3)
     for number, command in enumerate((UNLOAD, SPLIT)):
@@ -74,7 +73,7 @@ def journal(
         decided = replace(decided, memory=replace(decided.memory, in_flight={}))
         log.append(decided, epoch=3, issued_at_ms=T, before_commit=lambda: None)
     results = folder / "log" / "results"
-    results.mkdir()
+    results.mkdir(exist_ok=True)
     lines = [
         tick(T, roster=None),
         *(result(id=each, startedAt=finished - 1, finishedAt=finished) for each in answered),
@@ -176,7 +175,7 @@ def test_a_process_whose_main_loop_stands_still_is_named(settings: Settings, run
 
 def test_a_leader_that_decides_far_behind_the_ticks_is_named(settings: Settings, conf: Path) -> None:
     journal(conf.parent)
-    log = FolderMetricsLog(conf.parent / "log", cluster=CLUSTER)
+    log = metrics_in(conf.parent / "log", cluster=CLUSTER)
     leadership = election_system(settings).leadership()
     assert leadership.acquire(lambda: False)
     try:

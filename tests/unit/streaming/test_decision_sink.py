@@ -10,15 +10,15 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.adapters.folder.journal import read_journal
-from controller.adapters.folder.log import FolderCommandLog
 from controller.aggregate.places import Span
 from controller.model.controls import Controls
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 from controller.model.memory import Memory
 from controller.wire import journal_records
+from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.readable import utc
 from tests.batches import batch, sink, snapshots
+from tests.folders import commands_in, entries_in
 from tests.logs import Shape, located, log
 
 CLOSED = snapshots([*located(log(Shape(calm=True)))])
@@ -30,11 +30,11 @@ def stale_before(interval: int) -> Callable[[int], Controls]:
 
 
 def journalled(folder: Path) -> list[int]:
-    return [entry.interval for entry in read_journal(folder)]
+    return [entry.interval for entry in entries_in(folder)]
 
 
 def memory(folder: Path) -> Memory:
-    return [*read_journal(folder)][-1].memory
+    return [*entries_in(folder)][-1].memory
 
 
 def test_verdicts_that_cannot_be_stored_are_logged_once_and_decisions_continue(
@@ -92,8 +92,8 @@ def test_an_interval_to_act_on_follows_from_all_old_ones_before_it(tmp_path: Pat
         sink(one_by_one, controls=stale_before(INTERVALS[3]))(batch([closed]), 0)
     sink(at_once, controls=stale_before(INTERVALS[3]))(batch(CLOSED), 0)
     assert journalled(at_once) == INTERVALS[2:]
-    assert [*read_journal(at_once)] == [*read_journal(one_by_one)][2:]
-    assert any(entry.decision.commands for entry in read_journal(at_once))
+    assert [*entries_in(at_once)] == [*entries_in(one_by_one)][2:]
+    assert any(entry.decision.commands for entry in entries_in(at_once))
 
 
 def test_what_an_operator_changed_among_old_intervals_is_journalled(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_batch_of_old_intervals_that_comes_again_after_a_crash_is_decided_as_b
         sink(crashed, controls=controls, leadership=leaves)(batch(CLOSED), 0)
     assert journalled(crashed) == INTERVALS[2:3]
     sink(crashed, controls=controls)(batch(CLOSED), 0)
-    assert [*read_journal(crashed)] == [*read_journal(whole)]
+    assert [*entries_in(crashed)] == [*entries_in(whole)]
 
 
 def test_more_commands_than_an_entry_holds_are_held_back_and_the_interval_is_journalled(
@@ -122,14 +122,14 @@ def test_more_commands_than_an_entry_holds_are_held_back_and_the_interval_is_jou
     monkeypatch.setattr(journal_records, "LARGEST_ENTRY", 100)
     sink(tmp_path)(batch(CLOSED), 0)
     assert journalled(tmp_path) == INTERVALS
-    entries = [*read_journal(tmp_path)]
+    entries = [*entries_in(tmp_path)]
     assert not any(entry.decision.commands for entry in entries)
     held = [entry.interval for entry in entries if entry.controls.mode == "observe"]
     assert held
     for interval in held:
         assert f"interval {utc(interval)}: " in caplog.text
     assert "commands are held back" in caplog.text
-    assert FolderCommandLog(tmp_path).poll() == []
+    assert all(isinstance(parse_event(event), EpochEvent) for event in commands_in(tmp_path).poll())
 
 
 class Pruned:

@@ -9,7 +9,6 @@ from unittest.mock import Mock
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.adapters.folder.journal import read_journal
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.aggregate.snapshot import Snapshot
@@ -22,6 +21,7 @@ from controller.model.memory import Breaker, Memory, OwnBalancing
 from controller.model.records import CommandResult
 from controller.strategies.common.resource_usage import ResourceWeights
 from tests.batches import batch, sink, snapshots
+from tests.folders import entries_in
 from tests.logs import PERIOD, Shape, located, log
 
 CLOSED = snapshots([*located(log(Shape()))])
@@ -49,7 +49,7 @@ def metrics() -> ControllerMetrics:
 
 def test_commands_are_counted_by_action_reason_and_mode(tmp_path: Path, metrics: ControllerMetrics) -> None:
     sink(tmp_path, metrics=metrics)(batch(CLOSED), 0)
-    issued = [command for entry in read_journal(tmp_path) for command in entry.decision.commands]
+    issued = [command for entry in entries_in(tmp_path) for command in entry.decision.commands]
     assert issued
     shown = Shown(metrics)
     for command in issued:
@@ -80,7 +80,7 @@ def test_moves_of_decided_intervals_are_audited_once(tmp_path: Path, metrics: Co
     last = max(each.interval for each in CLOSED)
     old = [
         command.id
-        for entry in read_journal(tmp_path)
+        for entry in entries_in(tmp_path)
         for command in entry.decision.commands
         if command.action == "unload" and command.interval <= last - 2 * PERIOD
     ]
@@ -106,7 +106,7 @@ def test_commands_that_end_are_counted_by_status_and_lost_ones_as_lost(
     first = next(nth for nth, closed in enumerate(CLOSED) if _issues(tmp_path / "trial", CLOSED[: nth + 1]))
     deciding = sink(tmp_path, metrics=metrics)
     deciding(batch(CLOSED[: first + 1]), 0)
-    [*_, last] = read_journal(tmp_path)
+    [*_, last] = entries_in(tmp_path)
     command = last.decision.commands[0]
     result = CommandResult(id=command.id, status="failed", detail="no")
     unknown = CommandResult(id="of nobody", status="done", detail="")
@@ -124,7 +124,7 @@ def _issues(folder: Path, closed: Sequence[Snapshot]) -> bool:
     """Whether the last of *closed* issues commands."""
     folder.mkdir(exist_ok=True)
     sink(folder)(batch(closed), 0)
-    [*_, last] = read_journal(folder)
+    [*_, last] = entries_in(folder)
     return bool(last.decision.commands)
 
 
@@ -243,7 +243,7 @@ def test_who_takes_over_from_a_leader_that_waited_is_not_ready_before_it_has_dec
 def test_issued_commands_leave_less_of_the_budgets(tmp_path: Path, metrics: ControllerMetrics) -> None:
     metrics.limit_by(Limits(window=Budget(unloads=1000, splits=1000), in_flight=1000))
     sink(tmp_path, metrics=metrics)(batch(CLOSED), 0)
-    [*_, last] = read_journal(tmp_path)
+    [*_, last] = entries_in(tmp_path)
     used = [each.action for each in last.memory.issued.values()]
     shown = Shown(metrics)
     assert shown["trimtab_budget_left budget=window.unloads"] == 1000 - used.count("unload")

@@ -1,5 +1,6 @@
 """One process's connection to the log: opened when it is needed, shared by all that read and write there."""
 
+import threading
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -34,13 +35,15 @@ class LogConnection:
     def __init__(self, log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> None:
         self.log, self.seconds = log, seconds
         self._client: pulsar.Client | None = None
+        self._lock = threading.Lock()
 
     @property
     def client(self) -> pulsar.Client:
-        """The client.  TrimtabError where credentials or files cannot be used."""
-        if self._client is None:
-            self._client = log_client(self.log, seconds=self.seconds)
-        return self._client
+        """The client, for all threads.  TrimtabError where credentials or files cannot be used."""
+        with self._lock:
+            if self._client is None:
+                self._client = log_client(self.log, seconds=self.seconds)
+            return self._client
 
     def partitions(self, name: str) -> int:
         """How many partitions the topic *name* (short name) has now; 0: there is no such topic.  TrimtabError."""

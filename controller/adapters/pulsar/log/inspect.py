@@ -8,8 +8,7 @@ from typing import Any, Final
 from controller.adapters.pulsar.http import PulsarError
 from controller.adapters.pulsar.log.client import partition_name
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.journal import KEPT
-from controller.adapters.pulsar.log.topics import log_admin, specs
+from controller.adapters.pulsar.log.topics import KEPT, log_admin, specs
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 

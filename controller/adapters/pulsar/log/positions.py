@@ -20,6 +20,11 @@ class Entry(NamedTuple):
     #: -1 is before the first entry of the ledger.
     entry: int
 
+    @property
+    def next(self) -> "Entry":
+        """The place after it, in the same ledger."""
+        return Entry(self.ledger, self.entry + 1)
+
     def __str__(self) -> str:
         """As Pulsar's own tools write it."""
         return f"{self.ledger}:{self.entry}"
@@ -47,6 +52,11 @@ def number_of(ledger: int, entry: int, batch: int) -> int:
 def in_batch(first: int, batch: int) -> int:
     """The number of the message with the index *batch* in the entry whose *first* message has that number."""
     return first | (0 if batch < 0 else batch if batch < _LAST_IN_BATCH else _LAST_IN_BATCH)
+
+
+def is_shared(number: int) -> bool:
+    """Whether several messages may have this *number*."""
+    return number & _LAST_IN_BATCH == _LAST_IN_BATCH
 
 
 def entry_of(number: int) -> Entry:

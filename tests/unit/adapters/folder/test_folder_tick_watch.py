@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.folder import tick_watch
-from controller.adapters.folder.log import FolderMetricsLog
-from controller.adapters.folder.tick_watch import FolderTickWatch
+from controller.log.files import tick_watch
+from controller.log.files.tick_watch import FolderTickWatch
+from tests.folders import metrics_in
 from tests.records import CLUSTER, PERIOD, T, as_bytes, tick
 
 COUNTS = {"metrics": 1, "results": 1}
@@ -20,7 +20,7 @@ COUNTS = {"metrics": 1, "results": 1}
 def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderTickWatch]:
     """On the log in this folder, in which T is ticked already."""
     monkeypatch.setattr(tick_watch, "_LOOK_SECONDS", 0.002)
-    FolderMetricsLog(tmp_path, cluster=CLUSTER).tick(T, {})
+    metrics_in(tmp_path, cluster=CLUSTER).tick(T, {})
     with closing(FolderTickWatch(tmp_path, cluster=CLUSTER, period_ms=PERIOD)) as ticks:
         yield ticks
 
@@ -33,7 +33,7 @@ def within(seconds: float, holds: Callable[[], bool]) -> bool:
 
 
 def test_a_tick_ends_the_wait_and_what_was_there_before_does_not(tmp_path: Path, watch: FolderTickWatch) -> None:
-    log = FolderMetricsLog(tmp_path, cluster=CLUSTER)
+    log = metrics_in(tmp_path, cluster=CLUSTER)
     assert watch.newest is None
     log.publish([("", b"{}")])
     log.tick(T + PERIOD, {"b:1": None})
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_hides_no_tick_behind_it(tmp_path: Path, watch: Fold
     (metrics / "02-folder.jsonl").mkdir()
     (metrics / "03-endless.jsonl").symlink_to("/dev/zero")
     os.mkfifo(metrics / "04-pipe.jsonl")
-    FolderMetricsLog(tmp_path, cluster=CLUSTER).tick(T + PERIOD, {})
+    metrics_in(tmp_path, cluster=CLUSTER).tick(T + PERIOD, {})
     assert within(1, lambda: watch.newest == T + PERIOD)
 
 
@@ -97,7 +97,7 @@ def test_a_folder_with_so_many_files_that_listing_it_takes_long_is_listed_more_s
         return []
 
     monkeypatch.setattr(os, "listdir", slow)
-    FolderMetricsLog(tmp_path, cluster=CLUSTER).tick(T + PERIOD, {})
+    metrics_in(tmp_path, cluster=CLUSTER).tick(T + PERIOD, {})
     assert within(5, lambda: len(listed) >= 3)
     assert listed[2] - listed[1] >= 0.1
 
@@ -106,5 +106,5 @@ def test_a_folder_that_nobody_has_made_yet_is_waited_for(tmp_path: Path, watch: 
     del watch
     with closing(FolderTickWatch(tmp_path / "later", cluster=CLUSTER, period_ms=PERIOD)) as ticks:
         time.sleep(0.01)
-        FolderMetricsLog(tmp_path / "later", cluster=CLUSTER).tick(T, {})
+        metrics_in(tmp_path / "later", cluster=CLUSTER).tick(T, {})
         assert within(30, lambda: ticks.newest == T)

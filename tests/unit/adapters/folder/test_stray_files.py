@@ -13,36 +13,27 @@ from typing import Literal
 import pytest
 from typer.testing import CliRunner
 
-from controller.adapters.folder.collectors import FolderCollectorLog
 from controller.adapters.folder.controls import FileControls
-from controller.adapters.folder.inbox import FolderInbox
-from controller.adapters.folder.journal import FolderJournal, newest_decision, newest_epoch, read_journal
 from controller.adapters.folder.leadership import FileLeadership, leader_in
-from controller.adapters.folder.log import FolderCommandLog, FolderMetricsLog, files_of
-from controller.adapters.folder.names import (
-    command_files,
-    dead_letter_files,
-    decision_files,
-    leadership_files,
-    record_files,
-)
-from controller.adapters.folder.records import FolderRecords
-from controller.adapters.folder.tail import FolderTail
+from controller.adapters.folder.line_files import files_of
+from controller.adapters.folder.names import numbered
 from controller.cli.app import app
 from controller.demo.settings import new_run
+from controller.log.files.log import FolderLog
+from controller.log.opened import recording, records_in
 from controller.model.errors import JournalError, TrimtabError
-from controller.ports.records import StoredRecord
+from controller.ports.records import Extent, StoredRecord
+from tests.folders import collector_in, commands_in, entries_in, inbox_in, issue, journal_in, metrics_in
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
 LAST = T + 3 * PERIOD
 STRAYS = (
-    "journal/epoch-000000001 copy.json",
-    "journal/epoch-9.json",
-    "journal/epoch-.json",
-    f"journal/{LAST:015d} (copy).json",
+    f"journal/{numbered(9_999_999_999)[:-6]} copy.jsonl",
+    "journal/9.jsonl",
     "journal/2024-backup.json",
-    f"commands/{LAST:015d} copy.jsonl",
+    f"commands/{numbered(9_999_999_999)[:-6]} copy.jsonl",
+    f"commands/{LAST:015d}.jsonl",
     "commands/old.jsonl",
 )
 
@@ -52,8 +43,13 @@ def conf(tmp_path: Path) -> Path:
     """A log of four intervals, and a file of commands."""
     path = settings_in(tmp_path)
     played(path, 4)
-    (tmp_path / "log" / "commands" / f"{LAST:015d}.jsonl").write_bytes(b"{}\n[]\n")
+    issue(tmp_path / "log", [b"{}", b"[]"])
     return path
+
+
+def issued(log: Path) -> list[bytes]:
+    """What executors and others read, but for the beginning of the leadership."""
+    return [value for value in commands_in(log).poll() if b"trimtab.epoch" not in value]
 
 
 def spoilt(log: Path) -> None:
@@ -69,14 +65,15 @@ def test_the_journal_and_the_commands_are_those_without_the_strays(
     log = conf.parent / "log"
 
     def all_of_it() -> list[object]:
-        newest, records = newest_decision(log), FolderRecords(log)
+        records, end = records_in(log), recording(log)
+        last = end.last_entry()
         return [
-            newest_epoch(log),
-            [entry.interval for entry in read_journal(log)],
-            None if newest is None else newest.interval,
-            FolderCommandLog(log).poll(),
-            [*FolderTail(log).journal_backwards(CLUSTER)],
-            FolderTail(log).journal_tail(CLUSTER, 2, b""),
+            end.journal_tail(2, b"").epoch,
+            [entry.interval for entry in entries_in(log)],
+            None if last is None else last.interval,
+            commands_in(log).poll(),
+            [*end.journal_backwards()],
+            end.journal_tail(2, b""),
             [[*records.read(topic, records.extents(topic))] for topic in ("journal", "commands")],
         ]
 
@@ -86,7 +83,7 @@ def test_the_journal_and_the_commands_are_those_without_the_strays(
     with caplog.at_level(logging.WARNING):
         assert all_of_it() == before
         assert all_of_it() == before
-    (log / "journal" / "zzz.json").write_bytes(b"nobody looks at it")
+    (log / "journal" / "zzz.txt").write_bytes(b"nobody looks at it")
     assert all_of_it() == before
     told = [message.partition(": ")[0] for message in caplog.messages]
     assert sorted(told) == sorted(str(log / name) for name in STRAYS), "each once"
@@ -123,16 +120,16 @@ def test_a_named_pipe_or_a_device_among_records_is_not_waited_for_but_passed_ove
     log = conf.parent / "log"
     # In front of all other files: a collector that leads reads the last ones alone.
     metrics, results = (pipe(log / topic / f"{1:015d}-000000.jsonl") for topic in ("metrics", "results"))
-    commands = pipe(log / "commands" / f"{1:015d}.jsonl")
+    commands = pipe(log / "commands" / numbered(1))
     last = pipe(log / "metrics" / f"{LAST:015d}-000900.jsonl")
     endless = log / "results" / f"{2:015d}-000000.jsonl"
     endless.symlink_to("/dev/zero")
-    assert all(FolderTail(log).backwards("metrics", (b"",)))
-    assert all(FolderTail(log).backwards("results", (b"",)))
-    assert FolderCommandLog(log).poll() == [b"{}", b"[]"]
-    with closing(FolderInbox(log, cluster=CLUSTER)) as inbox:
-        assert [taken.value for taken in inbox.take(1000, 0)] == [b"{}", b"[]"]
-    collector = FolderCollectorLog(log, cluster=CLUSTER)
+    assert all(recording(log).backwards("metrics", (b"",)))
+    assert all(recording(log).backwards("results", (b"",)))
+    assert issued(log) == [b"{}", b"[]"]
+    with closing(inbox_in(log, cluster=CLUSTER)) as inbox:
+        assert [taken.value for taken in inbox.take(1000, 0)][-2:] == [b"{}", b"[]"]
+    collector = collector_in(log, cluster=CLUSTER)
     collector.lead(0)
     assert [*collector.arrived()]
     told = [message.partition(": is a folder, a named pipe")[0] for message in caplog.messages]
@@ -142,10 +139,13 @@ def test_a_named_pipe_or_a_device_among_records_is_not_waited_for_but_passed_ove
 def test_a_named_pipe_in_the_place_of_what_must_be_known_is_refused(conf: Path, pipe: Callable[[Path], Path]) -> None:
     log = conf.parent / "log"
     pipe(log / "executor" / "position.json")
-    with pytest.raises(TrimtabError, match=r"position\.json: it is a named pipe"):
-        FolderInbox(log, cluster=CLUSTER)
-    entry = pipe(log / "journal" / f"{LAST + PERIOD:015d}.json")
-    for read in (newest_decision, lambda log: [*FolderTail(log).journal_backwards(CLUSTER)]):
+    with (
+        closing(inbox_in(log, cluster=CLUSTER)) as inbox,
+        pytest.raises(TrimtabError, match=r"position\.json: it is a named pipe"),
+    ):
+        inbox.take(1, 0.0)
+    entry = pipe(log / "journal" / numbered(9_999_999_999))
+    for read in (lambda log: [*entries_in(log)], lambda log: [*recording(log).journal_backwards()]):
         with pytest.raises(JournalError, match=rf"{entry.name}: .*it is a named pipe"):
             read(log)
 
@@ -170,7 +170,7 @@ def test_a_named_pipe_in_the_folder_of_an_election_is_refused(tmp_path: Path, pi
 def test_a_controller_goes_on_with_the_journal_and_deletes_no_stray(conf: Path) -> None:
     log = conf.parent / "log"
     spoilt(log)
-    journal = FolderJournal(log, cluster=CLUSTER)
+    journal = journal_in(log, cluster=CLUSTER)
     assert journal.open().epoch == 1
     journal.begin_epoch(2)
     journal.prune(committed=LAST, before=LAST)
@@ -189,12 +189,12 @@ def test_commands_read_the_log_as_if_they_were_not_there(conf: Path) -> None:
 
 def test_an_executor_takes_no_commands_from_a_copy(conf: Path) -> None:
     log = conf.parent / "log"
-    inbox = FolderInbox(log, cluster=CLUSTER)
+    inbox = inbox_in(log, cluster=CLUSTER)
     before = inbox.take(1000, 0)
     inbox.close()
     assert before
     spoilt(log)
-    again = FolderInbox(log, cluster=CLUSTER)
+    again = inbox_in(log, cluster=CLUSTER)
     assert again.take(1000, 0) == before
     again.close()
 
@@ -205,23 +205,20 @@ def test_who_writes_metrics_goes_on_behind_its_own_files(conf: Path) -> None:
     known = {path.name for path in metrics.glob("*.jsonl")}
     intervals = files_of(log, 1)
     last = max(metrics.glob("*.jsonl"))
-    collector = FolderCollectorLog(log, cluster=CLUSTER)
+    collector = collector_in(log, cluster=CLUSTER)
     collector.lead(0)
-    arrived = [*collector.arrived()]
     strays = {f"{last.stem} copy.jsonl", "2024-backup.jsonl", "zzz.jsonl"}
     for name in strays:
         (metrics / name).write_bytes(last.read_bytes())
-    collector.lead(0)
-    assert [*collector.arrived()] == arrived
     assert files_of(log, 1) == intervals
-    FolderMetricsLog(log, cluster=CLUSTER).publish([("", b"{}")])
+    metrics_in(log, cluster=CLUSTER).publish([("", b"{}")])
     (new,) = {path.name for path in metrics.glob("*.jsonl")} - known - strays
     assert new == f"{last.stem[:15]}-{int(last.stem[16:]) + 1:06d}.jsonl"
 
 
 def test_files_that_are_hidden_from_spark_are_hidden_from_all(conf: Path) -> None:
     log = conf.parent / "log"
-    records, tail = FolderRecords(log), FolderTail(log)
+    records, tail = records_in(log), recording(log)
 
     def read(topic: Literal["metrics", "results"]) -> tuple[list[StoredRecord], list[bytes]]:
         return [*records.read(topic, records.extents(topic))], [*tail.backwards(topic, (b"",))]
@@ -240,7 +237,7 @@ def test_a_file_with_a_name_that_spark_cannot_read_is_passed_over_and_told_of_on
     conf: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = conf.parent / "log"
-    tail = FolderTail(log)
+    tail = recording(log)
     before = [*tail.backwards("metrics", (b"",))]
     file = min((log / "metrics").glob("*.jsonl"))
     # No other test has such names: each is told of once in a process.
@@ -255,7 +252,7 @@ def test_a_recording_passes_over_the_pipes_and_folders_that_the_query_passes_ove
     conf: Path, pipe: Callable[[Path], Path]
 ) -> None:
     log = conf.parent / "log"
-    records = FolderRecords(log)
+    records = records_in(log)
     before = [*records.read("metrics", records.extents("metrics"))]
     pipe(log / "metrics" / f"{LAST:015d}-000900.jsonl")
     (log / "metrics" / f"{LAST:015d}-000901.jsonl").mkdir()
@@ -265,12 +262,17 @@ def test_a_recording_passes_over_the_pipes_and_folders_that_the_query_passes_ove
 
 def test_a_copy_among_the_metrics_moves_no_time(conf: Path) -> None:
     folder = conf.parent / "log"
-    before = FolderRecords(folder).since("metrics", T + 2 * PERIOD)
+
+    def late() -> list[bytes]:
+        records = records_in(folder)
+        begin, extent = records.since("metrics", T + 2 * PERIOD)[0], records.extents("metrics")[0]
+        return [each.value for each in records.read("metrics", {0: Extent(begin, extent.end)})]
+
+    before = late()
     first = min((folder / "metrics").glob("*.jsonl"))
-    lines = len(first.read_bytes().splitlines())
     first.with_name(f"{first.stem} copy.jsonl").write_bytes(first.read_bytes())
     first.with_name("zzz.jsonl").write_bytes(first.read_bytes())
-    assert FolderRecords(folder).since("metrics", T + 2 * PERIOD) == {0: before[0] + lines}
+    assert late() == [*before, *first.read_bytes().splitlines()]
 
 
 def test_a_run_of_the_demo_has_the_next_number_whatever_lies_beside_the_runs(tmp_path: Path) -> None:
@@ -285,16 +287,10 @@ def test_a_folder_of_the_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
     def refuse(folder: Path) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))
 
-    monkeypatch.setattr("os.scandir", refuse)
-    for name, read in (
-        ("journal", decision_files),
-        ("journal", leadership_files),
-        ("commands", command_files),
-        ("dead_letters", dead_letter_files),
-    ):
-        with pytest.raises(PermissionError, match=name):
-            read(conf.parent / "log")
-    with pytest.raises(PermissionError):
-        record_files(conf.parent / "log" / "metrics")
+    log = FolderLog(conf.parent / "log", cluster=CLUSTER)
+    monkeypatch.setattr("os.listdir", refuse)
+    for topic in ("journal", "commands", "metrics"):
+        with pytest.raises(TrimtabError, match=f"{topic}: Permission denied"):
+            log.back(topic, 0, None, 1)
     result = CliRunner().invoke(app, ["journal", "--conf", str(conf)])
     assert "Permission denied" in f"{result.stderr}{result.exception}"

@@ -2,21 +2,22 @@
 
 import tracemalloc
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from controller.adapters.folder.backwards import lines_backwards
 from controller.adapters.folder.disk_errors import lines_in
-from controller.adapters.folder.records import FolderRecords
-from controller.adapters.folder.tail import FolderTail
+from controller.log.files.log import FolderLog
+from controller.log.opened import recording, records_in
 from controller.model.errors import SettingsError, WireError
 from controller.offline.recorded_load import read_load
 from controller.offline.recording import Recorded, RecordedFiles, RefusedRecords, cluster_of, write_ticks
+from tests.contracts.bytes_log import backwards
 
 LINES = 20_000
+#: Bytes of the records that are read at once from the end: some thousands.
+LARGEST_WINDOW = 2_000_000
 
 
 @pytest.fixture
@@ -27,14 +28,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def replayed(folder: Path) -> Iterator[object]:
-    records = FolderRecords(folder)
+    records = records_in(folder)
     return records.read("metrics", records.extents("metrics"))
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda folder: FolderTail(folder).backwards("metrics", (b"{",)),
+        lambda folder: recording(folder).backwards("metrics", (b"{",)),
         replayed,
         lambda folder: lines_in(folder / "metrics" / "a.jsonl"),
         lambda folder: RecordedFiles([folder / "metrics" / "a.jsonl"]),
@@ -48,7 +49,7 @@ def test_what_reads_records_holds_the_file_alone(folder: Path, read: Callable[[P
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 2 * 3 * LINES
+    assert peak < 2 * 3 * LINES + LARGEST_WINDOW
 
 
 def read_plain(folder: Path) -> object:
@@ -121,24 +122,13 @@ def test_a_line_that_is_no_record_for_its_length_is_not_parsed_for_its_cluster(t
     assert cluster_of(Recorded(tmp_path, 1, b'{"cluster":"lab"}'.ljust(9_000_000))) is None
 
 
-@pytest.mark.parametrize("wanted", [(b"",), (b"a",), (b"a", b"bc"), (b"zz",), ()])
-def test_lines_come_backwards_as_they_lie_there(wanted: tuple[bytes, ...]) -> None:
+@pytest.mark.parametrize("about", [1, 3, 100])
+def test_lines_come_backwards_as_they_lie_there(tmp_path: Path, about: int) -> None:
     chance = Random(1)
-    for _ in range(300):
-        content = b"".join(chance.choice((b"a", b"b", b"c", b"\n", b"\n\n", b"\r\n")) for _ in range(12))
-        lines = [line.removesuffix(b"\r") for line in content.split(b"\n")]
-        expected = [line for line in reversed(lines) if line and any(text in line for text in wanted)]
-        assert [*lines_backwards(content, wanted)] == expected, content
-
-
-def test_what_is_not_there_is_looked_for_once_and_not_for_each_line() -> None:
-    class Content(bytes):
-        looked = 0
-
-        def rfind(self, *args: object) -> int:
-            self.looked += args[0] == b"not there"
-            return super().rfind(*args)  # type: ignore[arg-type]
-
-    content = Content(b"a line\n" * 50)
-    assert [*islice(lines_backwards(content, (b"not there", b"line")), 60)] == [b"a line"] * 50
-    assert content.looked == 1
+    for nth in range(100):
+        content = b"".join(chance.choice((b"a", b"b", b"c", b"\n", b"\n\n")) for _ in range(12))
+        folder = tmp_path / str(nth)
+        (folder / "metrics").mkdir(parents=True)
+        (folder / "metrics" / "a.jsonl").write_bytes(content)
+        log = FolderLog(folder, cluster=None)
+        assert backwards(log, "metrics", 0, about) == [line for line in content.split(b"\n") if line], content

@@ -1,21 +1,23 @@
 """Partitions without a leader, and topics that a process does not use: what counts, and what does not."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import KafkaError
 
-from controller.adapters.kafka import log as kafka_log
 from controller.adapters.kafka import topics as kafka_topics
-from controller.adapters.kafka.log import KafkaCommandLog, KafkaDeadLetterLog, KafkaMetricsLog
-from controller.adapters.kafka.ticks import KafkaCollectorLog
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
+from controller.log.dead_letters import DeadLetterLog
+from controller.log.kafka.log import KafkaLog
+from controller.log.port import Out
+from controller.log.ticks import CollectorLog, MetricsLog
 from controller.model.errors import LogOfflineError, TrimtabError
 from controller.settings.log import KafkaLogSettings
+from tests.contracts.bytes_log import TICKS
 
 SETTINGS = KafkaLogSettings(bootstrap="localhost:1")
 
@@ -48,8 +50,9 @@ class Cluster:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster({})
-    for name in ("topics.AdminClient", "writer.ck.Producer", "reader.ck.Consumer"):
-        monkeypatch.setattr(f"controller.adapters.kafka.{name}", Mock(return_value=made))
+    for name in ("AdminClient", "ck.Producer"):
+        module = "topics" if name == "AdminClient" else "writer"
+        monkeypatch.setattr(f"controller.adapters.kafka.{module}.{name}", Mock(return_value=made))
     monkeypatch.setattr(kafka_topics, "_LEADERS_SECONDS", 0.0)
     return made
 
@@ -79,46 +82,35 @@ def test_topics_that_have_a_partition_without_a_leader_are_not_waited_for_for_lo
 @pytest.mark.parametrize(
     ("kind", "uses"),
     [
-        (lambda: KafkaCollectorLog(SETTINGS, cluster="lab"), {"trimtab-metrics", "trimtab-results"}),
-        (lambda: KafkaMetricsLog(SETTINGS, cluster="lab"), {"trimtab-metrics", "trimtab-results"}),
-        (lambda: KafkaDeadLetterLog(SETTINGS), {"trimtab-dead-letters"}),
+        (lambda log: CollectorLog(log, cluster="lab"), {"trimtab-metrics", "trimtab-results"}),
+        (lambda log: MetricsLog(log, cluster="lab"), {"trimtab-metrics", "trimtab-results"}),
+        (DeadLetterLog, {"trimtab-dead-letters"}),
     ],
 )
 def test_each_end_of_the_log_creates_the_topics_that_it_uses_and_needs_no_other(
-    cluster: Cluster, kind: type[KafkaCollectorLog | KafkaMetricsLog | KafkaDeadLetterLog], uses: set[str]
+    cluster: Cluster, kind: Callable[[KafkaLog], object], uses: set[str]
 ) -> None:
-    kind()  # type: ignore[call-arg]
+    kind(KafkaLog(SETTINGS, cluster="lab"))
     assert set(cluster.asked) == uses
 
 
-def test_a_tick_is_not_begun_while_a_partition_of_its_topics_is_offline_and_the_other_topics_do_not_matter(
+def test_nothing_is_appended_while_a_partition_of_it_is_offline_and_other_partitions_do_not_matter(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leaders = {"trimtab-metrics": [1, 1], "trimtab-results": [1, 1]}
-    cluster.topics = {**leaders, "trimtab-journal": [-1], "trimtab-dead-letters": [-1], "trimtab-commands": [-1]}
+    cluster.topics = {"trimtab-metrics": [1, 1], "trimtab-results": [1, 1], "trimtab-journal": [-1]}
     monkeypatch.setattr(TransactionalProducer, "init", lambda self: setattr(self, "_producer", cluster))
     written = Mock()
-    monkeypatch.setattr(TransactionalProducer, "transaction", written)
     written.return_value = Mock(__enter__=Mock(return_value=Mock()), __exit__=Mock(return_value=False))
-    monkeypatch.setattr("controller.adapters.kafka.ticks.Reader", Mock())
-    log = KafkaCollectorLog(SETTINGS, cluster="lab")
-    log.lead(0)
-    log.tick(60_000, {"a:8080": None})
-    assert written.call_count == 1
-    for topic in leaders:
-        cluster.topics = {**leaders, topic: [1, -1]}
-        with pytest.raises(LogOfflineError, match=f"partitions 1 of topic '{topic}' have no leader"):
-            log.tick(120_000, {"a:8080": None})
-        with pytest.raises(LogOfflineError):
-            log.lead(0)
-        cluster.topics = leaders
-        log.lead(0)
-    assert written.call_count == 1
-
-
-def test_the_reading_end_of_the_commands_needs_the_command_topic_alone(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kafka_log, "Reader", Mock())
-    KafkaCommandLog(SETTINGS)
-    assert cluster.asked == ["trimtab-commands"]
+    monkeypatch.setattr(TransactionalProducer, "transaction", written)
+    ticks = KafkaLog(SETTINGS, cluster="lab").fence(TICKS)
+    follow = [Out("results", b"{}", partition=0), Out("metrics", b"{}", partition=0)]
+    ticks.append([], follow)
+    for topic in ("trimtab-metrics", "trimtab-results"):
+        before = cluster.topics[topic]
+        cluster.topics[topic] = [-1, 1]
+        with pytest.raises(LogOfflineError, match=f"partitions 0 of topic '{topic}' have no leader"):
+            ticks.append([], follow)
+        cluster.topics[topic] = [1, -1]
+        ticks.append([], follow)
+        cluster.topics[topic] = before
+    assert written.call_count == 3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.adapters.kafka.log import topic_specs
+from controller.adapters.kafka.specs import topic_specs
 from controller.settings.log import KafkaLogSettings
 
 

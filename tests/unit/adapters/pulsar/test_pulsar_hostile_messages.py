@@ -1,6 +1,7 @@
 """Messages in which a producer has written what no client of ours would, and answers that no broker would give."""
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
@@ -13,14 +14,16 @@ import pytest
 from controller.adapters.network.calls import NoAnswerError
 from controller.adapters.network.pool import HttpAnswer
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
-from controller.adapters.pulsar.log import sequenced, topics
+from controller.adapters.pulsar.log import topics
 from controller.adapters.pulsar.log.client import log_http
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import LogExtents, log_extents, read_extent, starts
-from controller.adapters.pulsar.log.reader import OLDEST, PartitionReader
-from controller.adapters.pulsar.log.sequenced import SequencedWriter
-from controller.adapters.pulsar.log.tail import newest_first
 from controller.adapters.pulsar.log.topics import LogAdmin, create_topics, log_admin
+from controller.log.port import OLDEST
+from controller.log.pulsar import once
+from controller.log.pulsar.log import PulsarLog
+from controller.log.pulsar.reading import PartitionReader
+from controller.log.tail import newest_first
 from controller.model.errors import AccessDeniedError, TrimtabError
 from tests.pulsar_in_memory import Client, PulsarInMemory, StoredMessage, broker, log_settings
 
@@ -57,39 +60,31 @@ def connection(broker: PulsarInMemory) -> LogConnection:
 def test_keys_and_properties_that_are_no_text_are_none(broker: PulsarInMemory, connection: LogConnection) -> None:
     put(broker, 5, kind=Strange)
     [found] = PartitionReader(connection, "metrics", 0, OLDEST).rest()
-    assert (found.key, found.value, dict(found.properties)) == ("", b"0", {})
-
-
-def test_a_time_of_64_bits_is_cut_to_63(broker: PulsarInMemory, connection: LogConnection) -> None:
-    put(broker, (1 << 64) - 1)
-    [found] = PartitionReader(connection, "metrics", 0, OLDEST).rest()
-    assert found.timestamp_ms == (1 << 63) - 1
+    assert (found.key, found.value, dict(found.headers)) == (b"", b"0", {})
 
 
 NOW = 1_700_000_000_000
 
 
+def test_a_time_far_in_the_future_counts_as_of_now(broker: PulsarInMemory, connection: LogConnection) -> None:
+    put(broker, (1 << 64) - 1)
+    [found] = PartitionReader(connection, "metrics", 0, OLDEST).rest()
+    assert NOW < found.timestamp_ms < (time.time() + 3_600) * 1000
+
+
 @pytest.mark.parametrize("first", [0, 1, NOW - 86_400_000, (1 << 64) - 1])
-def test_the_end_is_found_whatever_the_oldest_record_claims(
-    broker: PulsarInMemory, connection: LogConnection, first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(broker, first, *range(NOW, NOW + 50))
-    looks: list[str] = []
-    whole = Client.create_reader
-
-    def counted(self: Client, full: str, start: Any, **asked: Any) -> Any:
-        looks.append(full)
-        return whole(self, full, start, **asked)
-
-    monkeypatch.setattr(Client, "create_reader", counted)
-    found = [record.value for record in newest_first(connection, "metrics")]
+def test_the_end_is_found_whatever_the_oldest_record_claims(broker: PulsarInMemory, first: int) -> None:
+    with closing(PulsarLog(LOG, cluster="lab")) as log:
+        log.partitions("metrics")
+        put(broker, first, *range(NOW, NOW + 50))
+        found = [record.value for record in newest_first(log, "metrics")]
     assert found == [b"%d" % nth for nth in range(50, -1, -1)]
-    assert len(looks) < 30
 
 
 def test_a_connection_that_comes_too_late_does_not_keep_the_name(
-    broker: PulsarInMemory, connection: LogConnection, monkeypatch: pytest.MonkeyPatch
+    broker: PulsarInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    create_topics(LogConnection(LOG))
     may_come, whole, made = Event(), Client.create_producer, list[Any]()
 
     def slowly(*args: Any, **kwargs: Any) -> Any:
@@ -97,16 +92,16 @@ def test_a_connection_that_comes_too_late_does_not_keep_the_name(
         made.append(whole(*args, **kwargs))
         return made[0]
 
-    monkeypatch.setattr(sequenced, "_NAME_SECONDS", 0.01)
+    log = PulsarLog(LOG, cluster="lab")
+    monkeypatch.setattr(once, "_NAME_SECONDS", 0.01)
     monkeypatch.setattr(Client, "create_producer", slowly)
-    writer = SequencedWriter(connection, writer="trimtab-ticks")
     with pytest.raises(TrimtabError) as caught:
-        writer.connect([("metrics", 0)])
+        log.once("ticks", [("metrics", 0)])
     assert isinstance(caught.value.__cause__, NoAnswerError)
     monkeypatch.setattr(Client, "create_producer", whole)
-    monkeypatch.setattr(sequenced, "_NAME_SECONDS", 15.0)
+    monkeypatch.setattr(once, "_NAME_SECONDS", 15.0)
     may_come.set()
-    SequencedWriter(connection, writer="trimtab-ticks").connect([("metrics", 0)])
+    log.once("ticks", [("metrics", 0)]).close()
     assert [each.state for each in made] in ([], ["closed"])
 
 

@@ -6,12 +6,13 @@ from contextlib import ExitStack, closing
 import pytest
 
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.inbox import PulsarInbox
-from controller.adapters.pulsar.log.system import PulsarSystem
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.executor.loop import Executor
+from controller.log.inbox import AnswerRecord, Delivery, Inbox
+from controller.log.opened import log_system
+from controller.log.port import PartitionTakenOverError
+from controller.log.pulsar.log import PulsarLog
 from controller.model.decision import Command
-from controller.ports.inbox import AnswerRecord, Delivery, PartitionTakenOverError
 from controller.settings.trimtab_toml import ExecutorSettings, Settings
 from controller.wire.commands import command_event, command_key, parse_event
 from controller.wire.results import answered_command
@@ -50,8 +51,9 @@ def issue(broker: PulsarInMemory, *commands: Command, partition: int) -> None:
             producer.send(command_event(command, 1, T), partition_key=command_key(command))
 
 
-def inbox(opened: ExitStack, name: str) -> PulsarInbox:
-    made = PulsarInbox(LOG, ExecutorSettings(), cluster=CLUSTER, name=name)
+def inbox(opened: ExitStack, name: str) -> Inbox:
+    log = PulsarLog(LOG, cluster=CLUSTER, executor=name, claim_seconds=0.0)
+    made = Inbox(log, group="executors", cluster=CLUSTER)
     return opened.enter_context(closing(made))
 
 
@@ -141,7 +143,7 @@ def test_an_executor_acts_on_what_it_has_left_and_the_other_one_on_the_rest_each
                 other.append(inbox(opened, "b"))
                 theirs.extend(other[0].take(16, 0.0))
 
-    other, theirs = list[PulsarInbox](), list[Delivery]()
+    other, theirs = list[Inbox](), list[Delivery]()
     settings = ExecutorSettings(max_per_second=1000.0, max_concurrent=1)
     first = Executor(inbox(opened, "a"), Shared(), settings, name=CLUSTER, now_ms=lambda: T)
     assert first.step() == 4
@@ -165,12 +167,12 @@ def test_an_inbox_that_is_opened_anew_has_the_name_that_its_process_had_before(
             "checkpoint": {"path": "checkpoint"},
         }
     )
-    system, found = PulsarSystem(LOG, settings), list[set[str]]()
+    system, found = log_system(settings), list[set[str]]()
     for _ in range(2):
         with closing(system.inbox()):
             found.append({each.name for held in broker.subscriptions.values() for each in held.consumers})
     assert found[0] == found[1]
     assert len(found[0]) == 1
-    with closing(PulsarSystem(LOG, settings).inbox()):
+    with closing(log_system(settings).inbox()):
         assert {each.name for held in broker.subscriptions.values() for each in held.consumers} != found[0]
     opened.close()

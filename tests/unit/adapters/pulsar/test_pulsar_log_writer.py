@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.adapters.pulsar.log.writer import partition_of
+from controller.log.pulsar.writing import partition_of
 
 
 @pytest.mark.parametrize(

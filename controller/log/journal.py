@@ -1,0 +1,245 @@
+"""The journal: one partition with one writer, and the commands that are issued with its entries.
+
+An entry and its commands are appended together (port.Fenced): all or nothing, whatever the system is made of.  A new
+leader fences the one before it, reads to the end, and completes the commands of the last entry.  What follows from an
+entry depends on the entry and its headers alone, so whoever completes it issues the same commands, under the epoch and
+with the time of the entry.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Final
+
+from controller.adapters.process.failpoints import failpoint
+from controller.log.journal_reading import (
+    CLUSTER,
+    EPOCH,
+    ISSUED_AT,
+    WHOLE,
+    JournalEnd,
+    JournalReader,
+    newest_epoch,
+    number_in,
+)
+from controller.log.port import INTERVAL, OLDEST, Fenced, Log, LogRecord, Out, Position, Scope
+from controller.model.decision import Command
+from controller.model.errors import (
+    AccessDeniedError,
+    JournalError,
+    LeadershipLostError,
+    SettingsError,
+    TrimtabError,
+    WireError,
+)
+from controller.model.journal import JournalEntry
+from controller.ports.journal import JournalHead
+from controller.wire.base import read_object
+from controller.wire.commands import EVENT_HEADERS, command_event, command_key, epoch_event
+from controller.wire.journal import encode_epoch
+from controller.wire.journal_records import WHOLE_EVERY_MS, EntryWriter
+from controller.wire.readable import utc
+
+log = logging.getLogger(__name__)
+
+#: So many records are read from the end, then all: usually the last entry with the whole memory is among them.
+_NEAR: Final = (200, 10_000, None)
+#: So many bytes are searched for one pruning, or more where nothing in them can be pruned.
+_PRUNED_BYTES: Final = 64 << 20
+#: A decision that is so far ahead of the clock is warned of, ms.
+_FAR_AHEAD_MS: Final = 600_000
+
+
+class LogJournal:
+    """Journal in *log*."""
+
+    def __init__(self, log: Log, *, cluster: str, whole_every_ms: int = WHOLE_EVERY_MS) -> None:
+        self._log, self._cluster, self._whole_every_ms = log, cluster, whole_every_ms
+        self._reader = JournalReader(log, cluster)
+        self._scope = Scope(name=f"journal-{cluster}", decides=("journal", 0), owns=("commands",))
+        self._fenced: Fenced | None = None
+        #: How many partitions of the commands have the newest epoch.
+        self._told = 0
+
+    def open(self) -> JournalHead:
+        """See Journal."""
+        with _as_journal_errors():
+            fenced = self._fence()
+            end = self._end(fenced)
+            base = None if end.last is None else end.last.remembered
+            self._writer = EntryWriter(whole_every_ms=self._whole_every_ms, base=base)
+            head = end.head
+            mark = epoch_event(self._cluster, end.epoch, _now_ms()) if end.epoch else b""
+            fenced.complete(self._unfinished(end), mark, _identity)
+            return head
+
+    def fence(self) -> int:
+        """See LogJournal."""
+        with _as_journal_errors():
+            fenced = self._fence()
+            for about in _NEAR:
+                if epoch := newest_epoch(list(fenced.behind(about))):
+                    return epoch
+            return 0
+
+    def begin_epoch(self, epoch: int) -> None:
+        """See Journal."""
+        self._told, partitions = 0, self._partitions()
+        entry = Out("journal", encode_epoch(self._cluster, epoch), partition=0, headers=self._headers(epoch))
+        self._held().append([entry], self._epoch_events(epoch, _now_ms(), partitions))
+        self._told = partitions
+
+    def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
+        """See Journal."""
+        failpoint("after-decide")
+
+        def before() -> None:
+            before_commit()
+            failpoint("inside-transaction")
+
+        partitions = self._partitions()
+        encoded = self._writer.encode(entry)
+        headers = self._headers(epoch) | {
+            INTERVAL: b"%d" % entry.interval,
+            ISSUED_AT: b"%d" % issued_at_ms,
+        }
+        records = [Out("journal", record, partition=0, headers=headers) for record in encoded.records]
+        if encoded.whole:
+            records[0] = records[0]._replace(headers=headers | {WHOLE: b"1"})
+        follow = [
+            *self._epoch_events(epoch, issued_at_ms, partitions),
+            *_events(entry.decision.commands, epoch, issued_at_ms),
+        ]
+        self._held().append(records, follow, before)
+        self._writer.wrote(encoded)
+        self._told = partitions
+        failpoint("after-commit")
+
+    def prune(self, *, committed: int, before: int) -> None:
+        """See Journal."""
+        needed: Position | None = None
+        looked = 0
+        try:
+            for record in self._records():
+                interval = number_in(record, INTERVAL, self._reader.place(record))
+                if interval is not None and not (interval < before and interval <= committed):
+                    break
+                looked += len(record.value)
+                if WHOLE in record.headers:
+                    needed = record.position
+                    if looked > _PRUNED_BYTES:
+                        break
+            if needed is not None:
+                self._held().keep(needed)
+        except LeadershipLostError:
+            raise
+        except TrimtabError as error:
+            raise JournalError(f"the journal could not be pruned: {error}") from error
+
+    def close(self) -> None:
+        """End all connections."""
+        self._release()
+        self._log.close()
+
+    def _fence(self) -> Fenced:
+        """Become the journal's only writer."""
+        self._release()
+        self._log.partitions("metrics", "results", "commands", "journal")
+        self._reader.refuse_another()  # before the leader of another cluster is fenced
+        self._fenced = self._log.fence(self._scope)
+        return self._fenced
+
+    def _release(self) -> None:
+        if self._fenced is not None:
+            self._fenced.close()
+            self._fenced = None
+
+    def _held(self) -> Fenced:
+        if self._fenced is None:
+            raise JournalError("the journal is not open")
+        return self._fenced
+
+    def _end(self, fenced: Fenced) -> JournalEnd:
+        for about in _NEAR:
+            end = self._reader.end_of(fenced.behind(about))
+            if end.is_whole:
+                break
+        if end.last is not None and end.record is not None:
+            _warn_of_the_future(end.last.interval, self._reader.place(end.record))
+        return end
+
+    def _unfinished(self, end: JournalEnd) -> list[Out]:
+        """The commands of the last entry, as its leader issued them, or was about to."""
+        if end.last is None or end.record is None:
+            return []
+        place = self._reader.place(end.record)
+        epoch, issued_at = (number_in(end.record, header, place) for header in (EPOCH, ISSUED_AT))
+        commands = end.last.entry.decision.commands
+        return _events(commands, epoch or end.epoch, end.record.timestamp_ms if issued_at is None else issued_at)
+
+    def _records(self) -> Iterator[LogRecord]:
+        with closing(self._log.read("journal", OLDEST, partition=0)) as reader:
+            yield from reader.rest()
+
+    def _partitions(self) -> int:
+        """Those of the commands now, asked each time: some may have been added."""
+        with _as_journal_errors():
+            return self._log.partitions("commands")["commands"]
+
+    def _epoch_events(self, epoch: int, at_ms: int, partitions: int) -> list[Out]:
+        """*epoch* to those *partitions* that do not know it, so that no lower one counts there."""
+        event = epoch_event(self._cluster, epoch, at_ms)
+        return [
+            Out("commands", event, partition=partition, headers=EVENT_HEADERS)
+            for partition in range(self._told, partitions)
+        ]
+
+    def _headers(self, epoch: int) -> dict[str, bytes]:
+        return {EPOCH: b"%d" % epoch, CLUSTER: self._cluster.encode()}
+
+
+def _events(commands: tuple[Command, ...], epoch: int, issued_at_ms: int) -> list[Out]:
+    return [
+        Out(
+            "commands",
+            command_event(command, epoch, issued_at_ms),
+            key=command_key(command).encode(),
+            headers=EVENT_HEADERS,
+        )
+        for command in commands
+    ]
+
+
+def _identity(value: bytes) -> object:
+    """The id of an event; what is no event is itself."""
+    try:
+        return str(read_object(value).get("id"))
+    except WireError:
+        return value
+
+
+def _warn_of_the_future(interval: int, place: str) -> None:
+    """Warn where the last decision is of a time that has not come: none is made before then."""
+    if interval > _now_ms() + _FAR_AHEAD_MS:
+        log.error(
+            "%s: the last decision is of %s, ahead of this host's clock, so nothing is decided until then; if the clock"
+            " is right now, it was wrong when a collector wrote that tick",
+            place,
+            utc(interval),
+        )
+
+
+@contextmanager
+def _as_journal_errors() -> Iterator[None]:
+    """What the log raises in the block, as Journal does."""
+    try:
+        yield
+    except (AccessDeniedError, JournalError, LeadershipLostError, SettingsError):
+        raise
+    except TrimtabError as error:
+        raise JournalError(str(error)) from error
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,336 @@
+"""Claims in Pulsar: the executors share a Failover subscription, so each partition of the commands goes to one of them.
+
+What an executor has begun and answered it writes to a control topic, whose partition of the same number one executor
+at a time writes: with the first event of a partition it takes that partition over, and the brokers fence whoever had
+it.  Results follow from what is written there, and then the subscription moves on.
+
+An executor whose partition was taken over goes on with its others.  Of that partition it forgets all that it had taken,
+and connects to it anew, under the same name: what waits for it in this process may be the other's by now, and the
+brokers send again what nobody has answered.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any, Final, Protocol
+
+import pulsar
+
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.pulsar.http import PulsarError
+from controller.adapters.pulsar.log.client import partition_name, topic_name, where
+from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.messages import AS_THEY_ARE, properties_of
+from controller.adapters.pulsar.log.positions import is_shared
+from controller.adapters.pulsar.log.topics import LogAdmin, executors_control, log_admin
+from controller.adapters.pulsar.log.words import DENIED, failure, meaning
+from controller.log.followed import FollowedClaim, Primitives, begun_ms
+from controller.log.port import LogRecord, Out, PartitionTakenOverError, Position, Start, TakenOverError
+from controller.log.pulsar.exclusive import ExclusivePartition
+from controller.log.pulsar.reading import PartitionReader, ReadWindows, position_of, record_of
+from controller.log.pulsar.writing import close_quietly
+from controller.model.errors import AccessDeniedError, LeadershipLostError, TrimtabError
+
+log = logging.getLogger(__name__)
+
+#: With what executors have begun and answered in one record.
+LARGEST_STATE: Final = 1_000_000
+#: How often to check for new partitions of the command topic, and of the topics that need as many.
+_REFRESH_SECONDS: Final = 10.0
+#: For the answer about who has which partition; commands wait meanwhile.
+_STATS_SECONDS: Final = 2.0
+_IDLE_SECONDS: Final = 0.05
+_REMEDY: Final = "once no executor runs, `pulsar-admin topics delete {topic}` forgets what was begun"
+_WAIT_SECONDS: Final = 0.2
+#: Events that wait in this process: few, since another executor gets them again when a partition changes hands.
+_QUEUE: Final = 20
+
+
+class PulsarClaim(FollowedClaim):
+    """Claim: a partition of the control topic that this executor has taken over."""
+
+    def __init__(
+        self,
+        system: Primitives,
+        cell: "ControlCell",
+        partition: int,
+        *,
+        name: str,
+        done: Callable[[Position], None],
+        lost: Callable[[], None],
+    ) -> None:
+        """*done*: acknowledges the commands up to a position.  *lost*: called once another executor has the claim."""
+        self._acknowledge, self._lost = done, lost
+        super().__init__(system, cell, partition, name=name)
+        #: What was done before.
+        self.resumed = self.done
+
+    def store(self, state: bytes) -> None:
+        """See Claim."""
+        with self._noticing():
+            super().store(state)
+
+    def finish(self, state: bytes, results: Sequence[Out], upto: Position) -> None:
+        """See Claim.  If the process dies before the subscription moves on, the next one knows the answers."""
+        with self._noticing():
+            super().finish(state, results, upto)
+        self._acknowledge(upto)
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        try:
+            yield
+        except PartitionTakenOverError:
+            self._lost()
+            raise
+
+
+class ControlCell:
+    """Cell: the last record of a partition of the control topic."""
+
+    def __init__(self, control: ExclusivePartition, place: str) -> None:
+        self._control = control
+        self.where = f"the last record of {place}"
+        self.remedy = _REMEDY.format(topic=place)
+
+    def read(self) -> bytes:
+        """See Cell."""
+        value = b""
+        for record in self._control.before(1):
+            value = record.value
+        return value
+
+    def write(self, value: bytes) -> None:
+        """See Cell."""
+        self._control.append([Out("commands", value)])
+
+    def close(self) -> None:
+        """See Cell."""
+        self._control.leave()
+
+
+class ClaimsSystem(Primitives, Protocol):
+    """What claims are made of."""
+
+    connection: LogConnection
+    windows: ReadWindows
+
+
+class PulsarClaims:
+    """Claims: see the module docstring."""
+
+    def __init__(self, system: ClaimsSystem, group: str, *, cluster: str, name: str, patience_seconds: float) -> None:
+        """*name* is this executor's for as long as its process runs: the brokers share the partitions out by names.
+
+        *patience_seconds*: where somebody has just begun commands, the answers are waited for so long.
+        """
+        self._system, self._connection, self._cluster = system, system.connection, cluster
+        self._subscription, self._name = f"{group}-{cluster}", name
+        self._patience_seconds = patience_seconds
+        self._log = self._connection.log
+        self._place = where(self._log, self._log.commands_topic)
+        self._consumers: dict[int, pulsar.Consumer] = {}
+        self._claims: dict[int, PulsarClaim] = {}
+        self._admin: LogAdmin = log_admin(self._log)
+        #: Partitions that the subscription sends to this executor, as the brokers answered last.
+        self._active: set[int] = set()
+        self._is_unknown = False
+        #: Those that another executor has taken over since the last take.
+        self._gone: set[int] = set()
+        #: Partition -> the messages taken and not finished, by their positions.
+        self._taken: dict[int, dict[Position, pulsar.MessageId]] = {}
+        self._next_look = Deadline(0.0)
+        self._without_results = 0
+        try:
+            self._look()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def largest_state(self) -> int:
+        """See Claims."""
+        return LARGEST_STATE
+
+    @property
+    def remedy(self) -> str:
+        """See Claims."""
+        return _REMEDY.format(topic=topic_name(self._log, executors_control(self._log)))
+
+    @property
+    def assigned(self) -> int | None:
+        """See Claims.  The brokers are asked every ten seconds: the client library does not tell what is taken away."""
+        return len(self._active)
+
+    def take(self, most: int, timeout_seconds: float) -> list[LogRecord]:
+        """See Claims."""
+        self._begin_anew()
+        self._look()
+        deadline, taken = Deadline.after(timeout_seconds), list[LogRecord]()
+        while True:
+            for partition in sorted(self._consumers):
+                taken += self._take(partition, most - len(taken))
+            if taken or deadline.passed:
+                return taken
+            time.sleep(min(_IDLE_SECONDS, deadline.left))
+
+    def claim(self, partition: int) -> PulsarClaim:
+        """See Claims."""
+        if partition not in self._claims:
+            self._claims[partition] = self._take_over(partition)
+            self._active.add(partition)
+            log.info("reading the commands of partition %d", partition)
+        return self._claims[partition]
+
+    def close(self) -> None:
+        """See Claims."""
+        for claim in self._claims.values():
+            claim.close()
+        for consumer in self._consumers.values():
+            close_quietly(consumer)
+        self._admin.close()
+
+    def _take(self, partition: int, most: int) -> list[LogRecord]:
+        """Up to *most* records of *partition* that are at hand."""
+        taken: list[LogRecord] = []
+        while len(taken) < most:
+            message = self._receive(partition)
+            if message is None:
+                break
+            try:
+                claim = self.claim(partition)
+            except PartitionTakenOverError:
+                self._gone.add(partition)
+                return []
+            position = position_of(message)
+            self._taken.setdefault(partition, {})[position] = message.message_id()
+            # A batch that is finished in part comes again whole.
+            is_done = position <= claim.resumed and not is_shared(position)
+            record = None if is_done else record_of(partition, position, message, properties_of(message))
+            taken += [] if record is None else [record]
+        return taken
+
+    def _receive(self, partition: int) -> Any:
+        try:
+            return self._consumers[partition].receive(timeout_millis=1)
+        except pulsar.Timeout:
+            return None
+        except DENIED as error:
+            raise failure(self._place, error, operation="consume") from error
+        except pulsar.PulsarException as error:
+            raise TakenOverError(f"{self._place}, partition {partition}: {meaning(error)}") from error
+
+    def _take_over(self, partition: int) -> PulsarClaim:
+        name = executors_control(self._log)
+        try:
+            self._wait_for_results(name, partition)
+            control = ExclusivePartition(
+                self._connection, self._system.windows, name, partition, writer=f"trimtab-executor-{self._cluster}"
+            )
+            control.take_over(b"")
+        except AccessDeniedError:
+            raise
+        except LeadershipLostError as error:
+            raise PartitionTakenOverError(f"{self._place}, partition {partition}: another executor has it") from error
+        except TrimtabError as error:
+            raise TakenOverError(f"{self._place}, partition {partition}: {error}") from error
+        cell = ControlCell(control, partition_name(topic_name(self._log, name), partition))
+        return PulsarClaim(
+            self._system,
+            cell,
+            partition,
+            name=f"results-{self._cluster}",
+            done=partial(self._acknowledge, partition),
+            lost=partial(self._gone.add, partition),
+        )
+
+    def _wait_for_results(self, name: str, partition: int) -> None:
+        """Whoever has the partition may be acting on a command: the next one could only say that it is unknown."""
+        deadline = Deadline.after(self._patience_seconds)  # its clock may be ahead
+        while not deadline.passed:
+            with closing(PartitionReader(self._connection, name, partition, Start(last=True), queue=1)) as reader:
+                newest = next(map(reader.record, reader.messages()), None)
+            begun = None if newest is None else begun_ms(newest.value)
+            if begun is None or time.time_ns() // 1_000_000 - begun >= self._patience_seconds * 1000:
+                return
+            time.sleep(_WAIT_SECONDS)
+
+    def _acknowledge(self, partition: int, upto: Position) -> None:
+        taken = self._taken.get(partition, {})
+        finished = [position for position in taken if position <= upto]
+        last = [taken.pop(position) for position in sorted(finished)][-1:]
+        try:
+            for message in last:
+                self._consumers[partition].acknowledge_cumulative(message)
+        except pulsar.PulsarException as error:
+            # They come again, and are known to be done.
+            log.debug("%s, partition %d: not acknowledged: %s", self._place, partition, meaning(error))
+
+    def _begin_anew(self) -> None:
+        """Forget all of the partitions that are gone, and connect to them as if they were new."""
+        for partition in sorted(self._gone):
+            log.info("partition %d of the commands: another executor has it now", partition)
+            if partition in self._claims:
+                self._claims.pop(partition).close()
+            self._taken.pop(partition, None)
+            self._active.discard(partition)
+            close_quietly(self._consumers[partition])
+            self._consumers[partition] = self._subscribe(partition)
+        self._gone.clear()
+
+    def _look(self) -> None:
+        """Subscribe to the partitions that the command topic has by now, as far as the other topics have them."""
+        if not self._next_look.passed:
+            return
+        self._next_look = Deadline.after(_REFRESH_SECONDS)
+        commands = self._connection.existing(self._log.commands_topic)
+        if commands != len(self._consumers):
+            self._subscribe_to_new(commands)
+        self._ask_who_is_active()
+
+    def _ask_who_is_active(self) -> None:
+        """For ``assigned`` alone: what is unknown keeps nobody from work."""
+        name, namespace = self._log.commands_topic, self._log.namespace
+        try:
+            found = self._admin.within(_STATS_SECONDS).active_consumers(namespace, name, self._subscription)
+        except PulsarError as error:
+            if not self._is_unknown:
+                log.warning("%s: cannot determine the assigned partitions: %s", self._place, error)
+            self._is_unknown = True
+            return
+        self._is_unknown = False
+        self._active = {partition for partition, consumer in found.items() if consumer == self._name}
+
+    def _subscribe_to_new(self, commands: int) -> None:
+        settings, connection = self._log, self._connection
+        others = {name: connection.existing(name) for name in (settings.results_topic, executors_control(settings))}
+        usable = min(commands, *others.values())
+        if commands > usable and commands != self._without_results:
+            log.error(
+                "%s has %d partitions, and %s: commands of partitions %s are not carried out until those have them",
+                settings.commands_topic,
+                commands,
+                ", ".join(f"{name} {number}" for name, number in others.items()),
+                list(range(usable, commands)),
+            )
+            self._without_results = commands
+        for partition in range(len(self._consumers), usable):
+            self._consumers[partition] = self._subscribe(partition)
+
+    def _subscribe(self, partition: int) -> pulsar.Consumer:
+        full = partition_name(topic_name(self._log, self._log.commands_topic), partition)
+        return self._connection.patiently(
+            lambda: self._connection.client.subscribe(
+                full,
+                self._subscription,
+                consumer_type=pulsar.ConsumerType.Failover,
+                consumer_name=self._name,
+                initial_position=pulsar.InitialPosition.Earliest,
+                receiver_queue_size=_QUEUE,
+                **AS_THEY_ARE,
+            ),
+            self._log.commands_topic,
+            "consume",
+        )

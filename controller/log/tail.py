@@ -1,0 +1,128 @@
+"""The end of the log, newest first: for people who ask what happened lately, not for decisions."""
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from controller.adapters.network.calls import side_by_side
+from controller.log.journal_reading import JournalReader, epoch_in
+from controller.log.port import INTERVAL, Log, LogRecord, Position
+from controller.model.decision import Decision
+from controller.model.journal import JournalEntry
+from controller.wire.journal import DecisionEntry, DeltaEntry, to_decision
+from controller.wire.journal_records import PartEntry, PartJoiner, record_at
+
+#: Topics that are read backwards.
+ReadTopic: TypeAlias = Literal["metrics", "results", "commands"]
+#: Records that are read at once: at first, and at most; fewer where they are long.
+_FIRST: Final = 64
+_MOST: Final = 4_096
+_BYTES: Final = 32 << 20
+#: How long all partitions may take to give their newest records, seconds.
+_PATIENCE_SECONDS: Final = 60.0
+#: In every part of an entry that is too long for one record.
+_PART: Final = b'"type":"part"'
+
+
+class JournalTail(NamedTuple):
+    """The newest decisions, newest first, and the newest leadership's number, 0 before the first."""
+
+    decisions: tuple[Decision, ...]
+    epoch: int
+
+
+class LogTail:
+    """The end of the log that *connect* opens, each time anew: people ask now and then, and may never ask again.
+
+    Every method may raise TrimtabError where the log cannot be read.
+    """
+
+    def __init__(self, connect: Callable[[], Log], *, cluster: str | None, endless: bool) -> None:
+        """*cluster*: whose it has to be; None: anybody's.
+
+        *endless*: whether it holds more than anybody wants to read: a log that collectors write to, and no recording.
+        """
+        self._connect, self._cluster, self.endless = connect, cluster, endless
+
+    @property
+    def where(self) -> str:
+        """Where the metrics are, for messages."""
+        with closing(self._connect()) as log:
+            return log.name("metrics")
+
+    def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
+        """The records of *topic* that have one of the texts *wanted* in them, the newest first.  b"" is in each."""
+        with closing(self._connect()) as log:
+            for record in newest_first(log, topic):
+                if any(text in record.value for text in wanted):
+                    yield record.value
+
+    def journal_backwards(self) -> Iterator[bytes]:
+        """The records of the journal, the newest first."""
+        with self._journal() as journal:
+            for record in journal.backwards():
+                yield record.value
+
+    def last_entry(self) -> JournalEntry | None:
+        """The newest decision with the memory behind it; None before the first.  JournalError."""
+        with self._journal() as journal:
+            return journal.end().head.last
+
+    def journal_tail(self, most: int, about: bytes) -> JournalTail:
+        """Of the newest decisions, *most* of them, those with the text *about* in them.
+
+        JournalError where an entry cannot be read.
+        """
+        decisions: list[Decision] = []
+        epoch, looked = 0, 0
+        joiner = PartJoiner()
+        with self._journal() as journal:
+            for raw in journal.backwards():
+                epoch = epoch or epoch_in(raw.headers)
+                if INTERVAL not in raw.headers:
+                    continue  # a leadership
+                if about in raw.value or _PART in raw.value:
+                    place, value = journal.place(raw), raw.value
+                    record = record_at(value, place)
+                    if isinstance(record, PartEntry):
+                        joined = joiner.joined_backwards(record)
+                        if joined is None:
+                            continue
+                        record, value = record_at(joined, place), joined
+                    if isinstance(record, DecisionEntry | DeltaEntry) and about in value:
+                        decisions.append(to_decision(record))
+                looked += 1
+                if looked == most:
+                    break
+        return JournalTail(tuple(decisions), epoch)
+
+    @contextmanager
+    def _journal(self) -> Iterator[JournalReader]:
+        with closing(self._connect()) as log:
+            journal = JournalReader(log, self._cluster)
+            journal.refuse_another()
+            yield journal
+
+
+def newest_first(log: Log, topic: ReadTopic) -> Iterator[LogRecord]:
+    """The records of *topic*, from the present end backwards, by their append times.
+
+    Reads windows whose size follows from how much is in them, so that a caller who stops soon reads little.
+    """
+    partitions = [each for each, ends in log.ends(topic).items() if ends.first < ends.end]
+    # All partitions at once: the merge below begins with the newest record of each.
+    calls = side_by_side({each: partial(log.back, topic, each, None, _FIRST) for each in partitions}, _PATIENCE_SECONDS)
+    parts = [_backwards(log, topic, each, calls[each].result()) for each in partitions]
+    yield from heapq.merge(*parts, key=lambda record: -record.timestamp_ms)
+
+
+def _backwards(log: Log, topic: ReadTopic, partition: int, window: Sequence[LogRecord]) -> Iterator[LogRecord]:
+    size = _FIRST
+    while window:
+        before: Position = window[0].position
+        length = sum(len(record.value) for record in window) // len(window) + 1
+        yield from reversed(window)
+        size = min(4 * size, _MOST, max(1, _BYTES // length))
+        window = log.back(topic, partition, before, size)
