@@ -20,8 +20,8 @@ _NAMESPACE: Final = "tenant/rehearsal"
 _BUNDLES_OF_A_BROKER: Final = 32
 #: Of a topic: messages in and out per second, bytes in and out per second.
 _LOAD: Final = (100.0, 100.0, 10_000.0, 10_000.0)
-#: Of a topic: producers, consumers, bytes stored, bytes of backlog.
-_COUNTS: Final = (1, 1, 0, 0)
+#: Of a topic: producers and consumers.
+_COUNTS: Final = (1, 1)
 #: Usage and limit of CPU, memory, direct memory, bandwidth in and out.
 _USAGE: Final = ((50.0, 400.0), (1_000.0, 4_000.0), (1_000.0, 4_000.0), (1_000.0, 1e6), (1_000.0, 1e6))
 
