@@ -17,7 +17,7 @@ _PATIENCE_SECONDS = 300.0
 class _SharedSession(Assembly):
     """An assembly that starts no Spark of its own."""
 
-    def __init__(self, settings: Settings, spark: SparkSession, metrics: ControllerMetrics | None) -> None:
+    def __init__(self, settings: Settings, spark: SparkSession, metrics: ControllerMetrics) -> None:
         super().__init__(settings, metrics)
         self._spark = spark.newSession()
         self._spark.conf.set("spark.sql.shuffle.partitions", settings.spark.shuffle_partitions)
@@ -33,11 +33,12 @@ def run_until(
 ) -> None:
     """Run a controller on *spark* until *condition* holds; what ends it before is raised."""
     deadline, reached = time.monotonic() + _PATIENCE_SECONDS, threading.Event()
+    metrics = metrics or ControllerMetrics()
 
     def stop() -> bool:
         if condition():
             reached.set()
         return reached.is_set() or time.monotonic() > deadline
 
-    balance(_SharedSession(settings, spark, metrics), stop)
+    balance(_SharedSession(settings, spark, metrics), metrics.health.beating(stop))
     assert reached.is_set(), f"not within {_PATIENCE_SECONDS:g} s"
