@@ -14,6 +14,8 @@ from controller.model.records import CommandResult
 from tests import lying_cluster as lies
 from tests.lying_cluster import Cluster, Lie, cluster, recommended
 
+pytestmark = pytest.mark.slow
+
 LIAR: Final = "broker-009:8080"
 NEW: Final = "broker-099:8080"
 KINDS: Final[Mapping[str, Callable[[], Lie]]] = {
