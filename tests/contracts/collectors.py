@@ -1,4 +1,4 @@
-"""The contracts of controller.ports.collectors: CollectorGroup and CollectorLog."""
+"""The contracts of controller.ports.collectors.CollectorGroup and controller.log.ticks.CollectorLog."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The contract of controller.ports.inbox.Inbox."""
+"""The contract of controller.log.inbox.Inbox."""
 
 from typing import Protocol
 

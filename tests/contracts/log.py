@@ -1,4 +1,4 @@
-"""The contracts of controller.ports.log: MetricsLog, CommandLog, DeadLetterLog."""
+"""The contracts of what is kept in a log: MetricsLog, CommandLog, DeadLetterLog."""
 
 from collections.abc import Sequence
 from typing import Protocol

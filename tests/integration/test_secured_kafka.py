@@ -115,9 +115,7 @@ def test_what_a_principal_may_not_do_is_told_by_topic_group_and_id(server: Secur
         finally:
             inbox.close()
 
-    denied(
-        lambda: journal_as("trimtab-collector"), "user 'trimtab-collector'", "transactional id 'trimtab-journal-lab'"
-    )
+    denied(lambda: journal_as("trimtab-collector"), "user 'trimtab-collector'", "may not Read topic 'trimtab-journal'")
     denied(lambda: tick_as("trimtab-controller"), "user 'trimtab-controller'", "transactional id 'trimtab-ticks-lab'")
     denied(lambda: take_as("trimtab-controller"), "user 'trimtab-controller'", "id 'trimtab-executor-lab-")
     denied(lambda: journal_as("stranger"), "user 'stranger'", "Describe, or else Create", "'trimtab-")

@@ -52,7 +52,7 @@ def log(conf: Path) -> Path:
     )
     for each in decisions:
         kept.append(each, epoch=3, issued_at_ms=T, before_commit=lambda: None)
-    (folder / "results").mkdir()
+    (folder / "results").mkdir(exist_ok=True)
     lines = [tick(INTERVALS[1], roster=None), result(id=UNLOAD.id, status="failed", detail="it went elsewhere")]
     (folder / "results" / "0.jsonl").write_bytes(b"\n".join(as_bytes(line) for line in lines))
     verdicts = (BALANCED, Verdict(subject=LEFT, reason=Reason.RECENTLY_UNLOADED))
