@@ -10,7 +10,7 @@ from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.counterfactual.shown import with_near_detail
 from controller.offline.scenarios.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import Turn
+from controller.settings.scenario_parts import TurnNumber
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.simulator.world import World
 from tests.scenarios import ALL_DETAIL
@@ -50,7 +50,7 @@ def recorded(
     detail = variant.policy.detail_limits(DETAIL_SHARE)
     memory, before, held = variant.policy.initial_memory(seed), variant.policy.initial_memory(seed), []
     for interval in range(scenario.intervals):
-        snapshot, _ = world.live(Turn(interval))
+        snapshot, _ = world.live(TurnNumber(interval))
         controls = Controls(mode="active", stale=interval in late)
         entry = decide_interval([with_near_detail(snapshot, detail)], memory, controls, variant.policy)
         memory = entry.memory
@@ -61,7 +61,7 @@ def recorded(
         else:
             held.append(RecordedInterval(snapshot=snapshot, entry=entry, memory=before))
             before = memory
-        world.execute(Turn(interval), entry.decision.commands)
+        world.execute(TurnNumber(interval), entry.decision.commands)
     recording = RecordingInMemory(cluster="simulated", period_ms=scenario.period_seconds * 1000, held=tuple(held))
     return RecordedTruth(recording=recording, truth=simulate(scenario, variant, seed))
 

@@ -16,7 +16,7 @@ from controller.settings.section import Section, Text
 from controller.settings.trimtab_toml import DecisionSettings
 
 #: Number of an interval of a scenario or a replay, from 0.  Its T is an interval in epoch ms.
-Turn = NewType("Turn", int)
+TurnNumber = NewType("TurnNumber", int)
 #: Bounds of what one machine can simulate; one more digit would be a slip of the keyboard.
 MOST_INTERVALS: Final = 100_000
 MOST_BROKERS: Final = 2_000
@@ -134,7 +134,7 @@ class Happening(Section):
     intervals: PositiveInt = MOST_INTERVALS
     """How long it lasts; by default to the end."""
 
-    def lasts_in(self, turn: Turn) -> bool:
+    def lasts_in(self, turn: TurnNumber) -> bool:
         """Whether it is under way in *turn*."""
         return self.at <= turn < self.at + self.intervals
 

@@ -7,7 +7,7 @@ import numpy as np
 from controller.model.decision import Command
 from controller.model.load import Bools
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import MoveSettings, Turn
+from controller.settings.scenario_parts import MoveSettings, TurnNumber
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class SimulatedMove:
     """A bundle that was unloaded, and the broker that it came to; that may be its own again."""
 
     #: When it came.
-    turn: Turn
+    turn: TurnNumber
     bundle: str
     namespace: str
     #: Rows of the brokers.

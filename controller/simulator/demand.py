@@ -9,7 +9,7 @@ import numpy as np
 
 from controller.model.load import RATE_OUT, THROUGHPUT_OUT, Bools, Floats, Ints
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import LoadSettings, Turn
+from controller.settings.scenario_parts import LoadSettings, TurnNumber
 
 _DAY_HOURS, _WEEK_HOURS, _HOUR_SECONDS = 24.0, 168.0, 3600.0
 #: The hour of a week that is busiest: noon of the fourth day.
@@ -47,7 +47,7 @@ class Demand:
         """(topics, 4) msg/s and bytes/s at the mean of a day, without anything that happens."""
         return self._as_load(self._mean)
 
-    def load(self, turn: Turn) -> Floats:
+    def load(self, turn: TurnNumber) -> Floats:
         """(topics, 4) msg/s and bytes/s in *turn*; to be asked for every interval once, in order."""
         settings, rate = self._scenario.load, self._mean
         if settings.drift_percent:
@@ -63,7 +63,7 @@ class Demand:
                 rate = rate + more
         return self._with_lags(self._as_load(rate), turn)
 
-    def _with_lags(self, load: Floats, turn: Turn) -> Floats:
+    def _with_lags(self, load: Floats, turn: TurnNumber) -> Floats:
         """*load* (topics, 4) with what consumers leave in *turn*, and what they catch up."""
         for lag, behind in zip(self._scenario.lags, self._behind, strict=True):
             published = np.where(self._of(lag.namespace), load[:, RATE_OUT], 0.0)
@@ -76,7 +76,7 @@ class Demand:
             load[:, THROUGHPUT_OUT] += more * self._bytes
         return load
 
-    def _season(self, turn: Turn, settings: LoadSettings) -> Floats:
+    def _season(self, turn: TurnNumber, settings: LoadSettings) -> Floats:
         """(namespaces,) load in *turn* against the mean: of the hour, the day of the week, and growth."""
         hour = self._scenario.start_hour + turn * self._scenario.period_seconds / _HOUR_SECONDS
         peaks = np.array([space.peak_hour for space in self._scenario.namespaces])

@@ -21,7 +21,7 @@ from controller.model.load import (
     Ints,
 )
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import Misreport, Turn
+from controller.settings.scenario_parts import Misreport, TurnNumber
 
 #: CPU percent of 8 cores, memory and direct memory in MiB, of a broker of capacity 1.
 _CPU_LIMIT, _MEMORY_LIMIT, _DIRECT_MEMORY_LIMIT = 800.0, 8192.0, 16384.0
@@ -85,7 +85,7 @@ class Hardware:
         cost: Floats = messages / self._messages[broker]
         return cost
 
-    def reported(self, usage: Floats, turn: Turn) -> Reported:
+    def reported(self, usage: Floats, turn: TurnNumber) -> Reported:
         """What the brokers report in *turn* of their true *usage*; to be asked for every interval once."""
         n, settings = len(usage), self._settings
         measured = usage.copy()

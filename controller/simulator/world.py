@@ -19,7 +19,7 @@ from controller.model.names import parse_bundle
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 from controller.model.topic_kinds import PERSISTENT
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import ModelledNamespace, Turn
+from controller.settings.scenario_parts import ModelledNamespace, TurnNumber
 from controller.simulator.carrying_out import SimulatedMove, UnderWay, downtimes, fate_of
 from controller.simulator.demand import Demand
 from controller.simulator.hardware import Hardware
@@ -69,19 +69,19 @@ class World:
         self._down = downtimes(scenario)
         self._under_way: list[UnderWay] = []
         #: Bundle -> when its unload stops hanging, and the broker that it left.
-        self._hanging: dict[str, tuple[Turn, int]] = {}
+        self._hanging: dict[str, tuple[TurnNumber, int]] = {}
         self._reported_cpu: Floats = np.zeros(len(self.brokers))
         #: All moves so far, in order; the bundles that were split, and the commands that went wrong, with when.
         self.moves: list[SimulatedMove] = []
-        self.splits: list[tuple[Turn, str]] = []
-        self.failures: list[tuple[Turn, str]] = []
+        self.splits: list[tuple[TurnNumber, str]] = []
+        self.failures: list[tuple[TurnNumber, str]] = []
         self.active: Bools = np.zeros(len(self.brokers), np.bool_)
 
-    def interval_ms(self, turn: Turn) -> int:
+    def interval_ms(self, turn: TurnNumber) -> int:
         """T of interval number *turn*, epoch ms."""
         return FIRST_INTERVAL_MS + turn * self._scenario.period_seconds * 1000
 
-    def live(self, turn: Turn) -> tuple[Snapshot, Floats]:
+    def live(self, turn: TurnNumber) -> tuple[Snapshot, Floats]:
         """Let *turn* happen; intervals come in order, from 0.
 
         Returns what the controller sees, and (brokers,) the true usage as fractions: the largest of CPU and bandwidth,
@@ -104,18 +104,18 @@ class World:
         snapshot = self._snapshot(turn, numbers, self.active & ~reported.missing, results)
         return snapshot, np.where(self.active, usage.max(axis=1), np.nan)
 
-    def execute(self, turn: Turn, commands: Sequence[Command]) -> None:
+    def execute(self, turn: TurnNumber, commands: Sequence[Command]) -> None:
         """Begin *commands*, the decision of *turn*."""
         for command in commands:
             unload = command.action == "unload"
             fate = fate_of(self._scenario.moves, float(self._chance.uniform(0, 100))) if unload else "done"
             if fate != "lost":
-                due = Turn(turn + (self._scenario.moves.intervals if unload else 1))
+                due = TurnNumber(turn + (self._scenario.moves.intervals if unload else 1))
                 self._under_way.append(UnderWay(due=due, command=command, fate=fate))
 
     # ---- what happens ----
 
-    def _carry_out(self, turn: Turn, cold: Floats) -> list[CommandResult]:
+    def _carry_out(self, turn: TurnNumber, cold: Floats) -> list[CommandResult]:
         """Finish the commands that are due; adds to *cold* (brokers,) the CPU that bundles cost that just came."""
         due = [each for each in self._under_way if each.due <= turn]
         self._under_way = [each for each in self._under_way if each.due > turn]
@@ -127,7 +127,7 @@ class World:
             results.append(result)
         return results
 
-    def _finish(self, each: UnderWay, turn: Turn, cold: Floats) -> CommandResult:
+    def _finish(self, each: UnderWay, turn: TurnNumber, cold: Floats) -> CommandResult:
         """Finish one command, as an executor does that compares the cluster with what the command expects."""
         command, bundle = each.command, each.command.bundle
         row = self.bundles.row_of.get(bundle)
@@ -140,7 +140,7 @@ class World:
             return self._split(command, turn, owner, cold)
         if each.fate == "hangs":
             self.bundles.owner[row] = UNOWNED
-            self._hanging[bundle] = Turn(turn + self._scenario.moves.hangs_intervals), owner
+            self._hanging[bundle] = TurnNumber(turn + self._scenario.moves.hangs_intervals), owner
             return self._answer(command, "unknown", "nobody has it", owner)
         to = self.brokers.index(command.destination) if command.destination else UNOWNED
         if each.fate == "astray" or to == UNOWNED or not self.active[to]:
@@ -156,7 +156,7 @@ class World:
         names = ["" if broker == UNOWNED else self.brokers[broker] for broker in (before, after)]
         return CommandResult(id=command.id, status=status, detail=detail, owner_before=names[0], owner_after=names[1])
 
-    def _split(self, command: Command, turn: Turn, owner: int, cold: Floats) -> CommandResult:
+    def _split(self, command: Command, turn: TurnNumber, owner: int, cold: Floats) -> CommandResult:
         _, lower, upper = parse_bundle(command.bundle)
         cuts = sorted(cut for cut in command.boundaries if lower < cut < upper)
         if not cuts and command.algorithm == "range_equally_divide":
@@ -171,7 +171,7 @@ class World:
             self._move(row, owner, to, turn, cold, self._scenario.moves.seconds)
         return self._answer(command, "done", "", owner)
 
-    def _move(self, row: int, source: int, to: int, turn: Turn, cold: Floats, seconds: float) -> None:
+    def _move(self, row: int, source: int, to: int, turn: TurnNumber, cold: Floats, seconds: float) -> None:
         """Give bundle *row* to broker *to*; its clients waited for so many *seconds*."""
         bundles = self.bundles
         bundles.owner[row] = to
@@ -193,7 +193,7 @@ class World:
             )
         )
 
-    def _look_up(self, turn: Turn) -> None:
+    def _look_up(self, turn: TurnNumber) -> None:
         """Let clients look up the bundles that have no broker: those of brokers that are gone, and those that hung."""
         bundles, nowhere = self.bundles, np.zeros(len(self.brokers))
         for name, (until, source) in list(self._hanging.items()):
@@ -234,7 +234,7 @@ class World:
 
     # ---- what is seen ----
 
-    def _snapshot(self, turn: Turn, numbers: Floats, heard: Bools, results: Sequence[CommandResult]) -> Snapshot:
+    def _snapshot(self, turn: TurnNumber, numbers: Floats, heard: Bools, results: Sequence[CommandResult]) -> Snapshot:
         """What the shards of the query make of the reports of the brokers that were *heard*."""
         bundles, at = self.bundles, self.interval_ms(turn)
         roster = np.flatnonzero(self.active)

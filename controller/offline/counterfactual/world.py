@@ -33,7 +33,7 @@ from controller.offline.counterfactual.shown import (
     with_usage,
 )
 from controller.offline.counterfactual.usage_model import UsageModel, drivers_of
-from controller.settings.scenario_parts import Turn
+from controller.settings.scenario_parts import TurnNumber
 from controller.simulator.carrying_out import SimulatedMove, UnderWay
 
 
@@ -225,7 +225,7 @@ class ReplayedWorld:
         drivers = drivers_of(part.load[None, :], part.counts[1:2], part.counts[2:3])[0]
         self.moves.append(
             SimulatedMove(
-                turn=Turn(self._number),
+                turn=TurnNumber(self._number),
                 bundle=bundle,
                 namespace=namespace_of(bundle),
                 source=self._code_of[source],

@@ -22,7 +22,7 @@ from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import with_asked
 from controller.settings.policy import policy_of, read_assignment
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import Turn, as_broker_conf
+from controller.settings.scenario_parts import TurnNumber, as_broker_conf
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings
 from controller.simulator.carrying_out import SimulatedMove
 from controller.simulator.world import BrokerRules, World
@@ -111,7 +111,7 @@ def simulate(
         decided.append(one.entry.decision)
 
     usage = np.empty((scenario.intervals, len(world.brokers)))
-    for turn in map(Turn, range(scenario.intervals)):
+    for turn in map(TurnNumber, range(scenario.intervals)):
         snapshot, usage[turn] = world.live(turn)
         engine.decide([snapshot], take)
         decision = decided.pop()

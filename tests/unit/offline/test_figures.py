@@ -18,7 +18,7 @@ from controller.offline.scenarios.figures import (
 )
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.expectation import FIGURES, parse_expectation
-from controller.settings.scenario_parts import Turn
+from controller.settings.scenario_parts import TurnNumber
 from controller.simulator.carrying_out import SimulatedMove
 from tests.scenarios import scenario
 
@@ -28,7 +28,12 @@ _AWAY = float("nan")
 def move(interval: int, bundle: str, source: int, destination: int, usage: float = 5.0, **more: Any) -> SimulatedMove:
     fields = {"namespace": "acme/orders", "connections": 10, "messages": 100.0}
     return SimulatedMove(
-        turn=Turn(interval), bundle=bundle, source=source, destination=destination, usage=usage, **{**fields, **more}
+        turn=TurnNumber(interval),
+        bundle=bundle,
+        source=source,
+        destination=destination,
+        usage=usage,
+        **{**fields, **more},
     )
 
 

@@ -11,7 +11,7 @@ from controller.model.decision import Decision
 from controller.offline.flips import Flip, FoundFlips, Redecision, flips
 from controller.offline.scenarios.simulate import variant_of
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import Turn
+from controller.settings.scenario_parts import TurnNumber
 from controller.strategies.common.resource_usage import max_usage
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from tests.scenarios import scenario, world
@@ -36,7 +36,7 @@ def made(threshold: int, **changed: str) -> Redecision:
     conf = OPTIONS | {"loadBalancerBrokerThresholdShedderPercentage": str(threshold)} | changed
     conf |= {"loadBalancerMemoryResourceWeight": "0"}
     policy: Policy = replace(variant_of(of, strategy=conf).policy, warm_up_samples=1)
-    snapshot, _ = world(of).live(Turn(0))
+    snapshot, _ = world(of).live(TurnNumber(0))
     memory = policy.initial_memory(1)
     view = view_of([snapshot], memory, policy)
     return Redecision(view=view, results=(), memory=memory, controls=Controls(mode="active"), policy=policy)

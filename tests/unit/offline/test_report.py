@@ -15,7 +15,7 @@ from controller.offline.scenarios.report.page import Report
 from controller.offline.scenarios.report.shown_run import ABSENT, COLUMNS, PERCENT_A_LEVEL, ShownRun, shown_run
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import Turn
+from controller.settings.scenario_parts import TurnNumber
 from controller.simulator.carrying_out import SimulatedMove
 
 BUNDLE = "a/b/0x00000000_0xffffffff"
@@ -23,8 +23,8 @@ BUNDLE = "a/b/0x00000000_0xffffffff"
 
 def move(interval: int, source: int = 0, destination: int = 1) -> SimulatedMove:
     return SimulatedMove(
-        turn=Turn(interval), bundle=BUNDLE, namespace="a/b", source=source, destination=destination, connections=3,
-        messages=1.0, usage=2.0,
+        turn=TurnNumber(interval), bundle=BUNDLE, namespace="a/b", source=source, destination=destination,
+        connections=3, messages=1.0, usage=2.0,
     )  # fmt: skip
 
 

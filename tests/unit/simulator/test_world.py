@@ -13,7 +13,7 @@ from controller.model.decision import Command, Reason, Verdict
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_OUT, Floats
 from controller.model.names import parse_bundle, topic_hash
 from controller.settings.scenario import Scenario
-from controller.settings.scenario_parts import Turn
+from controller.settings.scenario_parts import TurnNumber
 from controller.simulator.cluster import ModelledSweep
 from controller.simulator.demand import Demand
 from controller.simulator.encode import json_records, namespace_record
@@ -107,8 +107,8 @@ def test_its_snapshots_are_those_that_the_fold_makes_of_the_same_reports() -> No
     cluster, demand = world(of, seed=5), demand_of(of, 5)
     state, offset = ShardState(shard=0, shards=1), 0
     for interval in range(4):
-        seen, _ = cluster.live(Turn(interval))
-        records = records_of(of, seen, np.round(demand.load(Turn(interval)), 1), offset)
+        seen, _ = cluster.live(TurnNumber(interval))
+        records = records_of(of, seen, np.round(demand.load(TurnNumber(interval)), 1), offset)
         offset += len(records)
         options = FoldOptions(bundle_ttl_ms=1 << 40, detail=ALL_DETAIL)
         state, (folded,) = fold(state, rows_from_records(records, ALL_DETAIL), options)
@@ -130,7 +130,7 @@ def test_its_snapshots_are_those_that_the_fold_makes_of_the_same_reports() -> No
 
 def lived(of: Scenario, *, seed: int = 1) -> tuple[World, list[Snapshot], Floats]:
     cluster = world(of, seed=seed)
-    every = [cluster.live(Turn(interval)) for interval in range(of.intervals)]
+    every = [cluster.live(TurnNumber(interval)) for interval in range(of.intervals)]
     return cluster, [seen for seen, _ in every], np.array([usage for _, usage in every])
 
 
@@ -216,7 +216,7 @@ def test_bursts_hot_topics_seasons_and_growth_change_the_demand() -> None:
     def rates(**changed: Any) -> Floats:
         of = scenario(intervals=1440, **changed)
         demand = demand_of(of, 1)
-        return np.array([demand.load(Turn(interval))[:, 0].sum() for interval in range(0, 1440, 60)])
+        return np.array([demand.load(TurnNumber(interval))[:, 0].sum() for interval in range(0, 1440, 60)])
 
     assert rates() == pytest.approx(np.full(24, 100_000))
     day = rates(load={"daily_percent": 50}, start_hour=0)
@@ -237,7 +237,7 @@ def test_consumers_that_lag_catch_up_what_they_left() -> None:
     )
     demand = demand_of(of, 1)
     orders = demand.namespace == 0
-    load = np.array([demand.load(Turn(interval)) for interval in range(12)])
+    load = np.array([demand.load(TurnNumber(interval)) for interval in range(12)])
     rate_in, rate_out = load[:, :, RATE_IN], load[:, :, RATE_OUT]
     assert (rate_in == rate_in[0]).all()
     behind = rate_out[:, orders].sum(axis=1) / rate_in[0, orders].sum()
@@ -249,7 +249,7 @@ def test_consumers_that_lag_catch_up_what_they_left() -> None:
 
 def test_partitions_of_a_topic_have_the_same_load() -> None:
     of = scenario(namespaces=[{"name": "acme/orders", "bundles": 4, "topics": 12, "partitions": 4, "zipf": 1}])
-    load = demand_of(of, 1).load(Turn(0)).reshape(3, 4, 4)
+    load = demand_of(of, 1).load(TurnNumber(0)).reshape(3, 4, 4)
     assert (load == load[:, :1]).all()
     assert len(set(load[:, 0, 0].tolist())) == 3
 
@@ -296,9 +296,9 @@ def test_stale_reports_repeat_the_usage_before() -> None:
 
 def test_a_capacity_file_says_the_true_limits_of_all_brokers() -> None:
     of = scenario(misreports=[{"at": 0, "brokers": [1], "resource": "cpu", "limit_factor": 4}])
-    seen, _ = world(of, true_limits=True).live(Turn(0))
+    seen, _ = world(of, true_limits=True).live(TurnNumber(0))
     assert [dict(state.capacity)["cpu"] for state in seen.broker_states] == [800, 800, 800]
-    assert not len(world(of).live(Turn(0))[0].broker_states)
+    assert not len(world(of).live(TurnNumber(0))[0].broker_states)
 
 
 def test_a_broker_that_is_asked_too_much_reports_that_it_is_busy_and_no_more() -> None:
@@ -314,11 +314,11 @@ def test_a_broker_that_is_asked_too_much_reports_that_it_is_busy_and_no_more() -
 def obeyed(command: Command, intervals: int = 4, **changed: Any) -> tuple[World, list[Snapshot], Floats]:
     """A world that begins *command* in interval 0; bundle and brokers are filled in where it names none."""
     cluster = world(scenario(**changed))
-    first, usage = cluster.live(Turn(0))
+    first, usage = cluster.live(TurnNumber(0))
     if not command.bundle:
         command = replace(command, bundle=first_of(first, 0), source=first.roster[0])
-    cluster.execute(Turn(0), [command])
-    later = [cluster.live(Turn(interval)) for interval in range(1, intervals)]
+    cluster.execute(TurnNumber(0), [command])
+    later = [cluster.live(TurnNumber(interval)) for interval in range(1, intervals)]
     return cluster, [first, *(seen for seen, _ in later)], np.array([usage, *(each for _, each in later)])
 
 
@@ -408,7 +408,7 @@ def test_a_move_costs_cpu_in_the_interval_in_which_the_bundle_comes() -> None:
 
 def test_a_split_leaves_both_halves_with_all_topics_and_new_averages() -> None:
     bundle = "acme/orders/0x00000000_0x20000000"
-    before, _ = world(scenario()).live(Turn(0))
+    before, _ = world(scenario()).live(TurnNumber(0))
     split = unload(bundle, owner_of(before, bundle), action="split", algorithm="range_equally_divide")
     cluster, seen, _ = obeyed(split)
     halves = ["acme/orders/0x00000000_0x10000000", "acme/orders/0x10000000_0x20000000"]
@@ -425,7 +425,7 @@ def test_a_split_leaves_both_halves_with_all_topics_and_new_averages() -> None:
 
 def test_a_split_outside_of_the_bundle_fails() -> None:
     bundle = "acme/orders/0x00000000_0x20000000"
-    before, _ = world(scenario()).live(Turn(0))
+    before, _ = world(scenario()).live(TurnNumber(0))
     split = unload(bundle, owner_of(before, bundle), action="split", algorithm="x", boundaries=(0x20000000,))
     cluster, seen, _ = obeyed(split)
     assert [result.status for result in seen[1].results] == ["failed"]
@@ -434,7 +434,7 @@ def test_a_split_outside_of_the_bundle_fails() -> None:
 
 def test_halves_are_unloaded_where_the_command_says_so() -> None:
     bundle = "acme/orders/0x00000000_0x20000000"
-    before, _ = world(scenario()).live(Turn(0))
+    before, _ = world(scenario()).live(TurnNumber(0))
     split = unload(
         bundle, owner_of(before, bundle), action="split", algorithm="range_equally_divide", unload_after_split=True
     )
