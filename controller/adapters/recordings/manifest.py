@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.waiting.limits import WaitLimits
@@ -123,12 +123,17 @@ class KnownBeginning(Record):
     """Namespaces whose bundles were listed, but whose state was not in the log."""
 
 
+def _as_recorded(given: object) -> object:
+    """A recording without the key was made without the rule."""
+    return {"move_fatal": True, **given} if isinstance(given, dict) else given
+
+
 class RecordedSettings(Record):
     """The settings that decisions depend on."""
 
     intervals: IntervalSettings
     decisions: DecisionSettings
-    guardrails: GuardrailSettings
+    guardrails: Annotated[GuardrailSettings, BeforeValidator(_as_recorded)]
     whole_every_intervals: Annotated[int, Field(ge=1)]
     """[journal] whole_every_intervals."""
     broker_conf: dict[str, str]
