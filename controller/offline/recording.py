@@ -79,6 +79,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     if not ticks:
         raise SettingsError(nothing_of(str(source), cluster, records))
 
+    target.mkdir(parents=True, exist_ok=True)
     log = MetricsLog(FolderLog(target, cluster=cluster), cluster=cluster)
     values = (record.value for record in records)
     copied = 0
