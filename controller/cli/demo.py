@@ -64,12 +64,12 @@ def _pulsar_demo(folder: Path, intervals: int | None, version: str) -> None:
 
 
 def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
-    from controller.demo.settings import demo_settings
+    from controller.simulator.demo.settings import demo_settings
     from streaming import early
 
     settings = demo_settings(folder)
     early.start_jvm(settings)
-    from controller.demo.demo import INTERVALS, run_demo
+    from controller.simulator.demo.demo import INTERVALS, run_demo
 
     controllers: list[_ControllerThread] = []
 

@@ -17,9 +17,6 @@ from rich.console import Console
 from controller.adapters.disk.places import SHIPPED
 from controller.adapters.long_work import long_work, shown_by
 from controller.adapters.network.deadline import Deadline
-from controller.demo.demo import command_line
-from controller.demo.settings import new_run
-from controller.demo.view import MESSAGES, Frame, ShownImbalance, View, view_on
 from controller.lab.processes import Processes
 from controller.lab.pulsar_demo_traffic import BUNDLES, NAMESPACE
 from controller.lab.pulsar_release import USUAL, PulsarRelease
@@ -34,6 +31,9 @@ from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.simulator.demo.demo import command_line
+from controller.simulator.demo.settings import new_run
+from controller.simulator.demo.view import MESSAGES, Frame, ShownImbalance, View, view_on
 from controller.wire.readable import counted, in_number
 from controller.wire.results import Result
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from controller.cycle import Policy, decide
-from controller.demo.view import ShownImbalance
 from controller.lab.pulsar_demo import SCENARIO, write_conf
 from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.pulsar_stage import RATES
@@ -21,6 +20,7 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.known_options import options_table
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.simulator.demo.view import ShownImbalance
 from tests.cluster import INTERVAL, broker, bundle, view
 
 BROKERS = ("127.0.0.1:20001", "127.0.0.1:20002", "127.0.0.1:20003")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from controller.demo.view import MESSAGES, Frame, LiveView, PlainView, ShownImbalance, screen, view_on
+from controller.simulator.demo.view import MESSAGES, Frame, LiveView, PlainView, ShownImbalance, screen, view_on
 
 MB = 1e6
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from controller.demo.demo import DemoOutcome, command_line, run_demo
-from controller.demo.settings import demo_settings
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.errors import SettingsError, TrimtabError
@@ -21,6 +19,8 @@ from controller.model.records import CommandResult
 from controller.settings.log import KafkaLogSettings, LogInKafka
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape
+from controller.simulator.demo.demo import DemoOutcome, command_line, run_demo
+from controller.simulator.demo.settings import demo_settings
 from controller.wire.metrics import NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep

@@ -7,8 +7,6 @@ import pytest
 
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
-from controller.demo.settings import SCENARIO
-from controller.demo.view import ShownImbalance
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Command
@@ -17,6 +15,8 @@ from controller.model.memory import Memory
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.demo.settings import SCENARIO
+from controller.simulator.demo.view import ShownImbalance
 from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.lock_step import result_record
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric

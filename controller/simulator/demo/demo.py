@@ -14,7 +14,6 @@ from typing import Final, TypeAlias, TypeVar
 from rich.console import Console
 
 from controller.adapters.long_work import long_work, shown_by
-from controller.demo.view import Frame, ShownImbalance, view_on
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Floats
@@ -22,6 +21,7 @@ from controller.model.records import CommandResult
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.demo.view import Frame, ShownImbalance, view_on
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
 from controller.status.texts import because
 from controller.wire.readable import counted, in_number
