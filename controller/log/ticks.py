@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from controller.adapters.network.deadline import Deadline
-from controller.log.port import INTERVAL, Fenced, Log, Out, Reader, Scope, Start
+from controller.log.port import INTERVAL, Fenced, Log, LogRecord, Out, Reader, Scope, Start
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError, WireError
 from controller.wire.base import encode
 from controller.wire.chunks import Arrived, KeyValue, glance
@@ -120,17 +120,10 @@ class CollectorLog:
         """
         if self._reader is None:
             return
-        deadline = Deadline.after(_AT_ONCE_SECONDS if self._caught_up else _CATCH_UP_SECONDS)
-        for record in self._reader.rest():
-            head = glance(record.value)
-            if head is not None:
-                yield Arrived(head, record.timestamp_ms)
-            if deadline.passed:
-                if self._caught_up:
-                    return
-                self.follow()
-                raise TrimtabError(f"{self._log.name('metrics')}: not read to its end in {_CATCH_UP_SECONDS:g} s")
-        self._caught_up = True
+        if self._caught_up:
+            yield from self._at_hand(self._reader)
+        else:
+            yield from self._behind(self._reader)
 
     def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
         """End *interval* in all partitions of the metrics and result topics, or in none.
@@ -159,6 +152,22 @@ class CollectorLog:
         self.follow()
         self._log.close()
 
+    def _behind(self, reader: Reader) -> Iterator[Arrived]:
+        """What is in the log when the ticks are taken over: all of it, or TrimtabError."""
+        deadline = Deadline.after(_CATCH_UP_SECONDS)
+        for record in reader.rest():
+            yield from _arrived(record)
+            if deadline.passed:
+                self.follow()
+                raise TrimtabError(f"{self._log.name('metrics')}: not read to its end in {_CATCH_UP_SECONDS:g} s")
+        self._caught_up = True
+
+    def _at_hand(self, reader: Reader) -> Iterator[Arrived]:
+        """What has come.  It waits for nothing: a transaction that somebody else leaves open would hide the rest."""
+        enough = Deadline.after(_AT_ONCE_SECONDS)
+        while not enough.passed and (record := reader.next(0.0)) is not None:
+            yield from _arrived(record)
+
     def _read(self, intent: bytes) -> TickRecord:
         name = self._log.name("ticks")
         try:
@@ -170,3 +179,9 @@ class CollectorLog:
                 f"{name}: its last record is no tick of cluster {self._cluster!r}: give it a log of its own"
             )
         return found
+
+
+def _arrived(record: LogRecord) -> Iterator[Arrived]:
+    head = glance(record.value)
+    if head is not None:
+        yield Arrived(head, record.timestamp_ms)

@@ -190,4 +190,4 @@ def test_an_expectation_that_is_none_is_refused(incident: Path) -> None:
 
 def test_a_time_without_load_is_refused(conf: Path) -> None:
     words = ("--around", "2031-01-01T00:00:00Z", "-o", conf.parent / "none.tar")
-    assert "holds no load" in told("incident", "make", conf.parent / "log", "--conf", conf, *words, code=1)
+    assert "holds no record of metrics" in told("incident", "make", conf.parent / "log", "--conf", conf, *words, code=1)
