@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from controller.settings.log import KafkaLogSettings
 from streaming import rehearsal
 from streaming.assembly import Assembly
-from streaming.sources import KafkaSource, source_of
+from streaming.sources import source_of
 from tests.integration.test_query_cuts import write_settings
 
 pytestmark = pytest.mark.integration
@@ -50,15 +49,15 @@ def test_log_and_checkpoint_are_on_this_machine_where_hadoops_default_file_syste
 
 
 def test_a_rehearsal_that_fails_is_told_and_ends_nothing(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This session has no connector for Kafka."""
     settings = write_settings(tmp_path)
-    kafka = KafkaSource(KafkaLogSettings(bootstrap="127.0.0.1:1"), settings)
-    rehearsal.rehearse(spark, Assembly(settings).options, kafka)
+    source = source_of(settings)
+    monkeypatch.setattr(type(source), "peek", lambda _, session: session.table("not_there"))
+    rehearsal.rehearse(spark, Assembly(settings).options, source)
     [warning] = said(caplog)
     assert warning.startswith("the rehearsal failed")
-    assert "kafka" in warning
+    assert "not_there" in warning
     assert spark.streams.active == []
 
 
