@@ -143,8 +143,12 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture(scope="session")
 def kafka(pytestconfig: pytest.Config) -> KafkaServer:
-    """One broker for all: a test uses topics of its own, and leaves it running."""
-    return shared(_run_folder(pytestconfig), "kafka", KafkaServer)
+    """One broker for each worker: a test uses topics of its own, and leaves it running.
+
+    Controllers of one cluster's name fence each other, also where their topics differ, and most tests use one name.
+    """
+    worker = pytestconfig.workerinput["workerid"] if _is_worker(pytestconfig) else "main"  # type: ignore[attr-defined]
+    return shared(_run_folder(pytestconfig), f"kafka-{worker}", KafkaServer)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Servers that all workers of one test run share.  The first worker that needs a server starts it.
+"""Servers that a test run starts once, for all workers or for each.  The first worker that needs one starts it.
 
 Every process of a run has the run's name in its environment.  By that name the run finds, at its end, the servers and
 whatever a failed or interrupted test has left running.

@@ -20,6 +20,8 @@ from controller.model.errors import TrimtabError
 
 _STEP_SECONDS: Final = 0.002
 _POLL_SECONDS: Final = 0.05
+#: Subscribing to a topic of a cluster that has just started may wait for its first leader.
+_BEGIN_SECONDS: Final = 120
 _PAYLOAD: Final = b"." * 200
 
 
@@ -77,7 +79,9 @@ class SteadyClients:
         try:
             for number, topic in enumerate(self._topics):
                 client = pulsar.Client(
-                    self._service_url, logger=pulsar.FileLogger(pulsar.LoggerLevel.Warn, str(self._log))
+                    self._service_url,
+                    operation_timeout_seconds=_BEGIN_SECONDS,
+                    logger=pulsar.FileLogger(pulsar.LoggerLevel.Warn, str(self._log)),
                 )
                 self._clients.append(client)
                 for nth in range(number * self._each, (number + 1) * self._each):

@@ -6,7 +6,7 @@ import pytest
 
 from controller.bench.moves import MANAGERS, Load, moves
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
 
 def test_clients_of_an_unloaded_bundle_stall_and_work_again(tmp_path: Path) -> None:

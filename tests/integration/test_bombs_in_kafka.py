@@ -25,7 +25,7 @@ from tests.journal_entries import entry
 from tests.kafka_log import collector_in, inbox_in, journal_in, named_topics, own_topics, read_all, read_journal
 from tests.records import CLUSTER, T
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
+pytestmark = pytest.mark.integration
 
 _MB = 1 << 20
 _SIZE = 200 * _MB

@@ -21,7 +21,7 @@ from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.kafka_log import as_toml, journal_in, named_topics
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

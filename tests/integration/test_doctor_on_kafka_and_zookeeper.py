@@ -31,7 +31,7 @@ from tests.journal_entries import UNLOAD, entry
 from tests.kafka_log import journal_in, metrics_in, read_all
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, broker_sweep, bundle_stats, namespace_state, result
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
+pytestmark = pytest.mark.integration
 
 TOPIC = "persistent://tenant/ns/orders"
 HERE = LEFT if topic_hash(TOPIC) < 0x80000000 else RIGHT

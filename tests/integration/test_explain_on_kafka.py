@@ -21,7 +21,7 @@ from tests.kafka_log import as_toml, named_topics
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
+pytestmark = pytest.mark.integration
 
 _INTERVALS = 4
 _EAGER = """loadBalancerLoadSheddingStrategy=UniformLoadShedder

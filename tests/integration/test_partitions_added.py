@@ -27,7 +27,7 @@ from tests.records import T as ENTRY_T
 from tests.unit.collector.test_collector_roster import chunk
 from tests.unit.executor.test_executor_loop import Owners
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
+pytestmark = pytest.mark.integration
 
 MORE = 4 * PARTITIONS
 PERIOD_MS = 60_000

@@ -22,7 +22,7 @@ from tests.kafka_log import journal_in, named_topics, read_all
 from tests.pages import DOCS, blocks
 from tests.records import CLUSTER, LEFT, RIGHT, T
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka-journal")]
+pytestmark = pytest.mark.integration
 
 _PATIENCE_SECONDS: Final = 60.0
 EXPECTED: Final = [f"trimtab.unload {LEFT} Overloaded expired", f"trimtab.split {RIGHT} Topics expired"]
