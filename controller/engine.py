@@ -28,12 +28,11 @@ from controller.cycle.guardrails.catching_up import late_ms
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.errors import EntryTooLargeError, SettingsError
-from controller.model.journal import JournalEntry
+from controller.model.journal import Journal, JournalEntry, JournalHead
+from controller.model.leadership import Leadership, newer_epoch
 from controller.model.load import ClusterView
 from controller.model.lost_journal import Evidence, refuse_lost
 from controller.model.memory import STRATEGY_ROLES, Memory
-from controller.ports.journal import Journal, JournalHead
-from controller.ports.leadership import Leadership, newer_epoch
 
 #: What the cluster looks like: the snapshots of one interval, the memory and the policy in, the view out.
 ViewOf: TypeAlias = Callable[[Sequence[Snapshot], Memory, Policy], ClusterView]

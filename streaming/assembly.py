@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce
+from controller.adapters.election.controls import ControlStore
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.opened import election_system, own_verdict_store
@@ -30,9 +31,8 @@ from controller.log.journal_evidence import JOURNALLED, content_of, of_checkpoin
 from controller.log.opened import log_system
 from controller.log.recent import last_tick
 from controller.model.errors import SettingsError, TrimtabError
+from controller.model.leadership import Leadership
 from controller.model.lost_journal import Evidence
-from controller.ports.controls import ControlStore
-from controller.ports.leadership import Leadership
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings

@@ -23,8 +23,7 @@ from controller.aggregate.state.states import LARGEST
 from controller.engine import DecidedInterval, Engine
 from controller.model.decision import Decision
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
-from controller.model.journal import JournalEntry
-from controller.ports.journal import Journal
+from controller.model.journal import Journal, JournalEntry
 from controller.wire.readable import counted, in_number, utc
 from streaming.dead_letters import DeadLetters
 from streaming.own_errors import with_cause

@@ -13,14 +13,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from controller.adapters.election.controls import ControlStore
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.process import signals
 from controller.adapters.process.failpoints import watch_state_commits
 from controller.model.errors import LeadershipLostError, StalledError, TrimtabError
-from controller.ports.controls import ControlStore
-from controller.ports.leadership import Leadership, no_preparation
+from controller.model.leadership import Leadership, no_preparation
 from controller.settings.trimtab_toml import Settings
 from controller.wire.controls_text import change_text
 from streaming.assembly import Assembly

@@ -23,11 +23,10 @@ from controller.cycle.limits import Limits
 from controller.engine import Engine, take_over
 from controller.model.controls import Controls
 from controller.model.decision import Decision, UnloadDecision
-from controller.model.journal import JournalEntry
+from controller.model.journal import JournalEntry, JournalHead
 from controller.model.load import ClusterView, Floats, Ints
 from controller.model.memory import Memory
 from controller.model.strategy_memory import NoMemory
-from controller.ports.journal import JournalHead
 from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask

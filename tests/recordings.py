@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings, recorded_settings
+from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.log.opened import records_in
 from controller.offline.record import Wanted, record
-from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 from tests.records import CLUSTER, T

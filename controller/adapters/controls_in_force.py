@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from controller.adapters.election.controls import ControlStore
 from controller.model.controls import Controls, OperatorControls
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, TrimtabError
-from controller.ports.controls import ControlStore
 from controller.settings.standing_controls import StandingControls
 from controller.wire.controls_text import change_text, pauses_text
 

@@ -10,13 +10,13 @@ from typing import Final, assert_never
 
 from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.disk.verdicts import VerdictStore
+from controller.adapters.election.systems import ElectionSystem, WatchedServer
 from controller.adapters.folder.election import FileElection
 from controller.adapters.folder.names import LOG_PATH
 from controller.adapters.kafka.unreachable import why_unreachable as why_kafka_is_unreachable
 from controller.adapters.pulsar.log.unreachable import why_unreachable as why_pulsar_is_unreachable
 from controller.adapters.zookeeper.system import ZooKeeperElection
 from controller.model.errors import AnotherClusterError
-from controller.ports.systems import ElectionSystem, WatchedServer
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import uuid4
 
+from controller.adapters.election.registry import RENEWED_EVERY, Registry
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.opened import election_system
 from controller.adapters.process import signals
 from controller.adapters.process.own_commit import own_commit
 from controller.model.errors import TrimtabError, WireError
-from controller.ports.registry import RENEWED_EVERY, Registry
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
 from controller.wire.base import encode

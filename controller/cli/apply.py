@@ -10,6 +10,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from controller.adapters.election.controls import ControlStore
 from controller.adapters.long_work import long_work
 from controller.adapters.opened import election_system
 from controller.adapters.outages import Part
@@ -28,7 +29,6 @@ from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource, source_of_log
 from controller.planning.plans.plan import Plan
-from controller.ports.controls import ControlStore
 from controller.settings.small_file import open_to_read
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from controller.adapters.election.controls import ControlStore
 from controller.adapters.opened import election_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
@@ -25,8 +26,7 @@ from controller.doctor.before_acting import require_broker_balancing_off
 from controller.log.opened import log_system
 from controller.model.controls import MAX_HISTORY, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
-from controller.ports.controls import ControlStore
-from controller.ports.leadership import newer_epoch
+from controller.model.leadership import newer_epoch
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlChangeAnswer, ControlsAnswer, PauseAnswer
 from controller.wire.base import printable

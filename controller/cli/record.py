@@ -15,6 +15,7 @@ from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings, differences, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
 from controller.cli.shared.answers import show
 from controller.cli.shared.arguments import FORMS, span_of
 from controller.cli.shared.console import DEFAULT_CONF, json_option
@@ -26,7 +27,6 @@ from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
 from controller.offline.record import KnownBefore, Wanted, record
 from controller.offline.record_texts import FOLDED_TOPICS
 from controller.offline.recording import refuse_other_clusters
-from controller.ports.records import RECORDED_TOPICS, Extent, RecordedTopic, RecordLog
 from controller.settings.small_file import open_to_read
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.answers.recordings import KnownBeforeAnswer, RecordAnswer

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Final, NamedTuple
 from uuid import uuid4
 
+from controller.adapters.election.collectors import CollectorGroup, GroupView
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.network.calls import Calls, FinishedCall
 from controller.adapters.pulsar.server_clocks import ServerClocks
@@ -35,7 +36,6 @@ from controller.collector.sweeper import Sweeper, Swept
 from controller.collector.ticks import TickWriter
 from controller.log.ticks import CollectorLog
 from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
-from controller.ports.collectors import CollectorGroup, GroupView
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 from controller.wire.readable import counted, utc

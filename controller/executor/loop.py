@@ -27,7 +27,7 @@ from controller.log.inbox import AnswerRecord, Delivery, Inbox
 from controller.log.port import PartitionTakenOverError, TakenOverError
 from controller.model.decision import Command
 from controller.model.errors import WireError
-from controller.ports.leadership import newer_epoch
+from controller.model.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
 from controller.wire.commands import CommandEvent, EpochEvent, command_key, own_event, to_command

@@ -22,7 +22,7 @@ from controller.log.port import (
     TakenOverError,
 )
 from controller.model.errors import AccessDeniedError, SettingsError, StateError, TrimtabError, WireError
-from controller.ports.leadership import newer_epoch
+from controller.model.leadership import newer_epoch
 from controller.wire.base import Count, Items, Record, validate
 from controller.wire.commands import own_event
 from controller.wire.results import answered_command

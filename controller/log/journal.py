@@ -33,8 +33,7 @@ from controller.model.errors import (
     TrimtabError,
     WireError,
 )
-from controller.model.journal import JournalEntry
-from controller.ports.journal import JournalHead
+from controller.model.journal import JournalEntry, JournalHead
 from controller.wire.base import read_object
 from controller.wire.commands import EVENT_HEADERS, command_event, command_key, epoch_event
 from controller.wire.journal import encode_epoch

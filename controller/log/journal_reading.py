@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 from controller.log.port import OLDEST, Log, LogRecord, Start
 from controller.model.errors import AnotherClusterError, DamagedJournalError, WireError
-from controller.model.journal import JournalEntry
-from controller.ports.journal import JournalHead
-from controller.ports.leadership import newer_epoch
+from controller.model.journal import JournalEntry, JournalHead
+from controller.model.leadership import newer_epoch
 from controller.wire.base import read_object
 from controller.wire.journal import EpochEntry
 from controller.wire.journal_records import Decided, EntryReader, unreadable

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from controller.adapters.folder.retention import FolderRetention
 from controller.adapters.recordings.reading import Recording, is_recording
+from controller.adapters.recordings.record_log import RECORDED_TOPICS
 from controller.log.files.log import FolderLog
 from controller.log.kafka.log import KafkaLog
 from controller.log.pulsar.log import PulsarLog
@@ -14,7 +15,6 @@ from controller.log.records import LogRecords
 from controller.log.system import LogSystem
 from controller.log.tail import LogTail
 from controller.model.errors import SettingsError
-from controller.ports.records import RECORDED_TOPICS
 from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
 

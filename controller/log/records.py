@@ -4,8 +4,8 @@ import heapq
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
+from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, StoredRecord
 from controller.log.port import Log, LogRecord, Start
-from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
 
 
 class LogRecords:

@@ -1,6 +1,11 @@
-"""What one interval leaves in the journal."""
+"""The journal: every decision, with the memory after it.  A command is issued if and only if it is in the journal.
 
+An interval's entry and its commands are written together or not at all: see controller.log.journal.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from controller.model.controls import Controls
 from controller.model.decision import Decision
@@ -37,3 +42,46 @@ class JournalEntry:
             return f"the brokers' own balancing is on (brokers: {balancing.on}); `trimtab status` names them"
         unknown = len(balancing.unknown)
         return f"nobody knows whether brokers balance by themselves (brokers: {unknown}); `trimtab status` names them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalHead:
+    """The newest decision and the newest epoch of a journal."""
+
+    #: The newest decision; the next one starts from its memory.  None if there is none.
+    last: JournalEntry | None
+    #: The newest epoch; 0 before the first leadership.
+    epoch: int
+
+
+class Journal(Protocol):
+    """The journal of one cluster; one leader at a time writes it."""
+
+    def open(self) -> JournalHead:
+        """Fence earlier writers, complete what a crash left half done, and read to the end.
+
+        Raises JournalError; AnotherClusterError where it is another cluster's; LeadershipLostError if another writer
+        opened it meanwhile.
+        """
+        ...
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Write the new *epoch* to the journal and to every partition of the command topic."""
+        ...
+
+    def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
+        """Write *entry* and issue the commands of its decision, all or nothing.
+
+        *epoch* and *issued_at_ms* (epoch ms, wall clock) are added to the commands.  *before_commit* is called when
+        everything is written but not committed; if it raises, nothing is written and the error is passed on.
+        Raises EntryTooLargeError if an entry cannot hold that many commands; then nothing was written.
+        """
+        ...
+
+    def prune(self, *, committed: int, before: int) -> None:
+        """Remove entries that are no longer needed: of intervals before *before* and up to *committed*, epoch ms.
+
+        The newest of them that holds the whole memory stays, and so do all entries after it.  Raises JournalError if
+        it is not allowed or fails; the journal is still valid then.
+        """
+        ...

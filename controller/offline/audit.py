@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from pydantic_core import to_json
 
+from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.audit.auditor import HOUR_MS, LOOKED_AT, MoveAuditor
 from controller.audit.moves import AuditedMove, MoveSums, StraightPlan
 from controller.audit.owner_changes import OwnerChange
@@ -19,7 +20,6 @@ from controller.offline.counterfactual.opened import OpenedRecording
 from controller.offline.counterfactual.survey import ReplaySpan
 from controller.offline.record import Wanted, wanted_extents
 from controller.offline.replay import LogReplay
-from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.wire.base import printable, validate
 from controller.wire.journal import DeltaEntry, to_decision
 from controller.wire.journal_records import Decided, EntryReader

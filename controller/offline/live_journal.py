@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
+from controller.adapters.recordings.record_log import StoredRecord
 from controller.model.controls import Controls
 from controller.model.errors import JournalError, WireError
 from controller.model.journal import JournalEntry
-from controller.ports.records import StoredRecord
 from controller.wire.base import read_object, validate
 from controller.wire.journal import ControlsRecord, to_controls
 from controller.wire.journal_records import Decided, EntryReader, EntryWriter, PartEntry, PartJoiner, parse_record

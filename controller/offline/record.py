@@ -17,11 +17,18 @@ from controller.adapters.recordings.manifest import (
     RecordingError,
 )
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import (
+    RECORDED_TOPICS,
+    Extent,
+    Extents,
+    RecordedTopic,
+    RecordLog,
+    offsets_in,
+)
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
 from controller.offline.record_texts import FOLDED_TOPICS
-from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, RecordLog, offsets_in
 from controller.wire.readable import utc
 
 #: So many offsets are read for the last record of a partition: the very last ones may be marks of transactions.

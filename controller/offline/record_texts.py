@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.adapters.recordings.records_file import SplitRecord
 from controller.aggregate.columns.rows import METRICS, RESULTS, Rows
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model.errors import WireError
-from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.wire.json_sweeps import JsonSweeps, RecordText, joined_rows
 from controller.wire.metrics import decode_metric
 from controller.wire.results import decode_result

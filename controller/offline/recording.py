@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from controller.adapters.recordings.reading import Recording, is_recording
+from controller.adapters.recordings.record_log import RecordLog
 from controller.aggregate.ticks.prepass import Header, place_ticks
 from controller.log.files.log import FolderLog
 from controller.log.ticks import MetricsLog
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.model.pulsar_version import PulsarVersion
 from controller.model.some_of import some_of
-from controller.ports.records import RecordLog
 from controller.settings.small_file import open_to_read
 from controller.wire.base import MAX_RECORD_BYTES
 from controller.wire.metrics import BrokerLoadRecord, TickRecord, decode_metric

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from controller.adapters.long_work import long_work, pieces
 from controller.adapters.recordings.manifest import RecordedSettings
+from controller.adapters.recordings.record_log import RecordLog
 from controller.aggregate.columns.rows import Rows
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
@@ -20,7 +21,6 @@ from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
 from controller.offline.live_journal import JournalComparison, JournalTally, LiveJournal
 from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, known_texts, record_texts
-from controller.ports.records import RecordLog
 from controller.settings.guardrails import maintenance_of
 from controller.wire.json_sweeps import RecordText
 

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from controller.attribute_docstrings import attribute_docstrings
 from controller.settings.section import sections_in
 from controller.settings.trimtab_toml import Settings
+from controller.wire.attribute_docstrings import attribute_docstrings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from controller.log.unanswered import RECENT_DECISIONS, Unanswered, unanswered
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError, WireError
 from controller.model.journal import JournalEntry
+from controller.model.leadership import Leader
 from controller.model.memory import InFlight
-from controller.ports.leadership import Leader
 from controller.settings.trimtab_toml import Settings
 from controller.status.bundle import last_verdicts
 from controller.status.guardrails import GuardrailStatus, chosen_controls, guardrail_status

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from controller.attribute_docstrings import attribute_docstrings
 from controller.wire import asyncapi, commands, journal_records, metrics, results
 from controller.wire.answers import catalogue as answers
+from controller.wire.attribute_docstrings import attribute_docstrings
 from controller.wire.dead_letter import DeadLetter
 from controller.wire.plan import PlanFile
 

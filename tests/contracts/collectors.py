@@ -1,13 +1,13 @@
-"""The contracts of controller.ports.collectors.CollectorGroup and controller.log.ticks.CollectorLog."""
+"""The contracts of controller.adapters.election.collectors.CollectorGroup and controller.log.ticks.CollectorLog."""
 
 import time
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from controller.adapters.election.collectors import CollectorGroup
 from controller.adapters.network.deadline import Deadline
 from controller.log.tail import ReadTopic
 from controller.log.ticks import CollectorLog
-from controller.ports.collectors import CollectorGroup
 from controller.wire.base import read_object
 from controller.wire.chunks import Arrived
 from controller.wire.metrics import TickRecord

@@ -1,12 +1,12 @@
-"""The contract of controller.ports.controls.ControlStore."""
+"""The contract of controller.adapters.election.controls.ControlStore."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
 
+from controller.adapters.election.controls import ABSENT, ControlStore
 from controller.model.controls import Choice, Drained, OperatorControls, OrderedMove, Orders, Pause
 from controller.model.errors import AnotherClusterError
-from controller.ports.controls import ABSENT, ControlStore
 
 #: One more process that reads and writes the controls of the same cluster; the fixture closes it at the end.
 OpenStore: TypeAlias = Callable[[], ControlStore]

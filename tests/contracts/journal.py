@@ -1,4 +1,4 @@
-"""The contract of controller.ports.journal.Journal."""
+"""The contract of controller.model.journal.Journal."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +9,7 @@ import pytest
 
 from controller.log.journal import LogJournal
 from controller.model.errors import EntryTooLargeError, LeadershipLostError
-from controller.model.journal import JournalEntry
-from controller.ports.journal import Journal, JournalHead
+from controller.model.journal import Journal, JournalEntry, JournalHead
 from controller.strategies.common.usage_history import UsageHistory
 from controller.wire import journal_records
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event

@@ -1,4 +1,4 @@
-"""The contract of controller.ports.leadership.Leadership."""
+"""The contract of controller.model.leadership.Leadership."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ import pytest
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.waiting import wait_for
 from controller.model.errors import LeadershipLostError
-from controller.ports.leadership import Leader, Leadership
+from controller.model.leadership import Leader, Leadership
 
 #: One more process in the same election; the fixture releases it at the end.
 Contender: TypeAlias = Callable[[], Leadership]

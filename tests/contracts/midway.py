@@ -4,11 +4,11 @@ from functools import partial
 from pathlib import Path
 
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import RecordLog
 from controller.log.ticks import MetricsLog
 from controller.offline.counterfactual.start import known_before
 from controller.offline.record import Wanted, record
 from controller.offline.replay import LogReplay
-from controller.ports.records import RecordLog
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from tests.recordings import SETTINGS

@@ -1,10 +1,10 @@
-"""The contract of controller.ports.registry."""
+"""The contract of controller.adapters.election.registry."""
 
 import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from controller.ports.registry import Registry
+from controller.adapters.election.registry import Registry
 
 #: One more process's, of the same cluster; the fixture closes it at the end.
 OpenRegistry: TypeAlias = Callable[[], Registry]

@@ -9,12 +9,12 @@ from uuid import uuid4
 import pytest
 
 from controller.adapters.controls_in_force import ControlsInForce
+from controller.adapters.election.controls import ABSENT, ControlStore
 from controller.adapters.opened import election_system
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
 from controller.model.controls import OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError
-from controller.ports.controls import ABSENT, ControlStore
 from controller.settings.log import KafkaLogSettings
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings, read_settings

@@ -14,6 +14,7 @@ from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import StoredRecord
 from controller.lab.servers import KafkaServer
 from controller.log.inbox import Inbox
 from controller.log.journal import LogJournal
@@ -21,10 +22,8 @@ from controller.log.kafka.log import KafkaLog
 from controller.log.port import LogRecord, Out
 from controller.log.records import LogRecords
 from controller.model.errors import AnotherClusterError, JournalError, LeadershipLostError
-from controller.model.journal import JournalEntry
+from controller.model.journal import JournalEntry, JournalHead
 from controller.offline.record import Wanted, record
-from controller.ports.journal import JournalHead
-from controller.ports.records import StoredRecord
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import EpochEvent, epoch_event, parse_event

@@ -24,7 +24,7 @@ from controller.log.pulsar.reading import PartitionReader
 from controller.log.records import LogRecords
 from controller.log.tail import LogTail
 from controller.model.errors import AnotherClusterError, JournalError, SettingsError
-from controller.ports.journal import JournalHead
+from controller.model.journal import JournalHead
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.base import read_object
 from controller.wire.commands import EpochEvent, parse_event

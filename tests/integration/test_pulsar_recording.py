@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import Extent
 from controller.lab.pulsar_server import PulsarCluster
 from controller.log.port import Out
 from controller.log.pulsar.log import PulsarLog
 from controller.log.records import LogRecords
 from controller.offline.record import Wanted, record
-from controller.ports.records import Extent
 from tests.integration.pulsar_log import own_topics
 from tests.recordings import SETTINGS
 from tests.records import CLUSTER

@@ -20,7 +20,7 @@ from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.lab.servers import ZooKeeperServer, zookeeper_server
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
-from controller.ports.leadership import Leader
+from controller.model.leadership import Leader
 from tests.contracts.leadership import Contender, LeadershipContract, patience
 
 pytestmark = pytest.mark.integration

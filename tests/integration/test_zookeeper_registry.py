@@ -13,13 +13,13 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
+from controller.adapters.election.registry import MOST_ENTRIES
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.registration import Registration, processes_of, registered
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.registry import ZooKeeperRegistry
 from controller.lab.servers import ZooKeeperServer
-from controller.ports.registry import MOST_ENTRIES
 from controller.settings.access import ZooKeeperAuthSettings
 from controller.settings.trimtab_toml import Settings
 from controller.wire.process import RunningProcess

@@ -14,9 +14,8 @@ from controller.cycle.limits import Budget, Limits
 from controller.engine import decide_interval, take_over
 from controller.model.controls import OperatorControls, OrderedMove, Orders
 from controller.model.decision import Reason
-from controller.model.journal import JournalEntry
+from controller.model.journal import JournalEntry, JournalHead
 from controller.model.memory import Issued
-from controller.ports.journal import JournalHead
 from controller.settings.maintenance import Maintenance
 from controller.settings.standing_controls import StandingControls
 from controller.wire.journal import encode_entry

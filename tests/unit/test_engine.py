@@ -14,9 +14,8 @@ from controller.model.errors import (
     LeadershipLostError,
     StateError,
 )
-from controller.model.journal import JournalEntry
+from controller.model.journal import JournalEntry, JournalHead
 from controller.model.memory import Breaker, Memory
-from controller.ports.journal import JournalHead
 from tests.batches import snapshots
 from tests.logs import Shape, located, log
 from tests.pure_controller import POLICY

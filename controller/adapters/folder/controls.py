@@ -11,12 +11,12 @@ from typing import Final
 
 from controller.adapters.disk import files
 from controller.adapters.disk.cluster_file import claim, refuse_another
+from controller.adapters.election.controls import ABSENT
 from controller.adapters.folder.disk_errors import content_of
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.adapters.network.deadline import Deadline
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
-from controller.ports.controls import ABSENT
 from controller.wire.controls import encode_controls, stored_controls
 
 #: The setting that names the folder of a file election.

@@ -8,7 +8,7 @@ from controller.adapters.folder.controls import ELECTION_PATH, FileControls
 from controller.adapters.folder.group import FileGroup
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.registry import FileRegistry
-from controller.ports.leadership import Leader
+from controller.model.leadership import Leader
 
 
 class FileElection:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from controller.ports.leadership import epoch_of
+from controller.model.leadership import epoch_of
 from controller.settings.small_file import open_to_read
 
 _MOST_BYTES: Final = 100

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from controller.adapters.election.collectors import GroupView
 from controller.adapters.folder.leadership import FileLeadership
 from controller.model.errors import TrimtabError
-from controller.ports.collectors import GroupView
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from controller.adapters.disk import files
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.adapters.process.own_process import own_process
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
-from controller.ports.leadership import Leader, newer_epoch, no_preparation
+from controller.model.leadership import Leader, newer_epoch, no_preparation
 from controller.settings.small_file import open_to_read
 from controller.wire.process import process_in
 

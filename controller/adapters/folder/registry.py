@@ -8,9 +8,9 @@ from typing import Final
 
 from controller.adapters.disk import files
 from controller.adapters.disk.cluster_file import claim
+from controller.adapters.election.registry import LASTS_SECONDS, MOST_ENTRIES, RegistryEntries, RegistryEntry
 from controller.adapters.folder.controls import ELECTION_PATH
 from controller.model.errors import TrimtabError
-from controller.ports.registry import LASTS_SECONDS, MOST_ENTRIES, RegistryEntries, RegistryEntry
 from controller.settings.small_file import open_to_read
 
 _SUFFIX: Final = ".json"

@@ -18,8 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from controller.adapters.network.pool import HttpError, because, connection_pool
 from controller.adapters.network.tls import Tls
-from controller.model.journal import JournalEntry
-from controller.ports.journal import Journal, JournalHead
+from controller.model.journal import Journal, JournalEntry, JournalHead
 
 log = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from controller.adapters.recordings.record_log import RecordedTopic
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.cycle import Policy
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.model.pulsar_version import PulsarVersion
-from controller.ports.records import RecordedTopic
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.known_options import options_table

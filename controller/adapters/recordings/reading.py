@@ -21,9 +21,9 @@ from controller.adapters.recordings.manifest import (
     lines_in,
     read_manifest,
 )
+from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, StoredRecord
 from controller.adapters.recordings.records_file import SplitRecord, records_of, split_records_of, unpacked
 from controller.adapters.recordings.writing import PROGRESS
-from controller.ports.records import Extent, Extents, RecordedTopic, StoredRecord
 
 
 def is_recording(folder: Path) -> bool:

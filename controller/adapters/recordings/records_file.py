@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from controller.adapters.recordings.manifest import LARGEST_FILE, MOST_RECORDS, RecordingError
 from controller.adapters.recordings.pages import OF_A_HEADER, OF_A_VALUE, refuse_bombs
+from controller.adapters.recordings.record_log import StoredRecord
 from controller.adapters.recordings.repeated import MARK, Shape, shape_of, shortened, whole
 from controller.model.load import Ints
-from controller.ports.records import StoredRecord
 from controller.wire.split_json import HOLE, Decimals, SplitJson, joined, split
 
 _HEADERS: Final = pa.list_(

@@ -27,9 +27,9 @@ from controller.adapters.recordings.manifest import (
     content_of,
     manifest_bytes,
 )
+from controller.adapters.recordings.record_log import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
 from controller.adapters.recordings.records_file import packed, read_size, unpacked_size
 from controller.model.errors import SettingsError, WireError
-from controller.ports.records import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
 from controller.wire.base import Record, encode, validate
 
 PROGRESS: Final = "progress.json"

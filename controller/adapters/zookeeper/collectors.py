@@ -27,11 +27,11 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
+from controller.adapters.election.collectors import GroupView
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders, id_of
 from controller.model.errors import TrimtabError, WireError
-from controller.ports.collectors import GroupView
 from controller.wire.base import read_object
 
 log = logging.getLogger(__name__)

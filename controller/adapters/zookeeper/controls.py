@@ -5,12 +5,12 @@ from typing import Any, Final
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
+from controller.adapters.election.controls import ABSENT
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError, TrimtabError
-from controller.ports.controls import ABSENT
-from controller.ports.leadership import epoch_of
+from controller.model.leadership import epoch_of
 from controller.wire.controls import encode_controls, stored_controls
 
 _ANSWER_SECONDS: Final = 3.0

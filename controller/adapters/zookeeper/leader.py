@@ -10,7 +10,7 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import TrimtabError
-from controller.ports.leadership import Leader
+from controller.model.leadership import Leader
 from controller.wire.process import process_in
 
 

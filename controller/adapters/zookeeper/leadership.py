@@ -39,7 +39,7 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
 from controller.model.errors import LeadershipLostError, StateError
-from controller.ports.leadership import Agreement, epoch_of, newer_epoch, no_preparation
+from controller.model.leadership import Agreement, epoch_of, newer_epoch, no_preparation
 from controller.settings.redaction import redacted
 
 _POLL_SECONDS: Final = 0.1

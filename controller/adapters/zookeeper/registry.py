@@ -14,10 +14,10 @@ from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNod
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.security import ACL, Permissions, make_acl
 
+from controller.adapters.election.registry import MOST_ENTRIES, RegistryEntries, RegistryEntry
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.model.errors import TrimtabError
-from controller.ports.registry import MOST_ENTRIES, RegistryEntries, RegistryEntry
 from controller.settings.redaction import redacted
 
 _ANSWER_SECONDS: Final = 3.0

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from controller.adapters.election.systems import WatchedServer
 from controller.adapters.zookeeper.access import election_access
 from controller.adapters.zookeeper.collectors import ZooKeeperGroup
 from controller.adapters.zookeeper.controls import ZooKeeperControls
@@ -9,8 +10,7 @@ from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
 from controller.adapters.zookeeper.registry import ZooKeeperRegistry
 from controller.adapters.zookeeper.unreachable import ZooKeeperLook
-from controller.ports.leadership import Leader
-from controller.ports.systems import WatchedServer
+from controller.model.leadership import Leader
 from controller.settings.election import ElectionInZooKeeper
 from controller.settings.trimtab_toml import Settings
 

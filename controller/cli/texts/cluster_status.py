@@ -10,7 +10,7 @@ from controller.cli.shared.console import command_line
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
 from controller.cycle import version_text
 from controller.model.decision import Command
-from controller.ports.leadership import Leader
+from controller.model.leadership import Leader
 from controller.status.cluster import ClusterStatus
 from controller.status.guardrails import guardrail_answer, guardrail_rows
 from controller.status.health import Problem, health_line

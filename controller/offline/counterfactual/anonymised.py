@@ -7,6 +7,7 @@ log with other names; it begins with what the controller remembered then, and go
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from controller.adapters.recordings.record_log import StoredRecord
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
@@ -16,7 +17,6 @@ from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.shown import with_near_detail
 from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.offline.pseudonyms.log import AnonymisedLog
-from controller.ports.records import StoredRecord
 from controller.wire.journal import encode_entry
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.recordings.incident_file import IncidentAbout, UnpackedIncident, write_incident
 from controller.adapters.recordings.manifest import RecordedSettings
+from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog
 from controller.aggregate.state.states import States
 from controller.engine import decide_interval
 from controller.model.errors import TrimtabError
@@ -27,7 +28,6 @@ from controller.offline.counterfactual.start import known_at, start_before
 from controller.offline.pseudonyms.anonymise import plain_versions
 from controller.offline.record import FROM_THE_BEGINNING, AnonymiserOf, Wanted, record, wanted_extents
 from controller.offline.record_texts import FOLDED_TOPICS
-from controller.ports.records import Extents, RecordedTopic, RecordLog
 from controller.wire.journal import encode_entry
 from controller.wire.readable import utc
 

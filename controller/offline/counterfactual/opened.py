@@ -9,6 +9,7 @@ from typing import Final
 from controller.adapters.recordings.incident_file import IncidentAbout, UnpackedIncident, unpacked_incident
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import RecordLog
 from controller.log.opened import records_in
 from controller.model.errors import SettingsError
 from controller.model.pulsar_version import PulsarVersion
@@ -17,7 +18,6 @@ from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.record_texts import begin_of
 from controller.offline.recording import Recorded, cluster_of, refuse_other_clusters
 from controller.offline.scenarios.shipped import strategy_options
-from controller.ports.records import RecordLog
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import with_asked
 from controller.settings.pulsar_version import AUTO

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
+from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
@@ -14,7 +15,6 @@ from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, known_texts, record_texts
-from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.wire.journal_records import Decided, EntryReader
 from controller.wire.json_sweeps import RecordText

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import Extent, RecordedTopic, RecordLog
 from controller.aggregate.shard.shard_state import DetailLimits, ShardState
 from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.aggregate.state.bundles import KnownBundles, Seeds
@@ -15,7 +16,6 @@ from controller.model.records import BrokerState, NamespaceState
 from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog
 from controller.offline.record import FROM_THE_BEGINNING, KnownBefore
 from controller.offline.record_texts import FOLDED_TOPICS, begin_of
-from controller.ports.records import Extent, RecordedTopic, RecordLog
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.wire.base import encode
 from controller.wire.metrics import (

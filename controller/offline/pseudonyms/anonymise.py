@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings
+from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.cycle.commands import command_id
 from controller.model.errors import TrimtabError, WireError
 from controller.model.name_patterns import is_pattern
 from controller.offline.pseudonyms.isolation import IsolationPseudonyms
 from controller.offline.pseudonyms.memory import JournalPseudonyms
 from controller.offline.pseudonyms.names import Pseudonyms
-from controller.ports.records import Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.broker_conf import names_in
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.pairs import LOAD_MANAGER, SUPPORTED_ALGORITHMS

@@ -2,8 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from controller.adapters.recordings.record_log import (
+    Extent,
+    Extents,
+    RecordedTopic,
+    RecordLog,
+    StoredRecord,
+    offsets_in,
+)
 from controller.offline.pseudonyms.anonymise import ANONYMISED, Anonymiser
-from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord, offsets_in
 
 
 class AnonymisedLog:

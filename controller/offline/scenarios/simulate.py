@@ -13,11 +13,10 @@ from controller.cycle.limits import Limits
 from controller.engine import DecidedInterval, take_over
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.journal import JournalEntry
+from controller.model.journal import JournalEntry, JournalHead
+from controller.model.leadership import Agreement, no_preparation
 from controller.model.load import Floats
 from controller.model.pulsar_version import known_version
-from controller.ports.journal import JournalHead
-from controller.ports.leadership import Agreement, no_preparation
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import with_asked
 from controller.settings.policy import policy_of, read_assignment

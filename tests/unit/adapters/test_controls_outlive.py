@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.controls_in_force import ControlsInForce
+from controller.adapters.election.controls import ABSENT
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.election import FileElection
 from controller.adapters.folder.leadership import FileLeadership
@@ -26,7 +27,6 @@ from controller.model.errors import (
     WireError,
 )
 from controller.model.journal import JournalEntry
-from controller.ports.controls import ABSENT
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.commands import epoch_event

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from controller.adapters.election.systems import WatchedServer
 from controller.adapters.kafka.unreachable import why_unreachable
 from controller.adapters.network import unreachable
 from controller.adapters.network.waiting import wait_for
 from controller.adapters.outages import OutageWatch, Part
 from controller.adapters.pulsar.http import PulsarHttp
-from controller.ports.systems import WatchedServer
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from controller.adapters.election.collectors import GroupView
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.network.calls import Calls
@@ -20,7 +21,6 @@ from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
 from controller.log.ticks import CollectorLog
 from controller.model.errors import AccessDeniedError, LeadershipLostError, LogOfflineError, TrimtabError
-from controller.ports.collectors import GroupView
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import CollectorSettings
 from controller.wire.chunks import Arrived, KeyValue, glance, json_chunks

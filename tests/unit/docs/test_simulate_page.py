@@ -5,11 +5,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from controller.attribute_docstrings import attribute_docstrings
 from controller.offline.scenarios.shipped import LIBRARY, shipped
 from controller.settings.expectation import FIGURES
 from controller.settings.scenario import Scenario
 from controller.settings.section import sections_in
+from controller.wire.attribute_docstrings import attribute_docstrings
 from tests.pages import DOCS, ROOT
 
 PAGE = (DOCS / "simulate.md").read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ from controller.log.inbox import MOST_ANSWERED, AnsweredIds, Inbox, PartitionMem
 from controller.log.port import TakenOverError
 from controller.model.decision import Command
 from controller.model.errors import SettingsError, TrimtabError
-from controller.ports.leadership import newer_epoch
+from controller.model.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result

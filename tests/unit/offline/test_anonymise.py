@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.aggregate.policies import isolation_policy
 from controller.engine import decide_interval
@@ -30,7 +31,6 @@ from controller.offline.pseudonyms.isolation import IsolationPseudonyms
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.offline.record import AnonymiserOf, Wanted, record
 from controller.offline.replay import LogReplay
-from controller.ports.records import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import arrow_records, topic_records

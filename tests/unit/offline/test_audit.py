@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.recordings.manifest import recorded_settings
+from controller.adapters.recordings.record_log import RecordedTopic, StoredRecord
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.audit.moves import MoveSums
 from controller.log.opened import records_in
@@ -15,7 +16,6 @@ from controller.offline.audit import AuditScope, LogPart, MoveAudit, audit, part
 from controller.offline.counterfactual.opened import OpenedRecording, opened_recording
 from controller.offline.counterfactual.survey import ReplaySpan
 from controller.offline.record import Wanted, record
-from controller.ports.records import RecordedTopic, StoredRecord
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.base import LONGEST_TEXT
 from tests.modelled_log import played, settings_in

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from controller.adapters.recordings.record_log import RecordedTopic, RecordLog, StoredRecord
 from controller.aggregate.shard.fold import DetailLimits
 from controller.log.opened import records_in
 from controller.model.controls import Controls
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.shown import with_near_detail
-from controller.ports.records import RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import IntervalSettings
 from tests.folds import OPTIONS, A, snapshots, sweep, ticked
 from tests.modelled_log import played, settings_in

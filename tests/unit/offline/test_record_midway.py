@@ -12,6 +12,7 @@ import pytest
 
 from controller.adapters.recordings.manifest import Manifest, RecordingError, recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import RECORDED_TOPICS, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.log.opened import records_in
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
@@ -23,7 +24,6 @@ from controller.offline.live_journal import JournalTally
 from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.offline.record import AnonymiserOf, KnownBefore, Wanted, record
 from controller.offline.replay import LogReplay
-from controller.ports.records import RECORDED_TOPICS, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape
 from tests.effort import tries

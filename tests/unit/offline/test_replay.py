@@ -7,6 +7,7 @@ import pytest
 
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import RECORDED_TOPICS, RecordedTopic, RecordLog, StoredRecord
 from controller.log.opened import records_in
 from controller.log.port import INTERVAL
 from controller.model.balancing import Balancing
@@ -15,7 +16,6 @@ from controller.model.errors import JournalError, TrimtabError
 from controller.offline.live_journal import difference
 from controller.offline.record import Wanted, record
 from controller.offline.replay import LogReplay, Replayed
-from controller.ports.records import RECORDED_TOPICS, RecordedTopic, RecordLog, StoredRecord
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
 from tests.modelled_log import played, settings_in

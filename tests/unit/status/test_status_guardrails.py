@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from controller.adapters.election.controls import ABSENT
 from controller.adapters.opened import election_system
 from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.journal import JournalEntry
@@ -16,7 +17,6 @@ from controller.model.memory import (
     Roster,
     UnlistedBundle,
 )
-from controller.ports.controls import ABSENT
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.guardrails import (
     GuardrailStatus,

@@ -15,7 +15,7 @@ from controller.adapters.folder.controls import FileControls
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.model.controls import ControlChange, OperatorControls
 from controller.model.errors import JournalError, LeadershipLostError, SettingsError, StalledError, TrimtabError
-from controller.ports.leadership import Agreement
+from controller.model.leadership import Agreement
 from controller.settings.trimtab_toml import Settings
 from streaming import supervisor
 from streaming.assembly import Assembly

@@ -14,7 +14,7 @@ import pytest
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
-from controller.ports.leadership import Leader, Leadership
+from controller.model.leadership import Leader, Leadership
 from tests.contracts.leadership import Contender, LeadershipContract, after
 
 

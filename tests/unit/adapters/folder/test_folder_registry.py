@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from controller.adapters.election.registry import LASTS_SECONDS, MOST_ENTRIES
 from controller.adapters.folder.registry import FileRegistry
 from controller.model.errors import AnotherClusterError, TrimtabError
-from controller.ports.registry import LASTS_SECONDS, MOST_ENTRIES
 from tests.contracts.registry import OpenRegistry, RegistryContract, written
 
 

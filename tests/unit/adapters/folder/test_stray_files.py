@@ -17,11 +17,11 @@ from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.adapters.folder.line_files import files_of
 from controller.adapters.folder.names import numbered
+from controller.adapters.recordings.record_log import Extent, StoredRecord
 from controller.cli.app import app
 from controller.log.files.log import FolderLog
 from controller.log.opened import recording, records_in
 from controller.model.errors import JournalError, TrimtabError
-from controller.ports.records import Extent, StoredRecord
 from controller.simulator.demo.settings import new_run
 from tests.folders import collector_in, commands_in, entries_in, inbox_in, issue, journal_in, metrics_in
 from tests.modelled_log import played, settings_in

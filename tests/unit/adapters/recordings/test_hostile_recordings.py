@@ -16,9 +16,9 @@ import pytest
 from controller.adapters.recordings import manifest
 from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
+from controller.adapters.recordings.record_log import StoredRecord
 from controller.adapters.recordings.records_file import SCHEMA, packed, read_size
 from controller.adapters.recordings.writing import FILE_BYTES, FILE_RECORDS
-from controller.ports.records import StoredRecord
 from tests.effort import tries
 from tests.recordings import KeptLog, made, some_log, stored
 

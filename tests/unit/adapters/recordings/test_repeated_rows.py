@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from controller.adapters.recordings import repeated
 from controller.adapters.recordings.manifest import RecordingError
+from controller.adapters.recordings.record_log import StoredRecord
 from controller.adapters.recordings.records_file import SCHEMA, packed, records_of, unpacked
 from controller.adapters.recordings.repeated import MARK, whole
-from controller.ports.records import StoredRecord
 from tests.recordings import stored
 from tests.records import LEFT, RIGHT, T, broker_sweep, bundle_stats
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.ports.leadership import epoch_of
+from controller.model.leadership import epoch_of
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from controller.ports.collectors import CollectorGroup
-from controller.ports.controls import ControlStore
-from controller.ports.leadership import Leader, Leadership
-from controller.ports.registry import Registry
+from controller.adapters.election.collectors import CollectorGroup
+from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.registry import Registry
+from controller.model.leadership import Leader, Leadership
 
 
 class WatchedServer(NamedTuple):

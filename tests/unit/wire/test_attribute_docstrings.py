@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from controller.attribute_docstrings import attribute_docstrings
+from controller.wire.attribute_docstrings import attribute_docstrings
 
 
 class Base:

@@ -1,0 +1,1 @@
+"""What an election system offers, as protocols; the folders of the systems implement them."""

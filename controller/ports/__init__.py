@@ -1,1 +1,0 @@
-"""Protocols for the systems around trimtab (log, journal, election); controller.adapters implements them."""
