@@ -79,8 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A worker for each processor, none where files or folders are named: to import all in each takes longer."""
-    return os.cpu_count() or 1 if config.args_source is config.ArgsSource.TESTPATHS else 0
+    """One more than there are processors, as some tests wait.  None where files are named: each imports all of them."""
+    return (os.cpu_count() or 1) + 1 if config.args_source is config.ArgsSource.TESTPATHS else 0
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadGroupScheduling:

@@ -7,7 +7,7 @@ from pathlib import Path
 from controller.log.commands import CommandLog
 from controller.log.dead_letters import DeadLetterLog
 from controller.log.files.log import FolderLog
-from controller.log.inbox import Inbox
+from controller.log.inbox import Delivery, Inbox
 from controller.log.journal import LogJournal
 from controller.log.journal_reading import JournalReader
 from controller.log.port import INTERVAL, LogRecord, Out
@@ -41,8 +41,15 @@ def letters_in(folder: Path) -> DeadLetterLog:
     return DeadLetterLog(FolderLog(folder, cluster=None))
 
 
+class QuickInbox(Inbox):
+    """Waits 20 ms at most for commands: in a folder they are there, or do not come during the test."""
+
+    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
+        return super().take(most, min(timeout_seconds, 0.02))
+
+
 def inbox_in(folder: Path, *, cluster: str = CLUSTER) -> Inbox:
-    return Inbox(FolderLog(folder, cluster=cluster), group="trimtab-executor", cluster=cluster)
+    return QuickInbox(FolderLog(folder, cluster=cluster), group="trimtab-executor", cluster=cluster)
 
 
 def decisions_in(folder: Path) -> dict[int, LogRecord]:

@@ -33,7 +33,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if _ONLY:  # with the releases that have it; with all where none has, so that a test says so
             releases = tuple(release for release in releases if _cases(component, release)) or releases
         if releases:
-            metafunc.parametrize("case", releases, indirect=True)
+            metafunc.parametrize("case", [_param(release) for release in releases], indirect=True)
+
+
+def _param(release: str) -> Any:
+    """Plain pytest tries the base release, scripts/test all of them."""
+    return pytest.param(release, marks=() if release == recorded.BASE else pytest.mark.slow)
 
 
 @pytest.fixture

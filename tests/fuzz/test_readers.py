@@ -60,6 +60,7 @@ def test_the_samples_are_read(name: str, tmp_path: Path) -> None:
         READERS[name].read(sample, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_spoilt_input_leads_to_a_value_or_to_the_readers_own_error(name: str, tmp_path: Path) -> None:
     for seed in seeds():

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ SIZES = st.lists(st.integers(0, 30), min_size=4, max_size=16) | st.just([1] * 15
 SEEDS = st.integers(0, 1 << 32)
 
 
+@pytest.mark.slow
 @_FEW
 @given(SHAPES, SIZES)
 def test_cut_into_other_batches(shape: Shape, sizes: list[int]) -> None:
@@ -81,6 +83,7 @@ def test_cut_into_other_batches(shape: Shape, sizes: list[int]) -> None:
     assert journal(records, *sizes) == expected(shape)
 
 
+@pytest.mark.slow
 @_FEW
 @given(SHAPES, SIZES, SEEDS)
 def test_with_partitions_interleaved_otherwise(shape: Shape, sizes: list[int], seed: int) -> None:
@@ -95,6 +98,7 @@ def test_with_the_rows_of_each_batch_shuffled(shape: Shape, sizes: list[int], se
     assert journal(records, *sizes, shuffle=Random(seed)) == expected(shape)
 
 
+@pytest.mark.slow
 @_FEW
 @given(SHAPES, SIZES, st.integers(2, 7))
 def test_in_another_number_of_shards(shape: Shape, sizes: list[int], shards: int) -> None:
@@ -183,6 +187,7 @@ def test_without_records_that_do_not_count(shape: Shape) -> None:
     assert journal([*located(telling)]) == expected(shape)
 
 
+@pytest.mark.slow
 def test_the_logs_above_are_worth_comparing() -> None:
     """They lead to commands of both kinds, and to every turn that a cycle can take on them."""
     controllers = []

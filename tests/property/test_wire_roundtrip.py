@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def bundles(draw: st.DrawFn) -> str:
     return f"tenant/ns/0x{lower:08x}_0x{upper:08x}"
 
 
+@pytest.mark.slow
 @given(bundles(), st.lists(TOPIC, max_size=5))
 def test_a_sweep_in_json(bundle: str, topics: list[tuple[object, ...]]) -> None:
     columns = [list(column) for column in zip(*topics, strict=True)] or [[]] * 7

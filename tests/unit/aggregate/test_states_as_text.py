@@ -22,6 +22,7 @@ def state(name: str, *policies: dict[str, Any]) -> NamespaceState:
     return NamespaceState(namespace=name, version=1, boundaries=(0, 7), isolation_policies=policies)
 
 
+@pytest.mark.slow
 def test_a_list_of_brokers_that_many_namespaces_have_is_kept_once() -> None:
     """As collectors write a policy with a long list of namespaces: with each one the brokers, and itself alone."""
     given = [state(f"tenant/{i:04d}", policy(f"tenant/{i:04d}", primary=BROKERS)) for i in range(1_000)]

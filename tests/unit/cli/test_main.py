@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 #: A command that fails, as one does that has lost leadership, while a thread is in a call of pulsar-client.
 _FAILS_IN_A_CALL = """
 import threading, time
@@ -56,6 +58,7 @@ main.main()
 """
 
 
+@pytest.mark.slow
 def test_the_exit_code_of_a_failed_command_is_its_own_whatever_pulsar_client_is_doing() -> None:
     ended = subprocess.run([sys.executable, "-c", _FAILS_IN_A_CALL], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (75, "said before the end\n"), ended.stderr
@@ -68,6 +71,7 @@ def test_a_command_that_cannot_write_its_last_words_does_not_end_as_a_success() 
     assert ended.returncode == 120
 
 
+@pytest.mark.slow
 def test_where_its_output_is_closed_a_command_works_and_nothing_is_printed_into_its_files(tmp_path: Path) -> None:
     closed = 'exec "$@" >&- 2>&-'
     file = tmp_path / "file"

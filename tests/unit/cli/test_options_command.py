@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from controller.cli.app import app
@@ -17,6 +18,7 @@ def test_every_option_is_printed_with_its_brackets() -> None:
     assert "[/chroot]" in result.output
 
 
+@pytest.mark.slow
 def test_no_option_is_cut_at_80_columns() -> None:
     lines = CliRunner().invoke(app, ["options"], env={"COLUMNS": "80"}).output.splitlines()
     for row in options_table():

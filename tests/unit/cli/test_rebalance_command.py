@@ -138,6 +138,7 @@ def test_the_committed_scenario_ends_balanced_but_by_eager_which_never_learns_wh
     assert codes == dict.fromkeys(Protocol, 0) | {Protocol.EAGER: 1}
 
 
+@pytest.mark.slow
 def test_the_example_compares_a_protocol_with_eager() -> None:
     last = run("--example").stdout.splitlines()[-1]
     assert last.split() == ["altogether", "0", "81,000", "900"]

@@ -52,6 +52,7 @@ def test_json_says_of_each_law_whether_it_was_kept() -> None:
     assert {"key": "lowerBoundarySheddingEnabled", "value": "false"}.items() <= said["options"][-1].items()
 
 
+@pytest.mark.slow
 def test_a_broken_law_is_told_with_an_example_and_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "acme_lazy.py").write_text(OWN)
     (tmp_path / "broker.conf").write_text("acmePercentage=7\n")

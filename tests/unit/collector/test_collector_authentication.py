@@ -110,6 +110,7 @@ def test_brokers_that_require_a_token_or_a_password_get_it(tmp_path: Path, own: 
             dry_run(conf(tmp_path, pulsar))
 
 
+@pytest.mark.slow
 def test_brokers_are_swept_over_tls_with_a_certificate_where_they_want_one(tmp_path: Path) -> None:
     trust = f'trust_certs = "{TLS / "ca.pem"}"'
     mine = f'{trust}\ncertificate = "{TLS / "client.pem"}"\nkey = "{TLS / "client.key"}"'
@@ -119,6 +120,7 @@ def test_brokers_are_swept_over_tls_with_a_certificate_where_they_want_one(tmp_p
             dry_run(conf(tmp_path, pulsar, tls=trust))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_trusted_or_goes_by_another_name_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
     trust = f'trust_certs = "{TLS / "ca.pem"}"'
     with fake_pulsar(1, server("elsewhere")) as pulsar:

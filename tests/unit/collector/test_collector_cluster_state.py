@@ -178,6 +178,7 @@ def test_namespaces_that_a_reading_did_not_come_to_come_first_in_the_next(
     assert begun == [*ALL, "lab/ns-2", "lab/ns-0", "lab/ns-1"]
 
 
+@pytest.mark.slow
 def test_many_unreadable_namespaces_are_summarised(pulsar: FakePulsar, caplog: pytest.LogCaptureFixture) -> None:
     pulsar.more = [f"lab/more-{i}" for i in range(200)]
     first(pulsar).broken = "/bundles"

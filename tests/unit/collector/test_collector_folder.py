@@ -56,6 +56,7 @@ def records(folder: Path) -> list[Any]:
     return [decode_metric(line, cluster=CLUSTER, period_ms=PERIOD_MS) for line in lines if line]
 
 
+@pytest.mark.slow
 def test_one_interval_after_the_other_lies_in_the_log_each_behind_its_sweeps(tmp_path: Path) -> None:
     with fake_pulsar(3) as pulsar:
         path = conf(tmp_path, pulsar)

@@ -375,6 +375,7 @@ def test_a_collector_with_a_wrong_clock_lets_another_one_lead(world: World) -> N
     assert all(world.interval(T + 3 * PERIOD, one, two).values())
 
 
+@pytest.mark.slow
 def test_where_all_collectors_have_wrong_clocks_each_lets_another_lead_once_an_interval_and_all_say_so(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -418,6 +419,7 @@ def test_after_a_clock_was_set_back_intervals_go_on_by_it_and_none_is_ended_twic
     ]
 
 
+@pytest.mark.slow
 def test_after_a_clock_that_ran_ahead_of_the_logs_was_set_back_intervals_end_at_once_and_none_a_second_time(
     world: World,
 ) -> None:
@@ -495,6 +497,7 @@ def test_a_clock_that_is_set_back_by_a_moment_begins_no_interval_again(world: Wo
     assert [sum("topics" in path for path in broker.asked) for broker in world.pulsar.brokers] == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("described")
 def test_a_broker_that_hangs_is_missing_and_costs_the_others_nothing(
     world: World, caplog: pytest.LogCaptureFixture
@@ -1312,6 +1315,7 @@ def test_a_broker_that_leaves_is_forgotten_and_one_that_joins_with_balancing_on_
     assert switches(world, joins.name)[-1] == (True, False)
 
 
+@pytest.mark.slow
 def test_a_collector_that_takes_a_broker_over_does_not_publish_that_its_switches_are_unknown(world: World) -> None:
     one, two = world.collector("one"), world.collector("two")
     intervals(world, 2, one, two)

@@ -104,6 +104,7 @@ def test_policies_that_no_record_has_are_in_as_many_records_as_that_takes() -> N
     assert [*policies.unread([]).added_to(states)] == states, "all were read"
 
 
+@pytest.mark.slow
 def test_a_record_has_what_of_a_long_list_names_its_namespace_though_a_controller_would_not_read_all_of_it() -> None:
     policies = ClusterPolicies({"p": P1 | {"namespaces": [f"lab/(a|b){number}" for number in range(2_500)]}})
     policies.ask_about(["lab/a0", "lab/a2499"])

@@ -74,6 +74,7 @@ def halves(found: Decision) -> set[str]:
     return held & {command.destination for command in found.commands}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "issued"),
     [

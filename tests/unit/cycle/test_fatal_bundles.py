@@ -40,6 +40,7 @@ def test_the_bundle_that_was_on_each_broker_that_died_is_named_and_no_other(
     assert model.memory.deaths.fatal[model.names[KILLER]].deaths == model.deaths
 
 
+@pytest.mark.slow
 def test_no_restarts_are_blamed_on_a_bundle() -> None:
     models = restarts_of_all_kinds(np.random.default_rng(3), 150)
     assert [model for model in models if model.named] == []

@@ -69,6 +69,7 @@ def test_the_journal_entry_names_the_gap() -> None:
     assert told[5][1] == 3
 
 
+@pytest.mark.slow
 def test_a_tick_missing_in_one_partition_is_not_a_gap() -> None:
     for seed in range(5):
         assert held_back(run(warm_up=1, seed=seed, calm=False)) == {}

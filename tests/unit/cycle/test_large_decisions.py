@@ -94,6 +94,7 @@ def test_the_number_of_verdicts_does_not_grow_with_what_is_held_back(decided: De
     assert len(decision.verdicts) <= VERDICTS_OF_BROKER * BROKERS + len(decision.commands) + MOST_KINDS + scopes
 
 
+@pytest.mark.slow
 def test_an_entry_stays_small_when_the_window_of_the_budgets_is_full() -> None:
     view = overloaded(300, 3_000, 0.5)
     entries = list(cycles("half over", view, "OverloadShedder", intervals=12))

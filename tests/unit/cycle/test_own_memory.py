@@ -23,6 +23,7 @@ from controller.strategies.api import ClusterView, NoMemory, StrategyMemory, Unl
 from controller.strategies.shedding.overload_shedder import OverloadShedder
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
+from tests.effort import tries
 from tests.journal_entries import entry, parse_entry
 from tests.logs import Shape, located, log
 from tests.own_shedder import Gift, Patience, PatientShedder
@@ -139,7 +140,7 @@ def test_an_anonymised_journal_has_neither_its_names_nor_that_of_its_class() -> 
 
 
 def test_it_keeps_the_laws_of_all_strategies() -> None:
-    assert broken_laws(PatientShedder(), examples=20) == []
+    assert broken_laws(PatientShedder(), examples=tries(plain=2, thorough=20)) == []
 
 
 def test_it_is_loaded_by_its_name() -> None:

@@ -49,6 +49,7 @@ def repeated(command: Command, decisions: Sequence[Decision]) -> int:
     return (found[1] - command.interval) // PERIOD
 
 
+@pytest.mark.slow
 @KINDS
 def test_a_command_without_a_result_is_in_flight_until_it_is_lost(action: str) -> None:
     command, decisions = first(action), unanswered(action)
@@ -58,6 +59,7 @@ def test_a_command_without_a_result_is_in_flight_until_it_is_lost(action: str) -
     assert repeated(command, decisions) == 9
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize(
     ("status", "reason", "again"),

@@ -229,6 +229,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_command_exits_0_with_warnings_1_with_errors_and_strictly_1_with_both(
     servers: list[AdminServer], tmp_path: Path
 ) -> None:

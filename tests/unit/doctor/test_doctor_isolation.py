@@ -113,6 +113,7 @@ def test_namespaces_without_a_policy_need_a_broker_that_is_nobodys_primary() -> 
     assert with_policies({"acme/orders", "acme2/orders"}, ours=policy(["pulsar.*"])) == []
 
 
+@pytest.mark.slow
 def test_of_thousands_of_policies_a_few_are_described_and_all_are_named() -> None:
     found = only(
         pulsar=pulsar(

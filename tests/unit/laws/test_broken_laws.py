@@ -258,6 +258,7 @@ def test_an_assignment_breaks_a_law() -> None:
     assert flaw_in(Assigner(lambda topics: [0] * len(topics)), split, given) == said
 
 
+@pytest.mark.slow
 def test_what_breaks_a_law_is_told_with_the_simplest_example() -> None:
     @dataclass(frozen=True)
     class Silent(Shedder):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -190,7 +190,13 @@ def place(request: pytest.FixtureRequest) -> MemoryPlace:
     return MemoryPlace(atomic=atomic, seed=seed)
 
 
-@pytest.fixture(params=[*MODES, "sqlite", "folder", "pulsar"], ids=str)
+#: Plain pytest tries one log of each mode, scripts/test all of them.
+_SLOW: Final = [*((atomic, seed) for atomic, seed in MODES if seed), "sqlite", "folder", "pulsar"]
+
+
+@pytest.fixture(
+    params=[(True, 0), (False, 0), *(pytest.param(each, marks=pytest.mark.slow) for each in _SLOW)], ids=str
+)
 def fresh(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], Place]]:

@@ -140,6 +140,7 @@ def test_results_are_there_once_where_the_brokers_have_forgotten_their_numbers(
     assert values(rest(place.log(), "results")) == [line(1, "done")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("work", "check"), [(lead, check_journal), (collect, check_ticks), (carry_out, check_answers)])
 def test_an_answer_that_is_lost_once_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, work: Work, check: Callable[[places.Place, str], None]

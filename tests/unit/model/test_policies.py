@@ -133,6 +133,7 @@ def test_an_unreadable_primary_expression_that_could_match_all_brokers_reserves_
     assert policies.rules.open_ended(HOSTS) == (0,)
 
 
+@pytest.mark.slow
 def test_the_number_of_expressions_is_bounded_and_what_those_beyond_it_could_match_stays() -> None:
     simple = tuple(own(f"s{i}/.*", f"s{i}.ns/x") for i in range(3_000))
     policies = Policies(isolation=(*simple, *(own(f"t{i}/.*[a-z]") for i in range(3_000))))

@@ -104,6 +104,7 @@ def uneven(source: PlanSource, moved: Sequence[PlannedMove]) -> PlanSource:
     return replace(source, view=replace(source.view, bundles=changed[0], brokers=changed[1]))
 
 
+@pytest.mark.slow
 def test_a_drain_does_not_take_what_it_has_done_for_a_change_of_the_load(tmp_path: Path) -> None:
     """The first waves make the brokers uneven, and that proves that a part of the CPU is their own."""
     source = even(modelled_load(tmp_path, ClusterShape(brokers=6, bundles=96, topics=192)), CPU, 60.0, brokers=6)

@@ -44,6 +44,7 @@ def test_every_pair_meets_once_on_every_figure() -> None:
     assert [(duel.first, duel.second) for duel in duels] == [("a", "b"), ("a", "c"), ("b", "c")]
 
 
+@pytest.mark.slow
 def test_a_strategy_against_itself_is_equal_on_every_figure() -> None:
     of = scenario(brokers=[{"count": 1, "load": 3}, {"count": 2}], load={"drift_percent": 5}, intervals=15)
     same = compare(of, {name: strategy_options("ThresholdShedder") for name in ("one", "other")}, 2)
@@ -51,6 +52,7 @@ def test_a_strategy_against_itself_is_equal_on_every_figure() -> None:
     assert same.seeds == (1, 2)
 
 
+@pytest.mark.slow
 def test_strategies_are_compared_on_the_same_demand() -> None:
     of = scenario(
         brokers=[{"count": 1, "load": 3}, {"count": 2}],

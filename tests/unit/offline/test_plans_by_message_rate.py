@@ -86,6 +86,7 @@ def test_a_low_ceiling_is_one_of_usage_and_not_of_messages(tmp_path: Path) -> No
     assert rightsizing(source, headroom=0.5, added=0, own=ALL).resource in ("cpu", "direct memory", *ALL)
 
 
+@pytest.mark.slow
 def test_a_balance_is_by_message_rate_where_usage_does_not_follow_the_load(tmp_path: Path) -> None:
     source = shared_hosts(tmp_path, UNEVEN)
     found = planned_cluster(source, Asked(kind=BALANCE, to=1.1))
@@ -97,6 +98,7 @@ def test_a_balance_is_by_message_rate_where_usage_does_not_follow_the_load(tmp_p
     assert sum(map(len, now.waves)) == len(found.plan.moves)
 
 
+@pytest.mark.slow
 def test_a_balance_takes_the_resources_that_a_person_says_do_not_follow(tmp_path: Path) -> None:
     source = shared_hosts(tmp_path, UNEVEN, cpu=200.0)
     found = planned_cluster(source, Asked(kind=BALANCE, to=1.1, own=ALL))

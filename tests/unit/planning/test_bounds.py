@@ -88,6 +88,7 @@ def test_a_bundle_above_the_fair_share_of_the_largest_broker_is_named() -> None:
     assert list(indivisible(problem([[1.0]], []), 0.0)) == []
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_bundles_have_bounds() -> None:
     large = seeded(1000, 100_000, 3, 1)
     assert lower_bounds(large, 20)[0].kind == REMOVAL

@@ -141,6 +141,7 @@ def test_the_bound_of_a_join_counts_no_room_on_brokers_that_get_nothing() -> Non
     assert (certificate.reached, certificate.bound, certificate.kind) == pytest.approx((0.3, 0.3, "mean"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.3, 0.6])
 def test_no_moves_to_a_random_broker_that_joins_end_below_the_bound_and_the_checker_refuses_a_higher_one(
     mean: float,

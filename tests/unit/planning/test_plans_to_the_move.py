@@ -164,6 +164,7 @@ MORE: Final[Sequence[tuple[tuple[int, int, int, int], dict[str, Any], Allowed | 
 )
 
 
+@pytest.mark.slow
 def test_every_machine_finds_the_plans_of_many_small_problems() -> None:
     """Each with its highest usage, how many moves it has, and a checksum of them."""
     rows = []

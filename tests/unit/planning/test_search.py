@@ -88,6 +88,7 @@ def test_many_brokers_at_the_peak_are_lowered_even_if_the_moves_do_not_reach_all
     assert plan.certificate.gap == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_the_same_problem_has_the_same_plan() -> None:
     limits = SearchLimits(max_moves=12)
     assert planned(seeded(10, 200, 3, 1), limits).moves == planned(seeded(10, 200, 3, 1), limits).moves
@@ -129,6 +130,7 @@ def test_a_bound_of_next_to_nothing_is_none_as_nobody_could_verify_it(load: floa
     assert (plan.certificate.bound, flaws(tiny, plan.moves, plan.certificate)) == (0.0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "uneven", "times_mean"), [(4, False, 1.1), (2, True, 1.1), (6, True, 1.15)])
 def test_a_plan_under_filters_that_count_is_not_lost_where_its_moves_cannot_follow_in_another_order(
     seed: int, uneven: bool, times_mean: float
@@ -150,6 +152,7 @@ def test_the_smallest_number_with_all_its_bits_is_a_bound() -> None:
     assert planned(problem([[1.0]], [], fixed=[[least]]), SearchLimits(max_moves=1)).certificate.bound == least
 
 
+@pytest.mark.slow
 def test_what_filters_do_not_let_follow_in_the_end_is_no_reason_for_a_higher_level() -> None:
     """Bundles that disturb less took the place of others, in an order that the filter does not allow."""
     view = cluster(10, 200, uneven=True, seed=1)

@@ -101,11 +101,13 @@ def _waves_keep_their_promise(one: BalanceProblem, max_moves: int, effort: int) 
             assert max(np.bincount(rows)) <= LIMITS.max_per_broker
 
 
+@pytest.mark.slow
 def test_the_waves_of_200_random_plans_keep_every_broker_under_capacity() -> None:
     for seed in range(tries(plain=40, thorough=200)):
         _waves_keep_their_promise(some_problem(seed, (0.3, 0.6, 0.9)[seed % 3]), 1 + seed % 20, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(tiny_problems())
 def test_the_waves_of_any_plan_keep_every_broker_under_capacity(one: BalanceProblem) -> None:

@@ -163,6 +163,7 @@ def test_a_plan_that_gains_too_little_is_refused_with_what_is_to_be_split() -> N
     assert (memory.rest, memory.rested_at) == (1, 0.91)
 
 
+@pytest.mark.slow
 def test_a_plan_is_refused_that_disturbs_more_than_it_gains() -> None:
     # 30 points for 60 minutes, and six tenths of all that may be disturbed.
     for cost, asked in ((50.0, 3000), (500.0, 30_000)):

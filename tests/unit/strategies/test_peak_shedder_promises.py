@@ -46,6 +46,7 @@ def after(memory: PeakHistory, brokers: dict[str, dict[str, float]], *rounds: in
     return memory
 
 
+@pytest.mark.slow
 def test_a_move_that_does_what_it_promised_is_verified_after_two_rounds() -> None:
     moves, memory = moved()
     assert set(memory.promises) == set(moves) != set()
@@ -63,6 +64,7 @@ def fuller(moves: dict[str, str]) -> dict[str, dict[str, float]]:
     return there
 
 
+@pytest.mark.slow
 def test_a_destination_above_its_promise_widens_the_margin_and_counts_for_the_breaker() -> None:
     moves, memory = moved()
     found = after(memory, fuller(moves), 1, 2)

@@ -98,12 +98,14 @@ def grown(rounds: int) -> list[ClusterView]:
     return [cluster(EVEN, at) if at < 10 else with_load(cluster(EVEN, at), more) for at in range(rounds)]
 
 
+@pytest.mark.slow
 def test_a_load_that_jumped_is_acted_on_once_it_stayed_for_five_minutes() -> None:
     found = decided(grown(18))
     assert rounds_with_moves(found)[0] == 16
     assert "load jumped 2 min ago; it may go back: for 3 min only" in found[13].verdicts[-1].detail
 
 
+@pytest.mark.slow
 def test_without_that_wait_it_is_acted_on_at_once() -> None:
     assert 11 <= rounds_with_moves(decided(grown(14), PeakShedder(load_settle_minutes=0.0)))[0] <= 13
 
@@ -150,6 +152,7 @@ def test_while_brokers_restart_in_turn_only_urgent_moves_are_made(every: int) ->
     assert [number for number in found if 3 + every <= number <= 3 + 5 * every + 2] == []
 
 
+@pytest.mark.slow
 def test_without_that_wait_it_moves_in_between() -> None:
     hasty = PeakShedder(urgent_percent=100.0, settle_minutes=0.0)
     assert rounds_with_moves(decided(restarting(5, 30), hasty))[0] < 15
@@ -217,6 +220,7 @@ def after_a_restart(name: str, minutes: int) -> tuple[UnloadDecision, ClusterVie
     return found[first], views[first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "minutes", "bundles"), [("f", 3, 20), ("g", 3, 30), ("f", 61, 30)])
 def test_a_broker_that_came_back_gets_two_fifths_of_the_mean_and_a_new_one_three_quarters(
     name: str, minutes: int, bundles: int
@@ -274,6 +278,7 @@ def test_the_forecast_is_told_with_its_window_and_error() -> None:
     assert "wider" not in told.detail
 
 
+@pytest.mark.slow
 def test_a_restart_from_the_journal_changes_no_decision() -> None:
     chance, memory, again = np.random.default_rng(5), PeakHistory(), PeakHistory()
     shedder = PeakShedder()
@@ -290,6 +295,7 @@ def test_a_restart_from_the_journal_changes_no_decision() -> None:
         assert again == memory
 
 
+@pytest.mark.slow
 def test_where_load_goes_from_hour_to_hour_nothing_becomes_even_before_a_whole_day_is_known() -> None:
     shedder, unloads = PeakShedder(), list[int]()
     memory = shedder.initial_memory()

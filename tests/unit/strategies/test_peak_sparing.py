@@ -67,6 +67,7 @@ def test_with_too_few_moves_for_the_goal_it_is_the_usual_plan() -> None:
     assert sparing(of, few) == searched(of, few) != ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_no_broker_that_gives_nothing_gets_fuller_than_it_was_or_the_goal(seed: int) -> None:
     of = seeded(5, 60, 2, seed, uneven=seed % 2 > 0)
@@ -80,6 +81,7 @@ def test_no_broker_that_gives_nothing_gets_fuller_than_it_was_or_the_goal(seed: 
     assert len(moves) <= len(searched(of, limits))
 
 
+@pytest.mark.slow
 def test_without_brokers_in_between_it_is_the_usual_plan() -> None:
     of = problem([[100.0]] * 3, [(0, [5.0])] * 9 + [(1, [1.0])] * 31 + [(2, [1.0])] * 14)
     assert sparing(of) == searched(of, LIMITS)

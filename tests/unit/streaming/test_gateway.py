@@ -98,6 +98,7 @@ def test_a_jvm_that_has_ended_in_order_is_not_used_again(tmp_path: Path, monkeyp
     assert SparkContext._jvm is None
 
 
+@pytest.mark.slow
 def test_where_the_jvm_dies_while_spark_starts_its_last_words_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

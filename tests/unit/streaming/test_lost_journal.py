@@ -137,6 +137,7 @@ def test_commands_of_another_cluster_and_damaged_ones_refuse_nothing(tmp_path: P
     lead(tmp_path)
 
 
+@pytest.mark.slow
 def test_after_accept_loss_it_starts_paused_above_all_epochs_and_a_later_loss_is_refused_again(tmp_path: Path) -> None:
     decided(tmp_path, T)
     decided(tmp_path, NEXT)

@@ -12,6 +12,7 @@ def no_spark_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_HOME", raising=False)
 
 
+@pytest.mark.slow
 def test_spark_starts_from_pysparks_own_files(tmp_path: Path) -> None:
     home, shipped = spark_home(tmp_path), jars.pyspark_jars()
     assert home.is_relative_to(tmp_path)
@@ -22,6 +23,7 @@ def test_spark_starts_from_pysparks_own_files(tmp_path: Path) -> None:
     assert [name.rpartition("_")[0] for name in left_out] == ["spark-mllib"]
 
 
+@pytest.mark.slow
 def test_it_is_made_once(tmp_path: Path) -> None:
     (spark_home(tmp_path) / "kept").touch()
     assert (spark_home(tmp_path) / "kept").exists()

@@ -258,6 +258,7 @@ def test_parts_are_joined_newest_first_too() -> None:
     assert [each.interval for each in joined if not isinstance(each, EpochEntry)] == [START + PERIOD, START]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "detail"), [(1_200, 10_000), pytest.param(40_000, 0, marks=pytest.mark.integration)]
 )

@@ -58,6 +58,7 @@ def test_what_is_read_is_what_was_written() -> None:
     assert plan.steps[0].waves == PLAN.steps[0].waves
 
 
+@pytest.mark.slow
 def test_plans_of_every_kind_come_back() -> None:
     for seed in range(30):
         one = some_problem(seed, 0.4)

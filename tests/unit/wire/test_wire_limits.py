@@ -122,6 +122,7 @@ def test_a_value_that_is_refused_is_shown_with_60_characters(length: int, shown:
     assert refusal({"v": 1, "type": "x" * length}).startswith(f"unknown_type: type is '{shown}, known: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["broker", "report.lastUpdate", "bundleStats.0.totals", "roster.0.broker"])
 def test_a_large_object_that_lacks_fields_is_refused_by_the_first_and_not_copied_for_each(where: str) -> None:
     large: dict[str, Any] = {"unknown": [{} for _ in range(30_000)]}

@@ -159,6 +159,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_after_a_killed_leader_the_next_one_leads(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", LEAD_UNTIL_KILLED, str(tmp_path)],

@@ -47,6 +47,7 @@ def test_what_a_killed_process_left_does_not_count_and_the_next_one_deletes_it(t
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_no_more_entries_are_read_than_a_cluster_can_have_processes(tmp_path: Path) -> None:
     (tmp_path / "processes").mkdir()
     for number in range(MOST_ENTRIES + 2):

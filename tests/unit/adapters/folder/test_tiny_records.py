@@ -32,6 +32,7 @@ def replayed(folder: Path) -> Iterator[object]:
     return records.read("metrics", records.extents("metrics"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "read",
     [

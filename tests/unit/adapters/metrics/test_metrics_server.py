@@ -230,6 +230,7 @@ def test_the_address_is_free_again_after_the_end(metrics: ControllerMetrics) -> 
         assert get(second, "/healthz")[0] == 200
 
 
+@pytest.mark.slow
 def test_metrics_that_cannot_be_shown_are_an_error_of_the_server_without_its_trace(
     metrics: ControllerMetrics, server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,12 +4,15 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from controller.adapters.process.process_tree import descendants, kill_descendants, usage
 
 _SPENT_SECONDS = 0.1
 _SPENDS = f"import time\nwhile time.process_time() < {_SPENT_SECONDS}: pass\nprint(flush=True)\ninput()"
 
 
+@pytest.mark.slow
 def test_usage_counts_the_process_and_its_descendants() -> None:
     before = usage(os.getpid())
     with subprocess.Popen([sys.executable, "-c", _SPENDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
@@ -24,6 +27,7 @@ def test_usage_counts_the_process_and_its_descendants() -> None:
     assert after.resident_bytes >= alone.resident_bytes > 1_000_000
 
 
+@pytest.mark.slow
 def test_usage_keeps_the_time_of_a_child_that_has_ended() -> None:
     before = usage(os.getpid())
     subprocess.run([sys.executable, "-c", _SPENDS], input=b"\n", stdout=subprocess.DEVNULL, check=True)

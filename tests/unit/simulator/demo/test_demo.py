@@ -152,12 +152,14 @@ def test_the_tick_names_the_sweep_of_every_broker(tmp_path: Path) -> None:
     assert [(e.broker, e.sweep_id) for e in tick.roster] == [(s.broker, s.sweep_id) for s in sweeps]
 
 
+@pytest.mark.slow
 def test_moving_bundles_off_the_busiest_broker_lowers_the_imbalance(tmp_path: Path) -> None:
     outcome, _, _ = run(tmp_path, intervals=5)
     assert outcome.at_end.max_over_mean < outcome.at_start.max_over_mean
     assert outcome.at_end.deviation < outcome.at_start.deviation
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_records_and_another_seed_others(tmp_path: Path) -> None:
     folders = [run(tmp_path, seed=seed)[1] for seed in (1, 1, 2)]
     assert len(set(folders)) == 3
