@@ -169,7 +169,9 @@ class KafkaSource:
     def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:
         """See LogSource."""
         cluster, period_ms, few = self._cluster, self._period_ms, self._few
-        return backlog(self._log, cluster=cluster, period_ms=period_ms, read=offsets_of(read()), now_ms=now_ms, few=few)
+        return backlog(
+            self._log, cluster=cluster, period_ms=period_ms, read=offsets_of(read()), now_ms=now_ms, limit=few
+        )
 
     def refusal(self, error: str) -> TrimtabError | None:
         """See LogSource."""

@@ -55,7 +55,7 @@ def inbox_in(folder: Path, *, cluster: str = CLUSTER) -> Inbox:
 def decisions_in(folder: Path) -> dict[int, LogRecord]:
     """Interval -> its record in the journal of the log in *folder*."""
     with closing(FolderLog(folder, cluster=None)) as log, closing(log.read("journal")) as reader:
-        return {int(each.headers[INTERVAL]): each for each in reader.rest() if INTERVAL in each.headers}
+        return {int(each.headers[INTERVAL]): each for each in reader.read_to_end() if INTERVAL in each.headers}
 
 
 def file_of(folder: Path, interval: int) -> Path:

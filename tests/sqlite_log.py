@@ -129,7 +129,9 @@ class SqliteLog:
         """See Log."""
         return SqliteReader(self, topic, start, partition)
 
-    def back(self, topic: LogTopic, partition: int, before: Position | None, about: int) -> Sequence[LogRecord]:
+    def read_backwards(
+        self, topic: LogTopic, partition: int, before: Position | None, about: int
+    ) -> Sequence[LogRecord]:
         """See Log."""
         end = 1 << 62 if before is None else before
         return [*self.found(topic, partition, "AND position < ? ORDER BY position DESC LIMIT ?", end, about)][::-1]
@@ -197,9 +199,9 @@ class SqliteReader:
                     return record
             if deadline.passed:
                 return None
-            time.sleep(min(_LOOK_SECONDS, deadline.left))
+            time.sleep(min(_LOOK_SECONDS, deadline.remaining))
 
-    def rest(self) -> Iterator[LogRecord]:
+    def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader."""
         for record in [record for partition in self._wanted() for record in self._from(partition, "ORDER BY position")]:
             self._at[record.partition] = record.position + 1
@@ -223,7 +225,7 @@ class SqliteReader:
             late = self._log.found(self._topic, partition, "AND at >= ? ORDER BY position LIMIT 1", start.since_ms)
             return next((record.position for record in late), end)
         if start.last:
-            return next((record.position for record in self._log.back(self._topic, partition, None, 1)), end)
+            return next((record.position for record in self._log.read_backwards(self._topic, partition, None, 1)), end)
         return end if start.end else 0
 
 
@@ -235,9 +237,9 @@ class SqliteScope:
         with log.transaction():
             self._holder = log.hold(scope.name)
 
-    def behind(self, about: int | None = None) -> Iterator[LogRecord]:
+    def history(self, about: int | None = None) -> Iterator[LogRecord]:
         """See Fenced."""
-        return iter(self._log.back(*self._scope.decides, None, -1 if about is None else about))
+        return iter(self._log.read_backwards(*self._scope.decides, None, -1 if about is None else about))
 
     def complete(self, follow: Sequence[Out], mark: bytes = b"", identity: Callable[[bytes], object] = bytes) -> None:
         """See Fenced."""
@@ -249,7 +251,7 @@ class SqliteScope:
         with self._held(before_commit):
             self._log.store([*(out for out in decide if out.topic != "ticks"), *follow])
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Fenced."""
         with self._held():
             self._log.sql(
@@ -286,7 +288,7 @@ class SqliteClaims:
         """See Claims."""
         return len(self._own())
 
-    def take(self, most: int, timeout_seconds: float) -> Sequence[LogRecord]:
+    def poll(self, most: int, timeout_seconds: float) -> Sequence[LogRecord]:
         """See Claims.  Returns at once."""
         own, found = self._own(), list[LogRecord]()
         for gone in self._claims.keys() - own:

@@ -131,7 +131,7 @@ def _unload(
     )  # fmt: skip
     clients.restart()
     begin = time.monotonic()
-    outcome = carry_out(command, PulsarTarget(admin).within(_COMMAND_SECONDS), may_act=lambda: None, most_attempts=1)
+    outcome = carry_out(command, PulsarTarget(admin).within(_COMMAND_SECONDS), may_act=lambda: None, max_attempts=1)
     seconds = time.monotonic() - begin
     time.sleep(_AFTER_SECONDS)
     clients.wait_until_all_work(_LONGEST_STALL_SECONDS)

@@ -251,7 +251,7 @@ class ClusterState:
         # By interval: an answer that comes too late must not be taken for one of the next reading.
         keyed = {(interval, name): call for name, call in work.items()}
         found: dict[str, V] = {}
-        for (_, name), call in self._calls.together(keyed, deadline.left).items():
+        for (_, name), call in self._calls.together(keyed, deadline.remaining).items():
             error = call.error
             if error is None:
                 found[name] = call.value

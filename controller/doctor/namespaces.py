@@ -29,10 +29,10 @@ class NamespacesFound(NamedTuple):
 def read_namespaces(admin: PulsarAdmin, tenants: Iterable[str], seconds: float) -> NamespacesFound:
     """The namespaces of *tenants*, and their groups, as far as they can be read in *seconds*."""
     deadline = Deadline.after(seconds)
-    listed, why_not_listed = _all({each: partial(admin.namespaces, each) for each in tenants}, deadline.left)
+    listed, why_not_listed = _all({each: partial(admin.namespaces, each) for each in tenants}, deadline.remaining)
     names = sorted({name for found in listed.values() for name in found})
     asked = names[:_MOST_NAMESPACES]
-    groups, why_no_group = _all({each: partial(admin.anti_affinity_group, each) for each in asked}, deadline.left)
+    groups, why_no_group = _all({each: partial(admin.anti_affinity_group, each) for each in asked}, deadline.remaining)
     problem = ""
     if why_not_listed:
         problem = f"the namespaces of a tenant could not be listed: {why_not_listed}"

@@ -1,1 +1,1 @@
-"""Carries commands out on a real cluster: fences them, checks the cluster before and after, answers each once."""
+"""Carries out commands on a real cluster: checks fencing, checks the cluster before and after, answers each once."""

@@ -1,4 +1,4 @@
-"""Carries one command out: look at the cluster, act, look again; tries again where that is safe."""
+"""Carries out one command: observe the cluster, act, observe again; retry where that is safe."""
 
 import logging
 import time
@@ -8,7 +8,7 @@ from typing import Final, Protocol, Self
 
 from controller.adapters.process.failpoints import failpoint
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError, probe_topic
-from controller.executor.judge import Answer, Failure, Observation, after, before
+from controller.executor.judge import Answer, Failure, Observation, answer_after_act, answer_before_act
 from controller.model.decision import Command
 from controller.model.names import namespace_of
 from controller.wire.results import Status
@@ -16,15 +16,15 @@ from controller.wire.results import Status
 log = logging.getLogger(__name__)
 
 _NOT_FOUND: Final = 404
-#: An unloaded bundle is looked up so often until a broker has it.
+#: Interval between lookups of an unloaded bundle until a broker owns it.
 _LOOK_AGAIN_SECONDS: Final = 0.2
-#: The largest share of a command's remaining time for an act; the rest is for looking at its effect.
+#: Largest share of a command's remaining time that one call may take; the rest is for observing its effect.
 _SHARE_OF_AN_ACT: Final = 0.5
-#: A broker that wants more time before the next call is asked as if it had not said so.
+#: A longer Retry-After of a broker is ignored.
 _LONGEST_WAIT_SECONDS: Final = 30.0
-#: To ask who leads Pulsar's load manager.
+#: Timeout of the request for the load manager's leader.
 _LEADER_SECONDS: Final = 2.0
-#: Between looks, where an act was answered well and seems to have led to nothing.
+#: Pauses between observations after a successful call that seems to have had no effect.
 _LOOK_TWICE_SECONDS: Final = (0.5, 1.0)
 
 
@@ -36,7 +36,7 @@ class Cluster(Protocol):
         ...
 
     def not_active(self, command: Command) -> tuple[str, ...]:
-        """The brokers that *command* names and that are not active ones; none of them is asked anything."""
+        """The brokers that *command* names and that are not active.  Sends no request to them."""
         ...
 
     def look(self, command: Command) -> Observation:
@@ -54,14 +54,14 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a result record tells."""
+    """How a command ended: the content of its result record."""
 
     answer: Answer
     owner_before: str = ""
     owner_after: str = ""
-    #: Calls to act; 0 where looking was enough.
+    #: Calls that act; 0 if observing was enough.
     attempts: int = 0
-    #: Nothing was sent, since no broker took a call.
+    #: No broker could be reached, so nothing was sent.
     nobody_reached: bool = False
 
 
@@ -71,97 +71,98 @@ def carry_out(
     *,
     may_act: Callable[[], Answer | None],
     may_wait: Callable[[], bool] = lambda: False,
-    maybe_begun: bool = False,
+    maybe_started: bool = False,
     dry_run: bool = False,
-    most_attempts: int = 3,
+    max_attempts: int = 3,
     pause_seconds: float = 0.5,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Outcome:
-    """Bring *command* to its end.  *may_act* is asked right before every act; its answer ends the command instead.
+    """Carry out *command*.  *may_act* is called right before every act; an answer from it ends the command instead.
 
-    *maybe_begun*: an executor that died may have acted on it.  It is looked at alone; an unloaded bundle that nobody
-    has yet is looked up as its executor would have done, so that the brokers place it where it was to go.
+    *maybe_started*: an executor that died may have acted already.  Then nothing is sent, only observed; an unloaded
+    bundle without an owner is looked up, as that executor would have done, so that it goes to its destination.
 
-    A command that names a broker which is not active has failed: who wrote it may have made that address up.
-    Where nobody can be reached, or brokers have too many requests, it is tried again as long as *may_wait*, also beyond
-    *most_attempts*.
+    A command that names an inactive broker fails, since its author may have invented the address.  While no broker can
+    be reached, or brokers are too busy, attempts continue as long as *may_wait*, even beyond *max_attempts*.
     """
     first: Observation | None = None
     tries = attempts = 0
     sent, failure = False, Failure(detail="never tried")
-    while tries < most_attempts or (failure.away and not sent and may_wait()):
+    while tries < max_attempts or (failure.away and not sent and may_wait()):
         if tries:
-            sleep(_pause(failure, pause_seconds * 2 ** (min(tries, most_attempts) - 1)))
+            sleep(_pause(failure, pause_seconds * 2 ** (min(tries, max_attempts) - 1)))
         tries += 1
         try:
-            if not (maybe_begun or attempts) and (strange := cluster.not_active(command)):
-                return Outcome(answer=Answer(status="failed", detail=_strange(strange)))
-            seen = cluster.look(command)
-            if maybe_begun and command.action == "unload" and seen.has(command.bundle) and not seen.owner:
-                first, seen = seen, cluster.look_after(command)
+            if not (maybe_started or attempts) and (inactive := cluster.not_active(command)):
+                return Outcome(answer=Answer(status="failed", detail=_inactive_detail(inactive)))
+            observation = cluster.look(command)
+            no_owner = observation.has(command.bundle) and not observation.owner
+            if maybe_started and command.action == "unload" and no_owner:
+                first, observation = observation, cluster.look_after(command)
         except PulsarError as error:
             failure = _failure(error)
             continue
-        first = first or seen
-        answer = before(command, seen, maybe_begun=maybe_begun, dry_run=dry_run) or may_act()
+        first = first or observation
+        answer = answer_before_act(command, observation, maybe_started=maybe_started, dry_run=dry_run) or may_act()
         if answer is None:
             attempts += 1
-            acted = _act(command, cluster)
-            failure = acted or failure
-            if acted is None or (acted.sent and not acted.is_busy):  # else nothing has happened
+            act_failure = _act(command, cluster)
+            failure = act_failure or failure
+            if act_failure is None or (act_failure.sent and not act_failure.is_busy):  # else nothing has happened
                 sent = True
-                seen, answer = _effect(command, cluster, acted, sleep)
+                observation, answer = _effect(command, cluster, act_failure, sleep)
         if answer is not None:
-            return Outcome(answer=answer, owner_before=first.owner, owner_after=seen.owner, attempts=attempts)
-    ended = _given_up(failure, tries, sent=sent, maybe_begun=maybe_begun)
+            return Outcome(answer=answer, owner_before=first.owner, owner_after=observation.owner, attempts=attempts)
+    ended = _given_up(failure, tries, sent=sent, maybe_started=maybe_started)
     return replace(ended, owner_before=first.owner if first else "", attempts=attempts)
 
 
 def _pause(failure: Failure, usual_seconds: float) -> float:
     """Seconds before the next attempt."""
-    told = failure.wait_seconds if failure.wait_seconds <= _LONGEST_WAIT_SECONDS else 0.0
-    return max(told, usual_seconds)
+    requested = failure.wait_seconds if failure.wait_seconds <= _LONGEST_WAIT_SECONDS else 0.0
+    return max(requested, usual_seconds)
 
 
-def _given_up(failure: Failure, tries: int, *, sent: bool, maybe_begun: bool) -> Outcome:
-    if failure.away and not sent and not maybe_begun:
-        answer = Answer(status="expired", detail=f"not begun, since nobody could be reached: {failure.detail}")
+def _given_up(failure: Failure, tries: int, *, sent: bool, maybe_started: bool) -> Outcome:
+    if failure.away and not sent and not maybe_started:
+        answer = Answer(status="expired", detail=f"not started: no broker could be reached: {failure.detail}")
         return Outcome(answer=answer, nobody_reached=True)
-    status: Status = "unknown" if maybe_begun else "failed"
+    status: Status = "unknown" if maybe_started else "failed"
     return Outcome(answer=Answer(status=status, detail=f"after {tries} attempts: {failure.detail}"))
 
 
 def _effect(
-    command: Command, cluster: Cluster, acted: Failure | None, sleep: Callable[[float], None]
+    command: Command, cluster: Cluster, act_failure: Failure | None, sleep: Callable[[float], None]
 ) -> tuple[Observation, Answer | None]:
-    """What is seen after an act, and the answer that follows; None: nothing has happened, and it may be tried again."""
+    """The observation after an act, and the answer; None: nothing happened, so a retry is safe."""
     try:
-        seen = _look_after(command, cluster, acted, sleep)
+        observation = _look_after(command, cluster, act_failure, sleep)
     except PulsarError as error:
-        told = acted.detail if acted else "sent"
-        return Observation(boundaries=()), Answer(status="unknown", detail=f"{told}; then {error}")
-    return seen, after(command, seen, acted)
+        sent = act_failure.detail if act_failure else "sent"
+        return Observation(boundaries=()), Answer(status="unknown", detail=f"{sent}; then {error}")
+    return observation, answer_after_act(command, observation, act_failure)
 
 
 def _look_after(
-    command: Command, cluster: Cluster, acted: Failure | None, sleep: Callable[[float], None]
+    command: Command, cluster: Cluster, act_failure: Failure | None, sleep: Callable[[float], None]
 ) -> Observation:
-    """What an act that was answered so has led to; looked at again where it seems to have led to nothing.
+    """Observe the effect of an act, repeatedly while there seems to be none.
 
-    Brokers may answer an act before all of them know of it.
+    A broker may answer before all brokers know the change.
     """
     for pause in _LOOK_TWICE_SECONDS:
-        seen = cluster.look_after(command)
-        as_before = seen.owner == command.source if command.action == "unload" else True
-        if acted is not None or not seen.has(command.bundle) or not as_before:
-            return seen
+        observation = cluster.look_after(command)
+        as_before = observation.owner == command.source if command.action == "unload" else True
+        if act_failure is not None or not observation.has(command.bundle) or not as_before:
+            return observation
         sleep(pause)
     return cluster.look_after(command)
 
 
-def _strange(names: Sequence[str]) -> str:
-    shown = " and ".join(f"{name!r:.100}" for name in names)
-    return f"{shown} {'is no active broker' if len(names) == 1 else 'are no active brokers'} of the cluster: not asked"
+def _inactive_detail(names: Sequence[str]) -> str:
+    brokers = " and ".join(f"{name!r:.100}" for name in names)
+    are_not = "is not an active broker" if len(names) == 1 else "are not active brokers"
+    return f"{brokers} {are_not} of the cluster: not called"
 
 
 def _act(command: Command, cluster: Cluster) -> Failure | None:
@@ -186,8 +187,8 @@ class PulsarTarget:
 
     def __init__(self, admin: PulsarAdmin) -> None:
         self._admin = admin
-        #: The leader of Pulsar's load manager, who keeps the destination of an unload; "" where that is not known.
-        self._keeper = ""
+        #: The leader of Pulsar's load manager, which stores the destination of an unload; "" if it is not known.
+        self._leader_broker = ""
 
     def within(self, seconds: float) -> Self:
         """See Cluster."""
@@ -200,19 +201,19 @@ class PulsarTarget:
 
     def look(self, command: Command) -> Observation:
         """See Cluster."""
-        seen = self._boundaries(command)
-        if not seen.has(command.bundle):
-            return seen
+        observation = self._boundaries(command)
+        if not observation.has(command.bundle):
+            return observation
         if command.action == "unload" and not probe_topic(command.bundle):
             # Without a topic name it could not be looked up afterwards, and its destination would stay set.
             raise PulsarError(
-                f"{command.bundle}: no topic name was found whose hash lies in this narrow range", sent=False
+                f"{command.bundle}: cannot find a topic name whose hash lies in this narrow range", sent=False
             )
         owner = self._admin.owner(command.bundle, [command.source, command.destination])
         if command.destination and owner == command.source:
-            # Asked now: between the last check and the act there is no time for it.
-            self._keeper = self._leading()
-        return replace(seen, owner=owner)
+            # Requested now, because there is no time between the last check and the act.
+            self._leader_broker = self._leading()
+        return replace(observation, owner=owner)
 
     def act(self, command: Command) -> None:
         """See Cluster."""
@@ -228,22 +229,23 @@ class PulsarTarget:
             try:
                 admin.unload(command.bundle, command.destination)
             except PulsarError:
-                self._keeper = ""  # who has it is not known, nor whether there is such a bundle: nobody is to take it
+                # The owner is not known any more, so the destination must not be removed.
+                self._leader_broker = ""
                 raise
 
     def look_after(self, command: Command) -> Observation:
-        """See Cluster.  Where nobody can be reached it is asked again until time is over."""
-        if self._keeper:
-            # Once, and before all else: lookups of clients are on their way.
-            leader, self._keeper = self._keeper, ""
+        """See Cluster.  Retries until the deadline while no broker can be reached."""
+        if self._leader_broker:
+            # Once, and first of all: clients are about to look the bundle up.
+            leader, self._leader_broker = self._leader_broker, ""
             self._admin.settle(command.bundle, command.source, command.destination, leader)
         while True:
             try:
-                seen = self._boundaries(command)
-                if command.action == "split" or not seen.has(command.bundle):
-                    return seen
-                if owner := self._placed(command.bundle):
-                    return replace(seen, owner=owner)
+                observation = self._boundaries(command)
+                if command.action == "split" or not observation.has(command.bundle):
+                    return observation
+                if owner := self._look_up_owner(command.bundle):
+                    return replace(observation, owner=owner)
             except PulsarError as error:
                 if not error.away or self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:
                     raise
@@ -253,7 +255,7 @@ class PulsarTarget:
         try:
             return self._admin.within(_LEADER_SECONDS).leader()
         except PulsarError:
-            # Then the first lookup decides where the bundle goes, whosever that is.
+            # Then the first lookup of any client decides where the bundle goes.
             return ""
 
     def _boundaries(self, command: Command) -> Observation:
@@ -264,18 +266,18 @@ class PulsarTarget:
                 return Observation(boundaries=())
             raise
 
-    def _placed(self, bundle: str) -> str:
-        """The owner of *bundle* now, "" while there is none.  PulsarError when time is over.
+    def _look_up_owner(self, bundle: str) -> str:
+        """The current owner of *bundle*, "" while there is none.  PulsarError after the deadline.
 
-        A lookup makes the brokers place it, before they forget where it was to go.  With a broker that died it may take
-        the length of its session till anybody can have it.
+        The lookup makes the brokers assign it before they forget its destination.  After the death of its owner this
+        can take until that broker's session ends.
         """
         try:
             owner = self._admin.lookup(bundle)
-            # Brokers name a dead one as the owner as long as its session lasts.
+            # A dead broker is reported as the owner until its session ends.
             if self._admin.serves(owner, bundle):
                 return owner
-            problem = PulsarError(f"{bundle} is {owner}'s, which does not have it")
+            problem = PulsarError(f"lookup of {bundle} names {owner}, which does not serve it")
         except PulsarError as error:
             problem = error
         if self._admin.seconds_left <= _LOOK_AGAIN_SECONDS:

@@ -1,8 +1,9 @@
 """The executor: takes commands, carries out those that are allowed, and answers each command once.
 
-A batch is: take, refuse what is fenced, expired or repeated, carry the rest out (namespaces side by side, within one in
-order), publish the answers with the offset.  Right before an act the executor records that it begins.  An executor that
-dies leaves each command either not begun, or recorded as begun; nobody begins such a command again.
+For each batch: poll, refuse commands that are fenced, expired or repeated, carry out the others (namespaces in
+parallel, commands of one namespace in order), publish the answers with the offset.  Right before an act the executor
+records that the command starts.  So after the death of an executor each command has either not started, or is recorded
+as started, and no executor starts it again.
 """
 
 import json
@@ -22,7 +23,7 @@ from controller.adapters.process.awake import seconds_awake_or_not
 from controller.adapters.process.failpoints import failpoint
 from controller.executor.attempt import Cluster, Outcome, carry_out
 from controller.executor.judge import Answer, refusal
-from controller.executor.pace import Pace, Pulse
+from controller.executor.pace import RateLimiter, StandstillWatch
 from controller.log.inbox import AnswerRecord, Delivery, Inbox
 from controller.log.port import PartitionTakenOverError, TakenOverError
 from controller.model.decision import Command
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.5
 #: Bytes of a command's id as JSON: all 64 of a batch must fit into the metadata of an offset in Kafka, 4 KB.
 _LONGEST_ID: Final = 60
-#: Share of the session's timeout.  A process that stood still for longer begins no command that it had taken.
+#: Share of the session timeout.  After a longer standstill the process starts none of the commands that it has polled.
 _LIMIT_OF_STANDSTILL: Final = 0.5
 _NOT_DONE: Final = frozenset({"failed", "unknown", "expired"})
 
@@ -48,7 +49,7 @@ class _Job:
     partition: int
     command: Command
     epoch: int
-    maybe_begun: bool
+    maybe_started: bool
 
 
 class Executor:
@@ -63,28 +64,28 @@ class Executor:
         name: str,
         give_up_seconds: float = 60.0,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        awake_or_not: Callable[[], float] = seconds_awake_or_not,
+        clock: Callable[[], float] = seconds_awake_or_not,
         sleep: Callable[[float], None] = time.sleep,
-        pace: Pace | None = None,
+        rate_limiter: RateLimiter | None = None,
         metrics: ExecutorMetrics | None = None,
         own_namespaces: Collection[str] = frozenset(),
     ) -> None:
-        """Commands about *own_namespaces* are refused, whoever has issued them."""
+        """Commands for *own_namespaces* are always refused."""
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
         self._give_up_seconds, self._now_ms, self._sleep = give_up_seconds, now_ms, sleep
         self._inbox_turn = threading.Lock()
-        self._pace = pace or Pace(settings.max_per_second)
-        self._pulse = Pulse(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=awake_or_not)
+        self._rate_limiter = rate_limiter or RateLimiter(settings.max_per_second)
+        self._standstill = StandstillWatch(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=clock)
         self._calls = Calls(settings.max_concurrent)
         self._metrics = metrics or ExecutorMetrics()
         self._own_namespaces = own_namespaces
-        #: A command of this batch waited in vain for a broker that answers: the others do not wait.
+        #: A command of this batch reached no broker: the others do not wait for one.
         self._nobody_reached = threading.Event()
-        #: The brokers about which a command of this batch took all of its time: the others do not wait for them, too.
-        self._slow = set[str]()
+        #: Brokers for which a command of this batch ran into its timeout: the others do not wait for them again.
+        self._slow_brokers = set[str]()
 
     def run(self, until: threading.Event) -> None:
-        """Work until told to end.  TakenOverError: others have the commands now; start anew."""
+        """Run until *until* is set.  TakenOverError: another executor has the commands now; start a new one."""
         try:
             while not until.is_set():
                 if not self.step():
@@ -93,52 +94,52 @@ class Executor:
             self._calls.close()
 
     def step(self) -> int:
-        """Deal with one batch; returns how many events it had."""
+        """Process one batch; returns its number of events."""
         self._metrics.health.beat()
-        deliveries = self._inbox.take(self._settings.batch, _POLL_SECONDS)
+        deliveries = self._inbox.poll(self._settings.batch, _POLL_SECONDS)
         self._metrics.assigned(self._inbox.assigned)
         if not deliveries:
             return 0
-        # The epochs of the whole batch first: a command is refused even where the newer epoch comes after it.
-        events = [(each.partition, event) for each in deliveries if (event := self._ours(each)) is not None]
-        jobs, answers = self._sorted_out(events)
-        with self._pulse.taken():
+        # Read the epochs of the whole batch first: a command is refused even if the newer epoch comes after it.
+        events = [(each.partition, event) for each in deliveries if (event := self._parse(each)) is not None]
+        jobs, answers = self._triage(events)
+        with self._standstill.watching():
             answers += self._carry_out(jobs)
         failpoint("before-answer")
         try:
             self._inbox.answer(answers)
         except PartitionTakenOverError as error:
-            log.warning("%s: it answers their commands; this executor goes on with its others", error)
+            log.warning("%s: that one answers their commands; continuing with the other partitions", error)
         return len(deliveries)
 
-    def _ours(self, delivery: Delivery) -> CommandEvent | None:
-        """The event that was delivered, its epoch noted; None where it is another cluster's, or no leader's."""
+    def _parse(self, delivery: Delivery) -> CommandEvent | None:
+        """The delivered event, with its epoch recorded; None if it is of another cluster, or of no leader."""
         try:
             event = own_event(delivery.value, self._name)
         except WireError as error:
-            self._no_leaders(str(error))
+            self._reject_event(str(error))
             return None
         if event is None:
             return None
         size = len(json.dumps(event.id)) - len('""')
         if size > _LONGEST_ID:
-            self._no_leaders(f"its id takes {size} characters as JSON, allowed: {_LONGEST_ID}")
+            self._reject_event(f"its id takes {size} characters as JSON, at most {_LONGEST_ID} are allowed")
             return None
         memory = self._inbox.memory(delivery.partition)
         memory.epoch = newer_epoch(memory.epoch, event.epoch)
         if event.epoch > memory.epoch:
-            self._no_leaders(
-                f"its epoch is {event.epoch}, the newest one before it {memory.epoch}: no controller has led so often"
-                " since; who else may write commands?"
+            self._reject_event(
+                f"its epoch is {event.epoch}, the newest before it {memory.epoch}: there were not so many leaders;"
+                " check who may write to the command topic"
             )
             return None
         return event
 
-    def _no_leaders(self, why: str) -> None:
-        log.error("an event of the command log cannot be used and is passed over: %s", why)
+    def _reject_event(self, why: str) -> None:
+        log.error("ignoring an invalid event of the command log: %s", why)
         self._metrics.passed_over("unreadable")
 
-    def _sorted_out(self, events: Sequence[tuple[int, CommandEvent]]) -> tuple[list[_Job], list[AnswerRecord]]:
+    def _triage(self, events: Sequence[tuple[int, CommandEvent]]) -> tuple[list[_Job], list[AnswerRecord]]:
         jobs, answers = [], []
         for partition, event in events:
             if isinstance(event, EpochEvent):
@@ -146,13 +147,15 @@ class Executor:
             memory, command = self._inbox.memory(partition), to_command(event)
             if command.id in memory.answered:
                 # Its result is in the log already; a second one could contradict it.
-                told = "%s of %s comes again and is passed over"
-                log.info(told, command.action, command.bundle, extra=_fields(command, event.epoch))
+                message = "ignoring repeated %s of %s"
+                log.info(message, command.action, command.bundle, extra=_fields(command, event.epoch))
                 self._metrics.passed_over("repeated")
                 continue
-            job = _Job(partition=partition, command=command, epoch=event.epoch, maybe_begun=command.id in memory.begun)
+            job = _Job(
+                partition=partition, command=command, epoch=event.epoch, maybe_started=command.id in memory.started
+            )
             memory.answered.add(command.id)
-            refused = None if job.maybe_begun else self._refusal(job)
+            refused = None if job.maybe_started else self._refusal(job)
             if refused is None:
                 jobs.append(job)
             else:
@@ -168,46 +171,46 @@ class Executor:
         of_namespace: dict[str, list[_Job]] = defaultdict(list)
         for job in jobs:
             of_namespace[command_key(job.command)].append(job)
-        # Pulsar keeps a destination by the range alone: two bundles of one range would get each other's.
+        # Pulsar stores a destination under the range alone: two bundles of the same range would get each other's.
         turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
         failed = threading.Event()
         self._nobody_reached.clear()
-        self._slow.clear()
+        self._slow_brokers.clear()
         work = {
             namespace: partial(self._in_order, [(job, turns[_range(job)]) for job in each], failed)
             for namespace, each in of_namespace.items()
         }
-        # Waits for all, also where one fails: none may run on when this returns.
+        # Waits for all, even after a failure: none may still run when this returns.
         calls = self._calls.together(work).values()
         return [record for call in calls for record in call.result()]
 
     def _in_order(self, jobs: Sequence[tuple[_Job, threading.Lock]], failed: threading.Event) -> list[AnswerRecord]:
-        """One command after the other, and none any more once one of the batch has *failed*: no answer would count."""
+        """Execute *jobs* one by one; stop once any of the batch has *failed*, since no answer would be published."""
         records = []
         for job, turn in jobs:
             with turn:
                 if failed.is_set():
                     break
                 try:
-                    records.append(self._one(job))
+                    records.append(self._execute(job))
                 except PartitionTakenOverError:
-                    pass  # the one who has the partition answers it
+                    pass  # the executor that has the partition answers it
                 except BaseException:
                     failed.set()
                     raise
         return records
 
-    def _one(self, job: _Job) -> AnswerRecord:
-        # A batch of commands that wait for silent brokers takes longer than a process may stand still.
+    def _execute(self, job: _Job) -> AnswerRecord:
+        # Commands that wait for silent brokers can make a batch longer than the limit of the health check.
         self._metrics.health.beat()
-        held_up = self._held_up(job)
-        if not (held_up or job.maybe_begun or self._settings.dry_run or job.command.mode == "dry_run"):
-            # Before its time begins, and before it is looked at.
-            self._pace.wait()
+        blocked = self._blocked_by_slow_broker(job)
+        if not (blocked or job.maybe_started or self._settings.dry_run or job.command.mode == "dry_run"):
+            # Before its timeout starts, and before the cluster is observed.
+            self._rate_limiter.wait()
         started = self._now_ms()
-        # Asked again: its turn, and the commands before it, took time.
-        refused = self._refusal(job) or held_up
-        if refused is not None and not job.maybe_begun:
+        # Check again: waiting for its turn took time.
+        refused = self._refusal(job) or blocked
+        if refused is not None and not job.maybe_started:
             return self._record(job, Outcome(answer=refused), started)
         deadline = Deadline.after(self._give_up_seconds)
         outcome = carry_out(
@@ -215,42 +218,42 @@ class Executor:
             self._cluster.within(self._give_up_seconds),
             may_act=lambda: self._may_act(job),
             may_wait=lambda: self._may_wait(job, deadline),
-            maybe_begun=job.maybe_begun,
+            maybe_started=job.maybe_started,
             dry_run=self._settings.dry_run,
-            most_attempts=self._settings.attempts,
-            # Behind the end of its time every further attempt ends at once.
-            sleep=lambda seconds: self._sleep(min(seconds, deadline.left)),
+            max_attempts=self._settings.attempts,
+            # After the deadline every further attempt ends at once.
+            sleep=lambda seconds: self._sleep(min(seconds, deadline.remaining)),
         )
         if outcome.nobody_reached:
             self._nobody_reached.set()
         if deadline.passed and outcome.answer.status in _NOT_DONE:
-            self._slow |= {job.command.source, job.command.destination} - {""}
+            self._slow_brokers |= {job.command.source, job.command.destination} - {""}
         return self._record(job, outcome, started)
 
-    def _held_up(self, job: _Job) -> Answer | None:
-        """The answer where a command before *job* took all of its time with the same broker, which may hang."""
-        slow = sorted(self._slow & {job.command.source, job.command.destination})
+    def _blocked_by_slow_broker(self, job: _Job) -> Answer | None:
+        """The answer if an earlier command for the same broker ran into its timeout: that broker may hang."""
+        slow = sorted(self._slow_brokers & {job.command.source, job.command.destination})
         if not slow:
             return None
-        return Answer(status="expired", detail=f"not begun, since a command about {slow[0]} took all of its time")
+        return Answer(status="expired", detail=f"not started: an earlier command for {slow[0]} timed out")
 
     def _may_act(self, job: _Job) -> Answer | None:
-        """None: it is begun, and to be acted on at once.  TakenOverError: others have the commands, or these."""
+        """None: its start is recorded, act at once.  TakenOverError: another executor may have the commands."""
         with self._inbox_turn:
-            # The log may hold a later leadership, or `trimtab stop-all`, after the commands that were taken.
+            # The log may hold a newer epoch, of a new leader or of `trimtab stop-all`, after the polled commands.
             memory = self._inbox.memory(job.partition)
             memory.epoch = newer_epoch(memory.epoch, self._inbox.newest_epoch(job.partition))
             refused = self._refusal(job)
             if refused is not None:
                 return refused
             self._inbox.begin(job.partition, job.command.id)
-        # begin asks who has the commands now, so it finds a standstill before it; the pulse finds one after it.
-        if not self._pulse.steady():
-            raise TakenOverError("this process stood still for longer than its session may last")
+        # begin checks who has the commands, which covers a standstill before it; this covers one after it.
+        if not self._standstill.is_steady():
+            raise TakenOverError("this process stood still for longer than its session timeout")
         return None
 
     def _may_wait(self, job: _Job, deadline: Deadline) -> bool:
-        """Whether *job* may wait for a broker that answers."""
+        """Whether *job* may wait until a broker can be reached."""
         late = self._now_ms() >= job.command.expires_at_ms
         return not (deadline.passed or late or self._nobody_reached.is_set())
 
@@ -278,12 +281,12 @@ def _range(job: _Job) -> str:
 
 
 def _subject(command: Command) -> str:
-    """What the command does, to which bundle: it stands in front of the answer in the log."""
+    """What the command does to which bundle, as the beginning of a log line."""
     source = f" from {command.source}" if command.action == "unload" else ""
     destination = f" to {command.destination}" if command.destination else ""
     return f"{command.action} of {command.bundle}{source}{destination}"
 
 
 def _fields(command: Command, epoch: int) -> dict[str, object]:
-    """What a line of the log has beside its text, where it is written as JSON."""
+    """Fields of a log line in JSON."""
     return {"command": command.id, "bundle": command.bundle, "epoch": epoch}

@@ -1,4 +1,4 @@
-"""What is checked before every act: the rate limit, and that this process has not stood still."""
+"""Checks before every act: the rate limit, and that this process has not stood still."""
 
 import threading
 import time
@@ -11,8 +11,8 @@ from controller.adapters.process.awake import seconds_awake_or_not
 _BEAT_SECONDS: Final = 0.2
 
 
-class Pace:
-    """A rate limit: at most *per_second* begin, evenly spaced, for all threads together."""
+class RateLimiter:
+    """Limits all threads together to *per_second* starts, evenly spaced."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Pace:
         self._lock = threading.Lock()
 
     def wait(self) -> None:
-        """Return when it is this caller's turn."""
+        """Block until the caller may start."""
         with self._lock:
             turn = max(self._next, self._clock())
             self._next = turn + self._step
@@ -34,11 +34,11 @@ class Pace:
             self._sleep(missing)
 
 
-class Pulse:
-    """Knows whether this process stood still (stopped, swapped out, asleep) for longer than *limit_seconds*.
+class StandstillWatch:
+    """Detects that this process stood still (stopped, swapped out, asleep) for longer than *limit_seconds*.
 
-    While it did, others may have taken its work over.  Whoever runs first afterwards, the watching thread or a
-    worker, finds the gap; once found it stays found, until the pulse is taken anew.
+    Others may have taken over its work meanwhile.  The thread that runs first afterwards detects the gap, and the
+    result lasts until the next ``watching``.
     """
 
     def __init__(self, limit_seconds: float, *, clock: Callable[[], float] = seconds_awake_or_not) -> None:
@@ -46,8 +46,8 @@ class Pulse:
         self._last, self._stopped = clock(), False
         self._lock = threading.Lock()
 
-    def steady(self) -> bool:
-        """True while there was no such gap; counts as a beat."""
+    def is_steady(self) -> bool:
+        """True if there was no such gap; counts as a beat."""
         with self._lock:
             now = self._clock()
             self._stopped = self._stopped or now - self._last > self._limit
@@ -55,12 +55,12 @@ class Pulse:
             return not self._stopped
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Watch from now on, until the end of the block; earlier gaps do not count."""
+    def watching(self) -> Iterator[None]:
+        """Watch during the block; earlier gaps do not count."""
         with self._lock:
             self._last, self._stopped = self._clock(), False
         until = threading.Event()
-        watch = threading.Thread(target=self._beat, args=[until], name="pulse", daemon=True)
+        watch = threading.Thread(target=self._beat, args=[until], name="standstill", daemon=True)
         watch.start()
         try:
             yield
@@ -70,4 +70,4 @@ class Pulse:
 
     def _beat(self, until: threading.Event) -> None:
         while not until.wait(_BEAT_SECONDS):
-            self.steady()
+            self.is_steady()

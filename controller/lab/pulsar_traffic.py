@@ -78,7 +78,7 @@ class Traffic:
         deadline = Deadline.after(seconds)
         self._stop_sending()
         with suppress(TimeoutError):
-            wait_for(self._is_drained, deadline.left, every=_POLL_SECONDS)
+            wait_for(self._is_drained, deadline.remaining, every=_POLL_SECONDS)
         return self.missing()
 
     def _is_drained(self) -> bool:

@@ -1,4 +1,4 @@
-"""The issued commands, for those who read them."""
+"""Reads the issued commands."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class IssuedEvent(NamedTuple):
 
 
 class CommandLog:
-    """A reader of the commands in *log*, from the oldest one there is on."""
+    """A reader of the commands in *log*, from the oldest one on."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -25,7 +25,7 @@ class CommandLog:
 
     def read(self) -> Iterator[IssuedEvent]:
         """The events issued since the last one read, up to the current end, in order within a namespace."""
-        for record in self._reader.rest():
+        for record in self._reader.read_to_end():
             place = self._log.place("commands", record.partition, record.position)
             yield IssuedEvent(place, record.partition, record.value)
 

@@ -1,10 +1,10 @@
 """Scopes and claims for systems that store one record at a time, as Pulsar and files do.
 
-The last record of a decision decides.  What follows from it is appended after it, by the process that decided, or,
-where that one died or hangs, by the one that takes over.  The one that takes over reads what is there, and appends what
-is missing.  In topics that only the holder writes the holder before it is fenced, too, so nothing of it comes later.
-In topics that others write records have numbers that are stored with the decision; the system drops a number that it
-has stored already (docs/adr/0008-a-log-in-pulsar.md).
+A decision is made by its last record.  Records that follow from it are appended afterwards, by the process that decided
+or, if that one dies or hangs, by its successor, which reads what is there and appends what is missing.  In topics that
+only the holder writes, the successor fences the earlier holder, so nothing of it comes later.  In topics with other
+writers, records have numbers that are stored with the decision, and the system drops a number that it has already
+(docs/adr/0008-a-log-in-pulsar.md).
 """
 
 import time
@@ -44,9 +44,9 @@ NUMBER: Final = "number"
 #: How many records back the newest decision, and what follows from it, is looked for at first.
 _NEAR: Final = 200
 #: Records of one partition that may follow from a decision.
-_MOST: Final = 1_000
+_MAX_FOLLOWERS: Final = 1_000
 #: With it the numbers of records have 63 bits.
-_HIGHEST: Final = (1 << 63) // _MOST - 1
+_MAX_DECISION_NUMBER: Final = (1 << 63) // _MAX_FOLLOWERS - 1
 _DIGITS: Final = 18
 #: How far the clocks of those who append may lie apart, ms.
 _SKEW_MS: Final = 60_000
@@ -60,7 +60,7 @@ class Numbered(NamedTuple):
 
 
 class Exclusive(Protocol):
-    """A partition that this process took over: whoever wrote it before appends nothing any more.
+    """A partition that this process took over: earlier writers cannot append to it any more.
 
     LeadershipLostError where another process has taken it over; every other failure is a TrimtabError.
     """
@@ -70,13 +70,13 @@ class Exclusive(Protocol):
         ...
 
     def before(self, about: int | None) -> Iterator[LogRecord]:
-        """What earlier holders wrote, without marks: about the *about* newest records, or all; oldest first.
+        """Records of earlier holders, without marks: about the *about* newest, or all; oldest first.
 
         Complete, or JournalError.
         """
         ...
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Fenced."""
         ...
 
@@ -86,7 +86,7 @@ class Exclusive(Protocol):
 
 
 class Once(Protocol):
-    """Appends to partitions that others write to.  One process at a time has its name."""
+    """Appends to partitions that have other writers, too.  One process at a time has its name."""
 
     def append(self, numbered: Sequence[Numbered]) -> None:
         """Append those whose number is higher than the last one stored under this name in their partition.
@@ -96,7 +96,7 @@ class Once(Protocol):
         ...
 
     def forgot(self, topic: LogTopic, partition: int) -> bool:
-        """Whether the system does not know the last number any more, so that it could store a repeat."""
+        """Whether the system has forgotten the last number, so that it could store a repeat."""
         ...
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class Once(Protocol):
 
 
 class Primitives(Log, Protocol):
-    """What a system offers so that scopes and claims can be made of it here."""
+    """The operations of a system on which scopes and claims are built here."""
 
     def take_over(self, name: str, topic: LogTopic, partition: int, *, mark: bytes | None) -> Exclusive:
         """Become the only one that writes *partition*; *name* is the scope's.
@@ -143,7 +143,7 @@ class FollowedScope:
             raise
         self._number = 0 if self._last is None else _number(self._last)
 
-    def behind(self, about: int | None = None) -> Iterator[LogRecord]:
+    def history(self, about: int | None = None) -> Iterator[LogRecord]:
         """See Fenced."""
         return self._decides.before(about)
 
@@ -178,9 +178,9 @@ class FollowedScope:
             self._decide(parts, last, before_commit)
             self._follow(follow)
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Fenced."""
-        self._decides.keep(first)
+        self._decides.prune_before(first)
 
     def close(self) -> None:
         """See Fenced."""
@@ -219,8 +219,8 @@ class FollowedScope:
         return self._system.partition_of(out.topic, out.key, partitions) if out.partition is None else out.partition
 
     def _missing(self, follow: Sequence[Out], mark: bytes, identity: Callable[[bytes], object]) -> list[Out]:
-        """Those of *follow* that lie nowhere in its topics; whoever held these before adds nothing any more."""
-        # All of them now, not before the first append: by then another holder may have them, and would lose them.
+        """Those of *follow* that are in none of its topics.  Fences their earlier holders."""
+        # Take over all topics now, not before the first append: by then a newer holder may have them.
         for topic in self._owned:
             self._take_over(topic, mark=mark if follow else None)
         missing = {(each.topic, each.partition, identity(each.value)): each for each in follow}
@@ -229,17 +229,17 @@ class FollowedScope:
                 for partition, writer in enumerate(writers):
                     if any(each.topic == topic for each in missing.values()):
                         for record in writer.before(about):
-                            found = identity(record.value)
-                            missing.pop((topic, None, found), None)
-                            missing.pop((topic, partition, found), None)
+                            record_id = identity(record.value)
+                            missing.pop((topic, None, record_id), None)
+                            missing.pop((topic, partition, record_id), None)
         return list(missing.values())
 
     def _is_there(self, once: Once, out: Out, since: Start) -> bool:
-        """Whether *out* was appended and its number is forgotten: some systems forget after hours without a record."""
+        """Whether *out* was appended although the system has forgotten its number, as some do after idle hours."""
         if not once.forgot(out.topic, out.partition or 0):
             return False
         with closing(self._system.read(out.topic, since, partition=out.partition)) as reader:
-            return any(record.value == out.value for record in reader.rest())
+            return any(record.value == out.value for record in reader.read_to_end())
 
     def _shared(self, follow: Sequence[Out]) -> list[Out]:
         return [
@@ -269,7 +269,7 @@ class FollowedScope:
 
     @contextmanager
     def _attempt(self) -> Iterator[None]:
-        """Refuse to go on after an error in the block: what was stored is not known then."""
+        """Fail all later calls after an error in the block, since it is unknown what was stored."""
         self._refuse_after_failure()
         self._failure = JournalError(f"{self._scope.name}: nothing is written after an error; take over again")
         try:
@@ -281,21 +281,21 @@ class FollowedScope:
 
 
 class Cell(Protocol):
-    """What is known of one partition of commands, in a place that one executor at a time writes.
+    """The stored state of one partition of commands, with one executor as its writer at a time.
 
     LeadershipLostError where another executor has it; every other failure is a TrimtabError.
     """
 
-    #: Where it is, and what a person can do where it is damaged, for messages.
+    #: Its place, and what to do if it is damaged, for messages.
     where: str
     remedy: str
 
     def read(self) -> bytes:
-        """What was written last, by whomever; b"" at first."""
+        """The last value written by any executor; b"" at first."""
         ...
 
     def write(self, value: bytes) -> None:
-        """Replace it; when this returns it is durable, and was still ours."""
+        """Replace the value.  When this returns it is durable, and this executor still had the partition."""
         ...
 
     def close(self) -> None:
@@ -309,26 +309,26 @@ class _Answer(WireRecord):
 
 
 class _Stored(WireRecord):
-    """What a cell holds.  Bytes are in base64."""
+    """The content of a cell.  Bytes are in base64."""
 
-    number: Annotated[int, Field(ge=0, le=_HIGHEST)] = 0
+    number: Annotated[int, Field(ge=0, le=_MAX_DECISION_NUMBER)] = 0
     at_ms: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
     """When it was written, epoch ms."""
     done: Annotated[int, Field(ge=-1, lt=1 << 63)] = -1
     """The last record that needs nothing more."""
     begun: bool = False
-    """Whether something was begun since and is not finished."""
+    """Whether a command was started since and is not finished."""
     state: str = ""
     results: Items[_Answer] = ()
 
 
-def begun_ms(value: bytes) -> int | None:
-    """When an executor that wrote *value* to its cell began what it has not finished, epoch ms; None: nothing."""
+def unfinished_since(value: bytes) -> int | None:
+    """When the executor that wrote *value* started commands it has not finished, epoch ms; None: all are finished."""
     try:
-        known = validate(_Stored, value) if value else _Stored()
+        stored = validate(_Stored, value) if value else _Stored()
     except WireError:
         return None
-    return known.at_ms if known.begun else None
+    return stored.at_ms if stored.begun else None
 
 
 class FollowedClaim:
@@ -340,23 +340,23 @@ class FollowedClaim:
         """*cell* was taken over; *name*: of those who write results."""
         self._system, self._cell, self._partition, self._name, self._now_ms = system, cell, partition, name, now_ms
         with self._attempt():
-            self._known = self._read()
+            self._stored = self._read()
             self._complete()
 
     @property
     def state(self) -> bytes:
         """See Claim."""
-        return b64decode(self._known.state)
+        return b64decode(self._stored.state)
 
     @property
     def done(self) -> Position:
-        """The position of the last record that needs nothing more; -1 before the first."""
-        return self._known.done
+        """The position of the last finished record; -1 before the first."""
+        return self._stored.done
 
     def store(self, state: bytes) -> None:
         """See Claim."""
         with self._attempt():
-            self._write(state, (), self._known.done, begun=True)
+            self._write(state, (), self._stored.done, begun=True)
 
     def finish(self, state: bytes, results: Sequence[Out], upto: Position) -> None:
         """See Claim."""
@@ -377,38 +377,38 @@ class FollowedClaim:
             return validate(_Stored, value) if value else _Stored()
         except WireError as error:
             raise StateError(
-                f"{self._cell.where}: no state of an executor ({error}): who else writes there? {self._cell.remedy}"
+                f"{self._cell.where}: not an executor's state ({error}): check who writes there. {self._cell.remedy}"
             ) from error
 
     def _write(self, state: bytes, results: Sequence[_Answer], done: Position, *, begun: bool) -> None:
         now_ms = self._now_ms()
-        known = _Stored(
+        stored = _Stored(
             # The clock is in it, so that it also grows where the state was lost.
-            number=max(self._known.number + 1, now_ms),
+            number=max(self._stored.number + 1, now_ms),
             at_ms=now_ms,
-            done=max(self._known.done, done),
+            done=max(self._stored.done, done),
             begun=begun,
             state=_text(state),
             results=tuple(results),
         )
-        self._cell.write(encode(known))
-        self._known = known
+        self._cell.write(encode(stored))
+        self._stored = stored
 
     def _results(self) -> list[Numbered]:
         outs = [
             Out("results", b64decode(each.value), key=b64decode(each.key), partition=self._partition)
-            for each in self._known.results
+            for each in self._stored.results
         ]
-        return number_all(self._known.number, outs)
+        return number_all(self._stored.number, outs)
 
     def _complete(self) -> None:
-        """Append those results that the last executor stored and did not append."""
+        """Append the results that the last executor stored and did not append."""
         results = self._results()
         if not results:
             return
-        since = Start(since_ms=max(0, self._known.at_ms - _SKEW_MS))
+        since = Start(since_ms=max(0, self._stored.at_ms - _SKEW_MS))
         with closing(self._system.read("results", since, partition=self._partition)) as reader:
-            there = {record.value for record in reader.rest()}
+            there = {record.value for record in reader.read_to_end()}
         self._append([each for each in results if each.out.value not in there])
 
     def _append(self, results: Sequence[Numbered]) -> None:
@@ -435,9 +435,9 @@ class FollowedClaim:
 
 def number_all(number: int, outs: Sequence[Out]) -> list[Numbered]:
     """*outs*, which follow from the decision *number*, with numbers that grow in each partition."""
-    if len(outs) > _MOST:
-        raise JournalError(f"{len(outs)} records are to follow from one, allowed: {_MOST}")
-    return [Numbered(number * _MOST + nth, each) for nth, each in enumerate(outs)]
+    if len(outs) > _MAX_FOLLOWERS:
+        raise JournalError(f"{len(outs)} records follow from one decision, at most {_MAX_FOLLOWERS} are allowed")
+    return [Numbered(number * _MAX_FOLLOWERS + nth, each) for nth, each in enumerate(outs)]
 
 
 def targets_of(numbered: Sequence[Numbered]) -> list[tuple[LogTopic, int]]:

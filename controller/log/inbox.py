@@ -1,7 +1,7 @@
-"""The commands as an executor takes them: each one answered once, whoever dies, hangs or takes over.
+"""An executor's input: each command is answered once, even if executors die, hang or take over from each other.
 
-What an executor has begun is stored with its claim before every act, which asks the log whether the partition is still
-its own; answers are stored together with how far the commands were read (port.Claim).
+Before every act the started commands are stored with the claim, which also checks that the partition still belongs to
+this executor.  Answers are stored together with the position up to which commands were read (port.PartitionClaim).
 """
 
 import json
@@ -51,7 +51,7 @@ class AnswerRecord(NamedTuple):
 class AnsweredIds:
     """The ids of the commands that were answered last, MOST_ANSWERED of them.
 
-    What comes again does so soon, with the batch that an executor which ended had taken; much later it has expired.
+    Repeats come soon, with the unfinished batch of an executor that ended; later ones have expired.
     """
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
@@ -78,22 +78,22 @@ class AnsweredIds:
 
 @dataclass(slots=True)
 class PartitionMemory:
-    """What is remembered of the commands of one partition, whichever executor had them."""
+    """State of one partition of commands, carried from one executor to the next."""
 
     #: The highest epoch seen in the partition.
     epoch: int = 0
     #: Ids of commands that have a result.
     answered: AnsweredIds = field(default_factory=AnsweredIds)
-    #: Ids of commands that an executor began and did not answer: whether they were carried out is not known.
-    begun: set[str] = field(default_factory=set)
+    #: Ids of commands that were started and not answered: whether they were carried out is unknown.
+    started: set[str] = field(default_factory=set)
 
-    def settle(self) -> None:
-        """Remove begun commands that have a result now."""
-        self.begun = {command for command in self.begun if command not in self.answered}
+    def forget_answered(self) -> None:
+        """Remove started commands that have a result now."""
+        self.started = {command for command in self.started if command not in self.answered}
 
 
 class _State(Record):
-    """What is stored with a claim."""
+    """The state stored with a claim, as JSON."""
 
     epoch: Count = 0
     begun: Items[str] = ()
@@ -109,8 +109,8 @@ class _Partition:
     ahead: Reader
     next_look: Deadline
     newest_epoch: int = 0
-    #: The last record that was taken and is not finished.
-    taken: Position | None = None
+    #: The last record polled that is not finished; None: all are.
+    last_polled: Position | None = None
 
 
 class Inbox:
@@ -122,65 +122,65 @@ class Inbox:
 
     def __init__(self, log: Log, *, group: str, cluster: str) -> None:
         self._log, self._cluster = log, cluster
-        found = log.partitions("commands", "results")
-        if found["commands"] > found["results"]:
+        counts = log.partitions("commands", "results")
+        if counts["commands"] > counts["results"]:
             raise SettingsError(
-                f"{log.name('commands')} has {found['commands']} partitions and {log.name('results')}"
-                f" {found['results']}: the result topic needs at least as many, since a result goes to the partition"
-                " with the number of its command's"
+                f"{log.name('commands')} has {counts['commands']} partitions and {log.name('results')}"
+                f" {counts['results']}: the result topic needs at least as many, since a result goes to the partition"
+                " with the same number as its command's"
             )
         self._claims = log.claims(group)
         self._partitions: dict[int, _Partition] = {}
 
     @property
     def assigned(self) -> int | None:
-        """How many partitions this executor has; None until the group has assigned them, be it none."""
+        """Number of partitions assigned to this executor; None until the group has assigned any or none."""
         return self._claims.assigned
 
-    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
-        """Up to *most* events after the last answered ones; empty if none came within *timeout_seconds*."""
-        taken = []
-        for record in self._claims.take(most, timeout_seconds):
+    def poll(self, limit: int, timeout_seconds: float) -> list[Delivery]:
+        """Up to *limit* events after the last answered one; empty if none came within *timeout_seconds*."""
+        deliveries = []
+        for record in self._claims.poll(limit, timeout_seconds):
             try:
                 partition = self._claimed(record.partition, record.position)
             except PartitionTakenOverError:
-                continue  # another one was faster, and gets what was taken
-            partition.taken = record.position
-            taken.append(Delivery(record.partition, record.value))
-        return taken
+                continue  # another executor took it over, and gets these events
+            partition.last_polled = record.position
+            deliveries.append(Delivery(record.partition, record.value))
+        return deliveries
 
     def memory(self, partition: int) -> PartitionMemory:
-        """What is remembered of *partition*; the caller reads it and updates it."""
+        """The state of *partition*; the caller reads and updates it."""
         return self._owned(partition).memory
 
     def newest_epoch(self, partition: int) -> int:
-        """The newest epoch in *partition*, also beyond the events taken; called before every act."""
+        """The newest epoch in *partition*, also in events not polled yet; called before every act."""
         owned = self._owned(partition)
         if owned.next_look.passed:
             with self._attempt(partition):
-                for record in owned.ahead.rest():
+                for record in owned.ahead.read_to_end():
                     known = owned.newest_epoch or owned.memory.epoch
                     owned.newest_epoch = newer_epoch(known, self._epoch_in(record.value))
             owned.next_look = Deadline.after(_LOOK_AGAIN_SECONDS)
         return owned.newest_epoch
 
     def begin(self, partition: int, command: str) -> None:
-        """Store durably that *command* (an id) is about to be executed; raises TakenOverError if we were replaced."""
+        """Store durably that *command* (an id) is about to be executed.  TakenOverError: another executor has it."""
         owned = self._owned(partition)
-        owned.memory.begun.add(command)
+        owned.memory.started.add(command)
         with self._attempt(partition):
             owned.claim.store(self._encoded(owned.memory))
 
     def answer(self, answers: Sequence[AnswerRecord]) -> None:
-        """Publish *answers* and commit all events taken, in one transaction for each partition at least.
+        """Publish *answers* and commit all polled events, in at least one transaction for each partition.
 
-        PartitionTakenOverError: answers of partitions that others have now are not published, all others are.
+        PartitionTakenOverError: the answers of partitions that other executors took over are not published.
         """
-        gone = {answer.partition for answer in answers} - self._partitions.keys()
+        lost = {answer.partition for answer in answers} - self._partitions.keys()
         for number, owned in sorted(self._partitions.items()):
-            if owned.taken is None:
+            if owned.last_polled is None:
                 continue
-            owned.memory.settle()
+            owned.memory.forget_answered()
             results = [
                 Out("results", answer.value, key=answer.key.encode(), partition=number)
                 for answer in answers
@@ -188,17 +188,17 @@ class Inbox:
             ]
             try:
                 with self._attempt(number):
-                    owned.claim.finish(self._encoded(owned.memory), results, owned.taken)
+                    owned.claim.finish(self._encoded(owned.memory), results, owned.last_polled)
             except PartitionTakenOverError:
-                gone.add(number)
-            owned.taken = None
-        if gone:
+                lost.add(number)
+            owned.last_polled = None
+        if lost:
             raise PartitionTakenOverError(
-                f"{self._log.name('commands')}: another executor has partitions {sorted(gone)} now"
+                f"{self._log.name('commands')}: another executor has partitions {sorted(lost)} now"
             )
 
     def close(self) -> None:
-        """Leave the group; another executor gets the events that were taken and not answered."""
+        """Leave the group; another executor gets the events that were polled and not answered."""
         for partition in list(self._partitions):
             self._drop(partition)
         self._claims.close()
@@ -212,9 +212,9 @@ class Inbox:
         return self._partitions[partition]
 
     def _claimed(self, number: int, first: Position) -> _Partition:
-        """The partition *number*; where it was taken over anew, with what its last executor left.
+        """The partition *number*; after a takeover with the state of its last executor.
 
-        *first*: the first record that this executor gets of it then.
+        *first*: the first record of it that this executor has polled.
         """
         with self._attempt(number):
             claim = self._claims.claim(number)
@@ -223,7 +223,7 @@ class Inbox:
                 return known
             self._drop(number)
             state = self._state(number, claim.state)
-            memory = PartitionMemory(epoch=state.epoch, answered=self._answered(number), begun=set(state.begun))
+            memory = PartitionMemory(epoch=state.epoch, answered=self._answered(number), started=set(state.begun))
             ahead = self._log.read("commands", Start(position=first), partition=number)
             self._partitions[number] = _Partition(claim, memory, ahead, Deadline(0.0))
             return self._partitions[number]
@@ -231,7 +231,9 @@ class Inbox:
     def _answered(self, partition: int) -> AnsweredIds:
         """The ids of the commands that have a result in *partition*."""
         with closing(self._log.read("results", partition=partition)) as reader:
-            return AnsweredIds(found for record in reader.rest() if (found := answered_command(record.value)))
+            return AnsweredIds(
+                command for record in reader.read_to_end() if (command := answered_command(record.value))
+            )
 
     def _drop(self, partition: int) -> None:
         known = self._partitions.pop(partition, None)
@@ -239,11 +241,11 @@ class Inbox:
             known.ahead.close()
 
     def _encoded(self, memory: PartitionMemory) -> bytes:
-        state = {"epoch": memory.epoch, "begun": sorted(memory.begun)}
+        state = {"epoch": memory.epoch, "begun": sorted(memory.started)}
         encoded = json.dumps(state, separators=(",", ":")).encode()
         if len(encoded) > self._claims.largest_state:
             raise TakenOverError(
-                f"the {len(memory.begun)} commands that were begun take {len(encoded)} bytes, and"
+                f"the state with {len(memory.started)} started commands takes {len(encoded)} bytes, at most"
                 f" {self._claims.largest_state} can be stored: set a smaller batch in [executor]"
             )
         return encoded
@@ -253,8 +255,8 @@ class Inbox:
             return validate(_State, stored) if stored else _State()
         except WireError as error:
             raise StateError(
-                f"{self._log.name('commands')}, partition {partition}: what is stored with it is no state of an"
-                f" executor ({error}): who else writes there? {self._claims.remedy}"
+                f"{self._log.name('commands')}, partition {partition}: its stored state is not an executor's state"
+                f" ({error}): check who writes there. {self._claims.remedy}"
             ) from error
 
     def _epoch_in(self, value: bytes) -> int:
@@ -266,7 +268,7 @@ class Inbox:
 
     @contextmanager
     def _attempt(self, partition: int) -> Iterator[None]:
-        """Give *partition* up where another executor has it; TakenOverError where anything else fails."""
+        """Release *partition* if another executor has it.  TakenOverError for any other failure."""
         try:
             yield
         except PartitionTakenOverError:

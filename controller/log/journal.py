@@ -1,9 +1,8 @@
 """The journal: one partition with one writer, and the commands that are issued with its entries.
 
-An entry and its commands are appended together (port.Fenced): all or nothing, whatever the system is made of.  A new
-leader fences the one before it, reads to the end, and completes the commands of the last entry.  What follows from an
-entry depends on the entry and its headers alone, so whoever completes it issues the same commands, under the epoch and
-with the time of the entry.
+An entry and its commands are appended together (port.Fenced), all or nothing, on every system.  A new leader fences the
+one before it, reads to the end, and completes the commands of the last entry.  Commands depend on the entry and its
+headers alone, so any leader that completes an entry issues the same commands, with the entry's epoch and time.
 """
 
 import logging
@@ -57,9 +56,9 @@ class LogJournal:
         self._log, self._cluster, self._whole_every_ms = log, cluster, whole_every_ms
         self._reader = JournalReader(log, cluster)
         self._scope = Scope(name=f"journal-{cluster}", decides=("journal", 0), owns=("commands",))
-        self._fenced: Fenced | None = None
+        self._scope_fence: Fenced | None = None
         #: How many partitions of the commands have the newest epoch.
-        self._told = 0
+        self._announced = 0
 
     def open(self) -> JournalHead:
         """See Journal."""
@@ -78,16 +77,16 @@ class LogJournal:
         with _as_journal_errors():
             fenced = self._fence()
             for about in _NEAR:
-                if epoch := newest_epoch(list(fenced.behind(about))):
+                if epoch := newest_epoch(list(fenced.history(about))):
                     return epoch
             return 0
 
     def begin_epoch(self, epoch: int) -> None:
         """See Journal."""
-        self._told, partitions = 0, self._partitions()
+        self._announced, partitions = 0, self._partitions()
         entry = Out("journal", encode_epoch(self._cluster, epoch), partition=0, headers=self._headers(epoch))
-        self._held().append([entry], self._epoch_events(epoch, _now_ms(), partitions))
-        self._told = partitions
+        self._open_scope().append([entry], self._epoch_events(epoch, _now_ms(), partitions))
+        self._announced = partitions
 
     def append(self, entry: JournalEntry, *, epoch: int, issued_at_ms: int, before_commit: Callable[[], None]) -> None:
         """See Journal."""
@@ -110,9 +109,9 @@ class LogJournal:
             *self._epoch_events(epoch, issued_at_ms, partitions),
             *_events(entry.decision.commands, epoch, issued_at_ms),
         ]
-        self._held().append(records, follow, before)
+        self._open_scope().append(records, follow, before)
         self._writer.wrote(encoded)
-        self._told = partitions
+        self._announced = partitions
         failpoint("after-commit")
 
     def prune(self, *, committed: int, before: int) -> None:
@@ -130,11 +129,11 @@ class LogJournal:
                     if looked > _PRUNED_BYTES:
                         break
             if needed is not None:
-                self._held().keep(needed)
+                self._open_scope().prune_before(needed)
         except LeadershipLostError:
             raise
         except TrimtabError as error:
-            raise JournalError(f"the journal could not be pruned: {error}") from error
+            raise JournalError(f"cannot prune the journal: {error}") from error
 
     def close(self) -> None:
         """End all connections."""
@@ -146,22 +145,22 @@ class LogJournal:
         self._release()
         self._log.partitions("metrics", "results", "commands", "journal")
         self._reader.refuse_another()  # before the leader of another cluster is fenced
-        self._fenced = self._log.fence(self._scope)
-        return self._fenced
+        self._scope_fence = self._log.fence(self._scope)
+        return self._scope_fence
 
     def _release(self) -> None:
-        if self._fenced is not None:
-            self._fenced.close()
-            self._fenced = None
+        if self._scope_fence is not None:
+            self._scope_fence.close()
+            self._scope_fence = None
 
-    def _held(self) -> Fenced:
-        if self._fenced is None:
+    def _open_scope(self) -> Fenced:
+        if self._scope_fence is None:
             raise JournalError("the journal is not open")
-        return self._fenced
+        return self._scope_fence
 
     def _end(self, fenced: Fenced) -> JournalEnd:
         for about in _NEAR:
-            end = self._reader.end_of(fenced.behind(about))
+            end = self._reader.end_of(fenced.history(about))
             if end.is_whole:
                 break
         if end.last is not None and end.record is not None:
@@ -169,7 +168,7 @@ class LogJournal:
         return end
 
     def _unfinished(self, end: JournalEnd) -> list[Out]:
-        """The commands of the last entry, as its leader issued them, or was about to."""
+        """The commands of the last entry, whether its leader issued them or not."""
         if end.last is None or end.record is None:
             return []
         place = self._reader.place(end.record)
@@ -179,19 +178,19 @@ class LogJournal:
 
     def _records(self) -> Iterator[LogRecord]:
         with closing(self._log.read("journal", OLDEST, partition=0)) as reader:
-            yield from reader.rest()
+            yield from reader.read_to_end()
 
     def _partitions(self) -> int:
-        """Those of the commands now, asked each time: some may have been added."""
+        """The present number of partitions of the commands; more can be added at any time."""
         with _as_journal_errors():
             return self._log.partitions("commands")["commands"]
 
     def _epoch_events(self, epoch: int, at_ms: int, partitions: int) -> list[Out]:
-        """*epoch* to those *partitions* that do not know it, so that no lower one counts there."""
+        """Events that announce *epoch* to the *partitions* that do not have it, so that no lower one counts there."""
         event = epoch_event(self._cluster, epoch, at_ms)
         return [
             Out("commands", event, partition=partition, headers=EVENT_HEADERS)
-            for partition in range(self._told, partitions)
+            for partition in range(self._announced, partitions)
         ]
 
     def _headers(self, epoch: int) -> dict[str, bytes]:
@@ -211,7 +210,7 @@ def _events(commands: tuple[Command, ...], epoch: int, issued_at_ms: int) -> lis
 
 
 def _identity(value: bytes) -> object:
-    """The id of an event; what is no event is itself."""
+    """The id of an event; other values are returned as they are."""
     try:
         return str(read_object(value).get("id"))
     except WireError:
@@ -219,11 +218,11 @@ def _identity(value: bytes) -> object:
 
 
 def _warn_of_the_future(interval: int, place: str) -> None:
-    """Warn where the last decision is of a time that has not come: none is made before then."""
+    """Warn if the last decision is of a time in the future, since none is made before then."""
     if interval > _now_ms() + _FAR_AHEAD_MS:
         log.error(
-            "%s: the last decision is of %s, ahead of this host's clock, so nothing is decided until then; if the clock"
-            " is right now, it was wrong when a collector wrote that tick",
+            "%s: the last decision is of %s, ahead of this host's clock: no decisions until then; if it is right,"
+            " that of the collector which wrote that tick was wrong",
             place,
             utc(interval),
         )

@@ -1,4 +1,4 @@
-"""What the command topic and the checkpoint know of the journal: controller.model.lost_journal judges it."""
+"""Evidence of the journal in the command topic and the checkpoint, for controller.model.lost_journal."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -19,7 +19,7 @@ DIGITS: Final = 15
 
 
 def of_commands(tail: LogTail, cluster: str, *, election_epoch: int | None = None) -> Iterator[Evidence]:
-    """What the newest command of *cluster* shows, and each epoch that was begun after it.
+    """The newest command of *cluster*, and each epoch that started after it.
 
     *election_epoch*: the newest leadership in the election, where every leader claims its epoch first; what has a newer
     one was forged, and does not hide what is older.  None: that is not known.  Raises TrimtabError.

@@ -1,4 +1,4 @@
-"""Reads the journal: its end, or all of it.  Disturbs no writer."""
+"""Reads the journal, its end or all of it, without disturbing its writer."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -45,8 +45,8 @@ class JournalEnd(NamedTuple):
 class JournalReader:
     """Reads the journal in *log*.
 
-    AnotherClusterError where it is another one's than *cluster*'s, if that is given.  JournalError where a record
-    cannot be read.
+    AnotherClusterError: it belongs to another cluster than *cluster*, if that is given.  JournalError: a record cannot
+    be read.
     """
 
     def __init__(self, log: Log, cluster: str | None) -> None:
@@ -54,18 +54,18 @@ class JournalReader:
 
     def refuse_another(self) -> None:
         """AnotherClusterError where the newest record is another cluster's, or no release of this form wrote it."""
-        for newest in self._log.back("journal", 0, None, 1)[-1:]:
+        for newest in self._log.read_backwards("journal", 0, None, 1)[-1:]:
             if CLUSTER in newest.headers or _is_json(newest.value):  # what is damaged is found by who reads it
                 self._refuse(newest.headers.get(CLUSTER, b"").decode(errors="replace"))
 
     def entries(self) -> Iterator[JournalEntry]:
         """Every decision, oldest first, from the first one with its whole memory on."""
-        reader, begun = EntryReader(None), False
+        reader, has_whole_memory = EntryReader(None), False
         for record in self._from(OLDEST):
             decided = self.read(reader, record)
             if isinstance(decided, Decided):
-                begun = begun or decided.missing is None
-                if begun:
+                has_whole_memory = has_whole_memory or decided.missing is None
+                if has_whole_memory:
                     yield decided.entry
 
     def end(self) -> JournalEnd:
@@ -80,25 +80,25 @@ class JournalReader:
 
     def end_of(self, records: Iterable[LogRecord]) -> JournalEnd:
         """The end of a journal with these *records*, oldest first."""
-        reader, found = EntryReader(None), JournalEnd(None, None, 0)
+        reader, end = EntryReader(None), JournalEnd(None, None, 0)
         for record in records:
             entry = self.read(reader, record)
             if entry is None:
                 continue
-            found = found._replace(epoch=newer_epoch(found.epoch, number_in(record, EPOCH, self.place(record)) or 0))
+            end = end._replace(epoch=newer_epoch(end.epoch, number_in(record, EPOCH, self.place(record)) or 0))
             if isinstance(entry, Decided):
-                found = found._replace(last=entry, record=record)
-        return found
+                end = end._replace(last=entry, record=record)
+        return end
 
     def backwards(self) -> Iterator[LogRecord]:
         """The records, newest first."""
         before = None
-        while window := self._log.back("journal", 0, before, _WINDOW):
+        while window := self._log.read_backwards("journal", 0, before, _WINDOW):
             yield from reversed(window)
             before = window[0].position
 
     def read(self, reader: EntryReader, record: LogRecord) -> Decided | EpochEntry | None:
-        """What *record* completes."""
+        """The entry that *record* completes, if it does."""
         try:
             entry = reader.read(record.value)
         except WireError as error:
@@ -115,7 +115,7 @@ class JournalReader:
 
     def _from(self, start: Start) -> Iterator[LogRecord]:
         with closing(self._log.read("journal", start, partition=0)) as reader:
-            yield from reader.rest()
+            yield from reader.read_to_end()
 
     def _refuse(self, of: str) -> None:
         if self._cluster is not None and of != self._cluster:

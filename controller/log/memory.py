@@ -1,7 +1,7 @@
-"""A log in memory, for tests of what stands on the port: no server, no disk, and a fault wherever one is wanted.
+"""A log in memory, for tests of the code above the port, with fault injection at every effect.
 
-In one mode appends are atomic, as in Kafka; in the other what follows is appended after what decides, as in Pulsar and
-in files.  Positions have gaps, as in both.
+In one mode appends are atomic, as in Kafka; in the other the records that follow are appended after the decision, as in
+Pulsar and in files.  Positions have gaps, as in both.
 """
 
 import threading
@@ -50,7 +50,7 @@ def _nothing(when: str, effect: str) -> None:
 
 
 class MemoryServer:
-    """What all processes share.  For several threads."""
+    """The state that all processes share.  Safe for threads."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class MemoryServer:
         return self._topics.setdefault(name, [_Partition() for _ in range(count)])
 
     def exists(self, name: str) -> bool:
-        """Whether somebody has created it."""
+        """Whether *topic* was created."""
         return name in self._topics
 
     def add_partitions(self, name: str, count: int = 1) -> None:
-        """As an administrator would."""
+        """Add partitions, as an administrator would."""
         self.topic(name).extend(_Partition() for _ in range(count))
 
     def expel(self, group: str) -> None:
@@ -95,7 +95,7 @@ class MemoryServer:
 
     @contextmanager
     def effect(self, what: str) -> Iterator[None]:
-        """What others can see at once."""
+        """Make the changes of the block visible at once."""
         self.at_effect("before", what)
         with self.changed:
             yield
@@ -110,12 +110,12 @@ class MemoryServer:
         here.records.append(LogRecord(partition, here.next, out.key, out.value, self.now_ms(), headers))
         here.next += 1
 
-    def take(self, what: str) -> int:
-        """Hold *what*; the holder before it does so no more."""
+    def acquire(self, what: str) -> int:
+        """Become the holder of *what*, in place of the one before."""
         self.holders[what] += 1
         return self.holders[what]
 
-    def still(self, what: str, holder: int) -> None:
+    def check_holder(self, what: str, holder: int) -> None:
         """LeadershipLostError where *holder* does not hold *what* any more."""
         if self.holders[what] != holder:
             raise LeadershipLostError(f"{what}: another process writes it now")
@@ -150,10 +150,12 @@ class MemoryLog:
         """See Log."""
         return MemoryReader(self.server, topic, start, partition)
 
-    def back(self, topic: LogTopic, partition: int, before: Position | None, about: int) -> Sequence[LogRecord]:
+    def read_backwards(
+        self, topic: LogTopic, partition: int, before: Position | None, about: int
+    ) -> Sequence[LogRecord]:
         """See Log."""
         here = self.server.topic(topic)[partition]
-        older = [each for each in _seen(here) if before is None or each.position < before]
+        older = [each for each in _visible(here) if before is None or each.position < before]
         return older[-about:]
 
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
@@ -205,39 +207,39 @@ class MemoryReader:
     def __init__(self, server: MemoryServer, topic: LogTopic, start: Start, partition: int | None) -> None:
         self._server, self._topic, self._partition = server, topic, partition
         #: Partition -> the position from which on it is read.
-        self._at = {each: _begin(server.topic(topic)[each], start) for each in self._wanted()}
+        self._at = {each: _begin(server.topic(topic)[each], start) for each in self._partitions()}
 
     def next(self, timeout_seconds: float) -> LogRecord | None:
         """See Reader."""
         deadline = time.monotonic() + timeout_seconds
         with self._server.changed:
-            while (found := self._found()) is None:
+            while (record := self._next_record()) is None:
                 if not self._server.changed.wait(deadline - time.monotonic()):
                     return None
-            self._at[found.partition] = found.position + 1
-            return found
+            self._at[record.partition] = record.position + 1
+            return record
 
-    def rest(self) -> Iterator[LogRecord]:
+    def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader."""
         with self._server.changed:
-            ends = {each: self._server.topic(self._topic)[each].next for each in self._wanted()}
-        while (found := self.next(0.0)) is not None:
-            if found.position < ends.get(found.partition, 0):
-                yield found
+            ends = {each: self._server.topic(self._topic)[each].next for each in self._partitions()}
+        while (record := self.next(0.0)) is not None:
+            if record.position < ends.get(record.partition, 0):
+                yield record
             else:
-                self._at[found.partition] = found.position
+                self._at[record.partition] = record.position
                 return
 
     def close(self) -> None:
         """See Reader."""
 
-    def _wanted(self) -> Sequence[int]:
+    def _partitions(self) -> Sequence[int]:
         return range(len(self._server.topic(self._topic))) if self._partition is None else (self._partition,)
 
-    def _found(self) -> LogRecord | None:
-        for number in self._wanted():
+    def _next_record(self) -> LogRecord | None:
+        for number in self._partitions():
             here, at = self._server.topic(self._topic)[number], self._at.setdefault(number, 0)
-            for record in _seen(here):
+            for record in _visible(here):
                 if record.position >= at:
                     return record
         return None
@@ -249,13 +251,13 @@ class _AtomicScope:
     def __init__(self, log: MemoryLog, scope: Scope) -> None:
         self._log, self._server, self._scope = log, log.server, scope
         with self._server.effect(f"fence {scope.name}"):
-            self._holder = self._server.take(scope.name)
+            self._holder = self._server.acquire(scope.name)
 
-    def behind(self, about: int | None = None) -> Iterator[LogRecord]:
+    def history(self, about: int | None = None) -> Iterator[LogRecord]:
         """See Fenced."""
-        self._server.still(self._scope.name, self._holder)
+        self._server.check_holder(self._scope.name, self._holder)
         topic, partition = self._scope.decides
-        return iter(list(_seen(self._server.topic(topic)[partition]))[-(about or 0) :])
+        return iter(list(_visible(self._server.topic(topic)[partition]))[-(about or 0) :])
 
     def complete(self, follow: Sequence[Out], mark: bytes = b"", identity: Callable[[bytes], object] = bytes) -> None:
         """See Fenced."""
@@ -265,16 +267,16 @@ class _AtomicScope:
     ) -> None:
         """See Fenced."""
         before_commit()
-        kept = decide if self._scope.decides[0] != "ticks" else ()
+        decisive = decide if self._scope.decides[0] != "ticks" else ()
         with self._server.effect(f"commit {self._scope.name}"):
-            self._server.still(self._scope.name, self._holder)
-            for out in (*kept, *follow):
+            self._server.check_holder(self._scope.name, self._holder)
+            for out in (*decisive, *follow):
                 self._server.store(out.topic, self._log.partition_for(out), out)
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Fenced."""
         with self._server.effect(f"keep {self._scope.name}"):
-            self._server.still(self._scope.name, self._holder)
+            self._server.check_holder(self._scope.name, self._holder)
             topic, partition = self._scope.decides
             self._server.topic(topic)[partition].first = first
 
@@ -289,7 +291,7 @@ class _ExclusivePartition:
         self._server, self._topic, self._partition = server, topic, partition
         self._what = f"{topic}/{partition}"
         with server.effect(f"take over {self._what} for {name}"):
-            self._holder = server.take(self._what)
+            self._holder = server.acquire(self._what)
         if mark is not None:
             self._store(f"mark {self._what}", [Out("journal", mark, headers={_MARK: b"1"})])
             self._mark = server.topic(topic)[partition].records[-1].position
@@ -301,13 +303,15 @@ class _ExclusivePartition:
 
     def before(self, about: int | None) -> Iterator[LogRecord]:
         """See Exclusive."""
-        here = [each for each in _seen(self._server.topic(self._topic)[self._partition]) if each.position < self._mark]
+        here = [
+            each for each in _visible(self._server.topic(self._topic)[self._partition]) if each.position < self._mark
+        ]
         return iter(here[-(about or 0) :])
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Exclusive."""
         with self._server.effect(f"keep {self._what}"):
-            self._server.still(self._what, self._holder)
+            self._server.check_holder(self._what, self._holder)
             self._server.topic(self._topic)[self._partition].first = first
 
     def close(self) -> None:
@@ -315,7 +319,7 @@ class _ExclusivePartition:
 
     def _store(self, effect: str, outs: Sequence[Out]) -> None:
         with self._server.effect(effect):
-            self._server.still(self._what, self._holder)
+            self._server.check_holder(self._what, self._holder)
             for out in outs:
                 self._server.store(self._topic, self._partition, out)
 
@@ -357,14 +361,14 @@ class MemoryClaims:
         #: Partition -> the number by which this executor holds it.
         self._holders: dict[int, int] = {}
         #: Partition -> the last record taken.
-        self._taken: dict[int, Position] = {}
+        self._polled: dict[int, Position] = {}
 
     @property
     def assigned(self) -> int | None:
         """See Claims."""
         return len(self._own())
 
-    def take(self, most: int, timeout_seconds: float) -> Sequence[LogRecord]:  # noqa: ARG002
+    def poll(self, limit: int, timeout_seconds: float) -> Sequence[LogRecord]:  # noqa: ARG002
         """See Claims.  Returns at once."""
         if self not in self._members:
             raise TakenOverError(f"{self._log.name('commands')}: the group has removed this executor")
@@ -372,16 +376,16 @@ class MemoryClaims:
         for partition, holder in list(self._holders.items()):
             if partition not in own or self._server.holders[self._what(partition)] != holder:
                 del self._claims[partition], self._holders[partition]
-                self._taken.pop(partition, None)
-        found: list[LogRecord] = []
+                self._polled.pop(partition, None)
+        records: list[LogRecord] = []
         for partition in own:
-            here = list(_seen(self._server.topic("commands")[partition]))
+            here = list(_visible(self._server.topic("commands")[partition]))
             if here:
-                after = max(self._taken.get(partition, -1), self._done(partition))
-                found += [each for each in here if each.position > after][: most - len(found)]
-        for record in found:
-            self._taken[record.partition] = record.position
-        return found
+                after = max(self._polled.get(partition, -1), self._done(partition))
+                records += [each for each in here if each.position > after][: limit - len(records)]
+        for record in records:
+            self._polled[record.partition] = record.position
+        return records
 
     def claim(self, partition: int) -> PartitionClaim:
         """See Claims."""
@@ -423,7 +427,7 @@ class _AtomicClaim:
     def __init__(self, log: MemoryLog, what: str, place: tuple[str, int]) -> None:
         self._log, self._server, self._what, self._place = log, log.server, what, place
         with self._server.effect(self._what):
-            self._holder = self._server.take(self._what)
+            self._holder = self._server.acquire(self._what)
             self.state, self._done = self._server.done.get(self._place, (b"", -1))
 
     def store(self, state: bytes) -> None:
@@ -468,13 +472,13 @@ class _Cell:
         """See Cell."""
 
 
-def _seen(partition: _Partition) -> Iterator[LogRecord]:
-    """What readers get: no marks, and nothing that is not needed any more."""
+def _visible(partition: _Partition) -> Iterator[LogRecord]:
+    """The records that readers get: no marks, and no pruned ones."""
     return (each for each in partition.records if each.position >= partition.first and _MARK not in each.headers)
 
 
 def _ends(partition: _Partition, since_ms: int | None) -> Ends:
-    there = [each for each in _seen(partition) if since_ms is None or each.timestamp_ms >= since_ms]
+    there = [each for each in _visible(partition) if since_ms is None or each.timestamp_ms >= since_ms]
     return Ends(there[0].position if there else partition.next, partition.next, len(there))
 
 
@@ -482,9 +486,9 @@ def _begin(partition: _Partition, start: Start) -> Position:
     """The position from which on to read."""
     if start.position is not None:
         return start.position
-    seen = list(_seen(partition))
+    visible = list(_visible(partition))
     if start.since_ms is not None:
-        return next((each.position for each in seen if each.timestamp_ms >= start.since_ms), partition.next)
+        return next((each.position for each in visible if each.timestamp_ms >= start.since_ms), partition.next)
     if start.last:
-        return seen[-1].position if seen else partition.next
+        return visible[-1].position if visible else partition.next
     return partition.next if start.end else 0

@@ -18,7 +18,7 @@ from controller.model.errors import SettingsError
 from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
 
-#: A collector has a deadline for each interval: it waits for a Pulsar that is away for so long at most.
+#: How long a collector waits for a Pulsar that does not answer: it has a deadline for each interval.
 _COLLECTOR_SECONDS: Final = 10.0
 
 

@@ -1,8 +1,8 @@
-"""What a log system has to offer: topics of bytes that can be appended to, read, fenced and claimed.
+"""The port of a log system: topics of bytes that can be appended to, read, fenced and claimed.
 
-A system implements ``Log``.  Everything that trimtab keeps in a log (the journal, commands, results, ticks, dead
-letters) is written once, in the other files of this room, on these protocols.  tests/contracts/bytes_log.py states what
-they promise; docs/adr says why they are cut this way.
+A system implements ``Log``.  Journal, commands, results, ticks and dead letters are written once, on these protocols,
+in the other files of this room.  tests/contracts/bytes_log.py is the contract; docs/adr/0012-one-log-protocol.md has
+the reasons.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 from controller.model.errors import TrimtabError
 
 #: A topic by its role; the settings of a system give it a name.  "ticks" holds what is about to be ticked: a system
-#: that appends atomically needs no such topic, drops what is to be appended there, and finds nothing ``behind``.
+#: that appends atomically needs no such topic, drops appends to it, and has no ``history`` of it.
 LogTopic: TypeAlias = Literal["metrics", "results", "commands", "journal", "dead_letters", "ticks"]
 #: A place in one partition: grows as records are appended, possibly with gaps.  Opaque: never add to it or subtract.
 Position: TypeAlias = int
@@ -64,17 +64,17 @@ OLDEST: Final = Start()
 
 
 class Ends(NamedTuple):
-    """What a partition holds: positions from *first* on, up to *end*, which does not belong to it."""
+    """The extent of a partition: positions from *first* up to, and without, *end*."""
 
     first: Position
     end: Position
-    #: About how many records lie between; None where positions do not tell.
+    #: Approximate number of records; None if positions do not tell.
     records: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What one process at a time writes: its holder.  Whoever fences a scope ends the holder before it."""
+    """Topics with one writer at a time, the holder.  Fencing a scope ends the earlier holder."""
 
     #: As ``journal-<cluster>``: one holder at a time has this name.
     name: str
@@ -87,7 +87,7 @@ class Scope:
 
 
 class TakenOverError(TrimtabError):
-    """Another executor may have taken over these commands: commands that were not begun must not be begun."""
+    """Another executor may have taken over these commands: no further command must be started."""
 
     exit_code = 75  # EX_TEMPFAIL: the service manager restarts us
 
@@ -106,7 +106,7 @@ class Reader(Protocol):
         """The next record; None if none came within *timeout_seconds*."""
         ...
 
-    def rest(self) -> Iterator[LogRecord]:
+    def read_to_end(self) -> Iterator[LogRecord]:
         """All records that were acknowledged before this call, then an end.  Raises rather than end early."""
         ...
 
@@ -118,12 +118,12 @@ class Reader(Protocol):
 class Fenced(Protocol):
     """A scope while this process holds it.
 
-    LeadershipLostError where another process holds it by now; every other failure is a TrimtabError.  After either it
-    is not known what was stored, and only a new ``Log.fence`` and its ``behind`` tell.
+    LeadershipLostError: another process holds it; every other failure is a TrimtabError.  After either it is unknown
+    what was stored; a new ``Log.fence`` and its ``history`` tell.
     """
 
-    def behind(self, about: int | None = None) -> Iterator[LogRecord]:
-        """What earlier holders wrote to ``Scope.decides``: about the *about* newest records, or all; oldest first.
+    def history(self, about: int | None = None) -> Iterator[LogRecord]:
+        """Records of earlier holders in ``Scope.decides``: about the *about* newest, or all; oldest first.
 
         Complete, or JournalError.  Nothing of an earlier holder is appended after this.
         """
@@ -153,34 +153,34 @@ class Fenced(Protocol):
         """
         ...
 
-    def keep(self, first: Position) -> None:
-        """Records of ``Scope.decides`` before *first* are needed no more: the oldest one is at *first* from now on."""
+    def prune_before(self, first: Position) -> None:
+        """Delete the records of ``Scope.decides`` before *first*, at once or later; readers do not get them now."""
         ...
 
     def close(self) -> None:
-        """Hold the scope no longer."""
+        """Release the scope."""
         ...
 
 
 class PartitionClaim(Protocol):
     """One partition of commands while this executor has it.
 
-    PartitionTakenOverError once another one has it; TakenOverError where it may be so.
+    PartitionTakenOverError: another executor has it.  TakenOverError: another executor may have it.
     """
 
     @property
     def state(self) -> bytes:
-        """What the last ``store`` or ``finish`` of any executor left; b"" at first."""
+        """The state of the last ``store`` or ``finish`` of any executor; b"" at first."""
         ...
 
     def store(self, state: bytes) -> None:
-        """Keep *state*.  When this returns it is durable, and the partition was still ours."""
+        """Store *state*.  When this returns it is durable, and this executor still had the partition."""
         ...
 
     def finish(self, state: bytes, results: Sequence[Out], upto: Position) -> None:
-        """Keep *state*, append *results* and take all records up to and including *upto* as done: all or nothing.
+        """Store *state*, append *results* and commit all records up to and including *upto*: all or nothing.
 
-        Where this process dies meanwhile, the next ``claim`` of the partition completes it.
+        If this process dies meanwhile, the next ``claim`` of the partition completes it.
         """
         ...
 
@@ -188,42 +188,42 @@ class PartitionClaim(Protocol):
 class Claims(Protocol):
     """One executor's share of the partitions of commands.  For one thread.
 
-    TakenOverError: the whole share is lost, and this object must not be used any more; unless it is a
-    PartitionTakenOverError, which is about one partition alone.
+    PartitionTakenOverError concerns one partition.  After any other TakenOverError the whole share is lost, and this
+    object must not be used any more.
     """
 
     @property
     def largest_state(self) -> int:
-        """The longest state that can be kept, bytes."""
+        """The longest state that can be stored, bytes."""
         ...
 
     @property
     def remedy(self) -> str:
-        """What a person does where a state is damaged, as the end of a message."""
+        """How to recover from a damaged state, as the end of a message."""
         ...
 
     @property
     def assigned(self) -> int | None:
-        """How many partitions this executor has; None until the group has assigned them."""
+        """Number of partitions assigned to this executor; None until the group has assigned them."""
         ...
 
-    def take(self, most: int, timeout_seconds: float) -> Sequence[LogRecord]:
-        """Up to *most* records that were not taken since their claim, in the order of their partitions.
+    def poll(self, limit: int, timeout_seconds: float) -> Sequence[LogRecord]:
+        """Up to *limit* records that were not returned since their claim, in the order of their partitions.
 
-        Empty if none came in time.  Never those that are done.
+        Empty if none came in time.  Never records that are finished.
         """
         ...
 
     def claim(self, partition: int) -> PartitionClaim:
-        """The claim of *partition*, of which ``take`` returned records.
+        """The claim of *partition*, of which ``poll`` returned records.
 
-        The same object while this executor has the partition without a break.  A new one fences whoever had the
-        partition, completes its last ``finish``, and knows its state.
+        The same object while this executor has the partition without a break.  A new one fences the executor before
+        it, completes that one's last ``finish``, and has its state.
         """
         ...
 
     def close(self) -> None:
-        """Leave the group; another executor gets what was taken and not finished."""
+        """Leave the group; another executor gets the records that were polled and not finished."""
         ...
 
 
@@ -231,15 +231,15 @@ class Log(Protocol):
     """A log system, opened for one cluster.  Every method may raise a TrimtabError that names topic and cause."""
 
     def name(self, topic: LogTopic) -> str:
-        """What people call *topic*."""
+        """The name of *topic* in this system."""
         ...
 
     def place(self, topic: LogTopic, partition: int, position: Position) -> str:
-        """What people call this place, for messages."""
+        """The place of a record, for messages."""
         ...
 
     def partitions(self, *topics: LogTopic, writable: bool = False) -> Mapping[LogTopic, int]:
-        """How many partitions each of *topics* has now; creates what is missing.
+        """The number of partitions of each of *topics*; creates missing topics.
 
         *writable*: LogOfflineError where one of them cannot be written to now.
         """
@@ -256,12 +256,14 @@ class Log(Protocol):
         """Read *topic*, or one partition of it.  Partitions that are added later are read from their beginning."""
         ...
 
-    def back(self, topic: LogTopic, partition: int, before: Position | None, about: int) -> Sequence[LogRecord]:
-        """*about* so many records right before *before* (None: the end), in order; empty only at the oldest."""
+    def read_backwards(
+        self, topic: LogTopic, partition: int, before: Position | None, about: int
+    ) -> Sequence[LogRecord]:
+        """About *about* records right before *before* (None: the end), in order; empty only at the oldest."""
         ...
 
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
-        """What each partition holds now, of records appended at *since_ms* or later; empty where there is no topic."""
+        """The extent of each partition, of records appended at *since_ms* or later; empty if there is no topic."""
         ...
 
     def counted_from(self, topic: LogTopic) -> str:
@@ -269,11 +271,11 @@ class Log(Protocol):
         ...
 
     def fence(self, scope: Scope) -> Fenced:
-        """Hold *scope*: its holder before this can append nothing any more."""
+        """Become the holder of *scope*: the earlier holder cannot append any more."""
         ...
 
     def claims(self, group: str) -> Claims:
-        """Take part in sharing out the partitions of commands among the executors of *group*."""
+        """Join *group*, whose executors share the partitions of commands."""
         ...
 
     def close(self) -> None:

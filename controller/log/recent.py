@@ -1,4 +1,4 @@
-"""The end of a log, for people who ask what happened lately; no decision depends on it."""
+"""The end of a log, for commands that show recent events; no decision depends on it."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -25,13 +25,13 @@ def last_tick(settings: Settings) -> int | None:
 
 def recent_results(settings: Settings, since: int) -> Mapping[str, Result]:
     """Command id -> its result, of the results that came since the interval *since*, epoch ms."""
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for record in _results(settings, (b'"tick"', b'"result"')):
         if isinstance(record, Result):
-            found.setdefault(record.id, record)
+            results.setdefault(record.id, record)
         elif record.interval < since:
             break
-    return found
+    return results
 
 
 def last_entry(settings: Settings) -> JournalEntry | None:
@@ -42,9 +42,9 @@ def last_entry(settings: Settings) -> JournalEntry | None:
     return log_system(settings).tail().last_entry()
 
 
-def journal_tail(settings: Settings, most: int, about: str = "") -> JournalTail:
-    """Of the newest decisions, *most* of them, those with the text *about*.  JournalError where one cannot be read."""
-    return log_system(settings).tail().journal_tail(most, about.encode())
+def journal_tail(settings: Settings, limit: int, about: str = "") -> JournalTail:
+    """Those of the newest *limit* decisions that contain the text *about*.  JournalError: one cannot be read."""
+    return log_system(settings).tail().journal_tail(limit, about.encode())
 
 
 class ReadEntry(NamedTuple):
@@ -93,8 +93,8 @@ def _entry(decided: Decided | None) -> JournalEntry | None:
     return None if decided is None or decided.missing is not None else decided.entry
 
 
-def _results(settings: Settings, wanted: tuple[bytes, ...]) -> Iterator[Result | TickRecord]:
-    for value in log_system(settings).tail().backwards("results", wanted):
+def _results(settings: Settings, texts: tuple[bytes, ...]) -> Iterator[Result | TickRecord]:
+    for value in log_system(settings).tail().backwards("results", texts):
         try:
             record = decode_result(value, cluster=settings.cluster.name, period_ms=1)
         except WireError:

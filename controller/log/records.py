@@ -1,4 +1,4 @@
-"""The topics as they lie there, byte for byte: for those who copy a log, or replay one."""
+"""The topics byte for byte, for recordings and replays."""
 
 import heapq
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ class LogRecords:
         if extent.first >= extent.end:
             return
         with closing(self._log.read(topic, Start(position=extent.first), partition=partition)) as reader:
-            for record in reader.rest():
+            for record in reader.read_to_end():
                 if record.position >= extent.end:
                     return
                 yield _stored(record)

@@ -1,4 +1,4 @@
-"""A log system: everything that trimtab keeps in a log, on whatever implements the port."""
+"""A log system: all that trimtab stores in a log, on any implementation of the port."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -54,7 +54,7 @@ class LogSystem:
         return DeadLetterLog(self._connect())
 
     def retention(self) -> FolderRetention | None:
-        """What deletes old records; None where the system does so itself."""
+        """Deletes old records; None if the system does so itself."""
         return self._retention
 
     def journal(self) -> LogJournal:
@@ -79,5 +79,5 @@ class LogSystem:
         return LogTail(self._connect, cluster=self._cluster, endless=True)
 
     def records(self) -> LogRecords:
-        """The topics as they lie there, byte for byte."""
+        """The topics byte for byte."""
         return LogRecords(self._connect(), where=self._where)

@@ -1,4 +1,4 @@
-"""The end of the log, newest first: for people who ask what happened lately, not for decisions."""
+"""The end of the log, newest first, for commands that show recent events; no decision depends on it."""
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,8 @@ from controller.wire.journal_records import PartEntry, PartJoiner, record_at
 #: Topics that are read backwards.
 ReadTopic: TypeAlias = Literal["metrics", "results", "commands"]
 #: Records that are read at once: at first, and at most; fewer where they are long.
-_FIRST: Final = 64
-_MOST: Final = 4_096
+_FIRST_WINDOW: Final = 64
+_LARGEST_WINDOW: Final = 4_096
 _BYTES: Final = 32 << 20
 #: How long all partitions may take to give their newest records, seconds.
 _PATIENCE_SECONDS: Final = 60.0
@@ -34,15 +34,15 @@ class JournalTail(NamedTuple):
 
 
 class LogTail:
-    """The end of the log that *connect* opens, each time anew: people ask now and then, and may never ask again.
+    """The end of the log that *connect* opens, a new connection for each call.
 
     Every method may raise TrimtabError where the log cannot be read.
     """
 
     def __init__(self, connect: Callable[[], Log], *, cluster: str | None, endless: bool) -> None:
-        """*cluster*: whose it has to be; None: anybody's.
+        """*cluster*: the cluster that the log must belong to; None: any.
 
-        *endless*: whether it holds more than anybody wants to read: a log that collectors write to, and no recording.
+        *endless*: whether it is too long to be read whole: a live log rather than a recording.
         """
         self._connect, self._cluster, self.endless = connect, cluster, endless
 
@@ -52,11 +52,11 @@ class LogTail:
         with closing(self._connect()) as log:
             return log.name("metrics")
 
-    def backwards(self, topic: ReadTopic, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
-        """The records of *topic* that have one of the texts *wanted* in them, the newest first.  b"" is in each."""
+    def backwards(self, topic: ReadTopic, texts: tuple[bytes, ...]) -> Iterator[bytes]:
+        """The records of *topic* that have one of the texts *texts* in them, the newest first.  b"" is in each."""
         with closing(self._connect()) as log:
             for record in newest_first(log, topic):
-                if any(text in record.value for text in wanted):
+                if any(text in record.value for text in texts):
                     yield record.value
 
     def journal_backwards(self) -> Iterator[bytes]:
@@ -70,8 +70,8 @@ class LogTail:
         with self._journal() as journal:
             return journal.end().head.last
 
-    def journal_tail(self, most: int, about: bytes) -> JournalTail:
-        """Of the newest decisions, *most* of them, those with the text *about* in them.
+    def journal_tail(self, limit: int, about: bytes) -> JournalTail:
+        """Those of the newest *limit* decisions that contain the text *about*.
 
         JournalError where an entry cannot be read.
         """
@@ -94,7 +94,7 @@ class LogTail:
                     if isinstance(record, DecisionEntry | DeltaEntry) and about in value:
                         decisions.append(to_decision(record))
                 looked += 1
-                if looked == most:
+                if looked == limit:
                     break
         return JournalTail(tuple(decisions), epoch)
 
@@ -113,16 +113,18 @@ def newest_first(log: Log, topic: ReadTopic) -> Iterator[LogRecord]:
     """
     partitions = [each for each, ends in log.ends(topic).items() if ends.first < ends.end]
     # All partitions at once: the merge below begins with the newest record of each.
-    calls = side_by_side({each: partial(log.back, topic, each, None, _FIRST) for each in partitions}, _PATIENCE_SECONDS)
+    calls = side_by_side(
+        {each: partial(log.read_backwards, topic, each, None, _FIRST_WINDOW) for each in partitions}, _PATIENCE_SECONDS
+    )
     parts = [_backwards(log, topic, each, calls[each].result()) for each in partitions]
     yield from heapq.merge(*parts, key=lambda record: -record.timestamp_ms)
 
 
 def _backwards(log: Log, topic: ReadTopic, partition: int, window: Sequence[LogRecord]) -> Iterator[LogRecord]:
-    size = _FIRST
+    size = _FIRST_WINDOW
     while window:
         before: Position = window[0].position
         length = sum(len(record.value) for record in window) // len(window) + 1
         yield from reversed(window)
-        size = min(4 * size, _MOST, max(1, _BYTES // length))
-        window = log.back(topic, partition, before, size)
+        size = min(4 * size, _LARGEST_WINDOW, max(1, _BYTES // length))
+        window = log.read_backwards(topic, partition, before, size)

@@ -39,8 +39,8 @@ def ticked_interval(record: LogRecord, *, cluster: str, period_ms: int) -> int |
 def intervals_ticked(log: Log, first: Position, *, cluster: str, period_ms: int) -> int:
     """How many intervals are ticked in the records from *first* on, up to the present end.  TrimtabError."""
     with closing(log.read("results", Start(position=first), partition=PARTITION)) as reader:
-        found = {ticked_interval(record, cluster=cluster, period_ms=period_ms) for record in reader.rest()}
-    return len(found - {None})
+        intervals = {ticked_interval(record, cluster=cluster, period_ms=period_ms) for record in reader.read_to_end()}
+    return len(intervals - {None})
 
 
 class TickWatch(ABC):

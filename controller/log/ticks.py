@@ -81,7 +81,7 @@ class MetricsLog:
 class CollectorLog:
     """The metrics in *log* as collectors see them.  Used from one thread.
 
-    Every failure is a TrimtabError; after one the log can be used on, and nothing is written later by itself.
+    Every failure is a TrimtabError; afterwards the log can still be used, and nothing of the failed call is written.
     """
 
     def __init__(self, log: Log, *, cluster: str) -> None:
@@ -98,7 +98,7 @@ class CollectorLog:
         self._log.append(outs, within_seconds=within_seconds)
 
     def lead(self, since_ms: int) -> None:
-        """Begin to write the ticks.  Whoever wrote them before is fenced: no tick of its own comes after this.
+        """Become the writer of the ticks.  The earlier writer is fenced: no tick of it comes after this.
 
         ``arrived`` then begins with what was appended at *since_ms* or later.  LogOfflineError where ticks could not
         be written now.
@@ -107,7 +107,7 @@ class CollectorLog:
         self._log.partitions("metrics", "results", writable=True)
         ticks = self._ticks = self._log.fence(self._scope)
         intent = None
-        for intent in ticks.behind(1):  # noqa: B007
+        for intent in ticks.history(1):  # noqa: B007
             pass
         ticks.complete([] if intent is None else ticks_of(self._read(intent.value)))
         # Only now does the end of the log show all ticks of the writer before.
@@ -116,12 +116,12 @@ class CollectorLog:
     def arrived(self) -> Iterator[Arrived]:
         """The sweeps and ticks that came since the last call, in the log's order; the first time, up to its end.
 
-        To be read to its end; nothing is kept of what was read.
+        The caller must exhaust it; records are not stored here.
         """
         if self._reader is None:
             return
         if self._caught_up:
-            yield from self._at_hand(self._reader)
+            yield from self._available(self._reader)
         else:
             yield from self._behind(self._reader)
 
@@ -138,7 +138,7 @@ class CollectorLog:
         self._ticks.append([intent], ticks_of(tick))
 
     def follow(self) -> None:
-        """Write no more ticks, until ``lead``."""
+        """Stop writing ticks, until ``lead``."""
         self._caught_up = False
         if self._ticks is not None:
             self._ticks.close()
@@ -153,32 +153,32 @@ class CollectorLog:
         self._log.close()
 
     def _behind(self, reader: Reader) -> Iterator[Arrived]:
-        """What is in the log when the ticks are taken over: all of it, or TrimtabError."""
+        """All that is in the log when the ticks are taken over, or TrimtabError."""
         deadline = Deadline.after(_CATCH_UP_SECONDS)
-        for record in reader.rest():
+        for record in reader.read_to_end():
             yield from _arrived(record)
             if deadline.passed:
                 self.follow()
                 raise TrimtabError(f"{self._log.name('metrics')}: not read to its end in {_CATCH_UP_SECONDS:g} s")
         self._caught_up = True
 
-    def _at_hand(self, reader: Reader) -> Iterator[Arrived]:
-        """What has come.  It waits for nothing: a transaction that somebody else leaves open would hide the rest."""
-        enough = Deadline.after(_AT_ONCE_SECONDS)
-        while not enough.passed and (record := reader.next(0.0)) is not None:
+    def _available(self, reader: Reader) -> Iterator[Arrived]:
+        """Records that arrived.  Does not wait: an open transaction of another producer could hide the others."""
+        deadline = Deadline.after(_AT_ONCE_SECONDS)
+        while not deadline.passed and (record := reader.next(0.0)) is not None:
             yield from _arrived(record)
 
     def _read(self, intent: bytes) -> TickRecord:
         name = self._log.name("ticks")
         try:
-            found = decode_metric(intent, cluster=self._cluster, period_ms=1)
+            tick = decode_metric(intent, cluster=self._cluster, period_ms=1)
         except WireError as error:
-            raise StateError(f"{name}: its last record is no tick: {error}") from error
-        if not isinstance(found, TickRecord):
+            raise StateError(f"{name}: its last record is not a tick: {error}") from error
+        if not isinstance(tick, TickRecord):
             raise StateError(
-                f"{name}: its last record is no tick of cluster {self._cluster!r}: give it a log of its own"
+                f"{name}: its last record is not a tick of cluster {self._cluster!r}: give each its own log"
             )
-        return found
+        return tick
 
 
 def _arrived(record: LogRecord) -> Iterator[Arrived]:

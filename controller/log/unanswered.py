@@ -1,4 +1,4 @@
-"""Commands that no executor has answered, for people who ask whether anybody executes."""
+"""Commands without a result: shows whether any executor is working."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ RECENT_DECISIONS: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswered:
-    """Commands that somebody was to carry out, and that nobody has answered; at least one."""
+    """Active commands without a result; at least one."""
 
     commands: int
     #: T of the oldest, epoch ms.
@@ -27,10 +27,10 @@ class Unanswered:
     answered_before: bool
 
     def nobody_executes(self, now_ms: float, *, executors: int, settings: Settings) -> bool:
-        """Whether nobody executes, although so many *executors* are registered.
+        """Whether no executor works, given the number of registered *executors*.
 
-        An executor that may not write to the registry works all the same, and a slow one answers late.  So where there
-        are signs of one it has the time that a command may take.
+        An executor without write access to the registry works all the same, and a slow one answers late.  So any sign
+        of an executor gives it the time that a command may take.
         """
         if self.answered_since:
             return False
@@ -45,9 +45,9 @@ class Unanswered:
 def unanswered(
     commands: Iterable[Command], in_flight: Mapping[str, InFlight], results: Mapping[str, Result]
 ) -> Unanswered | None:
-    """Of the recent *commands*, and of those *in_flight* when the last decision was made, those not in *results*.
+    """Those of *commands* and of *in_flight*, at the last decision, that are not in *results*; dry runs do not count.
 
-    Dry runs do not count.  None where there are none.
+    None if there are none.
     """
     since = {key: each.interval for key, each in in_flight.items() if not each.dry_run}
     since |= {each.id: each.interval for each in commands if each.mode != "dry_run"}

@@ -88,7 +88,7 @@ def append(log: Log, *outs: Out) -> None:
 
 def rest(log: Log, topic: LogTopic, start: Start = OLDEST, partition: int | None = None) -> list[LogRecord]:
     with closing(log.read(topic, start, partition=partition)) as reader:
-        return list(reader.rest())
+        return list(reader.read_to_end())
 
 
 def values(records: Sequence[LogRecord]) -> list[bytes]:
@@ -99,7 +99,7 @@ def backwards(log: Log, topic: LogTopic, partition: int, about: int) -> list[byt
     """All records of a partition, in order, read by windows from the end."""
     found: list[bytes] = []
     before: Position | None = None
-    while window := log.back(topic, partition, before, about):
+    while window := log.read_backwards(topic, partition, before, about):
         found[:0] = values(window)
         before = window[0].position
     return found
@@ -156,11 +156,11 @@ class BytesLogContract:
         writer, log = place.log(), place.log()
         log.partitions("metrics")
         reader = log.read("metrics")
-        assert list(reader.rest()) == []
+        assert list(reader.read_to_end()) == []
         for number in range(5):
             append(writer, *metrics(number))
-            assert values(list(reader.rest())) == [line(number)]
-        assert list(reader.rest()) == []
+            assert values(list(reader.read_to_end())) == [line(number)]
+        assert list(reader.read_to_end()) == []
         reader.close()
 
     def test_a_record_that_comes_is_returned_and_none_after_a_while(self, place: BytesLogPlace) -> None:
@@ -206,12 +206,12 @@ class BytesLogContract:
         here = rest(log, "metrics")[0].partition
         for about in (1, 3, 16, 100):
             assert backwards(log, "metrics", here, about) == [line(each) for each in range(40)]
-        assert 1 <= len(log.back("metrics", here, None, 3)) <= 40
+        assert 1 <= len(log.read_backwards("metrics", here, None, 3)) <= 40
 
     def test_a_partition_without_records_has_no_window(self, place: BytesLogPlace) -> None:
         log = place.log()
         log.partitions("metrics")
-        assert list(log.back("metrics", 0, None, 10)) == []
+        assert list(log.read_backwards("metrics", 0, None, 10)) == []
 
     def test_ends_say_what_a_partition_holds(self, place: BytesLogPlace) -> None:
         log = place.log()
@@ -269,7 +269,7 @@ class GrowingTopicContract:
         append(log, Out("metrics", line(2), partition=place.partitions))
         found: list[bytes] = []
         while not found and not deadline.passed:
-            found += values(list(reader.rest()))
+            found += values(list(reader.read_to_end()))
         assert found == [line(2)]
         reader.close()
 
@@ -290,15 +290,15 @@ class FencedContract:
 
     def test_behind_an_empty_one_is_nothing(self, place: BytesLogPlace) -> None:
         with held(place) as fenced:
-            assert list(fenced.behind()) == []
-            assert list(fenced.behind(10)) == []
+            assert list(fenced.history()) == []
+            assert list(fenced.history(10)) == []
 
     def test_what_is_appended_is_behind_the_next_holder_with_its_headers(self, place: BytesLogPlace) -> None:
         with held(place) as fenced:
             fenced.append([decision(1)], commands(1, 2))
             fenced.append([decision(2), decision(3)])
         with held(place) as fenced:
-            found = list(fenced.behind())
+            found = list(fenced.history())
         assert values(found) == [line(1), line(2), line(3)]
         assert [record.headers["epoch"] for record in found] == [b"1", b"2", b"3"]
         assert values(rest(place.log(), "commands")) == [line(1), line(2)]
@@ -309,7 +309,7 @@ class FencedContract:
             for number in range(30):
                 fenced.append([decision(number)])
         with held(place) as fenced:
-            found = values(list(fenced.behind(5)))
+            found = values(list(fenced.history(5)))
         assert found == [line(number) for number in range(30)][-len(found) :]
         assert found
 
@@ -317,7 +317,7 @@ class FencedContract:
         with held(place) as old:
             old.append([decision(1)], commands(1))
             with held(place) as new:
-                assert values(list(new.behind())) == [line(1)]
+                assert values(list(new.history())) == [line(1)]
                 with pytest.raises(LeadershipLostError):
                     old.append([decision(2)], commands(2))
                 new.append([decision(3)], commands(3))
@@ -361,7 +361,7 @@ class FencedContract:
             fenced.append([decision(1)], commands(1, 2))
         for _ in range(2):
             with held(place) as fenced:
-                assert values(list(fenced.behind())) == [line(1)]
+                assert values(list(fenced.history())) == [line(1)]
                 fenced.complete(commands(1, 2), line(0, "mark"))
         assert values(rest(place.log(), "commands")) == [line(1), line(2)]
 
@@ -388,11 +388,11 @@ class FencedContract:
                 fenced.append([decision(number)])
             third = rest(place.log(), "journal")[3]
             for _ in range(2):
-                fenced.keep(third.position)
+                fenced.prune_before(third.position)
                 assert values(rest(place.log(), "journal")) == [line(3), line(4), line(5)]
             fenced.append([decision(6)])
         with held(place) as fenced:
-            assert values(list(fenced.behind())) == [line(each) for each in (3, 4, 5, 6)]
+            assert values(list(fenced.history())) == [line(each) for each in (3, 4, 5, 6)]
         log = place.log()
         assert log.ends("journal")[0].first <= third.position
         assert backwards(log, "journal", 0, 2) == [line(each) for each in (3, 4, 5, 6)]
@@ -405,7 +405,7 @@ class FencedContract:
             with held(place) as new:
                 new.append([decision(3)])
                 try:
-                    old.keep(last.position)
+                    old.prune_before(last.position)
                 except LeadershipLostError:
                     assert values(rest(place.log(), "journal")) == [line(each) for each in range(4)]
                 new.append([decision(4)])
@@ -427,7 +427,7 @@ class FencedContract:
         with held(place, TICKS) as old:
             old.append(*tick(60_000, place.partitions))
             with held(place, TICKS) as new:
-                found = values(list(new.behind(1)))
+                found = values(list(new.history(1)))
                 assert found[-1:] == ([] if place.atomic else [line(60_000, "intent")])
                 new.complete(tick(60_000, place.partitions)[1])
                 with pytest.raises(LeadershipLostError):
@@ -444,13 +444,13 @@ def take(claims: Claims, number: int, most: int = 16) -> list[LogRecord]:
     found: list[LogRecord] = []
     deadline = Deadline.after(_PATIENCE_SECONDS)
     while len(found) < number and not deadline.passed:
-        found += claims.take(min(most, number - len(found)), 1.0)
+        found += claims.poll(min(most, number - len(found)), 1.0)
     return found
 
 
 def nothing_comes(claims: Claims) -> bool:
     """Whether several takes find nothing."""
-    return not any(claims.take(16, 0.2) for _ in range(3))
+    return not any(claims.poll(16, 0.2) for _ in range(3))
 
 
 @contextmanager

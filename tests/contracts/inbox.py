@@ -40,13 +40,13 @@ def take(inbox: Inbox, number: int, most: int = 16) -> list[Delivery]:
     found: list[Delivery] = []
     deadline = Deadline.after(_PATIENCE_SECONDS)
     while len(found) < number and not deadline.passed:
-        found += inbox.take(min(most, number - len(found)), 1.0)
+        found += inbox.poll(min(most, number - len(found)), 1.0)
     return found
 
 
 def nothing_comes(inbox: Inbox) -> bool:
     """Whether several takes find nothing."""
-    return not any(inbox.take(16, 0.2) for _ in range(3))
+    return not any(inbox.poll(16, 0.2) for _ in range(3))
 
 
 def answer(taken: Delivery, nth: int) -> AnswerRecord:
@@ -122,12 +122,12 @@ class InboxContract:
         taken = take(first, 2)
         first.begin(taken[0].partition, COMMANDS[0].id)
         first.begin(taken[1].partition, COMMANDS[1].id)
-        assert first.memory(taken[0].partition).begun == {COMMANDS[0].id, COMMANDS[1].id}
+        assert first.memory(taken[0].partition).started == {COMMANDS[0].id, COMMANDS[1].id}
         first.close()
         second = place.inbox()
         taken = take(second, 2)
         memory = second.memory(taken[0].partition)
-        assert (memory.begun, set(memory.answered)) == ({COMMANDS[0].id, COMMANDS[1].id}, set())
+        assert (memory.started, set(memory.answered)) == ({COMMANDS[0].id, COMMANDS[1].id}, set())
 
     def test_what_is_answered_is_not_begun_any_more(self, place: InboxPlace) -> None:
         place.issue(*EVENTS[:2])
@@ -137,11 +137,11 @@ class InboxContract:
         inbox.begin(taken.partition, COMMANDS[0].id)
         memory.answered.add(COMMANDS[0].id)
         inbox.answer([answer(taken, 0)])
-        assert memory.begun == set()
+        assert memory.started == set()
         inbox.close()
         second = place.inbox()
         [taken] = take(second, 1)
-        assert second.memory(taken.partition).begun == set()
+        assert second.memory(taken.partition).started == set()
 
     def test_the_highest_epoch_seen_is_known_to_the_next_executor(self, place: InboxPlace) -> None:
         place.issue(*EVENTS[:2])

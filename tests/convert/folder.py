@@ -104,5 +104,5 @@ def _copy_position(old: Path, log: FolderLog, commands: Sequence[Path]) -> None:
     state = json.dumps({"epoch": known["epoch"], "begun": known["begun"]}).encode()
     lines = [len(path.read_bytes().splitlines()) for path in commands if path.name < known["file"]]
     with closing(log.claims("")) as claims:
-        taken = claims.take(sum(lines) + known["line"], 0.0)
+        taken = claims.poll(sum(lines) + known["line"], 0.0)
         claims.claim(0).finish(state, (), taken[-1].position if taken else -1)

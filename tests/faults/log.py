@@ -166,7 +166,7 @@ class FolderSiteLog:
     def decisions(self) -> list[Decided]:
         found, reader = [], EntryReader(self._cluster)
         log = FolderLog(self._folder, cluster=self._cluster)
-        for record in log.read("journal").rest():
+        for record in log.read("journal").read_to_end():
             read = reader.read(record.value)
             if isinstance(read, journal_records.Decided):
                 written_ms = Path(log.place("journal", 0, record.position)).stat().st_mtime_ns // 1_000_000

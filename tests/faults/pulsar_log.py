@@ -96,7 +96,7 @@ class _Partition(Generic[T]):
         """All so far, in its order."""
         if self._reader is None and self._number in self._log.ends(self._topic):
             self._reader = self._log.read(self._topic, partition=self._number)
-        for record in self._reader.rest() if self._reader is not None else ():
+        for record in self._reader.read_to_end() if self._reader is not None else ():
             decoded = self._decode(record)
             if decoded is not None:
                 self._found.append(decoded)

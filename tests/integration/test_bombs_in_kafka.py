@@ -185,7 +185,7 @@ def test_an_executor_takes_the_commands_behind_one(log: KafkaLogSettings) -> Non
         taken: list[bytes] = []
         deadline = time.monotonic() + 60
         while event not in taken and time.monotonic() < deadline:
-            taken += [each.value for each in inbox.take(16, 0.2)]
+            taken += [each.value for each in inbox.poll(16, 0.2)]
         assert taken == [b"zstd", b"between good ones", event]
     finally:
         inbox.close()

@@ -143,7 +143,7 @@ def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: K
         opened.answer = _die  # type: ignore[assignment, method-assign]
         with pytest.raises(KeyboardInterrupt):
             work(works, until_seen=1)
-        begun = {name for each in started(opened) for name in each.begun}
+        begun = {name for each in started(opened) for name in each.started}
     survivor = Owners()
     with inbox(log) as opened:
         work(executor(opened, log, survivor), until_seen=EVERYTHING)

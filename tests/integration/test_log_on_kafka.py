@@ -140,7 +140,7 @@ def test_where_a_transaction_stays_open_reading_fails_rather_than_end_early(
     with pytest.raises(TrimtabError, match=f"{log.name('commands')}.* a transaction has been open since offset 0"):
         rest(log, "commands")
     # Whoever only looks at the end sees what is there.
-    assert list(log.back("commands", 0, None, 10)) == []
+    assert list(log.read_backwards("commands", 0, None, 10)) == []
     stranger.abort_transaction()
     assert backwards(log, "commands", 0, 10) == [line(1)]
 
@@ -153,9 +153,9 @@ def test_a_holder_that_cannot_see_all_there_is_decides_nothing(place: _Place, mo
     with held(place) as fenced:
         for about in (None, 10):
             with pytest.raises(JournalError, match="a transaction has been open"):
-                list(fenced.behind(about))
+                list(fenced.history(about))
         stranger.abort_transaction()
-        assert list(fenced.behind()) == []
+        assert list(fenced.history()) == []
 
 
 def test_what_a_holder_left_open_does_not_hold_up_the_next_one(place: _Place) -> None:
@@ -164,7 +164,7 @@ def test_what_a_holder_left_open_does_not_hold_up_the_next_one(place: _Place) ->
     open_transaction(place, log.name("journal"), name=scope_writer(f"{JOURNAL.name}-{place.cluster}"))
     began = time.monotonic()
     with held(place) as fenced:
-        assert list(fenced.behind()) == []
+        assert list(fenced.history()) == []
         fenced.append([decision(1)], commands(1))
     assert values(rest(log, "journal")) == [line(1)]
     assert time.monotonic() - began < 10
@@ -182,7 +182,7 @@ def test_marks_and_aborted_records_are_not_read(place: _Place) -> None:
     assert values(rest(log, "journal", Start(last=True), 0)) == [line(2)]
     assert values(rest(log, "commands")) == wanted
     with held(place) as fenced:
-        assert values(list(fenced.behind(1)))[-1:] == [line(2)]
+        assert values(list(fenced.history(1)))[-1:] == [line(2)]
 
 
 def refuse() -> None:
@@ -219,7 +219,7 @@ def test_metadata_of_offsets_that_no_executor_wrote_are_named(place: _Place) -> 
 
 def test_a_topic_that_does_not_exist_is_named(place: _Place) -> None:
     log = place.log()
-    assert (log.ends("metrics"), list(log.back("metrics", 0, None, 5))) == ({}, [])
+    assert (log.ends("metrics"), list(log.read_backwards("metrics", 0, None, 5))) == ({}, [])
     with pytest.raises(TrimtabError, match=f"topic '{log.name('metrics')}' does not exist"):
         log.read("metrics")
 

@@ -44,7 +44,7 @@ def log(pulsar: PulsarCluster) -> PulsarLogSettings:
 
 def in_python(log: PulsarLogSettings) -> list[tuple[bytes, int]]:
     with closing(PulsarLog(log, cluster="lab")) as opened:
-        return [(record.value, record.timestamp_ms) for record in opened.read("metrics").rest()]
+        return [(record.value, record.timestamp_ms) for record in opened.read("metrics").read_to_end()]
 
 
 def in_spark(log: PulsarLogSettings) -> list[tuple[bytes, int]]:

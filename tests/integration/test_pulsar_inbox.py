@@ -82,7 +82,7 @@ def answers(log: PulsarLogSettings) -> dict[str, list[str]]:
     """Command -> the statuses of its results."""
     found: dict[str, list[str]] = {}
     with closing(PulsarLog(log, cluster="standalone")) as opened:
-        for record in opened.read("results").rest():
+        for record in opened.read("results").read_to_end():
             result = decode_result(record.value, cluster="standalone", period_ms=60_000)
             assert isinstance(result, Result)
             found.setdefault(result.id, []).append(result.status)
@@ -101,7 +101,7 @@ def test_the_subscriptions_of_executors_at_work_are_seen_and_those_of_others_are
     with ExitStack() as stack:
         for group, cluster in (("one", "standalone"), ("two", "standalone"), ("one", "elsewhere")):
             opened = Inbox(PulsarLog(log, cluster=cluster), group=group, cluster=cluster)
-            stack.enter_context(closing(opened)).take(1, 0.1)
+            stack.enter_context(closing(opened)).poll(1, 0.1)
         wait_for(lambda: seen() == ("one-standalone", "two-standalone"), 30, every=0.2)
     wait_for(lambda: seen() == (), 30, every=0.2)
 
@@ -111,7 +111,7 @@ def test_an_executor_tells_which_partitions_it_has_now(pulsar: PulsarCluster, mo
     log = own_topics(pulsar)
 
     def are(*assigned: int) -> bool:
-        return [each.assigned for each in opened if not each.take(1, 0.0)] == list(assigned)
+        return [each.assigned for each in opened if not each.poll(1, 0.0)] == list(assigned)
 
     with closing(inbox(log)) as first:
         opened = [first]
@@ -125,7 +125,7 @@ def test_an_executor_tells_which_partitions_it_has_now(pulsar: PulsarCluster, mo
 
 def test_an_executor_whose_partition_another_one_has_neither_acts_nor_answers(log: PulsarLogSettings) -> None:
     with closing(inbox(log)) as old, closing(PulsarLog(log, cluster="standalone", claim_seconds=0.0)) as other:
-        taken = wait_for(lambda: [each for each in old.take(16, 0.5) if b"epoch/" not in each.value], 30, every=0.1)
+        taken = wait_for(lambda: [each for each in old.poll(16, 0.5) if b"epoch/" not in each.value], 30, every=0.1)
         partition = taken[0].partition
         old.begin(partition, "one")
         # As for an executor that hangs: it hears nothing of it.
@@ -154,7 +154,7 @@ def test_an_executor_that_loses_a_partition_answers_its_others_and_goes_on(
         found: list[Delivery] = []
 
         def has_all() -> bool:
-            found.extend(of_commands(inbox.take(16, 0.2)))
+            found.extend(of_commands(inbox.poll(16, 0.2)))
             return len(found) >= number
 
         wait_for(has_all, 30, every=0.05)
@@ -169,7 +169,7 @@ def test_an_executor_that_loses_a_partition_answers_its_others_and_goes_on(
             with pytest.raises(PartitionTakenOverError):
                 answer(first, held)
             assert len(answers(log)) == len(held) - len(lost)
-            assert of_commands(first.take(16, 0.2)) == []
+            assert of_commands(first.poll(16, 0.2)) == []
             answer(second, theirs)
         issue(log, [replace(each, id=f"{each.id} again") for each in COMMANDS])
         answer(first, take_all(first, len(COMMANDS)))

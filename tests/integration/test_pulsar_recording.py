@@ -34,7 +34,7 @@ def test_a_recording_holds_the_messages_byte_for_byte_batches_and_all(log: Pulsa
     record(records, tmp_path / "rec", Wanted(), SETTINGS, CLUSTER)
     recording = Recording(tmp_path / "rec")
     held = [*recording.read("commands", recording.extents("commands"))]
-    live = [(each.partition, each.position, each.key, each.value) for each in log.read("commands").rest()]
+    live = [(each.partition, each.position, each.key, each.value) for each in log.read("commands").read_to_end()]
     assert len(live) == 60
     assert sorted((each.partition, each.offset, each.key or b"", each.value) for each in held) == sorted(live)
     middle = held[30]

@@ -88,7 +88,7 @@ def test_each_principal_does_its_work_with_the_rights_of_the_page(server: Secure
     inbox = inbox_in(log(server, "trimtab-executor"), EXECUTOR, cluster=CLUSTER)
     deliveries: list[Delivery] = []
     while len(deliveries) < 3:  # the epoch in both partitions, and the command
-        deliveries += inbox.take(16, 0.5)
+        deliveries += inbox.poll(16, 0.5)
         assert time.monotonic() < deadline
     command = next(each for each in deliveries if b"unload" in each.value)
     inbox.begin(command.partition, UNLOAD.id)
@@ -111,7 +111,7 @@ def test_what_a_principal_may_not_do_is_told_by_topic_group_and_id(server: Secur
         inbox = inbox_in(log(server, user), EXECUTOR, cluster=CLUSTER)
         try:
             for _ in range(20):
-                inbox.take(1, 0.5)
+                inbox.poll(1, 0.5)
         finally:
             inbox.close()
 
@@ -139,7 +139,7 @@ def test_what_a_principal_may_not_do_is_told_by_topic_group_and_id(server: Secur
 
     def read() -> None:
         with closing(KafkaLog(log(server, "trimtab-executor"), cluster=CLUSTER).read("journal")) as reader:
-            list(reader.rest())
+            list(reader.read_to_end())
 
     denied(read, "user 'trimtab-executor' of [log.kafka.client] may not Read topic 'trimtab-journal'")
 
@@ -209,7 +209,7 @@ def test_who_may_see_the_commands_but_not_join_the_group_is_told_the_group(serve
         inbox = inbox_in(log(server, "trimtab-executor"), other, cluster=CLUSTER)
         try:
             for _ in range(20):
-                inbox.take(1, 0.5)
+                inbox.poll(1, 0.5)
         finally:
             inbox.close()
 

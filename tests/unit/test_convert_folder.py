@@ -69,11 +69,11 @@ def test_it_is_refused_with_what_to_do(old: Path) -> None:
 def test_the_next_leader_goes_on_with_its_memory_and_issues_no_command_again(log: FolderLog) -> None:
     assert [*JournalReader(log, CLUSTER).entries()] == ENTRIES
     with closing(log.read("commands")) as reader:
-        before = [record.value for record in reader.rest()]
+        before = [record.value for record in reader.read_to_end()]
     head = LogJournal(log, cluster=CLUSTER).open()
     assert (head.last, head.epoch) == (ENTRIES[-1], 4)
     with closing(log.read("commands")) as reader:
-        assert [record.value for record in reader.rest()] == before
+        assert [record.value for record in reader.read_to_end()] == before
     assert [(event.id, event.epoch) for event in map(parse_event, before)] == [
         ("epoch/1", 1),
         ("c1", 1),
@@ -85,10 +85,10 @@ def test_the_next_leader_goes_on_with_its_memory_and_issues_no_command_again(log
 
 def test_executors_go_on_where_they_were(log: FolderLog) -> None:
     with closing(Inbox(log, group="", cluster=CLUSTER)) as inbox:
-        taken = inbox.take(10, 0.0)
+        taken = inbox.poll(10, 0.0)
         memory = inbox.memory(0)
         assert [parse_event(each.value).id for each in taken] == ["c3", "epoch/4"]
-        assert (memory.epoch, memory.begun, [*memory.answered]) == (3, {"c3"}, ["c1"])
+        assert (memory.epoch, memory.started, [*memory.answered]) == (3, {"c3"}, ["c1"])
         assert inbox.newest_epoch(0) == 4
 
 

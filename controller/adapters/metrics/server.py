@@ -89,7 +89,9 @@ class MetricsServer:
         with selectors.DefaultSelector() as ready:
             ready.register(self._listening, selectors.EVENT_READ)
             while not self._ended:
-                for key, _ in ready.select(self._seconds if not opened else next(iter(opened.values())).deadline.left):
+                for key, _ in ready.select(
+                    self._seconds if not opened else next(iter(opened.values())).deadline.remaining
+                ):
                     if key.data is None:
                         self._accept(ready, opened)
                     elif key.fd in opened and self._go_on(ready, opened[key.fd]):

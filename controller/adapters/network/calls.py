@@ -134,7 +134,7 @@ class Calls:
         missing: set[Any] = {key for key, call in work.items() if self.submit(key, call)}
         while missing:
             try:
-                call = self._taken(*self._finished.get(timeout=None if math.isinf(seconds) else deadline.left))
+                call = self._taken(*self._finished.get(timeout=None if math.isinf(seconds) else deadline.remaining))
             except Empty:
                 break
             if call.key in missing:  # else one that was too late for those who asked

@@ -26,7 +26,7 @@ class Deadline:
         return cls(clock() + seconds, clock)
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Seconds until then, 0 when time is over."""
         return max(self._at - self._clock(), 0.0)
 

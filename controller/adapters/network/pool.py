@@ -65,7 +65,7 @@ class _InTime(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left = self._deadline.left
+        left = self._deadline.remaining
         if not left:
             raise TimeoutError("the answer took too long")
         self._sock.settimeout(left)

@@ -180,7 +180,7 @@ class PulsarHttp:
     @property
     def seconds_left(self) -> float:
         """Until all calls fail; infinite where there is no such limit."""
-        return self._deadline.left
+        return self._deadline.remaining
 
     def brokers(self) -> tuple[str, ...]:
         """The active brokers as host:port of HTTP, in order of their names, asked anew."""
@@ -377,7 +377,7 @@ class PulsarHttp:
         while True:
             answer = self._send_once(method, url, body)
             wait = max(pause, retry_after(answer))
-            if answer.status != TOO_MANY or method != "GET" or wait >= until.left:
+            if answer.status != TOO_MANY or method != "GET" or wait >= until.remaining:
                 return answer
             self._sleep(wait)
             pause *= 2

@@ -68,7 +68,7 @@ def watch_status(settings: Settings, conf: Path, every: float, *, as_json: bool)
             else:
                 found = call.result()
                 view.show(found, problems(found, settings, now_ms), now_ms)
-            time.sleep(next_look.left)
+            time.sleep(next_look.remaining)
 
 
 def _live(out: Console) -> Live:

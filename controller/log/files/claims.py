@@ -1,4 +1,4 @@
-"""The commands in a folder, as an executor takes them: one at a time, which has the lock ``executor/lock``."""
+"""Claims on the commands in a folder.  One executor at a time holds the lock ``executor/lock``."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ _LOCK: Final = "lock"
 
 
 class FolderClaims:
-    """Claims on *log*, whose commands are one partition; *folder* has what is known of them.
+    """Claims on *log*, whose commands are one partition; *folder* has their state.
 
     TakenOverError where another executor uses the folder.
     """
@@ -41,17 +41,17 @@ class FolderClaims:
         """See Claims."""
         return self._cell.remedy
 
-    def take(self, most: int, timeout_seconds: float) -> Sequence[LogRecord]:
+    def poll(self, limit: int, timeout_seconds: float) -> Sequence[LogRecord]:
         """See Claims."""
         if self._reader is None:
             done = self.claim(0).done
             self._reader = FolderReader(self._commands, Start(position=done + 1))
             if done >= self._commands.end:
-                raise StateError(f"{self._cell.where}: commands that it calls done are gone. {self.remedy}")
-        found = list[LogRecord]()
-        while len(found) < most and (record := self._reader.next(0 if found else timeout_seconds)) is not None:
-            found.append(record)
-        return found
+                raise StateError(f"{self._cell.where}: commands up to its position are missing. {self.remedy}")
+        records = list[LogRecord]()
+        while len(records) < limit and (record := self._reader.next(0 if records else timeout_seconds)) is not None:
+            records.append(record)
+        return records
 
     def claim(self, partition: int) -> FollowedClaim:
         """See Claims."""

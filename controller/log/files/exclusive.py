@@ -1,10 +1,10 @@
-"""A topic that one process at a time writes, in a folder: files with numbers as names.
+"""A topic with one writer at a time, in a folder: files with numbers as names.
 
     journal/<n>.jsonl   ticks/<n>.jsonl    a record with its headers each
     commands/<n>.jsonl                     a record a line, all that follows from one decision
 
-Each file is created under the next number, and the first one to do so wins.  Whoever takes the topic over creates a
-mark under that number, so the process before it, even one that hangs and comes back, finds its next name taken.
+Each file is created under the next number, and the first process to do so wins.  A new writer creates a mark under that
+number.  So the writer before it, even one that hangs and comes back, finds its next name in use.
 """
 
 import time
@@ -70,12 +70,12 @@ class ExclusiveFiles:
                     f" files from {other.name} on out of the journal"
                 )
         if about is not None:
-            newest = listing.back(ListedFile(self._mark, "").begin, about)
+            newest = listing.read_backwards(ListedFile(self._mark, "").begin, about)
             there = [file for file in there if newest and file.behind > newest[0].position]
         for file in there:
             yield from listing.records(file)
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Exclusive."""
         self.check()
         listing = Listing(self._log, self._topic)
@@ -96,12 +96,12 @@ class ExclusiveFiles:
 
 
 def create_next(folder: Path, topic: LogTopic, content: bytes) -> int:
-    """Create the next file of *topic*, be it in competition with others; returns its number."""
+    """Create the next file of *topic*, also while others do; returns its number."""
     place = folder / topic
     try:
         place.mkdir(parents=True, exist_ok=True)
         for _ in range(_TRIES):
-            # Numbers also grow where somebody has deleted all files: an executor remembers how far it has read.
+            # Numbers keep growing if all files were deleted: executors have stored positions.
             number = (names.newest_number(place) or int(time.time())) + 1
             try:
                 files.create(place / names.numbered(number), content)
@@ -110,7 +110,7 @@ def create_next(folder: Path, topic: LogTopic, content: bytes) -> int:
             return number
     except OSError as error:
         raise JournalError(f"{error.filename or place}: {error.strerror}") from error
-    raise JournalError(f"{place}: no free name for a file was found in {_TRIES} tries")
+    raise JournalError(f"{place}: cannot find a free file name in {_TRIES} tries")
 
 
 def contents(topic: LogTopic, outs: Sequence[Out]) -> list[bytes]:

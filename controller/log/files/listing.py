@@ -22,7 +22,7 @@ WITH_HEADERS: Final[tuple[LogTopic, ...]] = ("journal", "ticks")
 #: Bytes of a file: fewer than 1 << 30.  So positions have 63 bits where numbers have 33.
 _OFFSET_BITS: Final = 30
 _OFFSETS: Final = (1 << _OFFSET_BITS) - 1
-#: A file system may give two changes of a folder that follow each other quickly the same time: so many looks list it.
+#: A file system may give the same time to two quick changes of a folder, so this many looks after a change list it.
 _SETTLED_AFTER: Final = 10
 
 
@@ -52,8 +52,8 @@ class ListedFile(NamedTuple):
 class Listing:
     """The files of *topic* in *folder*: the oldest first, then those that come, with growing numbers.
 
-    Files without numbers in their names get some in the order of their names when the folder is first listed, then as
-    they come: whatever has a name between others, or one of the future, is read all the same.
+    Files without numbers in their names are numbered by name when the folder is first listed, and later as they appear.
+    So a file is read whatever its name is, even one between others, or of a time in the future.
     """
 
     def __init__(self, folder: Path, topic: LogTopic) -> None:
@@ -67,24 +67,24 @@ class Listing:
         self._cached: tuple[ListedFile, bytes | None] | None = None
 
     def refresh(self) -> None:
-        """List the folder anew.  OSError is a TrimtabError."""
+        """List the folder again.  An OSError becomes a TrimtabError."""
         try:
-            found = set(os.listdir(self.folder))
+            names_there = set(os.listdir(self.folder))
         except (FileNotFoundError, NotADirectoryError):
-            found = set()
+            names_there = set()
         except OSError as error:
             raise TrimtabError(f"{self.folder}: {error.strerror}") from error
-        if gone := self._known - found:
-            self._known -= gone
-            self._files = [file for file in self._files if file.name not in gone]
+        if deleted := self._known - names_there:
+            self._known -= deleted
+            self._files = [file for file in self._files if file.name not in deleted]
             self._intervals = sorted(set(filter(None, (names.interval_in(file.name) for file in self._files))))
-        new = found - self._known
+        new = names_there - self._known
         if new:
             self._known |= new
             self._add(names.files_of_topic(self.topic, self.folder, new))
 
     def look(self) -> None:
-        """As ``refresh``, where the folder has changed; to be called often."""
+        """Like ``refresh``, but only if the folder has changed.  Cheap."""
         try:
             modified = self.folder.stat().st_mtime_ns
         except FileNotFoundError:
@@ -142,7 +142,7 @@ class Listing:
         return f"{path}, line {line}"
 
     def records(self, file: ListedFile, begin: Position = 0) -> Iterator[LogRecord]:
-        """The records of *file* from *begin* on, one by one: a list of 80 MB of tiny ones takes more than a GB."""
+        """The records of *file* from *begin* on.  An iterator: a list of 80 MB of tiny records takes over 1 GB."""
         content = self._content(file, needed=self.topic in ("metrics", "results"))
         if content is None:
             return
@@ -157,15 +157,15 @@ class Listing:
                 yield LogRecord(0, file.begin + offset, b"", value, written_ms)
             offset += len(line)
 
-    def back(self, before: Position | None, about: int) -> list[LogRecord]:
+    def read_backwards(self, before: Position | None, about: int) -> list[LogRecord]:
         """See Log.  Files of the future are left out: a clock that was wrong has left them there."""
-        found = list[LogRecord]()
+        records = list[LogRecord]()
         for file in reversed(self.files(0, before)):
             if self.topic in NUMBERED or not names.is_ahead(file.name):
-                found[:0] = self._last_of(file, file.behind if before is None else before, about - len(found))
-            if len(found) >= about:
+                records[:0] = self._last_of(file, file.behind if before is None else before, about - len(records))
+            if len(records) >= about:
                 break
-        return found
+        return records
 
     def since(self, time_ms: int) -> Position:
         """Where the records begin that were appended at *time_ms* or later."""
@@ -179,8 +179,8 @@ class Listing:
             return begin
         return next((file.begin for file in self._files if self.written_ms(file) >= time_ms), self.end)
 
-    def _last_of(self, file: ListedFile, before: Position, most: int) -> list[LogRecord]:
-        """The last records of *file* before *before*, up to *most* of them, in order."""
+    def _last_of(self, file: ListedFile, before: Position, limit: int) -> list[LogRecord]:
+        """The last records of *file* before *before*, up to *limit* of them, in order."""
         if self.topic in WITH_HEADERS:
             return [*self.records(file)] if before > file.begin else []
         if self._cached is None or self._cached[0] != file:  # many windows may lie in one large file
@@ -188,19 +188,19 @@ class Listing:
         content = self._cached[1]
         if content is None:
             return []
-        found, written_ms = list[LogRecord](), self.written_ms(file)
+        records, written_ms = list[LogRecord](), self.written_ms(file)
         end = min(len(content), before - file.begin)
-        while end > 0 and len(found) < most:
+        while end > 0 and len(records) < limit:
             begin = content.rfind(b"\n", 0, end - 1) + 1
             if value := content[begin:end].removesuffix(b"\n"):
-                found.append(LogRecord(0, file.begin + begin, b"", value, written_ms))
+                records.append(LogRecord(0, file.begin + begin, b"", value, written_ms))
             end = begin
-        return found[::-1]
+        return records[::-1]
 
     def written_ms(self, file: ListedFile) -> int:
         """When *file* was written, at the latest, epoch ms."""
         # A copy was modified later than its records were written, and the demo's log has a clock of its own.
-        # A time of the future is nobody's: the query has refused such a tick, and a replay does, too.
+        # A time in the future does not count: the query has refused such a tick, and so does a replay.
         try:
             modified_ns = (self.folder / file.name).stat().st_mtime_ns
         except OSError:  # it was deleted, as old files are
@@ -244,7 +244,7 @@ class Listing:
                 names.warn_no_file(path)
                 return None
             if about.st_size > _OFFSETS:
-                raise TrimtabError(f"{path}: has more than {_OFFSETS} bytes: it cannot be read as a log")
+                raise TrimtabError(f"{path}: too large for a log file: more than {_OFFSETS} bytes")
             return content_of(path)
         except FileNotFoundError as error:
             if needed or self.topic == "journal":

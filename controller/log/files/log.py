@@ -30,7 +30,7 @@ class FolderLog:
     def __init__(self, folder: Path, *, cluster: str | None) -> None:
         """AnotherClusterError where *folder* is another cluster's; DamagedJournalError where its form is an old one.
 
-        *cluster*: None for those who only read, whosever it is.
+        *cluster*: None for readers of any cluster's log.
         """
         self._folder, self._cluster = folder, cluster
         with disk_errors():
@@ -72,7 +72,7 @@ class FolderLog:
     def append_to(
         self, topic: LogTopic, outs: Sequence[Out], *, name: str = "", holder: ExclusiveFiles | None = None
     ) -> None:
-        """Append *outs*, all of *topic*.  *holder*: LeadershipLostError where it holds its own no longer."""
+        """Append *outs*, all of *topic*.  *holder*: its lost lock raises LeadershipLostError."""
         self._claim()
         values = [out.value for out in outs]
         with disk_errors():
@@ -96,9 +96,15 @@ class FolderLog:
         """See Log."""
         return FolderReader(self._listed(topic), start)
 
-    def back(self, topic: LogTopic, partition: int, before: Position | None, about: int) -> Sequence[LogRecord]:  # noqa: ARG002
+    def read_backwards(
+        self,
+        topic: LogTopic,
+        partition: int,  # noqa: ARG002
+        before: Position | None,
+        about: int,
+    ) -> Sequence[LogRecord]:
         """See Log."""
-        return self._listed(topic).back(before, about)
+        return self._listed(topic).read_backwards(before, about)
 
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
         """See Log."""

@@ -35,11 +35,11 @@ class FolderReader:
                 break
             if deadline.passed:
                 return None
-            time.sleep(min(deadline.left, max(_LOOK_SECONDS, _REST * took)))
+            time.sleep(min(deadline.remaining, max(_LOOK_SECONDS, _REST * took)))
         self._at = record.position + 1
         return record
 
-    def rest(self) -> Iterator[LogRecord]:
+    def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader."""
         self._listing.refresh()
         for record in self._records(self._listing.end):
@@ -62,6 +62,6 @@ def begin_of(listing: Listing, start: Start) -> Position:
     if start.since_ms is not None:
         return listing.since(start.since_ms)
     if start.last:
-        last = listing.back(None, 1)
+        last = listing.read_backwards(None, 1)
         return last[0].position if last else listing.end
     return listing.end if start.end else 0

@@ -1,6 +1,6 @@
 """A file that holds one record with its headers: a line ``{"headers":{...}}``, then the value as it is.
 
-What says who took a partition over is such a file, too: the line ``{"mark":...}`` alone.
+A mark, which says who took a partition over, is the line ``{"mark":...}`` alone.
 """
 
 import json
@@ -22,7 +22,7 @@ def mark_file(who: bytes) -> bytes:
 def header_of(content: bytes) -> tuple[Mapping[str, bytes] | None, bytes]:
     """The headers and the value in *content*; None where it is a mark.
 
-    Where the first line is none of ours, as in a file that was damaged, all of it is the value, which nobody can read.
+    If the first line has another form, as in a damaged file, all of it is returned as the value.
     """
     line, end, value = content.partition(b"\n")
     try:

@@ -15,7 +15,7 @@ from controller.log.ticked import TickWatch
 _LOOK_SECONDS: Final = 0.2
 #: Between two looks, as a multiple of the processor time of the last one, which grows with the files in the folder.
 _REST: Final = 20
-#: A file system may give two changes of a folder that follow each other quickly the same time: so many looks list it.
+#: A file system may give the same time to two quick changes of a folder, so this many looks after a change list it.
 _SETTLED_AFTER: Final = 10
 #: Bytes of a file that somebody else has written, at most: one of ticks is small.
 _LARGEST: Final = 1 << 20
@@ -58,10 +58,10 @@ class FolderTickWatch(TickWatch):
 
     def _look_at(self, path: Path) -> None:
         """Look at the lines of the file at *path*, where one may be a tick."""
-        named, found = interval_and_number(path), path.stat()
+        named, status = interval_and_number(path), path.stat()
         # Of trimtab's own files only the first that is named after an interval holds its tick.
-        if (named is None or named[1] == 0) and stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST:
-            # As the query judges: a time of the future is nobody's, and a clock may be behind by an interval.
-            written_ms = min(found.st_mtime_ns, time.time_ns()) // 1_000_000
+        if (named is None or named[1] == 0) and stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
+            # As in the query: a time in the future does not count, and a clock may be slow by an interval.
+            written_ms = min(status.st_mtime_ns, time.time_ns()) // 1_000_000
             for line in lines_in(path):
                 self._look(LogRecord(0, 0, b"", line, written_ms + self._period_ms))

@@ -24,11 +24,11 @@ def offsets_of(stored: Any) -> Offsets | None:
 
 
 def backlog(
-    settings: KafkaLogSettings, *, cluster: str, period_ms: int, read: Offsets | None, now_ms: int, few: int
+    settings: KafkaLogSettings, *, cluster: str, period_ms: int, read: Offsets | None, now_ms: int, limit: int
 ) -> Backlog:
     """The backlog of a query that has *read* so far, or, where that is None, begins at ``start_at``.
 
-    Ticks are counted only where there may be more than *few*.  Raises TrimtabError where Kafka does not answer.
+    Ticks are counted only where there may be more than *limit*.  Raises TrimtabError where Kafka does not answer.
     """
     if read is None and settings.start_at == "latest":
         return Backlog(intervals=0, offsets=0)
@@ -42,6 +42,6 @@ def backlog(
                 ahead[topic, partition] = min(first, ends.end), ends.end
         first, end = ahead.get(("results", PARTITION), (0, 0))
         intervals = end - first
-        if intervals > few:
+        if intervals > limit:
             intervals = intervals_ticked(log, first, cluster=cluster, period_ms=period_ms)
     return Backlog(intervals=intervals, offsets=sum(end - first for first, end in ahead.values()))

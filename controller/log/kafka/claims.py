@@ -1,8 +1,8 @@
 """Claims in Kafka: the executors are one consumer group, which shares out the partitions of the command topic.
 
-How far a partition is done is committed with its results in one transaction, which the brokers refuse from a member
-that the group has gone on without.  The state is the metadata of that offset; ``store`` commits it by itself, which
-the brokers refuse as well.
+The offset of a partition is committed with its results in one transaction, which the brokers refuse from a member that
+the group has removed.  The state is the metadata of that offset; ``store`` commits it alone, which the brokers refuse
+as well.
 """
 
 import logging
@@ -59,7 +59,7 @@ class KafkaClaims:
         client = {"transaction.timeout.ms": TRANSACTION_MS, **settings.client}
         self.producer = TransactionalProducer(settings.bootstrap, result_writer(cluster), client)
         self.producer.init()
-        #: What the group knows this executor by.
+        #: This executor's membership in the group.
         self.member: Any = None
         self._is_lost = self._is_assigned = False
         #: Assigned partitions that wait, because the result topic has no partition of their number.
@@ -85,29 +85,29 @@ class KafkaClaims:
         """See Claims."""
         return len(self._claims) if self._is_assigned else None
 
-    def take(self, most: int, timeout_seconds: float) -> list[LogRecord]:
+    def poll(self, limit: int, timeout_seconds: float) -> list[LogRecord]:
         """See Claims."""
         try:
-            messages = self.consumer.consume(most, timeout_seconds)
+            messages = self.consumer.consume(limit, timeout_seconds)
         except ck.KafkaException as error:
-            raise self.meaning(error) from error
+            raise self.translate(error) from error
         if self._is_lost:
             # Producers do not always recover after a pause of the process or an outage.
             raise TakenOverError(
                 f"{self._commands}: the consumer group has removed this executor; another one may have its partitions"
             )
         self._look_for_results()
-        taken = []
+        records = []
         for message in messages:
             problem: ck.KafkaError | None = message.error()
             if problem is not None:
                 self._cope_with(message, problem)
             elif message.partition() in self._claims and (record := record_of(message, self._where)):
-                taken.append(record)
-        if taken:
-            # Kept now: later this consumer may have no member id, and brokers accept offsets without one.
+                records.append(record)
+        if records:
+            # Stored now: later this consumer may have no member id, and brokers accept offsets without one.
             self.member = self.consumer.consumer_group_metadata()
-        return taken
+        return records
 
     def claim(self, partition: int) -> "KafkaClaim":
         """See Claims.  The group fences who had it."""
@@ -130,16 +130,16 @@ class KafkaClaims:
         """*offset* of the command topic with *state* as its metadata, to be committed."""
         return ck.TopicPartition(self._commands, partition, offset, state.decode("latin-1").replace("\0", _NUL))
 
-    def meaning(self, error: BaseException | ck.KafkaError) -> TrimtabError:
-        """What is raised for *error*."""
-        meant = failure(
+    def translate(self, error: BaseException | ck.KafkaError) -> TrimtabError:
+        """The exception to raise for *error*."""
+        translated = failure(
             self._where, error, self._settings.client, operation="Read", topics=[self._commands], group=self.group
         )
-        return meant if isinstance(meant, AccessDeniedError) else TakenOverError(str(meant))
+        return translated if isinstance(translated, AccessDeniedError) else TakenOverError(str(translated))
 
     def _cope_with(self, message: Any, problem: ck.KafkaError) -> None:
         if problem.code() in DENIED:
-            raise self.meaning(problem)
+            raise self.translate(problem)
         if not is_unreadable(problem):
             log.warning("%s: %s", self._commands, text(problem))
         elif message.partition() in self._claims:
@@ -190,7 +190,7 @@ class KafkaClaims:
         except TrimtabError:  # Kafka is unreachable: other calls report it
             return
         if results > max(self._without_results):
-            raise TakenOverError(f"{self._results} has {results} partitions now, so all commands can be answered")
+            raise TakenOverError(f"{self._results} has {results} partitions now, enough for all commands")
 
 
 class KafkaClaim:
@@ -208,8 +208,8 @@ class KafkaClaim:
             return self._metadata.replace(_NUL, "\0").encode("latin-1")
         except UnicodeEncodeError as error:
             raise StateError(
-                f"the metadata of the offset of group {self._claims.group!r}, partition {self.partition}, is no state"
-                f" of an executor: {self._metadata[:60]!r}: {self._claims.remedy}"
+                f"the metadata of the offset of group {self._claims.group!r}, partition {self.partition}, is not an"
+                f" executor's state: {self._metadata[:60]!r}: {self._claims.remedy}"
             ) from error
 
     def store(self, state: bytes) -> None:
@@ -222,7 +222,7 @@ class KafkaClaim:
                 if done.error is not None:
                     raise ck.KafkaException(done.error)
         except ck.KafkaException as error:
-            raise claims.meaning(error) from error
+            raise claims.translate(error) from error
         self._metadata = offset.metadata or ""
 
     def finish(self, state: bytes, results: Sequence[Out], upto: Position) -> None:

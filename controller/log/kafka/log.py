@@ -30,8 +30,8 @@ class KafkaLog(KafkaTopics):
         """See Log."""
         with self._one_at_a_time:
             self.create(topics)
-            found = self._opened_producer().partitions(*(self.name(each) for each in topics), online=writable)
-        return {each: found[self.name(each)] for each in topics}
+            counts = self._opened_producer().partitions(*(self.name(each) for each in topics), online=writable)
+        return {each: counts[self.name(each)] for each in topics}
 
     def append(self, outs: Iterable[Out], *, within_seconds: float, name: str = "") -> None:  # noqa: ARG002
         """See Log.  Kafka cannot drop the repeats of another process, so *name* has no effect."""
@@ -47,9 +47,9 @@ class KafkaLog(KafkaTopics):
                         key=out.key or None,
                         partition=out.partition,
                         headers=out.headers,
-                        within_seconds=deadline.left,
+                        within_seconds=deadline.remaining,
                     )
-                producer.flush(deadline.left)
+                producer.flush(deadline.remaining)
             except BaseException:
                 self._producer = None
                 producer.drop()

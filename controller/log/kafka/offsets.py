@@ -30,9 +30,9 @@ class PartitionOffsets:
 
     def partitions(self, topic: str, seconds: float = PATIENCE_SECONDS / 4) -> int:
         """How many partitions *topic* has, 0 where it does not exist."""
-        asked = self._consumer("read_uncommitted")
-        there = topics_there(asked, self._bootstrap, self._client, topic, seconds).get(topic)
-        return 0 if there is None else there.partitions
+        consumer = self._consumer("read_uncommitted")
+        described = topics_there(consumer, self._bootstrap, self._client, topic, seconds).get(topic)
+        return 0 if described is None else described.partitions
 
     def ends(self, topic: str, partition: int, since_ms: int | None = None) -> tuple[int, int]:
         """The first offset, of records appended at *since_ms* or later, and the one after the last."""
@@ -40,10 +40,10 @@ class PartitionOffsets:
         try:
             first, end = ends_of(consumer, topic, partition, PATIENCE_SECONDS)
             if since_ms is not None:
-                found = offset_since(consumer, topic, partition, since_ms, PATIENCE_SECONDS)
-                first = end if found is None else found
+                since = offset_since(consumer, topic, partition, since_ms, PATIENCE_SECONDS)
+                first = end if since is None else since
         except ck.KafkaException as error:
-            raise self._meaning(topic, error) from error
+            raise self._translate(topic, error) from error
         return first, end
 
     def stable_end(self, topic: str, partition: int) -> int:
@@ -57,7 +57,7 @@ class PartitionOffsets:
                     return stable
                 time.sleep(_LOOK_SECONDS)
         except ck.KafkaException as error:
-            raise self._meaning(topic, error) from error
+            raise self._translate(topic, error) from error
 
     def close(self) -> None:
         """End the connections."""
@@ -74,6 +74,6 @@ class PartitionOffsets:
                 self._consumers[isolation] = ck.Consumer(options, logger=LIBRDKAFKA_LOG)
             return self._consumers[isolation]
 
-    def _meaning(self, topic: str, error: BaseException) -> TrimtabError:
+    def _translate(self, topic: str, error: BaseException) -> TrimtabError:
         where = f"Kafka at {self._bootstrap}, topic {topic!r}"
         return failure(where, error, self._client, operation="Read", topics=[topic], group=READER_GROUP)

@@ -43,10 +43,10 @@ _READING: Final[Client] = {
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
 }
-#: Whoever reads all partitions of a topic abreast has a reader for each of them.
+#: A caller that reads all partitions of a topic in parallel has a reader for each.
 _ONE_OF_MANY: Final[Client] = {"queued.max.messages.kbytes": 4 << 10}
-#: Errors that do not go away by reading on.
-_GONE: Final = frozenset(
+#: Errors that do not go away by polling again.
+_PERMANENT_ERRORS: Final = frozenset(
     {
         ck.KafkaError._UNKNOWN_TOPIC,
         ck.KafkaError._UNKNOWN_PARTITION,
@@ -82,12 +82,12 @@ class KafkaReader:
         self._bootstrap, self._offsets, self._is_whole = bootstrap, offsets, is_whole
         #: Partition -> the offset before which everything has been read.
         self._read = dict(starts)
-        #: Partition -> the offset up to which it has to be read; at first its leader only has to answer.
+        #: Partition -> the offset up to which it has to be read; 0: its leader has to answer.
         self._unfinished = dict.fromkeys(starts, 0)
         #: Partitions of which everything has been read that is visible now.
         self._at_end = set[int]()
         self._next_look = Deadline.after(_LOOK_SECONDS)
-        self._heard = time.monotonic()
+        self._last_progress = time.monotonic()
         self._skipper = BatchSkipper(bootstrap, topic, client)
         ours = {**_READING, **({} if is_whole else _ONE_OF_MANY), "fetch.wait.max.ms": end_known_ms}
         options = connection_options(bootstrap, client, **ours)
@@ -97,18 +97,18 @@ class KafkaReader:
             self._consumer.assign([ck.TopicPartition(topic, *each) for each in starts.items()])
         except ck.KafkaException as error:
             self.close()
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
     def next(self, timeout_seconds: float) -> LogRecord | None:
         """See Reader."""
         self._pause(False)
         deadline = Deadline.after(timeout_seconds)
         while True:
-            record = self._poll(deadline.left)
+            record = self._poll(deadline.remaining)
             if record is not None or deadline.passed:
                 return record
 
-    def rest(self) -> Iterator[LogRecord]:
+    def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader.  Waits for transactions that are open now; TrimtabError where one stays open."""
         self._look(PATIENCE_SECONDS / 4)
         yield from self.until({each: self._offsets.ends(self._topic, each)[1] for each in self._read})
@@ -116,13 +116,13 @@ class KafkaReader:
     def until(self, ends: Mapping[int, int]) -> Iterator[LogRecord]:
         """The records before *ends*, by partition, and perhaps some after them: complete, or TrimtabError."""
         self._unfinished = {each: end for each, end in ends.items() if self._read[each] < end}
-        self._heard = time.monotonic()
+        self._last_progress = time.monotonic()
         self._pause(not self._unfinished)
         while self._unfinished:
             record = self._poll(_POLL_SECONDS)
             if record is not None:
                 yield record
-        # Nobody may ask for more, and a consumer fetches all the time.
+        # The caller may not read any further, and an unpaused consumer fetches all the time.
         self._pause(True)
 
     def close(self) -> None:
@@ -130,11 +130,11 @@ class KafkaReader:
         self._skipper.close()
         self._consumer.close()
 
-    def _pause(self, wanted: bool) -> None:
-        if self._is_paused != wanted:
+    def _pause(self, paused: bool) -> None:
+        if self._is_paused != paused:
             partitions = [ck.TopicPartition(self._topic, each) for each in self._read]
-            (self._consumer.pause if wanted else self._consumer.resume)(partitions)
-            self._is_paused = wanted
+            (self._consumer.pause if paused else self._consumer.resume)(partitions)
+            self._is_paused = paused
 
     def _poll(self, timeout_seconds: float) -> LogRecord | None:
         """The next record; None when none came, or a partition's end was reached, or a record is passed over."""
@@ -142,7 +142,7 @@ class KafkaReader:
             self._look(_LOOK_ANSWER_SECONDS)
         message: Any = self._consumer.poll(timeout_seconds)
         if message is None:
-            if self._unfinished and time.monotonic() - self._heard > PATIENCE_SECONDS:
+            if self._unfinished and time.monotonic() - self._last_progress > PATIENCE_SECONDS:
                 raise self._silence()
             return None
         error, partition = message.error(), message.partition()
@@ -156,20 +156,20 @@ class KafkaReader:
             behind = self._skipper.skip(message)
             self._consumer.seek(behind)
             self._reached(partition, behind.offset)
-        elif error.fatal() or error.code() in _GONE:
-            raise self._meaning(error)
+        elif error.fatal() or error.code() in _PERMANENT_ERRORS:
+            raise self._translate(error)
         else:
-            log.warning("%s", self._meaning(error))
+            log.warning("%s", self._translate(error))
         return None
 
     def _reached(self, partition: int, offset: int) -> None:
-        self._heard, self._read[partition] = time.monotonic(), offset
+        self._last_progress, self._read[partition] = time.monotonic(), offset
         self._at_end.discard(partition)
         if offset >= self._unfinished.get(partition, offset + 1):
             del self._unfinished[partition]
 
     def _look(self, answer_seconds: float) -> None:
-        """Read new partitions, too."""
+        """Find new partitions and read them, too."""
         self._next_look = Deadline.after(_LOOK_SECONDS)
         if not self._is_whole:
             return
@@ -195,12 +195,12 @@ class KafkaReader:
             " with `kafka-transactions.sh abort`"
         )
 
-    def _meaning(self, error: BaseException | ck.KafkaError) -> TrimtabError:
+    def _translate(self, error: BaseException | ck.KafkaError) -> TrimtabError:
         return failure(self._where, error, self._client, operation="Read", topics=[self._topic], group=READER_GROUP)
 
 
 def record_of(message: Any, where: str) -> LogRecord | None:
-    """*message*, which was read from *where*, as a record; None where it only marks something, or is too long."""
+    """*message*, which was read from *where*, as a record; None if it is a mark, or too long."""
     value, headers = message.value() or b"", dict(message.headers() or ())
     if len(value) > LARGEST_RECORD:
         place = (where, message.partition(), message.offset())

@@ -1,6 +1,6 @@
-"""Scopes in Kafka: a transactional id for each, and one transaction for what is decided and all that follows.
+"""Scopes in Kafka: each has a transactional id, and a decision and all that follows are one transaction.
 
-The last process to ``init`` the id writes; Kafka aborts what its predecessors left open, and refuses them from then on.
+The last process to ``init`` the id is the writer; Kafka aborts open transactions of its predecessors and fences them.
 """
 
 from collections import defaultdict
@@ -35,14 +35,14 @@ class KafkaScope:
         #: All that earlier holders wrote lies before it.
         self._mark = None if self._decides is None else self._write_mark(log.name(scope.decides[0]), scope.decides[1])
 
-    def behind(self, about: int | None = None) -> Iterator[LogRecord]:
+    def history(self, about: int | None = None) -> Iterator[LogRecord]:
         """See Fenced."""
         if self._decides is None or self._mark is None:
             return
         topic, partition = self._decides
         try:
             if about is not None:
-                yield from self._log.back(topic, partition, self._mark, about)
+                yield from self._log.read_backwards(topic, partition, self._mark, about)
                 return
             with closing(self._log.read(topic, partition=partition)) as reader:
                 for record in reader.until({partition: self._mark}):
@@ -69,7 +69,7 @@ class KafkaScope:
             transaction.flush()
             before_commit()
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Fenced."""
         if self._decides is not None:
             self._log.delete_before(*self._decides, first)
@@ -79,7 +79,7 @@ class KafkaScope:
         self._producer.close()
 
     def _look(self, outs: Sequence[Out]) -> None:
-        """Let the producer know all partitions there are; LogOfflineError where one of *outs* cannot be written."""
+        """Let the producer find all partitions.  LogOfflineError: the partition of one of *outs* is offline."""
         used = defaultdict[str, set[int | None]](set)
         for out in outs:
             used[self._log.name(out.topic)].add(out.partition)

@@ -57,8 +57,8 @@ class KafkaTopics:
         count = self._offsets.partitions(name)
         if not count:
             raise TrimtabError(f"Kafka at {log.bootstrap}: topic {name!r} does not exist, or may not be seen")
-        wanted = range(count) if partition is None else (partition,)
-        starts = {each: self._first(topic, each, start) for each in wanted}
+        partitions = range(count) if partition is None else (partition,)
+        starts = {each: self._first(topic, each, start) for each in partitions}
         return KafkaReader(
             log.bootstrap,
             log.client,
@@ -69,13 +69,15 @@ class KafkaTopics:
             end_known_ms=_FOLLOWING_MS if start.end else _CATCHING_UP_MS,
         )
 
-    def back(self, topic: LogTopic, partition: int, before: Position | None, about: int) -> Sequence[LogRecord]:
+    def read_backwards(
+        self, topic: LogTopic, partition: int, before: Position | None, about: int
+    ) -> Sequence[LogRecord]:
         """See Log."""
         name = self._names[topic]
         if not self._offsets.partitions(name):
             return ()
         first, _ = self._offsets.ends(name, partition)
-        # What lies before a position that somebody knows is there, whatever a broker that has just begun to lead says.
+        # Records before a known position exist, even if a new leader of the partition does not know them yet.
         end = self._offsets.stable_end(name, partition) if before is None else before
         # A transaction takes one offset more than it has records.
         size = 2 * about
@@ -89,8 +91,8 @@ class KafkaTopics:
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
         """See Log.  As many records as offsets, at most: the ends of transactions have some, too."""
         name = self._names[topic]
-        found = {each: self._offsets.ends(name, each, since_ms) for each in range(self._offsets.partitions(name))}
-        return {each: Ends(first, end, end - first) for each, (first, end) in found.items()}
+        offsets = {each: self._offsets.ends(name, each, since_ms) for each in range(self._offsets.partitions(name))}
+        return {each: Ends(first, end, end - first) for each, (first, end) in offsets.items()}
 
     def delete_before(self, topic: LogTopic, partition: int, first: Position) -> None:
         """Delete the records of *partition* before *first*."""
@@ -103,8 +105,8 @@ class KafkaTopics:
         if start.since_ms is not None:
             return self._offsets.ends(self._names[topic], partition, start.since_ms)[0]
         if start.last:
-            return max((each.position for each in self.back(topic, partition, None, 1)), default=0)
-        # Asked now: librdkafka resolves "end" later, and would skip the records appended until then.
+            return max((each.position for each in self.read_backwards(topic, partition, None, 1)), default=0)
+        # Resolved now: librdkafka would resolve "end" later and skip the records appended until then.
         return self._offsets.ends(self._names[topic], partition)[1] if start.end else 0
 
     def _window(self, topic: LogTopic, partition: int, start: int, end: int) -> Sequence[LogRecord]:

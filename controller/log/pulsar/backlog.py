@@ -29,17 +29,17 @@ def backlog(settings: PulsarLogSettings, *, cluster: str, period_ms: int, read: 
     topics = [topic_name(settings, settings.metrics_topic), topic_name(settings, settings.results_topic)]
     with closing(log_extents(settings)) as http:
         extents = all_extents(http, topics)
-        begun = _begun(http, topics, read, start_ms)
-    ahead = {place: extent.after(begun.get(place, BEGINNING)) for place, extent in extents.items()}
+        first_unread = _first_unread(http, topics, read, start_ms)
+    ahead = {place: extent.after(first_unread.get(place, BEGINNING)) for place, extent in extents.items()}
     ticked = (topics[1], PARTITION)
     intervals = 0
     if ahead.get(ticked):  # an entry may hold many ticks
-        first = begun.get(ticked, BEGINNING)
+        first = first_unread.get(ticked, BEGINNING)
         position = 0 if first == BEGINNING else number_of(*first.next, -1)
         with closing(PulsarLog(settings, cluster=cluster, seconds=_ANSWER_SECONDS)) as log:
             intervals = intervals_ticked(log, position, cluster=cluster, period_ms=period_ms)
     return Backlog(intervals=intervals, offsets=sum(ahead.values()))
 
 
-def _begun(http: LogExtents, topics: list[str], read: object, start_ms: int | None) -> Mapping[Place, Entry]:
+def _first_unread(http: LogExtents, topics: list[str], read: object, start_ms: int | None) -> Mapping[Place, Entry]:
     return starts(http, topics, start_ms=start_ms, at_end=False) if read is None else from_json(read).read

@@ -1,12 +1,12 @@
 """Claims in Pulsar: the executors share a Failover subscription, so each partition of the commands goes to one of them.
 
-What an executor has begun and answered it writes to a control topic, whose partition of the same number one executor
-at a time writes: with the first event of a partition it takes that partition over, and the brokers fence whoever had
-it.  Results follow from what is written there, and then the subscription moves on.
+An executor writes what it has started and answered to a control topic.  Each partition of that topic has one executor
+as its writer at a time: with the first event of a partition of commands the executor takes over the control partition
+of the same number, and the brokers fence the executor before it.  Results follow from what is written there, and then
+the subscription is acknowledged.
 
-An executor whose partition was taken over goes on with its others.  Of that partition it forgets all that it had taken,
-and connects to it anew, under the same name: what waits for it in this process may be the other's by now, and the
-brokers send again what nobody has answered.
+An executor whose partition was taken over continues with its others.  It drops all messages of that partition, which
+the other executor may have by now, and reconnects under the same name; the brokers redeliver what is not answered.
 """
 
 import logging
@@ -26,7 +26,7 @@ from controller.adapters.pulsar.log.messages import AS_THEY_ARE, properties_of
 from controller.adapters.pulsar.log.positions import is_shared
 from controller.adapters.pulsar.log.topics import LogAdmin, executors_control, log_admin
 from controller.adapters.pulsar.log.words import DENIED, failure, meaning
-from controller.log.followed import FollowedClaim, Primitives, begun_ms
+from controller.log.followed import FollowedClaim, Primitives, unfinished_since
 from controller.log.port import LogRecord, Out, PartitionTakenOverError, Position, Start, TakenOverError
 from controller.log.pulsar.exclusive import ExclusivePartition
 from controller.log.pulsar.reading import PartitionReader, ReadWindows, position_of, record_of
@@ -35,14 +35,14 @@ from controller.model.errors import AccessDeniedError, LeadershipLostError, Trim
 
 log = logging.getLogger(__name__)
 
-#: With what executors have begun and answered in one record.
+#: Record size, with all that executors have started and answered.
 LARGEST_STATE: Final = 1_000_000
 #: How often to check for new partitions of the command topic, and of the topics that need as many.
 _REFRESH_SECONDS: Final = 10.0
 #: For the answer about who has which partition; commands wait meanwhile.
 _STATS_SECONDS: Final = 2.0
 _IDLE_SECONDS: Final = 0.05
-_REMEDY: Final = "once no executor runs, `pulsar-admin topics delete {topic}` forgets what was begun"
+_REMEDY: Final = "stop all executors; then `pulsar-admin topics delete {topic}` clears the record of started commands"
 _WAIT_SECONDS: Final = 0.2
 #: Events that wait in this process: few, since another executor gets them again when a partition changes hands.
 _QUEUE: Final = 20
@@ -122,9 +122,9 @@ class PulsarClaims:
     """Claims: see the module docstring."""
 
     def __init__(self, system: ClaimsSystem, group: str, *, cluster: str, name: str, patience_seconds: float) -> None:
-        """*name* is this executor's for as long as its process runs: the brokers share the partitions out by names.
+        """*name* identifies this executor while its process runs: the brokers distribute partitions by name.
 
-        *patience_seconds*: where somebody has just begun commands, the answers are waited for so long.
+        *patience_seconds*: how long to wait for the answers of an executor that has just started commands.
         """
         self._system, self._connection, self._cluster = system, system.connection, cluster
         self._subscription, self._name = f"{group}-{cluster}", name
@@ -137,10 +137,10 @@ class PulsarClaims:
         #: Partitions that the subscription sends to this executor, as the brokers answered last.
         self._active: set[int] = set()
         self._is_unknown = False
-        #: Those that another executor has taken over since the last take.
-        self._gone: set[int] = set()
-        #: Partition -> the messages taken and not finished, by their positions.
-        self._taken: dict[int, dict[Position, pulsar.MessageId]] = {}
+        #: Partitions that another executor has taken over since the last poll.
+        self._lost: set[int] = set()
+        #: Partition -> position -> a message that was polled and not acknowledged.
+        self._unacknowledged: dict[int, dict[Position, pulsar.MessageId]] = {}
         self._next_look = Deadline(0.0)
         self._without_results = 0
         try:
@@ -164,17 +164,17 @@ class PulsarClaims:
         """See Claims.  The brokers are asked every ten seconds: the client library does not tell what is taken away."""
         return len(self._active)
 
-    def take(self, most: int, timeout_seconds: float) -> list[LogRecord]:
+    def poll(self, limit: int, timeout_seconds: float) -> list[LogRecord]:
         """See Claims."""
-        self._begin_anew()
+        self._reconnect_lost()
         self._look()
-        deadline, taken = Deadline.after(timeout_seconds), list[LogRecord]()
+        deadline, records = Deadline.after(timeout_seconds), list[LogRecord]()
         while True:
             for partition in sorted(self._consumers):
-                taken += self._take(partition, most - len(taken))
-            if taken or deadline.passed:
-                return taken
-            time.sleep(min(_IDLE_SECONDS, deadline.left))
+                records += self._poll_partition(partition, limit - len(records))
+            if records or deadline.passed:
+                return records
+            time.sleep(min(_IDLE_SECONDS, deadline.remaining))
 
     def claim(self, partition: int) -> PulsarClaim:
         """See Claims."""
@@ -192,25 +192,25 @@ class PulsarClaims:
             close_quietly(consumer)
         self._admin.close()
 
-    def _take(self, partition: int, most: int) -> list[LogRecord]:
-        """Up to *most* records of *partition* that are at hand."""
-        taken: list[LogRecord] = []
-        while len(taken) < most:
+    def _poll_partition(self, partition: int, limit: int) -> list[LogRecord]:
+        """Up to *limit* records of *partition* that are at hand."""
+        records: list[LogRecord] = []
+        while len(records) < limit:
             message = self._receive(partition)
             if message is None:
                 break
             try:
                 claim = self.claim(partition)
             except PartitionTakenOverError:
-                self._gone.add(partition)
+                self._lost.add(partition)
                 return []
             position = position_of(message)
-            self._taken.setdefault(partition, {})[position] = message.message_id()
+            self._unacknowledged.setdefault(partition, {})[position] = message.message_id()
             # A batch that is finished in part comes again whole.
             is_done = position <= claim.resumed and not is_shared(position)
             record = None if is_done else record_of(partition, position, message, properties_of(message))
-            taken += [] if record is None else [record]
-        return taken
+            records += [] if record is None else [record]
+        return records
 
     def _receive(self, partition: int) -> Any:
         try:
@@ -243,42 +243,42 @@ class PulsarClaims:
             partition,
             name=f"results-{self._cluster}",
             done=partial(self._acknowledge, partition),
-            lost=partial(self._gone.add, partition),
+            lost=partial(self._lost.add, partition),
         )
 
     def _wait_for_results(self, name: str, partition: int) -> None:
-        """Whoever has the partition may be acting on a command: the next one could only say that it is unknown."""
+        """Wait for the answers of the executor that has the partition: a takeover makes its running command unknown."""
         deadline = Deadline.after(self._patience_seconds)  # its clock may be ahead
         while not deadline.passed:
             with closing(PartitionReader(self._connection, name, partition, Start(last=True), queue=1)) as reader:
                 newest = next(map(reader.record, reader.messages()), None)
-            begun = None if newest is None else begun_ms(newest.value)
-            if begun is None or time.time_ns() // 1_000_000 - begun >= self._patience_seconds * 1000:
+            started_ms = None if newest is None else unfinished_since(newest.value)
+            if started_ms is None or time.time_ns() // 1_000_000 - started_ms >= self._patience_seconds * 1000:
                 return
             time.sleep(_WAIT_SECONDS)
 
     def _acknowledge(self, partition: int, upto: Position) -> None:
-        taken = self._taken.get(partition, {})
-        finished = [position for position in taken if position <= upto]
-        last = [taken.pop(position) for position in sorted(finished)][-1:]
+        waiting = self._unacknowledged.get(partition, {})
+        finished = [position for position in waiting if position <= upto]
+        last = [waiting.pop(position) for position in sorted(finished)][-1:]
         try:
             for message in last:
                 self._consumers[partition].acknowledge_cumulative(message)
         except pulsar.PulsarException as error:
-            # They come again, and are known to be done.
-            log.debug("%s, partition %d: not acknowledged: %s", self._place, partition, meaning(error))
+            # They are redelivered, and the state says that they are finished.
+            log.debug("%s, partition %d: cannot acknowledge: %s", self._place, partition, meaning(error))
 
-    def _begin_anew(self) -> None:
-        """Forget all of the partitions that are gone, and connect to them as if they were new."""
-        for partition in sorted(self._gone):
+    def _reconnect_lost(self) -> None:
+        """Drop all state of the lost partitions, and reconnect to them."""
+        for partition in sorted(self._lost):
             log.info("partition %d of the commands: another executor has it now", partition)
             if partition in self._claims:
                 self._claims.pop(partition).close()
-            self._taken.pop(partition, None)
+            self._unacknowledged.pop(partition, None)
             self._active.discard(partition)
             close_quietly(self._consumers[partition])
             self._consumers[partition] = self._subscribe(partition)
-        self._gone.clear()
+        self._lost.clear()
 
     def _look(self) -> None:
         """Subscribe to the partitions that the command topic has by now, as far as the other topics have them."""
@@ -291,17 +291,17 @@ class PulsarClaims:
         self._ask_who_is_active()
 
     def _ask_who_is_active(self) -> None:
-        """For ``assigned`` alone: what is unknown keeps nobody from work."""
+        """Update ``assigned``.  A failure is only logged, since executing does not depend on it."""
         name, namespace = self._log.commands_topic, self._log.namespace
         try:
-            found = self._admin.within(_STATS_SECONDS).active_consumers(namespace, name, self._subscription)
+            consumers = self._admin.within(_STATS_SECONDS).active_consumers(namespace, name, self._subscription)
         except PulsarError as error:
             if not self._is_unknown:
                 log.warning("%s: cannot determine the assigned partitions: %s", self._place, error)
             self._is_unknown = True
             return
         self._is_unknown = False
-        self._active = {partition for partition, consumer in found.items() if consumer == self._name}
+        self._active = {partition for partition, consumer in consumers.items() if consumer == self._name}
 
     def _subscribe_to_new(self, commands: int) -> None:
         settings, connection = self._log, self._connection

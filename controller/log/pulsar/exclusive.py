@@ -1,8 +1,8 @@
-"""One writer at a time: whoever takes a partition over fences whoever wrote it before.
+"""A partition with one writer at a time: taking it over fences the earlier writer.
 
-The brokers keep the fence: a producer with ExclusiveWithFencing ends the one before it, also one whose process hangs
+The brokers enforce the fence: a producer with ExclusiveWithFencing ends the one before it, even if that process hangs
 and comes back.  A message of the earlier writer may still be on its way to the bookies then.  So the new writer first
-writes a mark, and reads up to it: all that an earlier writer wrote lies before it, and nothing of it comes after.
+writes a mark, and reads up to it: all records of earlier writers lie before the mark.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import LARGEST_RECORD, PATIENCE_SECONDS, partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.positions import Entry, entry_of, number_of
-from controller.adapters.pulsar.log.topics import KEPT
+from controller.adapters.pulsar.log.topics import RETENTION_SUBSCRIPTION
 from controller.adapters.pulsar.log.words import failure
 from controller.log.port import LogRecord, Out, Position
 from controller.log.pulsar.reading import (
@@ -43,7 +43,7 @@ _MARKS: Final = 5
 class ExclusivePartition:
     """Exclusive: a partition of the topic *name* (short name), written under *writer* by this process alone.
 
-    After an error only a new object may go on: what was being written may be there, or not.
+    After an error only a new object may be used: it is unknown whether the last write was stored.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ExclusivePartition:
                 "produce",
             )
         except TrimtabError as error:
-            raise self._meaning(error) from error
+            raise self._fail(error) from error
         if mark is not None:
             self._mark = self._marked(mark)
 
@@ -88,7 +88,7 @@ class ExclusivePartition:
             # answer came.  Another mark comes after it, and so after all that earlier writers wrote.
             if at.ledger_id() >= 0:
                 return number_of(at.ledger_id(), at.entry_id(), -1)
-        raise self._meaning(
+        raise self._fail(
             JournalError(f"{self._place}: the brokers did not say where {_MARKS} records lie that they stored")
         )
 
@@ -104,7 +104,7 @@ class ExclusivePartition:
                 sending.send(producer, self.name, content(out, self._properties))
             sending.wait()
         except TrimtabError as error:
-            raise self._meaning(error) from error
+            raise self._fail(error) from error
 
     def before(self, about: int | None) -> Iterator[LogRecord]:
         """See Exclusive."""
@@ -121,7 +121,7 @@ class ExclusivePartition:
             raise JournalError(f"{self._place}: it was taken over without a mark")
         oldest = first_in(self._properties)
         if about is not None:
-            window = self._windows.back(self.name, self.partition, mark, about, oldest)
+            window = self._windows.read_backwards(self.name, self.partition, mark, about, oldest)
             if not window.reached:
                 raise JournalError(self._too_short(mark))
             yield from window.records
@@ -138,11 +138,11 @@ class ExclusivePartition:
     def _too_short(self, mark: Position) -> str:
         return f"{self._place}: it was not read up to {entry_of(mark)}, its end; try again"
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Exclusive.  Retention deletes what is here."""
 
     def leave(self) -> None:
-        """Write a last mark, unless the brokers cannot be asked now; then write no more."""
+        """Write a last mark, unless the brokers do not answer; then stop writing."""
         if self._producer is not None and self._producer.is_connected():
             with suppress(TrimtabError):
                 self._send(b"", {MARK: "left"})
@@ -163,30 +163,30 @@ class ExclusivePartition:
         try:
             return self._connected().send(value, properties={**self._properties, **properties})
         except pulsar.PulsarException as error:
-            raise self._meaning(error) from error
+            raise self._fail(error) from error
 
     @property
     def _place(self) -> str:
         return f"{where(self._connection.log, self.name)}, partition {self.partition}"
 
-    def _meaning(self, error: BaseException) -> TrimtabError:
+    def _fail(self, error: BaseException) -> TrimtabError:
         self.close()
         cause = error.__cause__ if isinstance(error, TrimtabError) else error
-        meant: TrimtabError
+        failed: TrimtabError
         if isinstance(cause, pulsar.ProducerFenced):
-            meant = LeadershipLostError(f"{self._place}: another process writes it now")
+            failed = LeadershipLostError(f"{self._place}: another process writes it now")
         else:
-            meant = failure(self._place, error, operation="produce")
-            meant = meant if isinstance(meant, AccessDeniedError) else JournalError(str(meant))
-        self._closed = str(meant)
-        return meant
+            failed = failure(self._place, error, operation="produce")
+            failed = failed if isinstance(failed, AccessDeniedError) else JournalError(str(failed))
+        self._closed = str(failed)
+        return failed
 
 
 class PrunedPartition(ExclusivePartition):
     """One whose records Pulsar keeps until the holder needs them no more."""
 
     def take_over(self, mark: bytes | None) -> None:
-        """Go on where the earlier holder's records begin."""
+        """Take over, and keep the pruning position of the earlier holder."""
         try:
             self._subscribe()
             newest = newest_properties(self._connection, self.name, self.partition)
@@ -197,7 +197,7 @@ class PrunedPartition(ExclusivePartition):
         self._properties = {name: text for name, text in newest.items() if name == FIRST}
         super().take_over(mark)
 
-    def keep(self, first: Position) -> None:
+    def prune_before(self, first: Position) -> None:
         """See Exclusive."""
         if self._properties.get(FIRST) == str(first):
             return
@@ -209,12 +209,12 @@ class PrunedPartition(ExclusivePartition):
             raise failure(self._place, error, operation="consume") from error
 
     def _subscribe(self, done: Entry | None = None) -> None:
-        """Have Pulsar keep all that comes after *done*; None: after what it was before, or everything."""
+        """Have Pulsar retain everything after *done*; None: after the previous position, or all."""
         full = partition_name(topic_name(self._connection.log, self.name), self.partition)
         consumer = self._connection.patiently(
             lambda: self._connection.client.subscribe(
                 full,
-                KEPT,
+                RETENTION_SUBSCRIPTION,
                 consumer_type=pulsar.ConsumerType.Failover,
                 initial_position=pulsar.InitialPosition.Earliest,
                 receiver_queue_size=1,

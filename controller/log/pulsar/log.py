@@ -113,7 +113,7 @@ class PulsarLog:
 
     def _reader(self, topic: LogTopic, partition: int, start: Start) -> PartitionReader:
         if start.last and start.position is None and start.since_ms is None:  # the newest message may be a mark
-            window = self.back(topic, partition, None, 1)
+            window = self.read_backwards(topic, partition, None, 1)
             start = Start(position=window[-1].position) if window else OLDEST
         oldest = self._oldest(topic, partition)
         start = oldest if start == OLDEST else start
@@ -124,12 +124,14 @@ class PulsarLog:
             return OLDEST
         return first_in(newest_properties(self.connection, self.name(topic), partition))
 
-    def back(self, topic: LogTopic, partition: int, before: Position | None, about: int) -> Sequence[LogRecord]:
+    def read_backwards(
+        self, topic: LogTopic, partition: int, before: Position | None, about: int
+    ) -> Sequence[LogRecord]:
         """See Log."""
         name = self.name(topic)
         if not self.connection.partitions(name):
             return ()
-        return self.windows.back(name, partition, before, about, self._oldest(topic, partition)).records
+        return self.windows.read_backwards(name, partition, before, about, self._oldest(topic, partition)).records
 
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
         """See Log.  Positions do not tell numbers: ledgers and batches leave most of them out."""

@@ -1,9 +1,9 @@
-"""Records that follow from a record in a fenced partition: written by whoever holds the fence, and by no one twice.
+"""Appends records that follow from a record in a fenced partition, each of them once.
 
-They go to partitions that others write to as well, so the fence is not there.  The writer has a fixed name and numbers
-its messages.  The brokers let one process at a time connect under a name, and drop a number that is not higher than
-the last one under that name.  So whoever takes over may write all of them again: those that are there are dropped, and
-so is what a writer that hung sends later.
+Their partitions have other writers, too, so they cannot be fenced.  Instead the writer has a fixed name and numbers its
+messages.  The brokers let one process at a time connect under a name, and drop numbers that are not higher than the
+last one under that name.  So a successor may write all of them again: repeats are dropped, and so are late messages of
+a writer that hung.
 """
 
 import threading

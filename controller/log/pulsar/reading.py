@@ -1,7 +1,7 @@
-"""Reads the log's topics: records in order within a partition, up to the present end or without end.
+"""Reads the log's topics: records in order within a partition, up to the present end or continuously.
 
-A reader leaves no subscription behind.  Times are the publish times that producers give: the client library does not
-show the brokers' own.
+A reader creates no durable subscription.  Times are the publish times of producers, since the client library does not
+expose those of the brokers.
 """
 
 import time
@@ -76,13 +76,13 @@ class PartitionReader:
     def next(self, timeout_seconds: float) -> LogRecord | None:
         """See Reader."""
         deadline = Deadline.after(timeout_seconds)
-        while (message := self._message(deadline.left)) is not None:
+        while (message := self._message(deadline.remaining)) is not None:
             record = self.record(message)
             if record is not None:
                 return record
         return None
 
-    def rest(self) -> Iterator[LogRecord]:
+    def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader."""
         return (record for record in map(self.record, self.messages()) if record is not None)
 
@@ -138,13 +138,13 @@ class TopicReader:
                 self._turn = (self._turn + 1) % len(self._readers)
             if deadline.passed:
                 return None
-            time.sleep(min(_IDLE_SECONDS, deadline.left))
+            time.sleep(min(_IDLE_SECONDS, deadline.remaining))
 
-    def rest(self) -> Iterator[LogRecord]:
+    def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader."""
         self._look()
         for reader in self._readers:
-            yield from reader.rest()
+            yield from reader.read_to_end()
 
     def close(self) -> None:
         """See Reader."""
@@ -190,7 +190,7 @@ class ReadWindows:
         """The last entry before *position*."""
         return self.extent(name, partition).up_to(_last_before(position)).end
 
-    def back(self, name: str, partition: int, stop: Position | None, about: int, oldest: Start) -> Window:
+    def read_backwards(self, name: str, partition: int, stop: Position | None, about: int, oldest: Start) -> Window:
         """About *about* records right before *stop* (None: the end), none before *oldest*; see Log.back."""
         extent = self.extent(name, partition)
         end = extent.end if stop is None else _last_before(stop)

@@ -1,4 +1,4 @@
-"""Appends to the log: all records are stored within the deadline, or an error after which nothing more follows.
+"""Appends to the log: all records are stored within the deadline, or an error is raised and nothing more is sent.
 
 Producers number their messages, and the namespace drops repeats, so a message that is sent again after a broken
 connection is stored once.
@@ -50,7 +50,7 @@ def partition_of(key: str, partitions: int) -> int:
 
 
 class Content(NamedTuple):
-    """What the client library is to send."""
+    """A message for the client library."""
 
     value: bytes
     #: ``partition_key`` and ``properties``.
@@ -135,12 +135,12 @@ class Sending:
 
     def _until(self, holds: Callable[[], bool]) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._failure is not None or holds(), self._deadline.left)
+            self._changed.wait_for(lambda: self._failure is not None or holds(), self._deadline.remaining)
             if self._failure is not None:
                 place, result = self._failure
                 raise failure(place, error := error_of(result), operation="produce") from error
             if not holds():
-                late = pulsar.Timeout(f"{self._open} records are not written")
+                late = pulsar.Timeout(f"{self._open} records not written")
                 raise failure(self._place, late, operation="produce") from late
 
 

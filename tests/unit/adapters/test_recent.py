@@ -64,7 +64,7 @@ def test_before_the_first_there_is_none_and_of_an_interval_that_was_not_decided_
 
 def test_an_entry_whose_whole_memory_was_pruned_is_not_known(tail: LogTail, tmp_path: Path) -> None:
     with closing(FolderLog(tmp_path, cluster=CLUSTER)) as log, closing(log.fence(JOURNAL)) as fenced:
-        fenced.keep([*fenced.behind()][2].position)
+        fenced.prune_before([*fenced.history()][2].position)
     assert decided_at(tail, CLUSTER, FIVE[2]) == (None, None)
 
 

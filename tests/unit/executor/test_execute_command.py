@@ -37,7 +37,7 @@ class Failing(Inbox):
 
     closed = 0
 
-    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
+    def poll(self, most: int, timeout_seconds: float) -> list[Delivery]:
         raise TakenOverError(f"no {most} events within {timeout_seconds} s")
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ def obey(
         unload(),
         cluster,
         may_act=lambda: may_act,
-        maybe_begun=maybe_begun,
+        maybe_started=maybe_begun,
         dry_run=dry_run,
         sleep=lambda _: None,
     )
@@ -135,7 +135,7 @@ def test_looking_is_tried_again_and_then_nothing_was_done() -> None:
 
 def test_a_command_for_which_nobody_could_be_reached_has_not_failed_but_was_never_begun() -> None:
     nobody = Outcome(
-        answer=Answer(status="expired", detail="not begun, since nobody could be reached: no connection"),
+        answer=Answer(status="expired", detail="not started: no broker could be reached: no connection"),
         nobody_reached=True,
     )
     assert obey(NO_CONNECTION, TIMEOUT, NO_CONNECTION) == nobody
@@ -151,7 +151,7 @@ def test_while_nobody_can_be_reached_a_command_waits_as_long_as_it_may() -> None
     pauses, may = list[float](), [True, True, False]
     cluster = Scripted(*[NO_CONNECTION] * 5)
     outcome = carry_out(
-        unload(), cluster, may_act=lambda: None, may_wait=lambda: may.pop(0), sleep=pauses.append, most_attempts=3
+        unload(), cluster, may_act=lambda: None, may_wait=lambda: may.pop(0), sleep=pauses.append, max_attempts=3
     )
     assert (outcome.answer.status, cluster.steps, may) == ("expired", [], [])
     assert pauses == [0.5, 1.0, 2.0, 2.0]
@@ -239,7 +239,7 @@ def slept(*steps: Observation | PulsarError | None, **options: float) -> list[fl
 def test_the_pause_before_the_next_attempt_begins_with_half_a_second_and_doubles() -> None:
     assert slept(OURS, None, THEIRS) == []
     assert slept(NO_CONNECTION, NO_CONNECTION, NO_CONNECTION) == [0.5, 1.0]
-    assert slept(*[NO_CONNECTION] * 5, most_attempts=5, pause_seconds=3.0) == [3.0, 6.0, 12.0, 24.0]
+    assert slept(*[NO_CONNECTION] * 5, max_attempts=5, pause_seconds=3.0) == [3.0, 6.0, 12.0, 24.0]
 
 
 def test_a_command_without_a_result_says_how_often_it_was_tried_and_what_came_last() -> None:
@@ -257,9 +257,9 @@ def test_an_act_without_a_look_behind_it_says_both_answers() -> None:
 
 
 def test_brokers_that_are_not_active_are_named() -> None:
-    assert obey(strange=(A,)).answer.detail == f"{A!r} is no active broker of the cluster: not asked"
+    assert obey(strange=(A,)).answer.detail == f"{A!r} is not an active broker of the cluster: not called"
     both = obey(strange=(A, B)).answer.detail
-    assert both == f"{A!r} and {B!r} are no active brokers of the cluster: not asked"
+    assert both == f"{A!r} and {B!r} are not active brokers of the cluster: not called"
 
 
 def test_a_broker_that_goes_while_its_command_is_tried_again_is_asked_all_the_same() -> None:

@@ -1,7 +1,15 @@
 import pytest
 
 from controller.adapters.pulsar.admin import PulsarError
-from controller.executor.judge import Answer, Failure, Observation, after, before, children, refusal
+from controller.executor.judge import (
+    Answer,
+    Failure,
+    Observation,
+    answer_after_act,
+    answer_before_act,
+    children,
+    refusal,
+)
 from controller.model.decision import Command
 from tests.commands import BUNDLE, QUARTERS, A, B, C, T, split, unload
 
@@ -44,16 +52,16 @@ def test_namespaces_of_pulsars_own_are_not_touched() -> None:
 
 @pytest.mark.parametrize("command", [unload(), unload(destination=""), split(), split(boundaries=())])
 def test_a_command_whose_preconditions_hold_is_carried_out(command: Command) -> None:
-    assert before(command, OWNED) is None
+    assert answer_before_act(command, OWNED) is None
 
 
 @pytest.mark.parametrize(
     ("command", "seen", "expected", "detail"),
     [
-        (unload(), at(B), "already_done", "b:8080 has it"),
-        (unload(destination=A), at(A), "already_done", "a:8080 has it"),
-        (unload(), at(C), "obsolete", "c:8080 has it, not a:8080"),
-        (unload(), at(""), "obsolete", "nobody has it"),
+        (unload(), at(B), "already_done", "its owner is b:8080"),
+        (unload(destination=A), at(A), "already_done", "its owner is a:8080"),
+        (unload(), at(C), "obsolete", "its owner is c:8080, not a:8080"),
+        (unload(), at(""), "obsolete", "it has no owner"),
         (unload(), HALVED, "obsolete", "no such bundle"),
         (unload(), NO_NAMESPACE, "obsolete", "no such namespace"),
         (split(), HALVED, "already_done", ""),
@@ -61,13 +69,13 @@ def test_a_command_whose_preconditions_hold_is_carried_out(command: Command) -> 
         (split(WHOLE, boundaries=(0x80000000,)), TWO_HALVES, "already_done", ""),
         (split(boundaries=(0x50000000,)), HALVED, "obsolete", "no such bundle"),
         (split(boundaries=()), HALVED, "obsolete", "no such bundle"),
-        (split(), at(C), "obsolete", "c:8080 has it"),
+        (split(), at(C), "obsolete", "its owner is c:8080"),
         (split(boundaries=(0x40000000,)), OWNED, "failed", "0x40000000 does not lie inside"),
         (split(boundaries=(0x60000000, 0x90000000)), OWNED, "failed", "0x90000000 does not lie inside"),
     ],
 )
 def test_what_looking_settles_is_not_acted_on(command: Command, seen: Observation, expected: str, detail: str) -> None:
-    answer = before(command, seen)
+    answer = answer_before_act(command, seen)
     assert answer is not None
     assert answer.status == expected
     assert detail in answer.detail
@@ -77,11 +85,11 @@ def test_what_looking_settles_is_not_acted_on(command: Command, seen: Observatio
     ("command", "dry_run"), [(unload(mode="dry_run"), False), (split(mode="dry_run"), False), (unload(), True)]
 )
 def test_a_dry_run_looks_and_says_what_it_would_do(command: Command, dry_run: bool) -> None:
-    answer = before(command, OWNED, dry_run=dry_run)
+    answer = answer_before_act(command, OWNED, dry_run=dry_run)
     assert answer is not None
     assert answer.status == "dry_run"
     assert answer.detail.startswith(f"would {command.action} it")
-    assert status(before(command, at(C), dry_run=dry_run)) == "obsolete"
+    assert status(answer_before_act(command, at(C), dry_run=dry_run)) == "obsolete"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_a_dry_run_looks_and_says_what_it_would_do(command: Command, dry_run: bo
     ],
 )
 def test_what_a_dead_executor_had_begun_is_never_done_again(command: Command, seen: Observation, expected: str) -> None:
-    assert status(before(command, seen, maybe_begun=True)) == expected
+    assert status(answer_before_act(command, seen, maybe_started=True)) == expected
 
 
 @pytest.mark.parametrize(
@@ -142,11 +150,11 @@ def test_what_a_dead_executor_had_begun_is_never_done_again(command: Command, se
 def test_a_second_look_gives_the_result(
     command: Command, seen: Observation, failed: Failure | None, expected: str
 ) -> None:
-    assert status(after(command, seen, failed)) == expected
+    assert status(answer_after_act(command, seen, failed)) == expected
 
 
 def test_a_bundle_that_went_elsewhere_is_reported_with_its_owner() -> None:
-    answer = after(unload(), at(C), None)
+    answer = answer_after_act(unload(), at(C), None)
     assert answer == Answer(status="failed", detail="it went to c:8080, not to b:8080")
 
 
@@ -162,9 +170,9 @@ def test_a_split_leaves_the_ranges_between_its_cuts_whatever_their_order() -> No
 def test_a_bundle_halved_by_the_brokers_is_known_by_its_halves() -> None:
     halve = split(algorithm="range_equally_divide", boundaries=())
     assert children(halve) == ((0x40000000, 0x60000000), (0x60000000, 0x80000000))
-    assert status(before(halve, HALVED, maybe_begun=True)) == "already_done"
+    assert status(answer_before_act(halve, HALVED, maybe_started=True)) == "already_done"
     cut_elsewhere = Observation(boundaries=(0, 0x40000000, 0x50000000, 0x80000000, 0xC0000000, 0xFFFFFFFF))
-    assert status(before(halve, cut_elsewhere)) == "obsolete"
+    assert status(answer_before_act(halve, cut_elsewhere)) == "obsolete"
 
 
 def test_refusals_say_the_numbers() -> None:
@@ -189,27 +197,27 @@ def test_refusals_say_the_numbers() -> None:
     ],
 )
 def test_a_dry_run_says_source_destination_and_boundaries(command: Command, would: str) -> None:
-    assert before(command, OWNED, dry_run=True) == Answer(status="dry_run", detail=would)
+    assert answer_before_act(command, OWNED, dry_run=True) == Answer(status="dry_run", detail=would)
 
 
 @pytest.mark.parametrize(
     ("command", "seen", "now"),
     [
-        (unload(), at(A), "a:8080 has it as before"),
-        (unload(), at(C), "c:8080 has it, not a:8080"),
-        (unload(), at(""), "nobody has it: brokers place it at the next lookup"),
+        (unload(), at(A), "its owner is still a:8080"),
+        (unload(), at(C), "its owner is c:8080, not a:8080"),
+        (unload(), at(""), "it has no owner: brokers assign it at the next lookup"),
         (unload(), NO_NAMESPACE, "no such namespace"),
         (split(boundaries=(0x50000000,)), HALVED, "no such bundle"),
     ],
 )
 def test_what_a_dead_executor_left_is_said_as_it_is_now(command: Command, seen: Observation, now: str) -> None:
-    assert before(command, seen, maybe_begun=True, dry_run=True) == Answer(
-        status="unknown", detail=f"an executor ended while it was at it; now: {now}"
+    assert answer_before_act(command, seen, maybe_started=True, dry_run=True) == Answer(
+        status="unknown", detail=f"an executor ended during this command; now: {now}"
     )
 
 
 def test_a_dead_executors_split_with_impossible_boundaries_has_failed() -> None:
-    answer = before(split(boundaries=(0x80000000,)), OWNED, maybe_begun=True)
+    answer = answer_before_act(split(boundaries=(0x80000000,)), OWNED, maybe_started=True)
     assert answer == Answer(status="failed", detail="0x80000000 does not lie inside the bundle")
 
 
@@ -221,8 +229,8 @@ def test_a_dead_executors_split_with_impossible_boundaries_has_failed() -> None:
         (unload(destination=""), at(C), failure(500), Answer(status="done", detail="in spite of: HTTP 500")),
         (unload(destination=""), at(C), None, Answer(status="done")),
         (unload(), at(A), None, Answer(status="failed", detail="it came back to a:8080")),
-        (unload(), at(""), None, Answer(status="unknown", detail="nobody has it")),
-        (unload(), at(""), failure(500), Answer(status="unknown", detail="nobody has it; HTTP 500")),
+        (unload(), at(""), None, Answer(status="unknown", detail="it has no owner")),
+        (unload(), at(""), failure(500), Answer(status="unknown", detail="it has no owner; HTTP 500")),
         (unload(), at(A), TIMEOUT, Answer(status="unknown", detail="no answer")),
         (unload(), HALVED, failure(412), Answer(status="obsolete", detail="HTTP 412")),
         (split(), HALVED, None, Answer(status="done")),
@@ -240,20 +248,20 @@ def test_a_dead_executors_split_with_impossible_boundaries_has_failed() -> None:
 def test_the_result_says_what_was_seen(
     command: Command, seen: Observation, failed: Failure | None, expected: Answer
 ) -> None:
-    assert after(command, seen, failed) == expected
+    assert answer_after_act(command, seen, failed) == expected
 
 
 def test_a_split_that_brokers_pass_over_says_what_splits_the_bundle() -> None:
     """The answer is 204, and nothing is split: positions are cut only between topics, and segments are none."""
-    at_positions = after(split(), OWNED, None)
+    at_positions = answer_after_act(split(), OWNED, None)
     assert at_positions is not None
     assert at_positions.status == "failed"
     assert "specified_positions_divide needs a bundle of two topics or more" in at_positions.detail
     assert "only range_equally_divide splits a bundle of segments" in at_positions.detail
-    in_halves = after(split(algorithm="range_equally_divide", boundaries=()), OWNED, None)
+    in_halves = answer_after_act(split(algorithm="range_equally_divide", boundaries=()), OWNED, None)
     assert in_halves is not None
     assert in_halves.status == "failed"
-    assert "range_equally_divide needs no topics, so see the log of a:8080" in in_halves.detail
+    assert "range_equally_divide works without topics, so check the log of a:8080" in in_halves.detail
 
 
 @pytest.mark.parametrize(
@@ -261,19 +269,19 @@ def test_a_split_that_brokers_pass_over_says_what_splits_the_bundle() -> None:
     [(399, "go on"), (400, "failed"), (404, "failed"), (412, "failed"), (499, "failed"), (500, "go on")],
 )
 def test_what_the_client_did_wrong_is_not_tried_again(http: int, expected: str) -> None:
-    assert status(after(unload(), at(A), failure(http))) == expected
-    assert status(after(split(), OWNED, failure(http))) == expected
+    assert status(answer_after_act(unload(), at(A), failure(http))) == expected
+    assert status(answer_after_act(split(), OWNED, failure(http))) == expected
 
 
 @pytest.mark.parametrize("http", [403, 409, 500])
 def test_only_404_and_412_say_that_a_bundle_is_gone(http: int) -> None:
     expected = "failed" if http < 500 else "go on"
-    assert status(after(split(boundaries=(0x50000000,)), HALVED, failure(http))) == expected
+    assert status(answer_after_act(split(boundaries=(0x50000000,)), HALVED, failure(http))) == expected
 
 
 def test_cuts_lie_strictly_inside_the_bundle() -> None:
     for cut, inside in ((0x40000000, False), (0x40000001, True), (0x7FFFFFFF, True), (0x80000000, False)):
-        assert (before(split(boundaries=(cut,)), OWNED) is None) == inside
+        assert (answer_before_act(split(boundaries=(cut,)), OWNED) is None) == inside
 
 
 def test_a_bundle_has_its_very_boundaries() -> None:

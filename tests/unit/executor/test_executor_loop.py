@@ -22,7 +22,7 @@ from controller.adapters.pulsar.admin import PulsarError
 from controller.executor import loop
 from controller.executor.judge import Observation
 from controller.executor.loop import Executor
-from controller.executor.pace import Pace
+from controller.executor.pace import RateLimiter
 from controller.log.files.log import FolderLog
 from controller.log.inbox import MOST_ANSWERED, AnsweredIds, Inbox, PartitionMemory
 from controller.log.port import TakenOverError
@@ -200,9 +200,9 @@ def test_the_ids_that_were_answered_last_are_remembered_and_no_more_than_a_fixed
     assert "command-0" not in answered
     assert "command-1" in answered
     assert "one-more" in answered
-    memory = PartitionMemory(answered=answered, begun={"command-7", "begun"})
-    memory.settle()
-    assert memory.begun == {"begun"}
+    memory = PartitionMemory(answered=answered, started={"command-7", "begun"})
+    memory.forget_answered()
+    assert memory.started == {"begun"}
 
 
 def test_what_was_answered_is_known_from_the_results_alone(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_an_absurd_epoch_fences_nobody_is_not_remembered_and_is_named(
     assert results(tmp_path) == [(own.id, "done"), (later.id, "done")]
     assert cluster.acted == [own.id, later.id]
     assert remembered(tmp_path)["epoch"] == 4
-    assert caplog.text.count(f"its epoch is {epoch}, the newest one before it 3") == 2
+    assert caplog.text.count(f"its epoch is {epoch}, the newest before it 3") == 2
 
 
 @pytest.mark.parametrize(("epoch", "status"), [(3, "done"), (4, "fenced"), (1 << 40, "done")])
@@ -279,8 +279,8 @@ def test_a_command_with_an_absurd_id_is_passed_over_and_the_others_are_carried_o
     play(tmp_path, cluster)
     assert results(tmp_path) == [(own.id, "done")]
     assert len((tmp_path / "executor" / "position.json").read_bytes()) < 1_000
-    [told] = [message for message in caplog.messages if "passed over" in message]
-    assert re.search(r": its id takes \d+ characters as JSON, allowed: 60$|at most 1024 characters", told)
+    [told] = [message for message in caplog.messages if "ignoring" in message]
+    assert re.search(r": its id takes \d+ characters as JSON, at most 60 are allowed$|at most 1024 characters", told)
 
 
 def test_unknown_fields_of_a_command_change_nothing(tmp_path: Path) -> None:
@@ -519,11 +519,11 @@ def test_a_command_waits_for_its_turn_before_its_time_begins_and_is_not_begun_wh
             events.append("act")
             super().act(command)
 
-    pace = Pace(1 / 200, clock=lambda: now / 1000, sleep=wait)  # commands expire after 300 s
+    pace = RateLimiter(1 / 200, clock=lambda: now / 1000, sleep=wait)  # commands expire after 300 s
     write(tmp_path, "1", *(issued(unload(bundle)) for bundle in BUNDLES))
     inbox = inbox_in(tmp_path, cluster="standalone")
     settings = ExecutorSettings(max_concurrent=1)
-    Executor(inbox, Told(), settings, name="standalone", now_ms=lambda: now, pace=pace).step()
+    Executor(inbox, Told(), settings, name="standalone", now_ms=lambda: now, rate_limiter=pace).step()
     inbox.close()
     assert [status for _, status in results(tmp_path)] == ["done", "done", "expired"]
     assert events == ["time begins", "look", "act", "turn", "time begins", "look", "act", "turn"]
@@ -546,10 +546,10 @@ def test_a_command_that_acts_on_nothing_takes_no_turn_from_those_that_do(tmp_pat
             nonlocal waits, now
             waits, now = waits + 1, now + round(seconds * 1000)
 
-        pace = Pace(1 / 200, clock=lambda: now / 1000, sleep=wait)
+        pace = RateLimiter(1 / 200, clock=lambda: now / 1000, sleep=wait)
         inbox = inbox_in(folder, cluster="standalone")
         settings = ExecutorSettings(max_concurrent=1, dry_run=dry_run)
-        Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: now, pace=pace).step()
+        Executor(inbox, Owners(), settings, name="standalone", now_ms=lambda: now, rate_limiter=pace).step()
         inbox.close()
         assert len(results(folder)) == 2
         return waits
@@ -661,7 +661,7 @@ def test_a_process_that_stood_still_for_half_its_session_acts_on_nothing(
     inbox = inbox_in(tmp_path, cluster="standalone")
     inbox.begin = stand_still  # type: ignore[method-assign]
     settings = ExecutorSettings(max_per_second=1000.0, session_timeout_seconds=10)
-    works = Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: T, awake_or_not=lambda: now)
+    works = Executor(inbox, cluster, settings, name="standalone", now_ms=lambda: T, clock=lambda: now)
     with nullcontext() if acts else pytest.raises(TakenOverError, match="stood still"):
         works.step()
     inbox.close()
@@ -815,8 +815,8 @@ def test_the_log_says_which_command_comes_again(tmp_path: Path, caplog: pytest.L
     command = unload(BUNDLES[0])
     write(tmp_path, "1", issued(command), issued(command))
     play(tmp_path, Owners())
-    (again,) = [record for record in caplog.records if "comes again" in record.getMessage()]
-    assert again.getMessage() == f"unload of {BUNDLES[0]} comes again and is passed over"
+    (again,) = [record for record in caplog.records if "repeated" in record.getMessage()]
+    assert again.getMessage() == f"ignoring repeated unload of {BUNDLES[0]}"
     assert (vars(again)["command"], vars(again)["bundle"], vars(again)["epoch"]) == (command.id, BUNDLES[0], 1)
 
 

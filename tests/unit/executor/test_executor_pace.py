@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from controller.executor.pace import Pace, Pulse
+from controller.executor.pace import RateLimiter, StandstillWatch
 
 
 class Clock:
@@ -20,7 +20,7 @@ class Clock:
 
 def test_at_most_so_many_begin_in_a_second() -> None:
     clock = Clock()
-    pace = Pace(4, clock=clock, sleep=clock.sleep)
+    pace = RateLimiter(4, clock=clock, sleep=clock.sleep)
     began = []
     for _ in range(9):
         pace.wait()
@@ -30,7 +30,7 @@ def test_at_most_so_many_begin_in_a_second() -> None:
 
 def test_idle_time_does_not_accumulate_permits() -> None:
     clock = Clock()
-    pace = Pace(4, clock=clock, sleep=clock.sleep)
+    pace = RateLimiter(4, clock=clock, sleep=clock.sleep)
     clock.sleep(60)
     for _ in range(3):
         pace.wait()
@@ -39,35 +39,35 @@ def test_idle_time_does_not_accumulate_permits() -> None:
 
 def test_a_process_that_stood_still_for_too_long_is_found_out_whoever_looks_first_and_stays_so() -> None:
     clock = Clock()
-    pulse = Pulse(5, clock=clock)
+    watch = StandstillWatch(5, clock=clock)
     clock.sleep(5)
-    assert pulse.steady()
+    assert watch.is_steady()
     clock.sleep(5.1)
-    assert not pulse.steady()
+    assert not watch.is_steady()
     clock.sleep(0.1)
-    assert not pulse.steady()
+    assert not watch.is_steady()
 
 
-def test_a_pulse_taken_anew_forgets_what_was_before() -> None:
+def test_a_watch_taken_anew_forgets_what_was_before() -> None:
     clock = Clock()
-    pulse = Pulse(5, clock=clock)
+    watch = StandstillWatch(5, clock=clock)
     clock.sleep(60)
-    with pulse.taken():
-        assert pulse.steady()
+    with watch.watching():
+        assert watch.is_steady()
         clock.sleep(6)
-        assert not pulse.steady()
-    with pulse.taken():
-        assert pulse.steady()
+        assert not watch.is_steady()
+    with watch.watching():
+        assert watch.is_steady()
 
 
 def test_each_look_counts_as_a_beat() -> None:
     clock = Clock()
-    pulse = Pulse(5, clock=clock)
+    watch = StandstillWatch(5, clock=clock)
     for _ in range(5):
         clock.sleep(4)
-        assert pulse.steady()
+        assert watch.is_steady()
     clock.sleep(5.5)
-    assert not pulse.steady()
+    assert not watch.is_steady()
 
 
 def test_while_it_is_taken_a_thread_beats(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,9 +75,9 @@ def test_while_it_is_taken_a_thread_beats(monkeypatch: pytest.MonkeyPatch) -> No
     beats, clock = threading.Event(), Clock()
 
     def looked() -> float:
-        if threading.current_thread().name == "pulse":
+        if threading.current_thread().name == "standstill":
             beats.set()
         return clock()
 
-    with Pulse(5, clock=looked).taken():
+    with StandstillWatch(5, clock=looked).watching():
         assert beats.wait(30)

@@ -110,7 +110,7 @@ def test_an_unloaded_bundle_is_looked_up_until_a_live_broker_owns_it() -> None:
 
 
 def test_a_bundle_still_owned_by_a_dead_broker_at_the_end_is_unknown() -> None:
-    with pytest.raises(PulsarError, match="a:8080's, which does not have it"):
+    with pytest.raises(PulsarError, match="names a:8080, which does not serve it"):
         target(Admin(A, A, A, B, dead=[A], seconds=2)).look_after(unload())
 
 

@@ -129,7 +129,7 @@ def check_journal(place: Place, what: str) -> None:
 
 def decisions(place: Place) -> list:  # type: ignore[type-arg]
     log = place.connect()
-    return [record for record in log.read("journal").rest() if "interval" in record.headers]
+    return [record for record in log.read("journal").read_to_end() if "interval" in record.headers]
 
 
 def test_an_interval_is_decided_once_and_its_commands_are_issued_once(fresh: Fresh) -> None:
@@ -230,7 +230,7 @@ def with_commands(place: Place) -> Place:
 def execute(place: Place) -> None:
     """An executor that carries out what it gets, two at a time, as controller.executor.loop does."""
     inbox = place.inbox()
-    while taken := inbox.take(2, 0.0):
+    while taken := inbox.poll(2, 0.0):
         answers = []
         for delivery in taken:
             event = parse_event(delivery.value)
@@ -238,7 +238,9 @@ def execute(place: Place) -> None:
             if isinstance(event, EpochEvent) or event.id in memory.answered:
                 continue
             memory.answered.add(event.id)
-            status = "unknown" if event.id in memory.begun else carried_out(inbox, place, delivery.partition, event.id)
+            status = (
+                "unknown" if event.id in memory.started else carried_out(inbox, place, delivery.partition, event.id)
+            )
             value = as_bytes(result(id=event.id, status=status))
             answers.append(AnswerRecord(delivery.partition, "tenant/ns", value))
         inbox.answer(answers)

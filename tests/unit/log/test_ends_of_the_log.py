@@ -22,11 +22,13 @@ def place(*, partitions: int = 1) -> MemoryPlace:
 class Counting(MemoryLog):
     """Counts what is read backwards."""
 
-    read_backwards = 0
+    windows = 0
 
-    def back(self, topic: LogTopic, partition: int, before: Position | None, about: int) -> Sequence[LogRecord]:
-        found = super().back(topic, partition, before, about)
-        self.read_backwards += len(found)
+    def read_backwards(
+        self, topic: LogTopic, partition: int, before: Position | None, about: int
+    ) -> Sequence[LogRecord]:
+        found = super().read_backwards(topic, partition, before, about)
+        self.windows += len(found)
         return found
 
 
@@ -59,7 +61,7 @@ def test_who_stops_soon_has_read_little() -> None:
     log.append((Out("metrics", b"%d" % each) for each in range(10_000)), within_seconds=1.0)
     records = newest_first(log, "metrics")
     assert [next(records).value for _ in range(3)] == [b"9999", b"9998", b"9997"]
-    assert log.read_backwards < 200
+    assert log.windows < 200
 
 
 def test_long_records_are_read_a_few_at_a_time() -> None:
@@ -70,9 +72,9 @@ def test_long_records_are_read_a_few_at_a_time() -> None:
     for _ in range(64):
         next(records)
     for _ in range(30):
-        before = log.read_backwards
+        before = log.windows
         next(records)
-        largest = max(largest, log.read_backwards - before)
+        largest = max(largest, log.windows - before)
     assert largest <= 8
 
 

@@ -29,9 +29,9 @@ def test_who_loses_one_partition_answers_nothing_of_it_and_goes_on_with_the_othe
     issue(place, 0, 0)
     issue(place, 1, 1)
     first = place.inbox()
-    assert len(first.take(16, 0.0)) == 2
+    assert len(first.poll(16, 0.0)) == 2
     second = place.inbox()  # the group gives it one of them
-    [taken] = second.take(16, 0.0)
+    [taken] = second.poll(16, 0.0)
     with pytest.raises(PartitionTakenOverError, match=rf"partitions \[{taken.partition}\]"):
         first.answer([answer(0, 0), answer(1, 1)])
     other = 1 - taken.partition
@@ -39,7 +39,7 @@ def test_who_loses_one_partition_answers_nothing_of_it_and_goes_on_with_the_othe
     assert place.records("results", taken.partition) == []
     second.answer([answer(taken.partition, taken.partition)])
     issue(place, 2 + other, other)
-    assert [each.partition for each in first.take(16, 0.0)] == [other]
+    assert [each.partition for each in first.poll(16, 0.0)] == [other]
 
 
 @pytest.mark.parametrize(("atomic", "seed"), MODES)
@@ -47,9 +47,9 @@ def test_who_gets_a_partition_again_knows_what_became_of_it_meanwhile(atomic: bo
     place = MemoryPlace(atomic=atomic, seed=seed, partitions=2)
     issue(place, 1, 1)
     first = place.inbox()
-    assert len(first.take(16, 0.0)) == 1
+    assert len(first.poll(16, 0.0)) == 1
     second = place.inbox()
-    [taken] = second.take(16, 0.0)
+    [taken] = second.poll(16, 0.0)
     second.begin(1, COMMANDS[1].id)
     second.memory(1).epoch = 5
     second.memory(1).answered.add(COMMANDS[1].id)
@@ -57,11 +57,11 @@ def test_who_gets_a_partition_again_knows_what_became_of_it_meanwhile(atomic: bo
     with pytest.raises(PartitionTakenOverError):
         first.begin(1, COMMANDS[1].id)
     second.close()
-    assert first.take(16, 0.0) == []
+    assert first.poll(16, 0.0) == []
     issue(place, 2, 1)
-    assert [each.partition for each in first.take(16, 0.0)] == [taken.partition]
+    assert [each.partition for each in first.poll(16, 0.0)] == [taken.partition]
     memory = first.memory(1)
-    assert (memory.epoch, set(memory.answered), memory.begun) == (5, {COMMANDS[1].id}, set())
+    assert (memory.epoch, set(memory.answered), memory.started) == (5, {COMMANDS[1].id}, set())
 
 
 def test_the_result_topic_needs_a_partition_for_each_of_the_commands() -> None:
@@ -75,8 +75,8 @@ def test_a_state_that_somebody_else_stored_is_named_with_what_to_do() -> None:
     place = MemoryPlace(atomic=True, seed=0)
     issue(place, 0, 0)
     place.server.done[GROUP, 0] = (b"?", -1)
-    with pytest.raises(StateError, match=r"partition 0: .* no state of an executor .* start a new process"):
-        place.inbox().take(16, 0.0)
+    with pytest.raises(StateError, match=r"partition 0: .* not an executor's state .* start a new process"):
+        place.inbox().poll(16, 0.0)
 
 
 class Silent(MemoryLog):
@@ -94,14 +94,14 @@ def test_an_executor_that_cannot_read_the_newest_epoch_begins_nothing() -> None:
     place.server = server
     issue(place, 0, 0)
     with pytest.raises(TakenOverError, match="no answer"):
-        Inbox(Silent(server), group=GROUP, cluster=CLUSTER).take(1, 0.0)
+        Inbox(Silent(server), group=GROUP, cluster=CLUSTER).poll(1, 0.0)
 
 
 def test_the_newest_epoch_is_read_beyond_what_was_taken_and_no_forged_one_counts() -> None:
     place = MemoryPlace(atomic=False, seed=1, partitions=1)
     issue(place, 0, 0)
     inbox = place.inbox()
-    assert len(inbox.take(1, 0.0)) == 1
+    assert len(inbox.poll(1, 0.0)) == 1
     place.begin_epoch(4)
     place.begin_epoch(900_000_000)
     assert inbox.newest_epoch(0) == 4

@@ -184,7 +184,7 @@ def test_a_state_that_is_no_state_is_named_with_its_topic(broker: PulsarInMemory
     name = f"persistent://public/trimtab/commands-control-partition-{one.partition}"
     for message in broker.partitions[name].messages:
         message.value = b'{"number":true}'
-    with executor(place) as claims, pytest.raises(StateError, match=r"commands-control.*no state of an executor"):
+    with executor(place) as claims, pytest.raises(StateError, match=r"commands-control.*not an executor's state"):
         take(claims, 1)
 
 

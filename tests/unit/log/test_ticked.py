@@ -62,5 +62,5 @@ def test_the_intervals_that_lie_ahead_are_counted_once_each(log: MemoryLog) -> N
     for value in (ticked(NOW - PERIOD), ticked(NOW - PERIOD), b'"tick"', ticked(NOW), ticked(NOW, cluster="another")):
         write(log, value)
     assert intervals_ticked(log, 0, cluster="lab", period_ms=PERIOD) == 2
-    after_the_first = log.back("results", PARTITION, None, 100)[2].position
+    after_the_first = log.read_backwards("results", PARTITION, None, 100)[2].position
     assert intervals_ticked(log, after_the_first, cluster="lab", period_ms=PERIOD) == 1

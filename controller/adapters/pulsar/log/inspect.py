@@ -8,7 +8,7 @@ from typing import Any, Final
 from controller.adapters.pulsar.http import PulsarError
 from controller.adapters.pulsar.log.client import partition_name
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.topics import KEPT, log_admin, specs
+from controller.adapters.pulsar.log.topics import RETENTION_SUBSCRIPTION, log_admin, specs
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 
@@ -47,7 +47,7 @@ def inspect_log(log: PulsarLogSettings, *, answer_seconds: float) -> PulsarLogFa
                 policies, problem = (None, "") if error.status == _NOT_FOUND else ({}, str(error))
             topics = {} if policies is None else _topics(log, answer_seconds)
             if log.journal_topic in topics and not problem:
-                kept = KEPT in admin.cursors(log.namespace, partition_name(log.journal_topic, 0))
+                kept = RETENTION_SUBSCRIPTION in admin.cursors(log.namespace, partition_name(log.journal_topic, 0))
     except TrimtabError as error:
         return PulsarLogFacts(log=log, error=str(error))
     return PulsarLogFacts(log=log, policies=policies, policies_error=problem, topics=topics, journal_kept=kept)

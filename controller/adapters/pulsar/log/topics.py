@@ -21,7 +21,7 @@ from controller.settings.pulsar_log import PulsarLogSettings
 log = logging.getLogger(__name__)
 
 #: The subscription whose position says what the journal still needs: Pulsar keeps all that it has not acknowledged.
-KEPT: Final = "trimtab-journal"
+RETENTION_SUBSCRIPTION: Final = "trimtab-journal"
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 _DENIED: Final = frozenset({401, 403})

@@ -24,7 +24,7 @@ from tests.records import CLUSTER, PERIOD, T
 def taken(folder: Path) -> list[bytes]:
     """What an executor gets that begins now."""
     with closing(inbox_in(folder)) as inbox:
-        return [each.value for each in inbox.take(1_000, 0.0)]
+        return [each.value for each in inbox.poll(1_000, 0.0)]
 
 
 @pytest.mark.parametrize("content", [b"x", b"[]", b'{"done":"x"}', b'{"number":-5}', b'{"state":[[]]}'])
@@ -37,7 +37,7 @@ def test_a_position_that_is_damaged_is_told_with_what_to_do_and_keeps_no_lock(tm
             closing(inbox_in(tmp_path)) as inbox,
             pytest.raises(StateError, match=r"position.json: .* Delete it, and the executor goes through"),
         ):
-            inbox.take(1, 0.0)
+            inbox.poll(1, 0.0)
     (place / "position.json").unlink()
     assert taken(tmp_path) == []
 
@@ -68,7 +68,7 @@ def test_commands_are_taken_where_all_earlier_ones_were_deleted_and_not_where_ol
 ) -> None:
     issue(tmp_path, [b'{"id":1}'])
     with closing(inbox_in(tmp_path)) as inbox:
-        assert len(inbox.take(1, 0.0)) == 1
+        assert len(inbox.poll(1, 0.0)) == 1
         inbox.answer([])
     [first] = (tmp_path / "commands").iterdir()
     first.rename(tmp_path / "first")
@@ -78,8 +78,11 @@ def test_commands_are_taken_where_all_earlier_ones_were_deleted_and_not_where_ol
     for path in (tmp_path / "commands").iterdir():
         path.unlink()
     (tmp_path / "first").rename(tmp_path / "commands" / numbered(7))
-    with closing(inbox_in(tmp_path)) as inbox, pytest.raises(StateError, match="commands that it calls done are gone"):
-        inbox.take(1, 0.0)
+    with (
+        closing(inbox_in(tmp_path)) as inbox,
+        pytest.raises(StateError, match="commands up to its position are missing"),
+    ):
+        inbox.poll(1, 0.0)
 
 
 def test_no_result_comes_to_lie_before_a_tick_that_could_be_read_already(
@@ -106,7 +109,7 @@ def test_no_result_comes_to_lie_before_a_tick_that_could_be_read_already(
     ticks = threading.Thread(target=tick)
     issue(tmp_path, [b"{}"])
     with closing(inbox_in(tmp_path)) as inbox:
-        inbox.take(1, 0.0)
+        inbox.poll(1, 0.0)
         replace = files.replace  # the position is stored before the results
 
         def stored(path: Path, content: bytes) -> None:

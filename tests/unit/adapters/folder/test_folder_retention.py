@@ -144,7 +144,7 @@ def test_controller_and_executor_go_on_after_it(tmp_path: Path) -> None:
     assert not any(path.exists() for path in commands)
     assert names(tmp_path / "journal") == decided
     with closing(inbox_in(tmp_path)) as inbox:
-        assert b'{"id":"new"}' in [each.value for each in inbox.take(1000, 0)]
+        assert b'{"id":"new"}' in [each.value for each in inbox.poll(1000, 0)]
     assert journal_in(tmp_path).open() == head
 
 

@@ -128,7 +128,7 @@ def test_a_named_pipe_or_a_device_among_records_is_not_waited_for_but_passed_ove
     assert all(recording(log).backwards("results", (b"",)))
     assert issued(log) == [b"{}", b"[]"]
     with closing(inbox_in(log, cluster=CLUSTER)) as inbox:
-        assert [taken.value for taken in inbox.take(1000, 0)][-2:] == [b"{}", b"[]"]
+        assert [taken.value for taken in inbox.poll(1000, 0)][-2:] == [b"{}", b"[]"]
     collector = collector_in(log, cluster=CLUSTER)
     collector.lead(0)
     assert [*collector.arrived()]
@@ -143,7 +143,7 @@ def test_a_named_pipe_in_the_place_of_what_must_be_known_is_refused(conf: Path, 
         closing(inbox_in(log, cluster=CLUSTER)) as inbox,
         pytest.raises(TrimtabError, match=r"position\.json: it is a named pipe"),
     ):
-        inbox.take(1, 0.0)
+        inbox.poll(1, 0.0)
     entry = pipe(log / "journal" / numbered(9_999_999_999))
     for read in (lambda log: [*entries_in(log)], lambda log: [*recording(log).journal_backwards()]):
         with pytest.raises(JournalError, match=rf"{entry.name}: .*it is a named pipe"):
@@ -190,12 +190,12 @@ def test_commands_read_the_log_as_if_they_were_not_there(conf: Path) -> None:
 def test_an_executor_takes_no_commands_from_a_copy(conf: Path) -> None:
     log = conf.parent / "log"
     inbox = inbox_in(log, cluster=CLUSTER)
-    before = inbox.take(1000, 0)
+    before = inbox.poll(1000, 0)
     inbox.close()
     assert before
     spoilt(log)
     again = inbox_in(log, cluster=CLUSTER)
-    assert again.take(1000, 0) == before
+    assert again.poll(1000, 0) == before
     again.close()
 
 
@@ -291,6 +291,6 @@ def test_a_folder_of_the_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
     monkeypatch.setattr("os.listdir", refuse)
     for topic in ("journal", "commands", "metrics"):
         with pytest.raises(TrimtabError, match=f"{topic}: Permission denied"):
-            log.back(topic, 0, None, 1)
+            log.read_backwards(topic, 0, None, 1)
     result = CliRunner().invoke(app, ["journal", "--conf", str(conf)])
     assert "Permission denied" in f"{result.stderr}{result.exception}"

@@ -20,26 +20,26 @@ class Clock:
 def test_a_deadline_says_how_much_time_is_left_and_never_less_than_nothing() -> None:
     clock = Clock()
     deadline = Deadline.after(5, clock)
-    assert (deadline.left, deadline.passed) == (5.0, False)
+    assert (deadline.remaining, deadline.passed) == (5.0, False)
     clock.now += 4.5
-    assert (deadline.left, deadline.passed) == (0.5, False)
+    assert (deadline.remaining, deadline.passed) == (0.5, False)
     clock.now += 0.5
-    assert (deadline.left, deadline.passed) == (0.0, True)
+    assert (deadline.remaining, deadline.passed) == (0.0, True)
     clock.now += 10
-    assert (deadline.left, deadline.passed) == (0.0, True)
+    assert (deadline.remaining, deadline.passed) == (0.0, True)
 
 
 def test_the_earlier_of_two_deadlines_counts() -> None:
     clock = Clock()
     deadline = Deadline.after(5, clock)
-    assert deadline.within(2).left == 2.0
-    assert deadline.within(7).left == 5.0
-    assert Deadline(math.inf, clock).within(7).left == 7.0
+    assert deadline.within(2).remaining == 2.0
+    assert deadline.within(7).remaining == 5.0
+    assert Deadline(math.inf, clock).within(7).remaining == 7.0
 
 
 def test_without_a_limit_time_is_never_over() -> None:
     deadline = Deadline(math.inf)
-    assert (deadline.left, deadline.passed) == (math.inf, False)
+    assert (deadline.remaining, deadline.passed) == (math.inf, False)
 
 
 def answers(*given: object) -> Callable[[], object]:

@@ -59,7 +59,7 @@ def connection(broker: PulsarInMemory) -> LogConnection:
 
 def test_keys_and_properties_that_are_no_text_are_none(broker: PulsarInMemory, connection: LogConnection) -> None:
     put(broker, 5, kind=Strange)
-    [found] = PartitionReader(connection, "metrics", 0, OLDEST).rest()
+    [found] = PartitionReader(connection, "metrics", 0, OLDEST).read_to_end()
     assert (found.key, found.value, dict(found.headers)) == (b"", b"0", {})
 
 
@@ -68,7 +68,7 @@ NOW = 1_700_000_000_000
 
 def test_a_time_far_in_the_future_counts_as_of_now(broker: PulsarInMemory, connection: LogConnection) -> None:
     put(broker, (1 << 64) - 1)
-    [found] = PartitionReader(connection, "metrics", 0, OLDEST).rest()
+    [found] = PartitionReader(connection, "metrics", 0, OLDEST).read_to_end()
     assert NOW < found.timestamp_ms < (time.time() + 3_600) * 1000
 
 

@@ -77,10 +77,10 @@ def test_an_executor_that_loses_a_partition_begins_and_answers_nothing_of_it_and
     broker: PulsarInMemory, opened: ExitStack
 ) -> None:
     first = inbox(opened, "a")
-    held = first.take(16, 0.0)
+    held = first.poll(16, 0.0)
     assert ids(held) == names(*COMMANDS[0][:2], *COMMANDS[1][:2])
     second = inbox(opened, "b")  # by its name the brokers give it partition 1
-    theirs = second.take(16, 0.0)
+    theirs = second.poll(16, 0.0)
     assert ids(theirs) == names(*COMMANDS[1][:2])
     for _ in range(2):  # also when it is asked again
         with pytest.raises(PartitionTakenOverError, match="another executor has it now"):
@@ -97,9 +97,9 @@ def test_the_loss_that_only_the_answer_finds_costs_no_answer_of_other_partitions
     broker: PulsarInMemory, opened: ExitStack
 ) -> None:
     first = inbox(opened, "b")
-    held = first.take(16, 0.0)
+    held = first.poll(16, 0.0)
     second = inbox(opened, "a")  # gets partition 0, which is answered first
-    theirs = second.take(16, 0.0)
+    theirs = second.poll(16, 0.0)
     with pytest.raises(PartitionTakenOverError):
         first.answer(answers(held))
     assert answered(broker) == names(*COMMANDS[1][:2])
@@ -111,17 +111,17 @@ def test_what_waits_in_the_process_of_a_partition_that_was_lost_is_forgotten_and
     broker: PulsarInMemory, opened: ExitStack
 ) -> None:
     first = inbox(opened, "a")
-    held = first.take(3, 0.0)  # one more of partition 1 waits in the process
+    held = first.poll(3, 0.0)  # one more of partition 1 waits in the process
     assert ids(held) == names(*COMMANDS[0][:2], COMMANDS[1][0])
     with ExitStack() as while_there:
         second = inbox(while_there, "b")
-        theirs = second.take(16, 0.0)
+        theirs = second.poll(16, 0.0)
         with pytest.raises(PartitionTakenOverError):
             first.answer(answers(held))
-        assert first.take(16, 0.0) == []
+        assert first.poll(16, 0.0) == []
         second.answer(answers(theirs))
     issue(broker, COMMANDS[1][2], partition=1)
-    again = first.take(16, 0.0)
+    again = first.poll(16, 0.0)
     assert ids(again) == names(COMMANDS[1][2])
     assert set(first.memory(1).answered) == set(names(*COMMANDS[1][:2]))
     first.answer(answers(again))
@@ -141,7 +141,7 @@ def test_an_executor_acts_on_what_it_has_left_and_the_other_one_on_the_rest_each
             acted.append(command.id)
             if len(acted) == 1:
                 other.append(inbox(opened, "b"))
-                theirs.extend(other[0].take(16, 0.0))
+                theirs.extend(other[0].poll(16, 0.0))
 
     other, theirs = list[Inbox](), list[Delivery]()
     settings = ExecutorSettings(max_per_second=1000.0, max_concurrent=1)

@@ -65,7 +65,7 @@ def test_a_forged_source_or_destination_is_answered_failed_and_named_and_nobody_
     for source, destination in ((lab.thief.name, lab.two.name), (lab.two.name, lab.thief.name)):
         outcome = lab.obey(source, destination, mode=mode)
         assert outcome.answer.status == "failed"
-        assert f"'{lab.thief.name}' is no active broker" in outcome.answer.detail
+        assert f"'{lab.thief.name}' is not an active broker" in outcome.answer.detail
     assert all(method == "GET" for each in (lab.one, lab.two) for method, _, _, _ in each.seen)
 
 
