@@ -44,7 +44,7 @@ class ControlsInForce:
         unknown, now_ms = self._look(), self._now_ms()
         known, is_recorded = self._known or OperatorControls(), self._is_recorded(interval, now_ms)
         # A pause ends by the clock; what runs by no clock has its own time.
-        pauses = known.standing(interval if is_recorded else now_ms)
+        pauses = known.pauses_at(interval if is_recorded else now_ms)
         explains = pauses[0] if pauses else known.mode
         return Controls(
             mode=known.mode_in_force(self._mode),
@@ -110,7 +110,7 @@ class ControlsInForce:
         now_ms = self._now_ms()
         if not found.is_paused(now_ms, paused=self._paused):
             return "not paused"
-        return f"paused by {pauses_text(found.standing(now_ms)) or 'the settings'}"
+        return f"paused by {pauses_text(found.pauses_at(now_ms)) or 'the settings'}"
 
 
 def _told(controls: OperatorControls) -> tuple[object, ...]:

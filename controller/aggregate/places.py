@@ -19,12 +19,12 @@ class Span(NamedTuple):
 
 def spans(places: Iterable[tuple[int, int, str, int]]) -> list[Span]:
     """The spans that hold all of *places*: source, partition, file, offset.  One for each partition or file."""
-    found: dict[tuple[int, int, str], tuple[int, int]] = {}
+    extents: dict[tuple[int, int, str], tuple[int, int]] = {}
     for source, partition, file, offset in places:
         where = (source, partition, file)
-        first, last = found.get(where, (offset, offset))
-        found[where] = (min(first, offset), max(last, offset))
-    return [Span(*where, *ends) for where, ends in sorted(found.items())]
+        first, last = extents.get(where, (offset, offset))
+        extents[where] = (min(first, offset), max(last, offset))
+    return [Span(*where, *ends) for where, ends in sorted(extents.items())]
 
 
 def joined(parts: Iterable[Span]) -> list[Span]:

@@ -16,7 +16,7 @@ from controller.model.records import BrokerState, NamespaceState
 _MIN_AVAILABLE = "min_available"
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,9}")
 #: Characters of a value in a message.
-_SHOWN: Final = 100
+_MAX_SHOWN_CHARS: Final = 100
 
 
 def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerState]) -> Policies:
@@ -44,11 +44,11 @@ def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerSt
     )
 
 
-def _row(given: Any, rows: dict[IsolationPolicy, int], known: dict[int, int]) -> int:
-    """The row of the policy *given*, which many namespaces may share; *known*: its id -> its row."""
-    if id(given) not in known:
-        known[id(given)] = rows.setdefault(isolation_policy(given), len(rows))
-    return known[id(given)]
+def _row(stored: Any, rows: dict[IsolationPolicy, int], known: dict[int, int]) -> int:
+    """The row of the policy *stored*, which many namespaces may share; *known*: its id -> its row."""
+    if id(stored) not in known:
+        known[id(stored)] = rows.setdefault(isolation_policy(stored), len(rows))
+    return known[id(stored)]
 
 
 def isolation_flaws(policies: Mapping[str, Any]) -> dict[str, str]:
@@ -58,8 +58,8 @@ def isolation_flaws(policies: Mapping[str, Any]) -> dict[str, str]:
     return {names[row]: why for row, why in rules.flaws}
 
 
-def isolation_policy(given: Any) -> IsolationPolicy:
-    """The policy of *given*, with keys in snake case, as in the admin API, or in camel case.
+def isolation_policy(stored: Any) -> IsolationPolicy:
+    """The policy of *stored*, with keys in snake case, as in the admin API, or in camel case.
 
     What of it cannot be read is a flaw of the policy: it must not free the namespaces that it names.
     Pulsar: NamespaceIsolationDataImpl, AutoFailoverPolicyDataImpl.
@@ -67,7 +67,7 @@ def isolation_policy(given: Any) -> IsolationPolicy:
     flaws, lists = list[str](), dict[str, tuple[str, ...] | None]()
     for key in ("namespaces", "primary", "secondary"):
         try:
-            lists[key] = _texts(given, key)
+            lists[key] = _texts(stored, key)
         except ValueError as error:
             lists[key] = None
             flaws.append(str(error))
@@ -75,7 +75,7 @@ def isolation_policy(given: Any) -> IsolationPolicy:
         lists["namespaces"] = None
         flaws.append("namespaces must list regular expressions")
     try:
-        failover = _auto_failover(_named(given, "auto_failover_policy"))
+        failover = _auto_failover(_named(stored, "auto_failover_policy"))
     except ValueError as error:
         failover = MinAvailable()
         flaws.append(str(error))
@@ -90,34 +90,34 @@ def isolation_policy(given: Any) -> IsolationPolicy:
     )
 
 
-def _auto_failover(given: Any) -> MinAvailable:
-    if given is None:
+def _auto_failover(stored: Any) -> MinAvailable:
+    if stored is None:
         return MinAvailable()
-    kind = _named(given, "policy_type")
+    kind = _named(stored, "policy_type")
     if kind not in (None, _MIN_AVAILABLE):
         raise ValueError(f"policy_type {_short(kind)} is unknown: {_MIN_AVAILABLE} is the only one")
-    parameters = _named(given, "parameters")
+    parameters = _named(stored, "parameters")
     numbers = {key: _named(parameters, key) for key in ("min_limit", "usage_threshold")}
     return MinAvailable(**{key: _number(key, value) for key, value in numbers.items() if value is not None})
 
 
-def _named(given: Any, key: str) -> Any:
-    """The value of *key* in *given*, under its snake case or camel case name, or None."""
-    if given is None:
+def _named(stored: Any, key: str) -> Any:
+    """The value of *key* in *stored*, under its snake case or camel case name, or None."""
+    if stored is None:
         return None
-    if not isinstance(given, Mapping):
-        raise ValueError(f"expected an object with {key}, got {_short(given)}")
+    if not isinstance(stored, Mapping):
+        raise ValueError(f"expected an object with {key}, got {_short(stored)}")
     head, *tail = key.split("_")
-    return given.get(key, given.get(head + "".join(word.capitalize() for word in tail)))
+    return stored.get(key, stored.get(head + "".join(word.capitalize() for word in tail)))
 
 
-def _texts(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    found = _named(given, key)
-    if found is None:
+def _texts(stored: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    values = _named(stored, key)
+    if values is None:
         return ()
-    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
-        raise ValueError(f"{key} must be a list of regular expressions, got {_short(found)}")
-    return tuple(found)
+    if not isinstance(values, list | tuple) or not all(isinstance(text, str) for text in values):
+        raise ValueError(f"{key} must be a list of regular expressions, got {_short(values)}")
+    return tuple(values)
 
 
 def _number(key: str, value: Any) -> int:
@@ -130,4 +130,4 @@ def _number(key: str, value: Any) -> int:
 
 def _short(value: Any) -> str:
     """*value* for a message."""
-    return repr(value)[:_SHOWN]
+    return repr(value)[:_MAX_SHOWN_CHARS]

@@ -240,9 +240,9 @@ def _preallocated(known: Mapping[str, BrokerRow], bundles: BundleTable, sent: Ma
     """Bundles that were sent to a known broker that does not list them yet, in name order."""
     code_of = {name: i for i, name in enumerate(known)}
     rows = sorted((bundles.code_of.get(bundle, -1), code_of.get(broker, -1)) for bundle, broker in sent.items())
-    found = [(row, to) for row, to in rows if row >= 0 and to >= 0 and bundles.broker[row] != to]
+    pairs = [(row, to) for row, to in rows if row >= 0 and to >= 0 and bundles.broker[row] != to]
     return Preallocated(
-        bundle=np.array([row for row, _ in found], np.int64), broker=np.array([to for _, to in found], np.int64)
+        bundle=np.array([row for row, _ in pairs], np.int64), broker=np.array([to for _, to in pairs], np.int64)
     )
 
 

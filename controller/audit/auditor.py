@@ -73,19 +73,19 @@ class MoveAuditor:
 
         StateError where a shard is missing.
         """
-        seen = SeenLoad.of(snapshots, self._weights)
+        seen_load = SeenLoad.of(snapshots, self._weights)
         for snapshot in snapshots:
             for result in snapshot.results:
                 move = self._by_id.get(result.id)
                 if move is not None:
                     move.result = move.result or result.status  # the first one counts
-        changes = self._owners.take(seen)
-        later = self._brokers_since(seen.interval - LOOKED_AT * self._period_ms)
-        looked_at = [self._told(move) for move in self._open if self._follow(move, seen, later)]
-        self._last = seen.interval
-        settled = self._settle(seen.interval)
+        changes = self._owners.take(seen_load)
+        later = self._brokers_since(seen_load.interval - LOOKED_AT * self._period_ms)
+        looked_at = [self._audited(move) for move in self._open if self._follow(move, seen_load, later)]
+        self._last = seen_load.interval
+        settled = self._settle(seen_load.interval)
         if decision is not None:
-            self._begin(decision, seen, memory)
+            self._begin(decision, seen_load, memory)
         return AuditStep(looked_at=tuple(looked_at), settled=tuple(settled), changes=tuple(changes))
 
     def remember(self, memory: Memory) -> None:
@@ -99,30 +99,30 @@ class MoveAuditor:
 
     def ended(self) -> tuple[AuditedMove, ...]:
         """All moves that are still followed, with what is known of them: nothing comes any more."""
-        told = [*self._taken_too_many(), *(self._told(move) for move in self._open)]
+        audited = [*self._evicted(), *(self._audited(move) for move in self._open)]
         self._open, self._by_id = [], {}
-        return tuple(sorted(told, key=lambda move: move.interval))
+        return tuple(sorted(audited, key=lambda move: move.interval))
 
     @property
-    def held(self) -> int:
+    def open_moves(self) -> int:
         """How many moves are kept in memory, those included that are settled."""
         return sum(map(len, self._of_bundle.values()))
 
     # ---- what was decided ----
 
-    def _begin(self, decision: Decision, seen: SeenLoad | None, memory: Memory | None) -> None:
+    def _begin(self, decision: Decision, seen_load: SeenLoad | None, memory: Memory | None) -> None:
         for command in decision.commands:
             self._owners.issued(in_flight_entry(command), parts_leave=command.unload_after_split)
         commands = [each for each in decision.commands if each.action == "unload" and each.mode == "active"]
         if not commands:
             return
-        before = None if seen is None else seen.brokers
-        after = None if seen is None else seen.after(self._shifts(commands, seen, memory))
+        before = None if seen_load is None else seen_load.brokers
+        after = None if seen_load is None else seen_load.after(self._shifts(commands, seen_load, memory))
         for command in commands:
             move = FollowedMove(
                 command=command,
                 interval=decision.interval,
-                carried=None if seen is None else seen.carried(command.bundle),
+                carried=None if seen_load is None else seen_load.carried(command.bundle),
                 source=side_of(command.source, before, after),
                 destination=side_of(command.destination, before, after),
                 before=before,
@@ -130,25 +130,25 @@ class MoveAuditor:
             move.destination = as_promised(move.destination, command, memory)
             if len(self._open) >= MOST_FOLLOWED:
                 move.outcome = MoveOutcome.TOO_MANY
-                self._too_many.append(self._told(move))
+                self._too_many.append(self._audited(move))
                 continue
             self._open.append(move)
             self._by_id[command.id] = move
             self._of_bundle.setdefault(command.bundle, []).append(move)
 
-    def _shifts(self, commands: Sequence[Command], seen: SeenLoad, memory: Memory | None) -> list[Shift]:
+    def _shifts(self, commands: Sequence[Command], seen_load: SeenLoad, memory: Memory | None) -> list[Shift]:
         """All bundles that are to change brokers as the decision knew: *commands*, and those on their way by then."""
         sent = {each.command.bundle: (each.command.source, each.command.destination) for each in self._on_the_way()}
         for flight in () if memory is None else memory.in_flight.values():
             if flight.action == "unload" and not flight.dry_run:
                 sent[flight.bundle] = flight.source, flight.destination
         sent |= {command.bundle: (command.source, command.destination) for command in commands}
-        found = list[Shift]()
+        shifts = list[Shift]()
         for bundle, (source, destination) in sorted(sent.items()):
-            load = seen.load_of(bundle)
-            if load is not None and seen.owner(bundle) == source:
-                found.append(Shift(load, source, destination))
-        return found
+            load = seen_load.load_of(bundle)
+            if load is not None and seen_load.owner(bundle) == source:
+                shifts.append(Shift(load, source, destination))
+        return shifts
 
     def _on_the_way(self) -> list[FollowedMove]:
         """Earlier moves that may still be seen on their source, although they were done."""
@@ -158,57 +158,59 @@ class MoveAuditor:
 
     def _brokers_since(self, interval: int) -> Counter[str]:
         """Broker -> the moves from it and to it that were decided after *interval*."""
-        found = Counter[str]()
+        counts = Counter[str]()
         for move in reversed(self._open):
             if move.interval <= interval:
                 break
-            found.update((move.command.source, move.command.destination))
-        return found
+            counts.update((move.command.source, move.command.destination))
+        return counts
 
-    def _follow(self, move: FollowedMove, seen: SeenLoad, later: Counter[str]) -> bool:
+    def _follow(self, move: FollowedMove, seen_load: SeenLoad, later: Counter[str]) -> bool:
         """Look where the bundle of *move* is now; returns whether it was looked at now."""
-        now, command = seen.interval, move.command
-        owner = seen.owner(command.bundle)
+        now, command = seen_load.interval, move.command
+        owner = seen_load.owner(command.bundle)
         if owner is not None and owner != command.source and not move.came_to:
             move.came_to, move.came_at = owner, now
         elif owner == command.source and move.came_to and move.undone_at is None and now <= move.interval + HOUR_MS:
-            move.undone_at, move.undone_by = now, self._undoer(move, seen)
+            move.undone_at, move.undone_by = now, self._undoer(move, seen_load)
         if owner and owner == move.came_to and move.producers_back_at is None and now <= move.interval + HOUR_MS:
-            move.producers_back_at = now if has_its_producers(move, seen) else None
+            move.producers_back_at = now if has_its_producers(move, seen_load) else None
         move.owner = owner or move.owner
         # Late, as after a restart of the controller; without that result another command may have moved it.
-        move.left = True if move.left is False and move.came_to and move.result == "done" else move.left
+        move.has_left = True if move.has_left is False and move.came_to and move.result == "done" else move.has_left
         due = move.interval + LOOKED_AT * self._period_ms
         if move.outcome is not None or now < due:
             return False
         if now > due:
             move.outcome = MoveOutcome.NOT_RECORDED
         else:
-            self._look(move, owner, seen)
+            self._look(move, owner, seen_load)
             move.later = later[move.command.source] + later[move.command.destination]
-        move.left = bool(move.came_to) or (owner is None and move.result == "done")
+        move.has_left = bool(move.came_to) or (owner is None and move.result == "done")
         move.before = None
         return True
 
-    def _look(self, move: FollowedMove, owner: str | None, seen: SeenLoad) -> None:
+    def _look(self, move: FollowedMove, owner: str | None, seen_load: SeenLoad) -> None:
         command = move.command
-        move.outcome = outcome_of(command, owner, seen)
-        brokers = seen.brokers
-        move.source, move.destination = (with_actual(side, seen, brokers) for side in (move.source, move.destination))
+        move.outcome = outcome_of(command, owner, seen_load)
+        brokers = seen_load.brokers
+        move.source, move.destination = (
+            with_actual(side, seen_load, brokers) for side in (move.source, move.destination)
+        )
         move.drift = None if move.before is None else drift(move.before, brokers)
 
-    def _undoer(self, move: FollowedMove, seen: SeenLoad) -> Undoer:
+    def _undoer(self, move: FollowedMove, seen_load: SeenLoad) -> Undoer:
         """Who brought the bundle of *move* back to its source."""
         later = (each.command for each in self._of_bundle[move.command.bundle] if each.interval > move.interval)
         if any(each.destination in ("", move.command.source) and each.source == move.owner for each in later):
             return "trimtab"
-        return "others" if move.owner in seen.roster else "broker_left"
+        return "others" if move.owner in seen_load.roster else "broker_left"
 
     def _settle(self, now: int) -> list[AuditedMove]:
         """The moves of which all is known *now*; they are not followed any more."""
         last = now - HOUR_MS - LOOKED_AT * self._period_ms
         done = [move for move in self._open if move.interval <= last]
-        told = [*self._taken_too_many(), *(self._told(move) for move in done)]
+        audited = [*self._evicted(), *(self._audited(move) for move in done)]
         self._open = self._open[len(done) :]
         for move in done:
             self._by_id.pop(move.command.id, None)
@@ -220,15 +222,15 @@ class MoveAuditor:
             of_bundle.remove(old)
             if not of_bundle:
                 del self._of_bundle[old.command.bundle]
-        return told
+        return audited
 
-    def _taken_too_many(self) -> list[AuditedMove]:
-        taken, self._too_many = self._too_many, []
-        return taken
+    def _evicted(self) -> list[AuditedMove]:
+        evicted, self._too_many = self._too_many, []
+        return evicted
 
     # ---- what is told ----
 
-    def _told(self, move: FollowedMove) -> AuditedMove:
+    def _audited(self, move: FollowedMove) -> AuditedMove:
         command, why = move.command, move.command.why
         undone = True if move.undone_at is not None else None if self._is_open(move, 0) else False
         return AuditedMove(
@@ -266,11 +268,11 @@ class MoveAuditor:
         it back to where it was at first, no move had been needed.  So of a sequence within an hour as many moves are
         counted as ``not_needed`` tells.
         """
-        if move.left is None:
+        if move.has_left is None:
             return None
-        if not move.left:
+        if not move.has_left:
             return False
-        moves = [each for each in self._of_bundle[move.command.bundle] if each.left]
+        moves = [each for each in self._of_bundle[move.command.bundle] if each.has_left]
         if any(move.interval < each.interval <= move.interval + HOUR_MS for each in moves):
             return True
         before = [each for each in moves if move.interval - HOUR_MS <= each.interval < move.interval]

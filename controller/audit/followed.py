@@ -34,7 +34,7 @@ class FollowedMove:
     came_at: int | None = None
     producers_back_at: int | None = None
     #: Its bundle had left its source when it was looked at, or left it later; None: nobody has looked.
-    left: bool | None = None
+    has_left: bool | None = None
     #: The broker that listed it last.
     owner: str = ""
     undone_at: int | None = None
@@ -62,20 +62,20 @@ def as_promised(side: AuditedSide, command: Command, memory: Memory | None) -> A
     return replace(side, predicted=replace(side.predicted, usage=usage), predicted_by="promise")
 
 
-def with_actual(side: AuditedSide, seen: SeenLoad, brokers: BrokerColumns) -> AuditedSide:
+def with_actual(side: AuditedSide, seen_load: SeenLoad, brokers: BrokerColumns) -> AuditedSide:
     """*side* with how full its broker is two intervals later."""
     if not side.broker:
         return side
     actual = brokers.of(side.broker)
-    presence: Presence = "there" if actual is not None else "no_data" if side.broker in seen.roster else "left"
+    presence: Presence = "there" if actual is not None else "no_data" if side.broker in seen_load.roster else "left"
     return replace(side, actual=actual, presence=presence)
 
 
-def outcome_of(command: Command, owner: str | None, seen: SeenLoad) -> MoveOutcome:
+def outcome_of(command: Command, owner: str | None, seen_load: SeenLoad) -> MoveOutcome:
     """Where *owner*, the broker that lists the bundle of *command* now, makes it be."""
     if owner is None:
         try:
-            return MoveOutcome(seen.became(command.bundle))
+            return MoveOutcome(seen_load.became(command.bundle))
         except TrimtabError:  # the command names no bundle
             return MoveOutcome.UNLISTED
     if owner == command.source:
@@ -92,7 +92,7 @@ def clients_of(move: FollowedMove) -> int | None:
     return 0 if move.result == "already_done" else None
 
 
-def has_its_producers(move: FollowedMove, seen: SeenLoad) -> bool:
+def has_its_producers(move: FollowedMove, seen_load: SeenLoad) -> bool:
     """Whether the bundle of *move* has as many producers as when it was decided; False where it had none."""
-    before, now = move.carried, seen.carried(move.command.bundle)
+    before, now = move.carried, seen_load.carried(move.command.bundle)
     return before is not None and now is not None and 0 < before.producers <= now.producers

@@ -45,7 +45,7 @@ class OwnerWatch:
         #: Shard -> its roster, names and owners in the last interval.
         self._before: dict[int, _Owners] = {}
         #: Of bundles that no broker lists, those that are gone for longest first.
-        self._gone: dict[str, _Gone] = {}
+        self._departed: dict[str, _Departed] = {}
         #: Bundle -> its unloads that may still lead to something; namespace -> its splits.
         self._unloads: dict[str, list[InFlight]] = {}
         self._splits: dict[str, list[InFlight]] = {}
@@ -59,31 +59,33 @@ class OwnerWatch:
         elif parts_leave:
             self._splits.setdefault(namespace_of(command.bundle), []).append(command)
 
-    def take(self, seen: SeenLoad) -> list[OwnerChange]:
-        """The changes up to *seen*, the next interval, that no command explains; by name."""
-        self._forget(seen.interval)
-        left, came, found = dict[str, str](), list[tuple[str, str]](), list[OwnerChange]()
-        for snapshot in seen.snapshots:
+    def take(self, seen_load: SeenLoad) -> list[OwnerChange]:
+        """The changes up to *seen_load*, the next interval, that no command explains; by name."""
+        self._forget(seen_load.interval)
+        owner_before, came, changes = dict[str, str](), list[tuple[str, str]](), list[OwnerChange]()
+        for snapshot in seen_load.snapshots:
             # A copy: the column may be a view of the whole blob of its shard.
             now = _Owners(snapshot.roster, snapshot.names, snapshot.owner.copy())
             before = self._before.get(snapshot.shard)
             left_out, new = ([], now.names) if before is None else _differ(before.names, now.names)
             came += [(name, now.of(name)) for name in new]
             if before is not None:
-                left |= {name: before.of(name) for name in left_out}
-                found += [self._change(seen, *change) for change in _moved(before, now, left_out, new)]
+                owner_before |= {name: before.of(name) for name in left_out}
+                changes += [self._change(seen_load, *change) for change in _moved(before, now, left_out, new)]
             self._before[snapshot.shard] = now
         for bundle, owner in came:
-            gone = self._gone.pop(bundle, None)
-            was = left.pop(bundle, "" if gone is None else gone.owner)
-            if was not in ("", owner) and not (gone is not None and gone.explained):
-                found.append(self._change(seen, bundle, was, owner))
-        for bundle, owner in left.items():
-            self._gone[bundle] = _Gone(owner, seen.interval, self._explained(bundle, owner, seen.interval))
-        return sorted(each for each in found if not self._explained(each.bundle, each.source, each.interval))
+            departed = self._departed.pop(bundle, None)
+            was = owner_before.pop(bundle, "" if departed is None else departed.owner)
+            if was not in ("", owner) and not (departed is not None and departed.explained):
+                changes.append(self._change(seen_load, bundle, was, owner))
+        for bundle, owner in owner_before.items():
+            self._departed[bundle] = _Departed(
+                owner, seen_load.interval, self._explained(bundle, owner, seen_load.interval)
+            )
+        return sorted(each for each in changes if not self._explained(each.bundle, each.source, each.interval))
 
-    def _change(self, seen: SeenLoad, bundle: str, was: str, now: str) -> OwnerChange:
-        return OwnerChange(seen.interval, bundle, was, now, "others" if was in seen.roster else "broker_left")
+    def _change(self, seen_load: SeenLoad, bundle: str, was: str, now: str) -> OwnerChange:
+        return OwnerChange(seen_load.interval, bundle, was, now, "others" if was in seen_load.roster else "broker_left")
 
     def _explained(self, bundle: str, source: str, interval: int) -> bool:
         """Whether *bundle* may have left *source* by *interval* on a command."""
@@ -95,18 +97,18 @@ class OwnerWatch:
         )
 
     def _forget(self, interval: int) -> None:
-        for bundle, gone in list(self._gone.items()):
-            if gone.since >= interval - _FORGOTTEN_MS:
+        for bundle, departed in list(self._departed.items()):
+            if departed.since >= interval - _FORGOTTEN_MS:
                 break  # the others are younger
-            del self._gone[bundle]
+            del self._departed[bundle]
         for commands in (self._unloads, self._splits):
-            for key, held in list(commands.items()):
-                held[:] = [each for each in held if interval <= each.expires_at_ms + _LATEST * self._period_ms]
-                if not held:
+            for key, command in list(commands.items()):
+                command[:] = [each for each in command if interval <= each.expires_at_ms + _LATEST * self._period_ms]
+                if not command:
                     del commands[key]
 
 
-class _Gone(NamedTuple):
+class _Departed(NamedTuple):
     """A bundle that no broker lists: who listed it last, since when (epoch ms), and whether a command may be why."""
 
     owner: str
@@ -144,10 +146,10 @@ def _differ(before: list[str], now: list[str]) -> tuple[Collection[str], Collect
 
 
 def _moved(
-    before: _Owners, now: _Owners, gone: Collection[str], new: Collection[str]
+    before: _Owners, now: _Owners, departed: Collection[str], new: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Each bundle that both list, with its two owners, where they differ."""
-    rows_before, rows = before.without(gone), now.without(new)
+    rows_before, rows = before.without(departed), now.without(new)
     code_of = {name: code for code, name in enumerate(now.roster)}
     # A broker that is not in the roster any more has a code of its own.
     same_code = np.array([code_of.get(name, -1 - code) for code, name in enumerate(before.roster)], np.int64)

@@ -132,20 +132,20 @@ class SeenLoad:
 
     def owner(self, bundle: str) -> str | None:
         """The broker that lists *bundle*; None where none does."""
-        found = self._place(bundle)
-        return None if found is None else found[0].roster[int(found[0].owner[found[1]])]
+        place = self._place(bundle)
+        return None if place is None else place[0].roster[int(place[0].owner[place[1]])]
 
     def load_of(self, bundle: str) -> Floats | None:
         """(4,) the load of *bundle*; None where no broker lists it."""
-        found = self._place(bundle)
-        return None if found is None else found[0].load[found[1]]
+        place = self._place(bundle)
+        return None if place is None else place[0].load[place[1]]
 
     def carried(self, bundle: str) -> CarriedLoad | None:
         """What *bundle* carries; None where no broker lists it."""
-        found = self._place(bundle)
-        if found is None:
+        place = self._place(bundle)
+        if place is None:
             return None
-        snapshot, row = found
+        snapshot, row = place
         load = snapshot.load[row].tolist()
         return CarriedLoad(
             rate_in=load[RATE_IN],
@@ -159,11 +159,13 @@ class SeenLoad:
 
     def became(self, bundle: str) -> str:
         """What a *bundle* that no broker lists has become: "split", "merged", or "unlisted" where that is not seen."""
-        gone = parse_bundle(bundle)
-        there = self._of_namespace(gone.namespace)
-        if any(gone.lower <= each.lower and each.upper <= gone.upper for each in there):
+        former = parse_bundle(bundle)
+        there = self._of_namespace(former.namespace)
+        if any(former.lower <= each.lower and each.upper <= former.upper for each in there):
             return "split"
-        return "merged" if any(each.lower <= gone.lower and gone.upper <= each.upper for each in there) else "unlisted"
+        return (
+            "merged" if any(each.lower <= former.lower and former.upper <= each.upper for each in there) else "unlisted"
+        )
 
     def _place(self, bundle: str) -> tuple[Snapshot, int] | None:
         for snapshot in self.snapshots:
@@ -174,11 +176,11 @@ class SeenLoad:
 
     def _of_namespace(self, namespace: str) -> list[BundleName]:
         first, last = f"{namespace}/0x", f"{namespace}/0y"
-        found = list[str]()
+        names = list[str]()
         for snapshot in self.snapshots:
-            found += snapshot.names[bisect_left(snapshot.names, first) : bisect_left(snapshot.names, last)]
+            names += snapshot.names[bisect_left(snapshot.names, first) : bisect_left(snapshot.names, last)]
         # The name of another namespace, of three parts, may lie between them.
-        return [parse_bundle(name) for name in found if namespace_of(name) == namespace]
+        return [parse_bundle(name) for name in names if namespace_of(name) == namespace]
 
     # ---- brokers ----
 
@@ -232,9 +234,9 @@ class SeenLoad:
         for resource in _COUNTED:
             limit, reported = self._limits[:, resource], self._amounts[:, resource]
             known = np.where(np.isfinite(limit) & (limit > 0), limit, np.inf)
-            fit, asked, accounts = fitted_below_the_limit(reported, known, driven)
+            fit, demand, accounts = fitted_below_the_limit(reported, known, driven)
             unknown |= not accounts and self.weights.weight_of(resource) > 0
-            amounts[:, resource] = np.where(touched, np.maximum(asked + fit.taken(change), 0.0), reported)
+            amounts[:, resource] = np.where(touched, np.maximum(demand + fit.usage_of(change), 0.0), reported)
         load = np.where(touched[:, None], np.maximum(now.load + comes - goes, 0.0), now.load)
         usage = np.where(touched & unknown, np.nan, self._usage(amounts))
         fullest = self.weights.fullest(amounts, self._limits)

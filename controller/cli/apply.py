@@ -195,7 +195,7 @@ def _tell_check(run: PlanRun, *, as_json: bool) -> None:
 def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
     controls, now_ms = store.read()[0], time.time_ns() // 1_000_000
     mode = controls.mode_in_force(settings.decisions.mode)
-    if not controls.standing(now_ms) and controls.is_paused(now_ms, paused=settings.decisions.paused):
+    if not controls.pauses_at(now_ms) and controls.is_paused(now_ms, paused=settings.decisions.paused):
         resume = command_line("resume", conf=conf)
         raise TrimtabError(f"decisions.paused is set, so nothing is issued: run `{resume}`")
     if mode != "active":

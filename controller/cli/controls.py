@@ -88,7 +88,7 @@ def _tell_paused(settings: Settings, conf: Path, now: OperatorControls, added: P
     resumed, stop = (command_line(name, conf=conf) for name in ("resume", "stop-all"))
     until = f"{utc(added.until_ms)}, or `{resumed}`" if added.until_ms else f"`{resumed}`"
     _say(f"Paused {settings.cluster.name}: no commands from the next interval on, until {until}.")
-    others = [each for each in now.standing(added.at_ms) if each != added]
+    others = [each for each in now.pauses_at(added.at_ms) if each != added]
     if others:
         _say(f"Also paused by {pauses_text(others)}. Commands are issued again once all pauses have ended.")
     _say(f"Executors still execute the commands that were issued before; `{stop}` stops those, too.")
@@ -116,7 +116,7 @@ def resume(
     ended = list[Pause]()
 
     def resumed(now: OperatorControls) -> OperatorControls:
-        standing = now.standing(made.at_ms)
+        standing = now.pauses_at(made.at_ms)
         ended[:] = _ending(standing, conf, None if every else of or [made.by])
         detail = f"ends the pause of {pauses_text(ended)}"[:MAX_REASON] if ended else ""
         return replace(
@@ -143,7 +143,7 @@ def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) 
 
 
 def _tell_resumed(settings: Settings, now: OperatorControls, ended: Sequence[Pause], *, as_json: bool) -> None:
-    name, standing = settings.cluster.name, now.standing(time.time_ns() // 1_000_000)
+    name, standing = settings.cluster.name, now.pauses_at(time.time_ns() // 1_000_000)
     if as_json:
         told, left = ([PauseAnswer.from_object(each) for each in pauses] for pauses in (ended, standing))
         typer.echo(ControlsAnswer(cluster=name, paused=bool(standing), ended=told, pauses=left).as_line())

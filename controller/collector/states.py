@@ -54,7 +54,7 @@ class ClusterPolicies:
     def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
         self.given = given
         self._given = list(given.values())
-        self._rules = Isolation(tuple(map(isolation_policy, self._given)), most=_MOST_EXPRESSIONS)
+        self._rules = Isolation(tuple(map(isolation_policy, self._given)), max_patterns=_MOST_EXPRESSIONS)
         self._naming = dict[str, list[int]]()
 
     def ask_about(self, namespaces: Sequence[str]) -> None:

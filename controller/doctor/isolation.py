@@ -258,4 +258,4 @@ def _described(texts: list[str]) -> str:
 
 
 def _shown(expressions: tuple[str, ...]) -> str:
-    return f"({some_of(expressions, _EXPRESSIONS, shown=lambda each: each[:_CHARACTERS])})"
+    return f"({some_of(expressions, _EXPRESSIONS, format_item=lambda each: each[:_CHARACTERS])})"

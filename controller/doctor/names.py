@@ -9,7 +9,7 @@ from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed, warning
 from controller.model.errors import TrimtabError
 from controller.model.name_patterns import Namespaces, is_pattern, matches
-from controller.model.names import is_untouchable, parse_bundle
+from controller.model.names import is_system_owned, parse_bundle
 from controller.settings.broker_conf import names_in
 from controller.strategies.filters.shedding_excluded_namespaces import EXCLUDED_NAMESPACES
 
@@ -23,7 +23,7 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         return
     boundaries = facts.pulsar.boundaries
     given = facts.settings.decisions.excluded
-    names = [name for name in given if not is_pattern(name) and not is_untouchable(namespace_in(name))]
+    names = [name for name in given if not is_pattern(name) and not is_system_owned(namespace_in(name))]
     unknown = [name for name in names if namespace_in(name) not in boundaries]
     missing = {
         name: why

@@ -11,7 +11,7 @@ from typing import Final
 
 from controller.model.bundle_ranges import equal_cuts
 from controller.model.decision import Command
-from controller.model.names import is_untouchable, namespace_of, parse_bundle
+from controller.model.names import is_system_owned, namespace_of, parse_bundle
 from controller.wire.results import Status
 
 #: HTTP: no such bundle, or no such namespace.
@@ -74,7 +74,7 @@ def refusal(
         return Answer(status="fenced", detail=f"epoch {epoch} is over: {newest_epoch} leads")
     if now_ms >= command.expires_at_ms:
         return Answer(status="expired", detail=f"{now_ms - command.expires_at_ms} ms too late")
-    if is_untouchable(namespace_of(command.bundle)):
+    if is_system_owned(namespace_of(command.bundle)):
         return Answer(status="skipped", detail="a system namespace of Pulsar")
     if namespace_of(command.bundle) in own_namespaces:
         return Answer(status="skipped", detail="the namespace of trimtab's own log ([log.pulsar])")

@@ -32,19 +32,19 @@ class _OtherNames:
 
     def bundle(self, name: str) -> str:
         """Another name for a bundle."""
-        found = parse_bundle(name)
-        return str(BundleName(self.namespace(found.namespace), found.lower, found.upper))
+        parts = parse_bundle(name)
+        return str(BundleName(self.namespace(parts.namespace), parts.lower, parts.upper))
 
 
 def memory_flaw(
-    strategy: Any, view: ClusterView, asked: Callable[[Any, ClusterView, Any], tuple[Any, Any]]
+    strategy: Any, view: ClusterView, decide: Callable[[Any, ClusterView, Any], tuple[Any, Any]]
 ) -> str | None:
-    """What is wrong with the memory of *strategy*, a shedder or a split policy, which *asked* asks; else None."""
+    """What is wrong with the memory of *strategy*, a shedder or a split policy, which *decide* asks; else None."""
     memory = strategy.initial_memory()
     flaw = unstorable(type(memory))
     for _ in range(_ROUNDS):
         before = memory
-        decision, memory = asked(strategy, view, before)
+        decision, memory = decide(strategy, view, before)
         chosen = tuple(getattr(decision, "unloads", ()))
         bundles = {each.bundle for each in (*chosen, *getattr(decision, "splits", ()))}
         brokers = {*view.brokers.names[:1]}
@@ -65,18 +65,18 @@ def memory_flaw(
 
 
 def _storage_flaw(memory: StrategyMemory) -> str | None:
-    told = stored(memory)
+    written = stored(memory)
     try:
-        read = stored(read_memory(type(memory), json.loads(json.dumps(told))))
+        read = stored(read_memory(type(memory), json.loads(json.dumps(written))))
     except UnreadableMemoryError as error:
         return f"what it remembers cannot be read back: {error}"
-    return None if read == told else f"it remembers {told}, and {read} is read back"
+    return None if read == written else f"it remembers {written}, and {read} is read back"
 
 
 def _names_flaw(renamed: StrategyMemory, view: ClusterView) -> str | None:
     """Which true name is left in a memory with other names; None: none is."""
-    told = json.dumps(stored(renamed))
+    written = json.dumps(stored(renamed))
     owned = np.flatnonzero(view.bundles.owned)
     names = {*view.brokers.names, *(view.bundles.names[row] for row in owned)}
-    left = next((name for name in sorted(names) if json.dumps(name) in told), None)
-    return None if left is None else f"{left} is left in its memory with other names: see with_names"
+    leaked = next((name for name in sorted(names) if json.dumps(name) in written), None)
+    return None if leaked is None else f"{leaked} is left in its memory with other names: see with_names"

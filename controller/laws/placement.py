@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from controller.cycle.checked import CheckedPlacement
 from controller.laws.clusters import Placing, clusters
+from controller.laws.descriptions import describe_cluster, name_brokers
 from controller.laws.law import Law
-from controller.laws.words import cluster_told, rows_told
 from controller.model.load import ClusterView
 from controller.strategies.common.capabilities import capability
 from controller.strategies.protocols import PlanAwarePlacement
@@ -25,30 +25,30 @@ def placings(draw: st.DrawFn) -> Placing:
 
 
 def _rows(placement: Any, view: ClusterView, candidates: Sequence[int]) -> list[int]:
-    asked, memory = CheckedPlacement(placement), placement.initial_memory()
-    found, moved = asked.acceptable(view, 0, np.array(candidates, np.int64), memory)
-    asked.memory_checked(memory, moved)
-    rows: list[int] = found.tolist()
+    checked, memory = CheckedPlacement(placement), placement.initial_memory()
+    accepted, moved = checked.acceptable(view, 0, np.array(candidates, np.int64), memory)
+    checked.memory_checked(memory, moved)
+    rows: list[int] = accepted.tolist()
     return rows
 
 
-def _no_candidates(placement: Any, given: Placing) -> str | None:
-    return None if _rows(placement, given.view, given.candidates.tolist()) else "it accepts no broker"
+def _no_candidates(placement: Any, example: Placing) -> str | None:
+    return None if _rows(placement, example.view, example.candidates.tolist()) else "it accepts no broker"
 
 
-def _another_answer(placement: Any, given: Placing) -> str | None:
-    memory, candidates = placement.initial_memory(), given.candidates.copy()
-    first, moved = placement.acceptable(given.view, 0, candidates, memory)
-    second, again = placement.acceptable(given.view, 0, candidates, memory)
+def _another_answer(placement: Any, example: Placing) -> str | None:
+    memory, candidates = placement.initial_memory(), example.candidates.copy()
+    first, moved = placement.acceptable(example.view, 0, candidates, memory)
+    second, again = placement.acceptable(example.view, 0, candidates, memory)
     if (first.tolist(), moved) != (second.tolist(), again):
         return "asked twice, it gives two answers"
-    if memory != placement.initial_memory() or candidates.tolist() != given.candidates.tolist():
+    if memory != placement.initial_memory() or candidates.tolist() != example.candidates.tolist():
         return "it changes the memory or the candidates that it is given"
     return None
 
 
-def _looks_at_others(placement: Any, given: Placing) -> str | None:
-    view, rows = given.view, given.candidates.tolist()
+def _looks_at_others(placement: Any, example: Placing) -> str | None:
+    view, rows = example.view, example.candidates.tolist()
     others = [row for row in range(len(view.brokers)) if row not in rows]
     usage, long_term = view.brokers.usage.copy(), view.brokers.long_term.copy()
     usage[others], long_term[others] = 99.0, 0.0
@@ -56,43 +56,47 @@ def _looks_at_others(placement: Any, given: Placing) -> str | None:
     before, after = _rows(placement, view, rows), _rows(placement, changed, rows)
     if before == after:
         return None
-    told = rows_told(view, before), rows_told(view, after)
-    return f"it accepts {told[0]}; with the other brokers at 99 % and idle it accepts {told[1]}"
+    accepted = name_brokers(view, before), name_brokers(view, after)
+    return f"it accepts {accepted[0]}; with the other brokers at 99 % and idle it accepts {accepted[1]}"
 
 
-def _refuses_the_only_one(placement: Any, given: Placing) -> str | None:
-    for row in given.candidates.tolist():
-        if _rows(placement, given.view, [row]) != [row]:
-            return f"it does not accept {given.view.brokers.names[row]}, its only candidate"
+def _refuses_the_only_one(placement: Any, example: Placing) -> str | None:
+    for row in example.candidates.tolist():
+        if _rows(placement, example.view, [row]) != [row]:
+            return f"it does not accept {example.view.brokers.names[row]}, its only candidate"
     return None
 
 
-def _finds_one_among_none(placement: Any, given: Placing) -> str | None:
-    found = _rows(placement, given.view, [])
-    return f"it accepts {rows_told(given.view, found)}" if found else None
+def _finds_one_among_none(placement: Any, example: Placing) -> str | None:
+    accepted = _rows(placement, example.view, [])
+    return f"it accepts {name_brokers(example.view, accepted)}" if accepted else None
 
 
-def _strays_from_plan(placement: Any, given: Placing) -> str | None:
+def _strays_from_plan(placement: Any, example: Placing) -> str | None:
     aware: PlanAwarePlacement | None = capability(placement, PlanAwarePlacement)
     if aware is None or not aware.plan_aware:
         return None
-    names, own = given.view.brokers.names, int(given.view.bundles.broker[0])
-    for row in given.candidates.tolist():
-        view = replace(given.view, planned=row)
+    names, own = example.view.brokers.names, int(example.view.bundles.broker[0])
+    for row in example.candidates.tolist():
+        view = replace(example.view, planned=row)
         if row != own and _rows(placement, view, [row]) != [row]:
             return f"it does not accept {names[row]}, which is planned and its only candidate"
-        if row != own and own in _rows(placement, view, given.candidates.tolist()):
+        if row != own and own in _rows(placement, view, example.candidates.tolist()):
             return f"where {names[row]} is planned it accepts {names[own]}, the bundle's own broker"
     return None
 
 
-def _told(given: Placing) -> list[str]:
-    bundle = f"bundle to place: {given.view.bundles.names[0]}"
-    return [*cluster_told(given.view), bundle, f"candidates: {rows_told(given.view, given.candidates.tolist())}"]
+def _describe(example: Placing) -> list[str]:
+    bundle = f"bundle to place: {example.view.bundles.names[0]}"
+    return [
+        *describe_cluster(example.view),
+        bundle,
+        f"candidates: {name_brokers(example.view, example.candidates.tolist())}",
+    ]
 
 
 def _law(sentence: str, flaw: Callable[[Any, Any], str | None]) -> Law:
-    return Law(sentence=sentence, examples=placings(), flaw=flaw, describe=_told)
+    return Law(sentence=sentence, examples=placings(), flaw=flaw, describe=_describe)
 
 
 #: Of every placement with its default options.

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from controller.cycle.checked import unloads_by
 from controller.laws.clusters import alike, clusters, hot_and_cold
+from controller.laws.descriptions import describe_cluster
 from controller.laws.law import Law
 from controller.laws.memory import MEMORY_LAW, memory_flaw
 from controller.laws.verdicts import on_wrong_side
-from controller.laws.words import cluster_told
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView
@@ -53,8 +53,8 @@ def _brokers_alike(shedder: Any, view: ClusterView) -> str | None:
 
 def _says_nothing(shedder: Any, view: ClusterView) -> str | None:
     decision = _first(shedder, view)
-    told = {verdict.subject for verdict in decision.verdicts}
-    silent = sorted(set(view.brokers.names) - told)
+    subjects = {verdict.subject for verdict in decision.verdicts}
+    silent = sorted(set(view.brokers.names) - subjects)
     if not silent or decision.reason is Reason.NO_LOAD_DATA:
         return None
     return f"no verdict is about broker {silent[0]}; its reason is {decision.reason}, not NoLoadData"
@@ -103,11 +103,11 @@ def _idle(shedder: Any, view: ClusterView) -> str | None:
 
 
 def _in_turn(views: Iterable[ClusterView]) -> list[str]:
-    return [line for turn, view in enumerate(views, 1) for line in (f"interval {turn}:", *cluster_told(view))]
+    return [line for turn, view in enumerate(views, 1) for line in (f"interval {turn}:", *describe_cluster(view))]
 
 
 def _law(sentence: str, flaw: Callable[[Any, Any], str | None], examples: st.SearchStrategy[Any]) -> Law:
-    return Law(sentence=sentence, examples=examples, flaw=flaw, describe=cluster_told)
+    return Law(sentence=sentence, examples=examples, flaw=flaw, describe=describe_cluster)
 
 
 #: Of every shedder with its default options.

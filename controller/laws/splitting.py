@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from controller.cycle.checked import CheckedAlgorithm, splits_by
 from controller.laws.clusters import NAMESPACE, bundle_name, clusters
+from controller.laws.descriptions import describe_cluster, describe_load
 from controller.laws.law import Law
 from controller.laws.memory import MEMORY_LAW, memory_flaw
 from controller.laws.shedding import ROUNDS
 from controller.laws.verdicts import on_wrong_side
-from controller.laws.words import cluster_told, load_told
 from controller.model.decision import SplitDecision, Verdict
 from controller.model.load import ClusterView, TopicDetail
 from controller.model.names import FULL_UPPER, can_split, parse_bundle
@@ -79,27 +79,27 @@ SPLIT_POLICY_LAWS: Final = (
         sentence="It splits bundles of the brokers that own them, each once, for a reason that is among its verdicts.",
         examples=clusters(),
         flaw=_wrong_split,
-        describe=cluster_told,
+        describe=describe_cluster,
     ),
     Law(
         sentence="It splits no more bundles of a namespace than that has room for.",
         examples=clusters(),
         flaw=_too_many_splits,
-        describe=cluster_told,
+        describe=describe_cluster,
     ),
     Law(
         sentence="The numbers of a verdict are those that decided.",
         examples=clusters(),
         flaw=_wrong_numbers,
-        describe=cluster_told,
+        describe=describe_cluster,
     ),
     Law(
         sentence=f"It splits a bundle of 5000 topics within {ROUNDS} intervals.",
         examples=st.builds(_many_topics),
         flaw=_splits_nothing,
-        describe=cluster_told,
+        describe=describe_cluster,
     ),
-    Law(sentence=MEMORY_LAW, examples=clusters(), flaw=_wrong_memory, describe=cluster_told),
+    Law(sentence=MEMORY_LAW, examples=clusters(), flaw=_wrong_memory, describe=describe_cluster),
 )
 
 
@@ -121,15 +121,15 @@ def bundles_with_topics(draw: st.DrawFn) -> ClusterView:
 
 def _wrong_cut(algorithm: Any, view: ClusterView) -> str | None:
     bundle, algorithm = parse_bundle(view.bundles.names[0]), CheckedAlgorithm(algorithm)
-    found = cut(view, 0, algorithm)
-    if found != cut(view, 0, algorithm):
+    flaw = cut(view, 0, algorithm)
+    if flaw != cut(view, 0, algorithm):
         return "asked twice, it gives two answers"
-    if isinstance(found, Verdict):
+    if isinstance(flaw, Verdict):
         if algorithm.needs_topic_detail or not can_split(bundle.lower, bundle.upper):
             return None
-        return f"it needs no topic detail, and cuts nothing: {found}"
-    inside = bundle.lower < found[0] <= found[-1] < bundle.upper
-    return None if inside and list(found) == sorted(set(found)) else f"its cuts {found} do not ascend inside the bundle"
+        return f"it needs no topic detail, and cuts nothing: {flaw}"
+    inside = bundle.lower < flaw[0] <= flaw[-1] < bundle.upper
+    return None if inside and list(flaw) == sorted(set(flaw)) else f"its cuts {flaw} do not ascend inside the bundle"
 
 
 def _topics_told(view: ClusterView) -> list[str]:
@@ -137,7 +137,7 @@ def _topics_told(view: ClusterView) -> list[str]:
     topics = zip(detail.position.tolist(), detail.load, strict=True)
     return [
         f"bundle {view.bundles.names[0]}",
-        *(f"  topic at 0x{position:08x}: {load_told(load)}" for position, load in topics),
+        *(f"  topic at 0x{position:08x}: {describe_load(load)}" for position, load in topics),
     ]
 
 

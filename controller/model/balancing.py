@@ -40,11 +40,11 @@ def balancing_of(settings: Mapping[str, str]) -> Balancing:
 
 def _switch(settings: Mapping[str, str], key: str) -> bool:
     value = settings.get(key)
-    found = None if value is None else _VALUES.get(value.strip().lower())
-    if found is None:
-        said = "is missing" if value is None else f"is {value[:_QUOTED]!r}"
-        raise ValueError(f"{key} {said}: true or false is expected")
-    return found
+    state = None if value is None else _VALUES.get(value.strip().lower())
+    if state is None:
+        text = "is missing" if value is None else f"is {value[:_QUOTED]!r}"
+        raise ValueError(f"{key} {text}: true or false is expected")
+    return state
 
 
 def at_work(brokers: Mapping[str, Balancing], *, shed: bool, split: bool) -> dict[str, tuple[str, ...]]:
@@ -55,15 +55,15 @@ def at_work(brokers: Mapping[str, Balancing], *, shed: bool, split: bool) -> dic
     whatever its own loadBalancerEnabled says.
     """
     reported = any(each.enabled for each in brokers.values())
-    found: dict[str, tuple[str, ...]] = {}
+    by_switch: dict[str, tuple[str, ...]] = {}
     if shed:
-        found[SHEDDING] = tuple(sorted(name for name, each in brokers.items() if each.enabled and each.shedding))
+        by_switch[SHEDDING] = tuple(sorted(name for name, each in brokers.items() if each.enabled and each.shedding))
     if split:
-        found[SPLITTING] = tuple(
+        by_switch[SPLITTING] = tuple(
             sorted(
                 name
                 for name, each in brokers.items()
                 if each.splitting and (each.enabled or (reported and not each.extensible))
             )
         )
-    return {switch: names for switch, names in found.items() if names}
+    return {switch: names for switch, names in by_switch.items() if names}

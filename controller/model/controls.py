@@ -53,7 +53,7 @@ class Pause:
     #: When it ends by itself, epoch ms, wall clock; 0: never.
     until_ms: int = 0
 
-    def stands_at(self, now_ms: int) -> bool:
+    def in_force_at(self, now_ms: int) -> bool:
         """Whether it has not ended by itself at *now_ms*."""
         return not self.until_ms or now_ms < self.until_ms
 
@@ -165,17 +165,17 @@ class OperatorControls:
         """The mode that applies; *mode* is that of the settings."""
         return mode if self.mode is None else self.mode.value
 
-    def standing(self, now_ms: int) -> tuple[Pause, ...]:
+    def pauses_at(self, now_ms: int) -> tuple[Pause, ...]:
         """The pauses that stand at *now_ms*, the oldest first."""
-        return tuple(each for each in self.pauses if each.stands_at(now_ms))
+        return tuple(each for each in self.pauses if each.in_force_at(now_ms))
 
     def is_paused(self, now_ms: int, *, paused: bool) -> bool:
         """Whether commands are held back at *now_ms*; *paused* is decisions.paused, which a resume overrides."""
-        return bool(self.standing(now_ms)) or (paused and not self.resumed_ms)
+        return bool(self.pauses_at(now_ms)) or (paused and not self.resumed_ms)
 
     def with_pause(self, pause: Pause) -> "OperatorControls":
         """*pause* stands, too.  It replaces one of the same person for the same reason, and pauses that have ended."""
-        others = [each for each in self.standing(pause.at_ms) if (each.by, each.reason) != (pause.by, pause.reason)]
+        others = [each for each in self.pauses_at(pause.at_ms) if (each.by, each.reason) != (pause.by, pause.reason)]
         if len(others) >= MAX_PAUSES:
             # A pause must always work, and the others still stand: the one that ends first gives way.
             others.remove(min(others, key=lambda each: (each.until_ms or math.inf, each.at_ms)))

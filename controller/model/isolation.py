@@ -12,15 +12,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.java_regex import MOST, Expressions, Hit, matches
+from controller.model.java_regex import MAX_PATTERNS, Expressions, Hit, matches
 from controller.model.some_of import some_of
 
 #: Of so many namespaces it is remembered what governs them.
-_MOST_NAMESPACES: Final = 200_000
+_MAX_CACHED_NAMESPACES: Final = 200_000
 #: So many of them are matched with all expressions at once: each could have thousands of hits.
 _AT_ONCE: Final = 1_000
 #: Characters of an expression, and namespaces of a policy, in a message.
-_SHOWN, _NAMED = 100, 3
+_MAX_SHOWN_CHARS, _MAX_NAMED = 100, 3
 _HIGHEST_PORT: Final = 65_535
 
 
@@ -117,21 +117,21 @@ class Isolation:
     one that could mean every broker says nothing about which: see ``open_ended``.
     """
 
-    def __init__(self, policies: tuple[IsolationPolicy, ...], most: int = MOST) -> None:
-        """*most*: the maximum number of expressions that are neither names nor beginnings of them."""
+    def __init__(self, policies: tuple[IsolationPolicy, ...], max_patterns: int = MAX_PATTERNS) -> None:
+        """*max_patterns*: the maximum number of expressions that are neither names nor beginnings of them."""
         self.policies: Final = policies
         listed = [(regex, row) for row, policy in enumerate(policies) for regex in policy.namespaces]
         self._regexes = [regex for regex, _ in listed]
         self._row = [row for _, row in listed]
-        self._namespaces = Expressions(self._regexes, most)
+        self._namespaces = Expressions(self._regexes, max_patterns)
         self._brokers = Expressions(
-            (regex for policy in policies for regex in (*policy.primary, *policy.secondary)), most
+            (regex for policy in policies for regex in (*policy.primary, *policy.secondary)), max_patterns
         )
         self._rows_of_number = dict[int, list[int]]()
         for regex, row in listed:
             self._rows_of_number.setdefault(self._namespaces.number[regex], []).append(row)
         #: Row -> what of the policy cannot be read, besides its expressions for namespaces.
-        self._flaws = {row: found for row, policy in enumerate(policies) if (found := self._flaws_of(policy))}
+        self._flaws = {row: flaws for row, policy in enumerate(policies) if (flaws := self._flaws_of(policy))}
         self._numbers_of = dict[int, frozenset[int]]()
         self._governed = dict[tuple[str, tuple[int, ...]], Governed]()
         #: The expressions for brokers that also match ``host:port``.
@@ -146,12 +146,12 @@ class Isolation:
         Only what was not asked for lately is matched.
         """
         keys = [(name, listed.get(name, ())) for name in namespaces]
-        if len(self._governed) + len(keys) > _MOST_NAMESPACES:
+        if len(self._governed) + len(keys) > _MAX_CACHED_NAMESPACES:
             self._governed.clear()
         missing = {key[0]: key[1] for key in keys if key not in self._governed}
         if missing:
-            found = self._find(missing)
-            self._governed |= {(name, rows): found.get(name, Governed(None)) for name, rows in missing.items()}
+            governed = self._find(missing)
+            self._governed |= {(name, rows): governed.get(name, Governed(None)) for name, rows in missing.items()}
         return [self._governed[key] for key in keys]
 
     def naming(self, namespaces: Sequence[str]) -> dict[str, list[int]]:
@@ -165,8 +165,8 @@ class Isolation:
 
     def that_name(self, row: int, namespace: str) -> list[str]:
         """The expressions for namespaces of the policy *row* that match *namespace*, or might."""
-        found = {hit.number for hit in self._namespaces.hits([namespace]).get(namespace, ())}
-        return [each for each in self.policies[row].namespaces if self._namespaces.number[each] in found]
+        numbers = {hit.number for hit in self._namespaces.hits([namespace]).get(namespace, ())}
+        return [each for each in self.policies[row].namespaces if self._namespaces.number[each] in numbers]
 
     def of_brokers(self, regexes: tuple[str, ...], brokers: BrokerAddresses) -> NDArray[np.bool_]:
         """(brokers,) whether one of *regexes*, the primary or secondary ones of a policy, matches each.
@@ -176,8 +176,8 @@ class Isolation:
         hits = self._hits(brokers)
         if regexes not in self._masks:
             numbers = {self._brokers.number[regex] for regex in regexes}
-            found = [any(hit.sure and hit.number in numbers for hit in of_broker) for of_broker in hits]
-            self._masks[regexes] = np.array(found, np.bool_)
+            matched = [any(hit.sure and hit.number in numbers for hit in of_broker) for of_broker in hits]
+            self._masks[regexes] = np.array(matched, np.bool_)
             self._masks[regexes].flags.writeable = False
         return self._masks[regexes]
 
@@ -203,13 +203,13 @@ class Isolation:
     @cached_property
     def flaws(self) -> tuple[tuple[int, str], ...]:
         """What cannot be read: the row of a policy, and what of it, as a sentence without a full stop."""
-        found = dict[int, list[str]]()
+        flaws_by_row = dict[int, list[str]]()
         for regex, row in zip(self._regexes, self._row, strict=True) if self._namespaces.refused else ():
             if regex in self._namespaces.refused:
-                found.setdefault(row, []).append(self._refused("namespaces", regex, self._namespaces))
+                flaws_by_row.setdefault(row, []).append(self._refused("namespaces", regex, self._namespaces))
         for row, flaws in self._flaws.items():
-            found.setdefault(row, []).extend(flaws)
-        return tuple((row, f"{self._label(row)}: {'; '.join(flaws)}") for row, flaws in sorted(found.items()))
+            flaws_by_row.setdefault(row, []).extend(flaws)
+        return tuple((row, f"{self._label(row)}: {'; '.join(flaws)}") for row, flaws in sorted(flaws_by_row.items()))
 
     @property
     def holds_all(self) -> bool:
@@ -217,32 +217,32 @@ class Isolation:
         return bool(self._namespaces.unbounded)
 
     def _find(self, missing: Mapping[str, tuple[int, ...]]) -> dict[str, Governed]:
-        found = self._find_listed(missing)
-        others = [name for name in missing if name not in found]
+        governed = self._find_listed(missing)
+        others = [name for name in missing if name not in governed]
         hits = self._namespaces.first(others)
         unsure = dict[int, list[str]]()
         for name, hit in hits.items():
             row = self._row[hit.number]
             if hit.sure:
-                found[name] = self._sure(row)
+                governed[name] = self._sure(row)
             else:
                 unsure.setdefault(row, []).append(name)
         # Another expression of the same policy may make it sure.
         for row, names in unsure.items():
-            found |= self._find_in(row, names)
-        return found
+            governed |= self._find_in(row, names)
+        return governed
 
     def _find_listed(self, missing: Mapping[str, tuple[int, ...]]) -> dict[str, Governed]:
         """What of the policies in its own record governs a name."""
-        names, found = [name for name, rows in missing.items() if rows], dict[str, Governed]()
+        names, by_name = [name for name, rows in missing.items() if rows], dict[str, Governed]()
         for at in range(0, len(names), _AT_ONCE):
             some = names[at : at + _AT_ONCE]
             hits = self._namespaces.hits(some)
             for name in some:
                 governed = self._first_of(missing[name], hits.get(name, ()))
                 if governed is not None:
-                    found[name] = governed
-        return found
+                    by_name[name] = governed
+        return by_name
 
     def _first_of(self, rows: Sequence[int], hits: Sequence[Hit]) -> Governed | None:
         """The first of the policies *rows* that governs a name with these *hits*, or might."""
@@ -258,16 +258,16 @@ class Isolation:
     def _find_in(self, row: int, names: Sequence[str]) -> dict[str, Governed]:
         """What of the policy *row* each of *names* has that it matches, or might."""
         hits = self._namespaces.hits(names, self._numbers(row))
-        found = {name: self._first_of((row,), each) for name, each in hits.items()}
-        return {name: governed for name, governed in found.items() if governed is not None}
+        first = {name: self._first_of((row,), each) for name, each in hits.items()}
+        return {name: governed for name, governed in first.items() if governed is not None}
 
     def _numbers(self, row: int) -> frozenset[int]:
         """The numbers of the expressions for namespaces of the policy *row*."""
-        found = self._numbers_of.get(row)
-        if found is None:
+        numbers = self._numbers_of.get(row)
+        if numbers is None:
             number = self._namespaces.number
-            found = self._numbers_of[row] = frozenset(number[regex] for regex in self.policies[row].namespaces)
-        return found
+            numbers = self._numbers_of[row] = frozenset(number[regex] for regex in self.policies[row].namespaces)
+        return numbers
 
     def _sure(self, row: int) -> Governed:
         return Governed(row, f"{self._label(row)}: {'; '.join(self._flaws[row])}" if row in self._flaws else "")
@@ -298,15 +298,17 @@ class Isolation:
         """The hits of expressions for brokers, of each of *brokers*.  Brokers seldom change."""
         if self._addresses[0] != brokers:
             by_host = self._brokers.hits(brokers.hosts)
-            found = [by_host.get(host, []) for host in brokers.hosts]
+            hits_by_broker = [by_host.get(host, []) for host in brokers.hosts]
             if brokers.ids:
                 by_id = self._brokers.hits([each for each in brokers.ids if each is not None], self._of_ids)
-                found = [[*hits, *by_id.get(each or "", ())] for hits, each in zip(found, brokers.ids, strict=True)]
-            self._addresses, self._masks = (brokers, found), {}
+                hits_by_broker = [
+                    [*hits, *by_id.get(each or "", ())] for hits, each in zip(hits_by_broker, brokers.ids, strict=True)
+                ]
+            self._addresses, self._masks = (brokers, hits_by_broker), {}
         return self._addresses[1]
 
     def _label(self, row: int) -> str:
-        return f"isolation policy of {some_of(self.policies[row].namespaces, _NAMED, shown=_short) or '?'}"
+        return f"isolation policy of {some_of(self.policies[row].namespaces, _MAX_NAMED, format_item=_short) or '?'}"
 
     def _refused(self, part: str, regex: str, among: Expressions) -> str:
         return f"expression {_short(regex)} of {part} cannot be read: {among.refused.get(regex, '')}"
@@ -333,4 +335,4 @@ def _broker_id(host: str, port: str) -> str | None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}..."

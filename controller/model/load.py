@@ -53,9 +53,9 @@ def read_only(array: A) -> A:
     """*array*, or a view of it, that cannot be written to; the array of whoever gave it stays as it is."""
     if not array.flags.writeable:
         return array
-    seen = array.view()
-    seen.flags.writeable = False
-    return seen
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class _ReadOnlyColumns:
@@ -174,8 +174,8 @@ class BundleTable(_ReadOnlyColumns):
     @cached_property
     def owned(self) -> Bools:
         """(n,) whether a broker of the table owns the bundle."""
-        found: Bools = self.broker != UNOWNED
-        return read_only(found)
+        owned: Bools = self.broker != UNOWNED
+        return read_only(owned)
 
     @cached_property
     def short_term_throughput(self) -> Floats:
@@ -314,12 +314,12 @@ class ClusterView(_ReadOnlyColumns):
         """Broker -> digest of its bundles' names, without its heartbeat and SLA monitor, which are always its own."""
         bundles = self.bundles
         shared = ~np.array([is_broker_own(name) for name in bundles.namespaces], np.bool_)
-        found = {}
+        digests = {}
         for broker, name in enumerate(self.brokers.names):
             rows = bundles.of_broker(broker)
             owned = "\n".join([bundles.names[row] for row in rows[shared[bundles.namespace[rows]]].tolist()])
-            found[name] = blake2b(owned.encode(), digest_size=_DIGEST_BYTES).hexdigest()
-        return MappingProxyType(found)
+            digests[name] = blake2b(owned.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+        return MappingProxyType(digests)
 
     def lists(self, broker: int, bundle: str) -> bool:
         """Whether *broker* (a row) lists *bundle*, whichever broker owns it in the table."""
@@ -329,15 +329,15 @@ class ClusterView(_ReadOnlyColumns):
     def without_data(self, names: Set[str]) -> "ClusterView":
         """A copy in which the brokers *names* sent no data; the rows of their bundles stay, and nobody owns them."""
         brokers, bundles = self.brokers, self.bundles
-        kept = np.array([name not in names for name in brokers.names], np.bool_)
+        has_data = np.array([name not in names for name in brokers.names], np.bool_)
         # The last one is that of UNOWNED.
-        row_of = np.append(np.where(kept, np.cumsum(kept) - 1, UNOWNED), UNOWNED)
-        columns = {each.name: getattr(brokers, each.name)[kept] for each in fields(brokers) if each.name != "names"}
-        left = tuple(name for name, keeps in zip(brokers.names, kept.tolist(), strict=True) if keeps)
+        row_of = np.append(np.where(has_data, np.cumsum(has_data) - 1, UNOWNED), UNOWNED)
+        columns = {each.name: getattr(brokers, each.name)[has_data] for each in fields(brokers) if each.name != "names"}
+        names_with_data = tuple(name for name, keeps in zip(brokers.names, has_data.tolist(), strict=True) if keeps)
         return replace(
             self,
-            brokers=replace(brokers, names=left, **columns),
-            missing=tuple(sorted({*self.missing, *brokers.names} - {*left})),
+            brokers=replace(brokers, names=names_with_data, **columns),
+            missing=tuple(sorted({*self.missing, *brokers.names} - {*names_with_data})),
             bundles=replace(bundles, broker=row_of[bundles.broker]),
             preallocated=self.preallocated.renumbered(row_of),
             chosen=self.chosen.renumbered(row_of),
@@ -377,7 +377,7 @@ def busiest_first(load: Floats, rows: Ints) -> Ints:
 def ragged(sizes: Ints, rows: Ints) -> Ints:
     """Positions of the elements of *rows* in a column that holds ``sizes[i]`` elements for each row i."""
     starts = np.cumsum(sizes) - sizes
-    wanted = sizes[rows]
-    ends = np.cumsum(wanted)
+    chosen_sizes = sizes[rows]
+    ends = np.cumsum(chosen_sizes)
     total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts[rows] - (ends - wanted), wanted) + np.arange(total)
+    return np.repeat(starts[rows] - (ends - chosen_sizes), chosen_sizes) + np.arange(total)

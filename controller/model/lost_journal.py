@@ -14,7 +14,7 @@ import numpy as np
 from controller.model.errors import JournalLostError
 
 #: Witnesses that an error names.
-_SHOWN: Final = 3
+_MAX_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +45,12 @@ def refuse_lost(
     lost = [each for each in believed if _is_newer(each, interval, epoch)]
     if not lost:
         return
-    held = f"ends with interval {_utc(interval)}, epoch {epoch}" if interval else f"ends with epoch {epoch}"
-    state = held if interval or epoch else "is empty"
+    extent = f"ends with interval {_utc(interval)}, epoch {epoch}" if interval else f"ends with epoch {epoch}"
+    state = extent if interval or epoch else "is empty"
+    proof = "; ".join(each.what for each in lost[:_MAX_SHOWN])
     raise JournalLostError(
-        f"the journal of cluster {cluster!r} {state}, and {'; '.join(each.what for each in lost[:_SHOWN])}: entries are"
-        " lost.  Restore the journal; or go on without what they held (budgets, moves under way, a tripped breaker):"
+        f"the journal of cluster {cluster!r} {state}, and {proof}: entries are lost."
+        "  Restore the journal; or go on without what they held (budgets, moves under way, a tripped breaker):"
         " `trimtab accept-loss` pauses the cluster, and then this one starts; `trimtab resume` once all is as it should"
         " be"
     )

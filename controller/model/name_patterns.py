@@ -28,10 +28,10 @@ def _fits(part: str, text: str) -> bool:
     # The leftmost place of each piece leaves the most room for the next.
     at, end = len(first), len(text) - len(last)
     for piece in middle:
-        found = text.find(piece, at, end)
-        if found < 0:
+        position = text.find(piece, at, end)
+        if position < 0:
             return False
-        at = found + len(piece)
+        at = position + len(piece)
     return True
 
 
@@ -43,9 +43,9 @@ class Namespaces:
     patterns: tuple[str, ...]
 
     @classmethod
-    def of(cls, given: Iterable[str]) -> "Namespaces":
-        """Those that *given*, names and patterns, name."""
-        names = frozenset(given)
+    def of(cls, entries: Iterable[str]) -> "Namespaces":
+        """Those that *entries*, names and patterns, name."""
+        names = frozenset(entries)
         return cls(frozenset(each for each in names if not is_pattern(each)), tuple(sorted(filter(is_pattern, names))))
 
     def __contains__(self, namespace: str) -> bool:

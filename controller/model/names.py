@@ -58,10 +58,10 @@ def parse_bundle(name: str) -> BundleName:
         bundle = BundleName(match["namespace"], int(match["lower"], 16), int(match["upper"], 16))
         if bundle.lower < bundle.upper:
             return bundle
-    shown = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
+    quoted = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
     hint = "; `trimtab lookup` finds the bundle of a topic" if "://" in name else ""
     raise TrimtabError(
-        f"{shown} is not a bundle name: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper{hint}"
+        f"{quoted} is not a bundle name: expected tenant/namespace/0xLLLLLLLL_0xUUUUUUUU with lower < upper{hint}"
     )
 
 
@@ -75,7 +75,7 @@ def namespace_of(bundle: str) -> str:
     return bundle.rpartition("/")[0]
 
 
-def is_untouchable(namespace: str) -> bool:
+def is_system_owned(namespace: str) -> bool:
     """True for namespaces whose bundles no load manager moves: heartbeat, SLA monitor, system.
 
     Pulsar: NamespaceService.isSystemServiceNamespace, isHeartbeatNamespace, isSLANamespace.

@@ -102,8 +102,8 @@ class Policies:
             for each in made if isinstance(made, tuple) else (made,):
                 if isinstance(each, np.ndarray):
                     each.flags.writeable = False
-        found: T = self._derived[key]
-        return found
+        value: T = self._derived[key]
+        return value
 
     @cached_property
     def _derived(self) -> dict[Hashable, Any]:

@@ -216,11 +216,11 @@ def default_in(version: PulsarVersion, option: str) -> str | None:
 
 def other_defaults(version: PulsarVersion) -> dict[str, str]:
     """Option -> its default in *version*, where that is another one than ``option`` declares."""
-    found = {option: (default_in(version, option), default_in(ASSUMED, option)) for option in DEFAULTS}
-    return {option: now for option, (now, declared) in found.items() if now is not None and now != declared}
+    defaults = {option: (default_in(version, option), default_in(ASSUMED, option)) for option in DEFAULTS}
+    return {option: now for option, (now, declared) in defaults.items() if now is not None and now != declared}
 
 
-def meant(version: PulsarVersion, option: str, strategy: str) -> str:
+def strategy_meant(version: PulsarVersion, option: str, strategy: str) -> str:
     """The strategy of the catalogue that the class *strategy* of *option* is in *version*."""
     steps = MEANINGS.get((option, strategy), ())
     return next((step.strategy for step in reversed(steps) if version >= step.since), strategy)

@@ -70,8 +70,8 @@ class StrategyMemory:
         """The memory without brokers that are not among *brokers*, the active ones."""
         return self
 
-    def revert_unissued(self, before: Self, held: Collection[Unload], issued: Collection[Unload]) -> Self:
-        """The memory after a decision of which *held* were held back and *issued* were issued; *before*: before it.
+    def revert_unissued(self, before: Self, withheld: Collection[Unload], issued: Collection[Unload]) -> Self:
+        """The memory after a decision of which *withheld* were held back and *issued* were issued; *before*: before it.
 
         So a strategy that counts rounds before it acts, or waits after it acted, chooses the same again.
         """
@@ -115,10 +115,11 @@ class StrategyMemory:
 
         By default every text gets another name: that of a bundle, a namespace or a broker, whichever it can be.
         """
-        told = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         hints = get_type_hints(type(self))
         return replace(  # type: ignore[type-var]
-            self, **{name: renamed(value, names) for name, value in told.items() if get_origin(hints[name]) != Literal}
+            self,
+            **{name: renamed(value, names) for name, value in values.items() if get_origin(hints[name]) != Literal},
         )
 
 
@@ -162,5 +163,5 @@ class StoredMemory(StrategyMemory):
 
     def with_names(self, names: Renaming) -> Self:
         """Other names for all texts but the kind; nobody knows here which of them are names."""
-        told = {field: value if field == "kind" else renamed(value, names) for field, value in self.stored.items()}
-        return type(self)(told)
+        values = {field: value if field == "kind" else renamed(value, names) for field, value in self.stored.items()}
+        return type(self)(values)

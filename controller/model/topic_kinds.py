@@ -39,8 +39,8 @@ SWITCHES: Final = {PERSISTENT: "enablePersistentTopics", NON_PERSISTENT: "enable
 
 def serves(settings: Mapping[str, str], kind: int) -> bool | None:
     """Whether a broker that runs with *settings* serves topics of *kind*; None where they do not say."""
-    said = settings.get(SWITCHES[kind], "").strip().lower()
-    return said == "true" if said in ("true", "false") else None
+    text = settings.get(SWITCHES[kind], "").strip().lower()
+    return text == "true" if text in ("true", "false") else None
 
 
 def kind_of(topic: str) -> int:
@@ -62,5 +62,5 @@ def kinds_held(kinds: KindFlags, served: KindFlags) -> KindFlags:
     known, or no topic is loaded, the bundle may hold all that its broker serves.
     """
     unknown = (kinds & BOTH == 0) | (kinds & UNLISTED != 0)
-    held: KindFlags = np.where(unknown, kinds | served, kinds) & np.uint8(BOTH | SEGMENTS)
-    return held
+    kinds_of_bundles: KindFlags = np.where(unknown, kinds | served, kinds) & np.uint8(BOTH | SEGMENTS)
+    return kinds_of_bundles

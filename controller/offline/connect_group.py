@@ -12,11 +12,11 @@ from typing import Final
 
 from controller.strategies.common.worker_group import (
     NOTHING,
-    Assignment,
     ConfigSnapshot,
     ConnectorsAndTasks,
     Group,
     GroupAssignment,
+    MemberAssignment,
 )
 from controller.strategies.rebalance.eager import EagerAssignor
 from controller.strategies.rebalance.incremental_cooperative import (
@@ -59,7 +59,7 @@ class Rebalance:
     leader: str
     why: str
     #: What each member started and stopped because of it; a resource given back to its holder is in both.
-    assignments: Mapping[str, Assignment]
+    assignments: Mapping[str, MemberAssignment]
     members: Mapping[str, ConnectorsAndTasks]
     #: Configured, and run by nobody.
     missing: ConnectorsAndTasks
@@ -227,11 +227,11 @@ class _Group:
         self.rebalances.append(rebalance)
         return answer
 
-    def _carried_out(self, name: str, answer: GroupAssignment, change: Change) -> Assignment:
+    def _carried_out(self, name: str, answer: GroupAssignment, change: Change) -> MemberAssignment:
         """What *name* makes of the answer."""
         if change.answer_lost:
             # By the eager protocol, everything stopped before the answer could have come.
-            return Assignment(stop=self._members[name] if self._assignor is None else NOTHING)
+            return MemberAssignment(stop=self._members[name] if self._assignor is None else NOTHING)
         told = answer.assignments[name]
         # Nothing stops that is not running, and nothing twice.
         stop = ConnectorsAndTasks.union([told.stop & self._members[name]])

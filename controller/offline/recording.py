@@ -184,7 +184,7 @@ def refuse_other_clusters(log: RecordLog, cluster: str) -> None:
 
 def _listed(clusters: Iterable[str]) -> str:
     """Some of *clusters*: anybody who writes records can name any number of them."""
-    return some_of(sorted(clusters), _TOLD, shown=repr)
+    return some_of(sorted(clusters), _TOLD, format_item=repr)
 
 
 def cluster_of(record: Recorded) -> str | None:

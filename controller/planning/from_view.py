@@ -31,7 +31,7 @@ _REPORTED: Final[Mapping[str, int]] = {name: column for column, name in enumerat
 #: What follows the load on any broker.  Direct memory is mostly caches of a fixed size.
 FOLLOWING: Final = (RESOURCE_WORDS[CPU], RESOURCE_WORDS[BANDWIDTH_IN], RESOURCE_WORDS[BANDWIDTH_OUT])
 #: More than any broker carries: what is not finite is taken for this.
-_MOST: Final = 1e15
+_MAX_VALUE: Final = 1e15
 #: A broker that reports this share of its limit may be asked for more than all of it.
 _FULL: Final = 0.995
 #: A fit that gives a full broker less than this share of its limit does not account for it.
@@ -55,7 +55,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StatedProblem:
+class MappedProblem:
     """The problem of a view, and how to get back from its rows to the view's."""
 
     problem: BalanceProblem
@@ -78,7 +78,7 @@ class StatedProblem:
         """(R,) for how long each time to come counts; 0: it is now."""
         return (*[0.0] * self.now, *self.later)
 
-    def without_later(self) -> "StatedProblem":
+    def without_later(self) -> "MappedProblem":
         """The same problem, in which no time to come counts."""
         problem, now = self.problem, slice(0, self.now)
         present = replace(
@@ -97,7 +97,7 @@ _NO_FITS: Final[Mapping[str, Fit]] = {}
 class Later(NamedTuple):
     """A time to come: what it is called, and (bundles,) the load then as a multiple of that of now."""
 
-    told: str
+    label: str
     ratio: Floats
     #: For so many minutes it counts, where a plan has to pay for itself.
     minutes: float
@@ -135,7 +135,7 @@ def stated(
     *,
     following: Collection[str] = (),
     fits: Mapping[str, Fit] = _NO_FITS,
-) -> StatedProblem:
+) -> MappedProblem:
     """The problem of *view*, in which the bundles of *stays* (bundles,) do not move.
 
     Bundles on their way count where they were sent, and do not move.  Bundles that are being split do not move either,
@@ -167,7 +167,7 @@ def stated(
         connections=connections,
         disturbance=disturbance(connections, finite(rate)),
     )
-    return StatedProblem(
+    return MappedProblem(
         problem=problem,
         rows=rows,
         fits={column.name: column.fit for column in columns if column.fit is not None},
@@ -191,36 +191,38 @@ def _fixed(view: ClusterView, columns: Sequence[_Column], rows: Ints, splits: In
             return np.bincount(to, weights=column.size[which], minlength=n).astype(np.float64)
 
         whole = np.maximum(column.usage, summed(owned, owner[owned]))
-        left = whole - summed(rows, owner[rows]) - summed(there, owner[there]) + summed(sent.bundle, sent.broker)
+        remaining = whole - summed(rows, owner[rows]) - summed(there, owner[there]) + summed(sent.bundle, sent.broker)
         if len(splits):
-            left += column.size[splits].sum() * column.capacity / column.capacity.sum() - summed(splits, owner[splits])
+            remaining += column.size[splits].sum() * column.capacity / column.capacity.sum() - summed(
+                splits, owner[splits]
+            )
         # Below 0 by rounding alone.
-        fixed[:, i] = np.maximum(left, 0.0)
+        fixed[:, i] = np.maximum(remaining, 0.0)
     return fixed
 
 
-def unexplained(found: StatedProblem) -> tuple[str, ...]:
-    """The resources of FOLLOWING that no load explains, if the scarcest resource of *found* is one of them; else none.
+def unexplained(mapped: MappedProblem) -> tuple[str, ...]:
+    """The resources of FOLLOWING that no load explains, if the scarcest resource of *mapped* is one of them; else none.
 
     Moves change nothing about such a resource, as where brokers share their hosts.
     """
-    problem, fits = found.problem, found.fits
+    problem, fits = mapped.problem, mapped.fits
     names = [name for name in FOLLOWING if name in fits and not any(fits[name].factors)]
     capacity = problem.capacity.sum(axis=0)
     used = (problem.fixed.sum(axis=0) + problem.size.sum(axis=0)) / capacity
     return tuple(names) if len(used) and problem.resources[int(used.argmax())] in names else ()
 
 
-def reported(view: ClusterView, found: StatedProblem) -> Floats:
+def reported(view: ClusterView, mapped: MappedProblem) -> Floats:
     """(n, R) the usage that the brokers of *view* report, of the resources of now, as a share of the capacity.
 
     Infinite where it is not known: of what brokers do not report, or without a limit.
     """
     usage, limit = of_one_unit(view.brokers.usage, view.brokers.limit)
     usage = np.where(np.isfinite(limit) & (limit > 0), usage, np.inf)
-    capacity = found.problem.capacity[:, : found.now]
+    capacity = mapped.problem.capacity[:, : mapped.now]
     share = np.full(capacity.shape, np.inf)
-    for column, name in enumerate(found.problem.resources[: found.now]):
+    for column, name in enumerate(mapped.problem.resources[: mapped.now]):
         if name in _REPORTED:
             share[:, column] = usage[:, _REPORTED[name]] / capacity[:, column]
     return np.where(np.isfinite(share), share, np.inf)
@@ -229,8 +231,8 @@ def reported(view: ClusterView, found: StatedProblem) -> Floats:
 def drivers(load: Floats) -> Floats:
     """(..., 3) what usage may follow, of a *load* (..., 4): msg/s in and out, bytes/s in, bytes/s out."""
     load = finite(load)
-    found = [load[..., RATE_IN] + load[..., RATE_OUT], load[..., THROUGHPUT_IN], load[..., THROUGHPUT_OUT]]
-    return np.stack(found, axis=-1)
+    sums = [load[..., RATE_IN] + load[..., RATE_OUT], load[..., THROUGHPUT_IN], load[..., THROUGHPUT_OUT]]
+    return np.stack(sums, axis=-1)
 
 
 def _later(view: ClusterView, columns: Sequence[_Column], later: Sequence[Sequence[Later]]) -> list[_Column]:
@@ -240,7 +242,7 @@ def _later(view: ClusterView, columns: Sequence[_Column], later: Sequence[Sequen
         return []
     of = max(known, key=lambda column: float(column.usage.sum() / column.capacity.sum()))
     n, owned = len(of.capacity), np.flatnonzero(view.bundles.owned)
-    owner, size, found = view.bundles.broker[owned], of.size[owned], list[_Column]()
+    owner, size, later_columns = view.bundles.broker[owned], of.size[owned], list[_Column]()
     for group in later:
         then = []
         for one in group:
@@ -248,8 +250,10 @@ def _later(view: ClusterView, columns: Sequence[_Column], later: Sequence[Sequen
             then.append(np.maximum(of.usage + more, 0.0))
         at = int(np.argmax([float((usage / of.capacity).max(initial=0.0)) for usage in then]))
         one = group[at]
-        found.append(_Column(f"{of.name} {one.told}", of.capacity, then[at], of.size * one.ratio, of.fit, one.minutes))
-    return found
+        later_columns.append(
+            _Column(f"{of.name} {one.label}", of.capacity, then[at], of.size * one.ratio, of.fit, one.minutes)
+        )
+    return later_columns
 
 
 def _reported(
@@ -276,7 +280,7 @@ def _reported(
         ).astype(np.float64)
         for of in (now, short)
     )
-    found = list[_Column]()
+    columns = list[_Column]()
     for name, at in _REPORTED.items():
         weight, limit = weights.get(name, 0.0), limits[:, at]
         known = np.isfinite(limit) & (limit > 0)
@@ -291,9 +295,9 @@ def _reported(
             continue
         fit, usage, assumed = _followed(name, usage, np.where(known, limit, np.inf), driven, following, fits)
         if typical:
-            usage = np.maximum(usage + fit.taken(driven_by - driven), 0.0)
-        found.append(_Column(name, capacity, usage, fit.taken(short), fit, assumed=assumed))
-    return found
+            usage = np.maximum(usage + fit.usage_of(driven_by - driven), 0.0)
+        columns.append(_Column(name, capacity, usage, fit.usage_of(short), fit, assumed=assumed))
+    return columns
 
 
 def _followed(
@@ -306,19 +310,19 @@ def _followed(
 ) -> tuple[Fit, Floats, bool]:
     """How the *usage* of a resource follows the load, what brokers are asked for, and whether that is assumed alone."""
     if name in fits:
-        return fits[name], _asked(fits[name], usage, limit, driven), False
-    fit, asked, _ = fitted_below_the_limit(usage, limit, driven)
+        return fits[name], _demand(fits[name], usage, limit, driven), False
+    fit, demand, _ = fitted_below_the_limit(usage, limit, driven)
     if name not in following:
-        return fit, asked, False
-    cautious, asked, _ = fitted_below_the_limit(usage, limit, driven, cautious=True)
-    return cautious, asked, cautious != fit
+        return fit, demand, False
+    cautious, demand, _ = fitted_below_the_limit(usage, limit, driven, cautious=True)
+    return cautious, demand, cautious != fit
 
 
-def _asked(fit: Fit, usage: Floats, limit: Floats, driven: Floats) -> Floats:
+def _demand(fit: Fit, usage: Floats, limit: Floats, driven: Floats) -> Floats:
     """(n,) the *usage*; of brokers at their *limit* what their load takes by *fit*, if that is more."""
-    more = np.maximum(usage, fit.constant + fit.taken(driven))
-    found: Floats = np.where(usage < _FULL * limit, usage, more)
-    return found
+    more = np.maximum(usage, fit.constant + fit.usage_of(driven))
+    demand: Floats = np.where(usage < _FULL * limit, usage, more)
+    return demand
 
 
 def fitted_below_the_limit(
@@ -334,8 +338,8 @@ def fitted_below_the_limit(
     if below.all() or np.count_nonzero(below) < max(2, len(usage) / 2):
         return fitted(usage, driven, cautious=cautious), usage, bool(below.all())
     fit = fitted(usage[below], driven[below], cautious=cautious)
-    accounts = (fit.constant + fit.taken(driven) >= _NEARLY_FULL * limit)[~below].all()
-    return fit, _asked(fit, usage, limit, driven), bool(accounts)
+    accounts = (fit.constant + fit.usage_of(driven) >= _NEARLY_FULL * limit)[~below].all()
+    return fit, _demand(fit, usage, limit, driven), bool(accounts)
 
 
 def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]:
@@ -351,7 +355,7 @@ def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]
         (RATE_SHARE, counted.rate_share * float(rate[bundles.owned].sum()), rate),
     )
     none = np.zeros(len(limit))
-    return [_Column(name, scale * most, none, size, None) for name, most, size in sizes if most > 0]
+    return [_Column(name, scale * max_value, none, size, None) for name, max_value, size in sizes if max_value > 0]
 
 
 def weight(load: Floats) -> Floats:
@@ -363,5 +367,5 @@ def weight(load: Floats) -> Floats:
 
 def finite(values: Floats) -> Floats:
     """*values* as numbers from 0 up; what is none counts as 0."""
-    found: Floats = np.nan_to_num(values, nan=0.0, posinf=_MOST, neginf=0.0).clip(0.0, _MOST)
-    return found
+    clipped: Floats = np.nan_to_num(values, nan=0.0, posinf=_MAX_VALUE, neginf=0.0).clip(0.0, _MAX_VALUE)
+    return clipped

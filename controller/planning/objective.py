@@ -41,10 +41,10 @@ def disturbance(connections: Floats, msg_rate: Floats) -> Floats:
 def loads(problem: BalanceProblem, owner: Ints) -> Floats:
     """(n, R) the load of every broker when its bundles are those of *owner* (m,)."""
     n = len(problem.capacity)
-    found = problem.fixed.copy()
-    for column in range(found.shape[1]):
-        found[:, column] += np.bincount(owner, weights=problem.size[:, column], minlength=n)
-    return found
+    load = problem.fixed.copy()
+    for column in range(load.shape[1]):
+        load[:, column] += np.bincount(owner, weights=problem.size[:, column], minlength=n)
+    return load
 
 
 def highest(load: Floats, capacity: Floats) -> Floats:
@@ -52,10 +52,10 @@ def highest(load: Floats, capacity: Floats) -> Floats:
 
     Column by column: NumPy takes many times as long to find the highest of each of many short rows.
     """
-    found = np.zeros(len(load))
+    utilisation = np.zeros(len(load))
     for column in range(load.shape[1]):
-        np.maximum(found, load[:, column] / capacity[..., column], out=found)
-    return found
+        np.maximum(utilisation, load[:, column] / capacity[..., column], out=utilisation)
+    return utilisation
 
 
 def above(usage: Floats, goal: float) -> tuple[float, float]:
@@ -86,9 +86,9 @@ def ceilings(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Floats:
     No more in any case than the fullest one has after all.
     """
     before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), moves))
-    most = np.minimum(np.maximum(before, after), after.max(initial=1.0))
-    found: Floats = np.maximum(most + ROUNDING, 1.0)
-    return found
+    limit = np.minimum(np.maximum(before, after), after.max(initial=1.0))
+    ceiling: Floats = np.maximum(limit + ROUNDING, 1.0)
+    return ceiling
 
 
 def score(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> Score:

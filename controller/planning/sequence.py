@@ -42,7 +42,7 @@ class MoveSequence:
         self.load: Floats = loads(problem, problem.owner)
         self.waiting, self.taken = list(moves), list[PlannedMove]()
         #: Broker -> how many of the moves that were taken left it.
-        self._left = Counter[int]()
+        self._departed = Counter[int]()
 
     def full(self, move: PlannedMove) -> float:
         """The utilisation of the receiving broker's fullest resource when the bundle has come to it."""
@@ -65,12 +65,12 @@ class MoveSequence:
         def fits(move: PlannedMove) -> bool:
             if ceiling is None:
                 return True
-            left = self._left[move.destination]
-            if no_room.get(move) == left:
+            departed = self._departed[move.destination]
+            if no_room.get(move) == departed:
                 return False
             has_room = bool(self.full(move) <= ceiling[move.destination])
             if not has_room:
-                no_room[move] = left
+                no_room[move] = departed
             return has_room
 
         while self.take_first(move for move in self.waiting if fits(move) and self.may_follow(move)):
@@ -82,7 +82,7 @@ class MoveSequence:
         for move in moves:
             self.waiting.remove(move)
             self.taken.append(move)
-            self._left[move.source] += 1
+            self._departed[move.source] += 1
             self.load[move.source] -= self._problem.size[move.bundle]
             self.load[move.destination] += self._problem.size[move.bundle]
             return True

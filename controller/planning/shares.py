@@ -40,13 +40,13 @@ class Fit(NamedTuple):
     #: The typical error of a broker's usage (root of the mean square), as a share of the mean usage.
     error: float
 
-    def taken(self, drivers: Floats) -> Floats:
+    def usage_of(self, drivers: Floats) -> Floats:
         """(...) what a load of so much of each of the *drivers* (..., F) takes of the resource."""
-        found = np.zeros(drivers.shape[:-1])
+        amount = np.zeros(drivers.shape[:-1])
         # Added in a fixed order, so that every machine finds the same bits.
         for column, factor in enumerate(self.factors):
-            found = found + drivers[..., column] * factor
-        return found
+            amount = amount + drivers[..., column] * factor
+        return amount
 
 
 def fitted(usage: Floats, drivers: Floats, *, cautious: bool = False) -> Fit:
@@ -67,13 +67,13 @@ def fitted(usage: Floats, drivers: Floats, *, cautious: bool = False) -> Fit:
         order = [i for i in used if i] + [i for i in used if not i]
         for size in range(1, max(1, min(len(order), n - 1)) + 1):
             for members in combinations(order, size):
-                found = _solved([[gram[i, j] for j in members] for i in members], [moments[i] for i in members])
-                if found is None or min(found) < 0:
+                factors = _solved([[gram[i, j] for j in members] for i in members], [moments[i] for i in members])
+                if factors is None or min(factors) < 0:
                     continue
-                explained = sum(x * moments[i] for x, i in zip(found, members, strict=True))
-                left = max(whole - explained, whole * _EXACT)
-                rank = (round(n * math.log(left / n) + size * math.log(n), 6), size)
-                one = _Chosen(dict(zip(members, found, strict=True)), left, rank)
+                explained = sum(x * moments[i] for x, i in zip(factors, members, strict=True))
+                residual = max(whole - explained, whole * _EXACT)
+                rank = (round(n * math.log(residual / n) + size * math.log(n), 6), size)
+                one = _Chosen(dict(zip(members, factors, strict=True)), residual, rank)
                 best = one if rank < best.rank else best
                 by_load = one if 0 not in members and rank < by_load.rank else by_load
     if cautious and by_load.factors and 0 in best.factors:
@@ -82,7 +82,7 @@ def fitted(usage: Floats, drivers: Floats, *, cautious: bool = False) -> Fit:
         best = best if proved else by_load
     factor = [best.factors.get(i, 0.0) / scale[i] if scale[i] else 0.0 for i in range(width + 1)]
     mean = float(usage.sum()) / n if n else 0.0
-    error = math.sqrt(best.left / n) / mean if mean > 0 else 0.0
+    error = math.sqrt(best.residual / n) / mean if mean > 0 else 0.0
     return Fit(tuple(factor[1:]), factor[0], error)
 
 
@@ -90,7 +90,7 @@ class _Chosen(NamedTuple):
     """A set of columns: their factors, the sum of squares that it leaves, and Schwarz's criterion with its size."""
 
     factors: dict[int, float]
-    left: float
+    residual: float
     rank: tuple[float, int] = (math.inf, 0)
 
 
@@ -111,7 +111,7 @@ def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[f
         for j in range(i + 1, n):
             factor = rows[j][i] / rows[i][i]
             rows[j] = [b - factor * a for a, b in zip(rows[i], rows[j], strict=True)]
-    found = [0.0] * n
+    factors = [0.0] * n
     for i in reversed(range(n)):
-        found[i] = (rows[i][n] - sum(rows[i][j] * found[j] for j in range(i + 1, n))) / rows[i][i]
-    return found
+        factors[i] = (rows[i][n] - sum(rows[i][j] * factors[j] for j in range(i + 1, n))) / rows[i][i]
+    return factors

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.model.errors import SettingsError
-from controller.model.pulsar_version import ASSUMED, FALLBACKS, PulsarVersion, meant, other_defaults
+from controller.model.pulsar_version import ASSUMED, FALLBACKS, PulsarVersion, other_defaults, strategy_meant
 from controller.strategies.catalogue import is_python_name, short_name
 
 SHEDDER: Final = "loadBalancerLoadSheddingStrategy"
@@ -134,7 +134,7 @@ def for_version(conf: Mapping[str, str], version: PulsarVersion) -> dict[str, st
 def as_meant(conf: Mapping[str, str], version: PulsarVersion) -> dict[str, str]:
     """*conf*, in which a class that is another strategy in *version* is called as the catalogue calls that one."""
     named = {key: short_name(conf[key]) for key in (SHEDDER, PLACEMENT, SPLIT_ALGORITHM, ASSIGNMENT) if conf.get(key)}
-    found = {key: meant(version, key, name) for key, name in named.items()}
+    found = {key: strategy_meant(version, key, name) for key, name in named.items()}
     return {**conf, **{key: name for key, name in found.items() if name != named[key]}}
 
 

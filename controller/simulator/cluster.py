@@ -240,11 +240,11 @@ class ModelledCluster:
 
     def _split(self, command: Command, owner: str) -> tuple[str, str]:
         namespace, lower, upper = parse_bundle(command.bundle)
-        given = command.boundaries
-        if not given and command.algorithm == "range_equally_divide":
-            given = (lower + (upper - lower) // 2,)
+        boundaries = command.boundaries
+        if not boundaries and command.algorithm == "range_equally_divide":
+            boundaries = (lower + (upper - lower) // 2,)
         # Pulsar answers 204 to a boundary outside of the bundle, and splits nothing.
-        cuts = sorted({cut for cut in given if lower < cut < upper})
+        cuts = sorted({cut for cut in boundaries if lower < cut < upper})
         children = [BundleName(namespace, *ends) for ends in pairwise([lower, *cuts, upper])]
         if not cuts:
             return "failed", f"{command.algorithm}: no boundary inside the bundle"

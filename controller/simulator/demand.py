@@ -15,7 +15,7 @@ _DAY_HOURS, _WEEK_HOURS, _HOUR_SECONDS = 24.0, 168.0, 3600.0
 #: The hour of a week that is busiest: noon of the fourth day.
 _BUSIEST_OF_WEEK: Final = 84.0
 #: A drifting topic keeps so much of its distance from its mean in each interval.
-_KEPT: Final = 0.97
+_DRIFT_SHARE_KEPT: Final = 0.97
 #: Standard deviation of the logarithm of a topic's message size.
 _MESSAGE_SPREAD: Final = 0.5
 
@@ -52,7 +52,7 @@ class Demand:
         settings, rate = self._scenario.load, self._mean
         if settings.drift_percent:
             step = self._chance.standard_normal(len(rate))
-            self._drift = _KEPT * self._drift + settings.drift_percent / 100 * step
+            self._drift = _DRIFT_SHARE_KEPT * self._drift + settings.drift_percent / 100 * step
             rate = rate * np.exp(self._drift)
         rate = rate * self._season(turn, settings)[self.namespace]
         for burst in self._scenario.bursts:

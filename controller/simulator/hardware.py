@@ -93,18 +93,18 @@ class Hardware:
         measured[:, MEMORY] = self._chance.uniform(*_HEAP, n)
         measured[:, DIRECT_MEMORY] = settings.direct_memory_percent / 100 * self._chance.uniform(0, 1, n)
         # No machine is busier than all of it, however much is asked.
-        said, limit = np.clip(measured, 0, 1) * self.limit, self.limit.copy()
+        reported_usage, limit = np.clip(measured, 0, 1) * self.limit, self.limit.copy()
         missing = np.zeros(n, np.bool_)
         for wrong in self._misreports:
             if wrong.lasts_in(turn):
-                self._falsify(wrong, said, limit, missing)
-        self._before = said
-        return Reported(usage=np.round(said, 2), limit=np.round(limit, 2), missing=missing)
+                self._falsify(wrong, reported_usage, limit, missing)
+        self._before = reported_usage
+        return Reported(usage=np.round(reported_usage, 2), limit=np.round(limit, 2), missing=missing)
 
-    def _falsify(self, wrong: Misreport, said: Floats, limit: Floats, missing: Bools) -> None:
+    def _falsify(self, wrong: Misreport, usage: Floats, limit: Floats, missing: Bools) -> None:
         brokers, resource = np.array(wrong.brokers) - 1, RESOURCE_OF[wrong.resource]
         missing[brokers] |= wrong.missing
-        said[brokers, resource] *= wrong.usage_factor
+        usage[brokers, resource] *= wrong.usage_factor
         limit[brokers, resource] *= wrong.limit_factor
         if wrong.stale and self._before is not None:
-            said[brokers] = self._before[brokers]
+            usage[brokers] = self._before[brokers]

@@ -78,8 +78,8 @@ class ModelledBundles:
         """Topics of those *rows* that are near a split: how many of each row, their positions, their load."""
         sessions = self.producers[rows] + self.consumers[rows]
         near = limits.near_split(self.topics[rows], sessions, self.known.long_term[rows])
-        kept = self._by_bundle[ragged(self.topics, rows[near])]
-        return np.where(near, self.topics[rows], 0), self._position[kept], self._topic_load[kept]
+        topics = self._by_bundle[ragged(self.topics, rows[near])]
+        return np.where(near, self.topics[rows], 0), self._position[topics], self._topic_load[topics]
 
     def split(self, bundle: str, cuts: Sequence[int]) -> list[int]:
         """Put a bundle on each side of *cuts* in the place of *bundle*, with the same owner; returns their rows."""

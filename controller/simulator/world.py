@@ -234,11 +234,13 @@ class World:
 
     # ---- what is seen ----
 
-    def _snapshot(self, turn: TurnNumber, numbers: Floats, heard: Bools, results: Sequence[CommandResult]) -> Snapshot:
-        """What the shards of the query make of the reports of the brokers that were *heard*."""
+    def _snapshot(
+        self, turn: TurnNumber, numbers: Floats, has_data: Bools, results: Sequence[CommandResult]
+    ) -> Snapshot:
+        """What the shards of the query make of the reports of the brokers that were *has_data*."""
         bundles, at = self.bundles, self.interval_ms(turn)
         roster = np.flatnonzero(self.active)
-        rows = np.flatnonzero((bundles.owner != UNOWNED) & heard[bundles.owner])
+        rows = np.flatnonzero((bundles.owner != UNOWNED) & has_data[bundles.owner])
         bundles.advance(rows, at)
         place = np.cumsum(self.active) - 1
         known, names = bundles.known, bundles.names
@@ -252,7 +254,7 @@ class World:
             brokers=tuple(
                 BrokerRow(broker=self.brokers[broker], last_update=at, numbers=tuple(numbers[broker].tolist()))
                 for broker in roster.tolist()
-                if heard[broker]
+                if has_data[broker]
             ),
             namespaces=self._namespaces,
             broker_states=self._states,

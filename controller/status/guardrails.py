@@ -91,7 +91,7 @@ def guardrail_status(
     return GuardrailStatus(
         mode=mode,
         paused=paused,
-        pauses=chosen.standing(now_ms),
+        pauses=chosen.pauses_at(now_ms),
         settings_mode=decisions.mode,
         settings_paused=decisions.paused,
         chosen=chosen,
@@ -149,7 +149,7 @@ def _budgets(found: GuardrailStatus) -> str:
         return "none are set"
     if not full:
         return f"less than half of each is used, most of {_budget(*used[0])}" if used[0][1] else "nothing is used"
-    return some_of(full, _NAMED, shown=lambda each: _budget(*each))
+    return some_of(full, _NAMED, format_item=lambda each: _budget(*each))
 
 
 def _budget(line: Line, used: int) -> str:

@@ -44,7 +44,7 @@ def health_line(seen: Sequence[Problem]) -> str:
     """One line for people, which fits a terminal of 80 columns unless titles are long."""
     if not seen:
         return "ok"
-    return f"needs attention: {some_of(seen, _IN_LINE, between='; ', shown=lambda each: each.title)}"
+    return f"needs attention: {some_of(seen, _IN_LINE, between='; ', format_item=lambda each: each.title)}"
 
 
 def _of_controllers(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:

@@ -28,7 +28,6 @@ from controller.strategies.common.resource_usage import ResourceWeights, mean_us
 from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.protocols import (
     HurriedShedder,
-    KeepsItsChoice,
     Observer,
     PairedShedder,
     Placement,
@@ -37,6 +36,7 @@ from controller.strategies.protocols import (
     SplitAlgorithm,
     SplitPolicy,
     SplitThresholds,
+    StickyPlacement,
     TopicBundleAssignment,
 )
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -60,7 +60,6 @@ __all__ = [
     "Floats",
     "HurriedShedder",
     "Ints",
-    "KeepsItsChoice",
     "NoMemory",
     "Observer",
     "PairedShedder",
@@ -76,6 +75,7 @@ __all__ = [
     "SplitDecision",
     "SplitPolicy",
     "SplitThresholds",
+    "StickyPlacement",
     "StrategyMemory",
     "TopicBundleAssignment",
     "Unload",

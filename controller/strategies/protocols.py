@@ -86,7 +86,7 @@ class Observer(Protocol[M]):
 
 
 @runtime_checkable
-class KeepsItsChoice(Protocol):
+class StickyPlacement(Protocol):
     """A placement that remembers the broker it chose, and keeps to it where the broker is overloaded."""
 
     @property

@@ -163,10 +163,10 @@ def _refuse_unknown(what: str, named: Iterable[str], known: Collection[str], kin
             raise ViewError(f"{what}: {name} is not among the {kind}: {', '.join(known) or 'there are none'}")
 
 
-def _number(of: str, name: str, value: float, *, most: float = math.inf, hint: str = "") -> float:
-    """*value* if it is a number from 0 to *most*, or ViewError."""
-    if not (math.isfinite(value) and 0 <= value <= most):
-        upper = "up" if most == math.inf else f"to {most:g}"
+def _number(of: str, name: str, value: float, *, limit: float = math.inf, hint: str = "") -> float:
+    """*value* if it is a number from 0 to *limit*, or ViewError."""
+    if not (math.isfinite(value) and 0 <= value <= limit):
+        upper = "up" if limit == math.inf else f"to {limit:g}"
         raise ViewError(f"{of}: {name} is {value}: a number from 0 {upper} is expected{hint}")
     return value
 
@@ -207,7 +207,9 @@ def _broker_table(brokers: list[Broker], bundles: BundleTable) -> BrokerTable:
     usage = np.zeros((len(brokers), len(RESOURCE_FIELDS)))
     for row, broker in enumerate(brokers):
         of, hint = f"broker {broker.name}", ": a share of the limit, 0.9 for 90 %"
-        usage[row] = [_number(of, name, getattr(broker, name), most=_MOST_USAGE, hint=hint) for name in RESOURCE_FIELDS]
+        usage[row] = [
+            _number(of, name, getattr(broker, name), limit=_MOST_USAGE, hint=hint) for name in RESOURCE_FIELDS
+        ]
         _number(of, "on_its_way", broker.on_its_way)
     owned, width = bundles.owned, len(brokers)
     total: Floats = np.zeros((width, 4))
@@ -226,8 +228,8 @@ def _broker_table(brokers: list[Broker], bundles: BundleTable) -> BrokerTable:
     )
 
 
-def _bundle_counts(bundles: BundleTable, given: Mapping[str, int]) -> Ints:
+def _bundle_counts(bundles: BundleTable, counts_of: Mapping[str, int]) -> Ints:
     """(namespaces,) how many bundles each has."""
-    _refuse_unknown("bundle_count", given, bundles.namespaces, "namespaces")
-    seen = np.bincount(bundles.namespace, minlength=len(bundles.namespaces)).tolist()
-    return np.array([given.get(name, n) for name, n in zip(bundles.namespaces, seen, strict=True)], np.int64)
+    _refuse_unknown("bundle_count", counts_of, bundles.namespaces, "namespaces")
+    owned = np.bincount(bundles.namespace, minlength=len(bundles.namespaces)).tolist()
+    return np.array([counts_of.get(name, n) for name, n in zip(bundles.namespaces, owned, strict=True)], np.int64)

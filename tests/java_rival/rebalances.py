@@ -5,12 +5,12 @@ from random import Random
 from typing import Final
 
 from controller.strategies.common.worker_group import (
-    Assignment,
     ConfigSnapshot,
     ConnectorsAndTasks,
     ConnectorTaskId,
     Group,
     GroupAssignment,
+    MemberAssignment,
 )
 from controller.strategies.rebalance.incremental_cooperative import IncrementalCooperativeAssignor, Release
 from tests.java_rival.asked import Asked
@@ -45,7 +45,7 @@ def rebalances(release: Release, random: Random) -> Iterator[Asked]:
         now += random.choice((1, 500, found.delay_ms, found.delay_ms + 1, longest * 2))
 
 
-def _after(random: Random, work: ConnectorsAndTasks, told: Assignment) -> ConnectorsAndTasks:
+def _after(random: Random, work: ConnectorsAndTasks, told: MemberAssignment) -> ConnectorsAndTasks:
     """What a member holds next: it seldom misses its answer, and may hold something twice."""
     if random.random() < 0.1:
         return work

@@ -134,7 +134,7 @@ def test_no_placement_returns_a_broker_that_the_filters_exclude(cluster: Cluster
     select = ModularSelectBroker(keep_filters=data.draw(st.booleans()))
     found, allowed = select.candidates(cluster, asked, EVERY), permitted(cluster, cluster.bundles.names[asked])
     usage = select.weighted_usage(cluster.brokers.usage, cluster.brokers.limit)
-    overloaded = [row for row in found.kept.tolist() if usage[row] > 0.85]
+    overloaded = [row for row in found.remaining.tolist() if usage[row] > 0.85]
     for name, strategy in PLACEMENTS.items():
         placement = strategy()
         rows, _ = select.acceptable(cluster, asked, found, placement, placement.initial_memory())
@@ -142,7 +142,7 @@ def test_no_placement_returns_a_broker_that_the_filters_exclude(cluster: Cluster
         assert set(names(cluster, taken)) <= allowed, name
         # Pulsar drops filters only where the best that they leave is overloaded.
         if select.keep_filters or not overloaded:
-            assert set(taken) <= set(found.kept.tolist()), name
+            assert set(taken) <= set(found.remaining.tolist()), name
         assert bool(taken) == bool(allowed), name
 
 
@@ -167,7 +167,7 @@ def test_the_laws_of_filters_are_not_empty() -> None:
     own = IsolationPolicy(namespaces=("acme/a",), primary=("b0", "b2"))
     versions = dict.fromkeys(made.brokers.names, "1.0.0")
     cluster = replace(made, policies=Policies(isolation=(own,), broker_version=versions))
-    assert names(cluster, ModularSelectBroker().candidates(cluster, 0, EVERY).kept.tolist()) == ["b2:80"]
+    assert names(cluster, ModularSelectBroker().candidates(cluster, 0, EVERY).remaining.tolist()) == ["b2:80"]
 
 
 def test_each_filter_says_why_it_excludes_and_every_option_has_a_meaning() -> None:

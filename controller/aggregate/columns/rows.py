@@ -86,20 +86,20 @@ class Rows:
 
     def unread(self) -> Ints:
         """(m,) The rows of ticks and facts whose record says no fact: it was refused."""
-        told = np.flatnonzero((self.kind == TICK) | (self.kind == FACT))
-        return told[[row not in self.facts for row in told.tolist()]]
+        rows = np.flatnonzero((self.kind == TICK) | (self.kind == FACT))
+        return rows[[row not in self.facts for row in rows.tolist()]]
 
     def of_kind(self, kinds: Sequence[int]) -> Bools:
         """(rows,) whether each is of one of *kinds*.  Of few rows ``np.isin`` takes ten times as long."""
-        found = np.zeros(len(self.kind), np.bool_)
+        mask = np.zeros(len(self.kind), np.bool_)
         for kind in kinds:
-            found |= self.kind == kind
-        return found
+            mask |= self.kind == kind
+        return mask
 
     def by_partition(self) -> Iterator[tuple[Partition, Ints]]:
         """The partitions of the rows, ascending, each with the numbers of its rows."""
-        found = np.flatnonzero(np.bincount(2 * self.partition + self.source))
-        for source, partition in sorted((pair % 2, pair // 2) for pair in found.tolist()):
+        pairs = np.flatnonzero(np.bincount(2 * self.partition + self.source))
+        for source, partition in sorted((pair % 2, pair // 2) for pair in pairs.tolist()):
             yield (source, partition), np.flatnonzero((self.source == source) & (self.partition == partition))
 
 

@@ -183,11 +183,11 @@ def _brokers(headers: list[ReportHeader], roster: tuple[tuple[str, str], ...], i
             sweeps.setdefault((header.broker, header.sweep), {}).setdefault(header.chunk, header)
     for broker, sweep in roster:
         chunks = sweeps.get((broker, sweep), {})
-        said = reports.get(broker) if not sweep else chunks.get(0)
-        if said is not None and (not sweep or len(chunks) == said.chunks):
+        first = reports.get(broker) if not sweep else chunks.get(0)
+        if first is not None and (not sweep or len(chunks) == first.chunks):
             places = {(h.source, h.partition) for h in chunks.values()}
             yield BrokerRow(
-                broker=broker, last_update=said.last_update, numbers=said.numbers, places=tuple(sorted(places))
+                broker=broker, last_update=first.last_update, numbers=first.numbers, places=tuple(sorted(places))
             )
 
 
@@ -205,32 +205,32 @@ def _without_the_old(state: ShardState, interval: int, options: FoldOptions) -> 
     )
 
 
-def topics_for_splits(loads: Loads, near: Bools, most: int | None, interval: int) -> dict[str, Any]:
+def topics_for_splits(loads: Loads, near: Bools, max_topics: int | None, interval: int) -> dict[str, Any]:
     """The columns of topic detail in the snapshot of *interval*: of bundles *near* a split, (bundles,).
 
-    *most*: topics at most; those of further bundles come in later intervals.
+    *max_topics*: topics at most; those of further bundles come in later intervals.
     """
     sizes, chosen = loads.detail.sizes, np.flatnonzero(near)
-    if most is not None:
-        chosen = chosen[_in_turn(sizes[chosen], most, interval)]
+    if max_topics is not None:
+        chosen = chosen[_in_turn(sizes[chosen], max_topics, interval)]
     size = np.zeros_like(sizes)
     size[chosen] = sizes[chosen]
     detail = loads.detail.take(chosen)
     return {"detail_size": size, "detail_position": detail.position, "detail_load": detail.load}
 
 
-def _in_turn(sizes: Ints, most: int, interval: int) -> Bools:
-    """(bundles,) which of them come in *interval*: all where they have *most* topics together, or fewer.
+def _in_turn(sizes: Ints, max_topics: int, interval: int) -> Bools:
+    """(bundles,) which of them come in *interval*: all where they have *max_topics* topics together, or fewer.
 
     Else those from a place on that differs from interval to interval, so that each bundle comes again and again, also
     where some can never be split.  The first one comes whatever its size.  Ascending order of rows stays.
     """
     comes = np.ones(len(sizes), np.bool_)
-    if int(sizes.sum()) <= most:
+    if int(sizes.sum()) <= max_topics:
         return comes
     first = zlib.crc32(interval.to_bytes(_INTERVAL_BYTES, "big", signed=True)) % len(sizes)
     order = np.roll(np.arange(len(sizes)), -first)
-    fits = np.cumsum(sizes[order]) <= most
+    fits = np.cumsum(sizes[order]) <= max_topics
     fits[0] = True
     comes[order] = fits
     return comes

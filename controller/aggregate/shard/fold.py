@@ -77,22 +77,22 @@ def _offsets(state: ShardState, rows: Rows) -> tuple[ShardState, Ints]:
 
 
 def _ticks(rows: Rows, offset: Ints) -> list[tuple[Partition, int, Tick]]:
-    found = [
+    ticks = [
         ((int(rows.source[i]), int(rows.partition[i])), int(offset[i]), fact)
         for i, fact in rows.facts.items()
         if isinstance(fact, Tick)
     ]
-    return sorted(found, key=lambda tick: tick[:2])
+    return sorted(ticks, key=lambda tick: tick[:2])
 
 
 def _with_due(state: ShardState, advances: Advances) -> ShardState:
     """Assign an interval to waiting rows whose partition just ticked."""
 
     def due(waiting: WaitingRows) -> Ints:
-        found = waiting.due.copy()
+        intervals = waiting.due.copy()
         for partition in advances.steps:
-            found[waiting.of_partition(partition) & (found == UNDUE)] = advances.first(partition)
-        return found
+            intervals[waiting.of_partition(partition) & (intervals == UNDUE)] = advances.first(partition)
+        return intervals
 
     return replace(
         state,

@@ -15,13 +15,13 @@ from controller.aggregate.waiting.waiting_rows import WaitingHeaders, WaitingRow
 from controller.model.load import Bools, Ints
 
 #: Maximum number of (T, source, partition) kept as torn; the newest are kept.  Far more than ever wait.
-_MOST_TORN = 10_000
+_MAX_TORN = 10_000
 
 
 def tidy(state: ShardState, floors: Sequence[Floors]) -> ShardState:
     """*state* without waiting rows that later ones replace, and without those that the *floors* drop."""
-    left = _without_overflow(_without_superseded(state), floors)
-    return state if left is state else without_unused_names(left)
+    tidied = _without_overflow(_without_superseded(state), floors)
+    return state if tidied is state else without_unused_names(tidied)
 
 
 def _without_superseded(state: ShardState) -> ShardState:
@@ -38,11 +38,11 @@ def _without_superseded(state: ShardState) -> ShardState:
     keep = ~topics | edge_of(topics, about, claims.place, first=False)
     same = (headers.broker, headers.partition, headers.source, headers.due)
     last = edge_of(loose, same, headers.place, first=False)
-    gone = headers.take(loose & ~last)
-    for partition in set(zip(gone.source.tolist(), gone.partition.tolist(), strict=True)):
-        offsets = gone.offset[gone.of_partition(partition)]
+    superseded = headers.take(loose & ~last)
+    for partition in set(zip(superseded.source.tolist(), superseded.partition.tolist(), strict=True)):
+        offsets = superseded.offset[superseded.of_partition(partition)]
         keep &= ~(claims.of_partition(partition) & np.isin(claims.offset, offsets))
-    if keep.all() and not len(gone):
+    if keep.all() and not len(superseded):
         return state
     return replace(state, claims=claims.take(keep), headers=headers.take(~loose | last))
 
@@ -55,40 +55,44 @@ def _without_overflow(state: ShardState, floors: Sequence[Floors]) -> ShardState
     """
     claims, headers, facts = state.claims, state.headers, state.facts
     torn = {(tick, *floor.partition) for floor in floors for tick in floor.flooded.tolist()}
-    gone = [np.zeros(len(waiting), np.bool_) for waiting in (claims, headers, facts)]
-    swept = claims.kind == BUNDLE, _swept(state, headers), gone[2]
+    dropped_masks = [np.zeros(len(waiting), np.bool_) for waiting in (claims, headers, facts)]
+    swept = claims.kind == BUNDLE, _swept(state, headers), dropped_masks[2]
     for floor in floors:
-        for mask, waiting, is_swept in zip(gone, (claims, headers, facts), swept, strict=True):
+        for mask, waiting, is_swept in zip(dropped_masks, (claims, headers, facts), swept, strict=True):
             mask |= _dropped(floor, waiting, is_swept)
-    dropped = sum(int(mask.sum()) for mask in gone)
+    dropped = sum(int(mask.sum()) for mask in dropped_masks)
     if not dropped and not torn:
         return state
-    torn |= {*state.torn, *_intervals(claims, gone[0] & swept[0]), *_intervals(headers, gone[1] & swept[1])}
+    torn |= {
+        *state.torn,
+        *_intervals(claims, dropped_masks[0] & swept[0]),
+        *_intervals(headers, dropped_masks[1] & swept[1]),
+    }
     return replace(
         state,
-        claims=claims.take(~gone[0]),
-        headers=headers.take(~gone[1]),
-        facts=facts.take(~gone[2]),
-        torn=frozenset(sorted(torn)[-_MOST_TORN:]),
+        claims=claims.take(~dropped_masks[0]),
+        headers=headers.take(~dropped_masks[1]),
+        facts=facts.take(~dropped_masks[2]),
+        torn=frozenset(sorted(torn)[-_MAX_TORN:]),
         dropped=state.dropped + dropped,
     )
 
 
-def without_unused_names(state: ShardState, gone: Bools | None = None) -> ShardState:
-    """*state* without unused names, and without the bundles *gone*, (bundles,); by default those never seen."""
+def without_unused_names(state: ShardState, expired: Bools | None = None) -> ShardState:
+    """*state* without unused names, and without the bundles *expired*, (bundles,); by default those never seen."""
     claims, headers, bundles = state.claims, state.headers, state.bundles
     used = np.unique(np.concatenate([claims.broker, claims.sweep, headers.broker, headers.sweep]))
     pool = [state.pool[i] for i in used.tolist()]
     claims = replace(claims, broker=_moved(used, claims.broker), sweep=_moved(used, claims.sweep))
     headers = replace(headers, broker=_moved(used, headers.broker), sweep=_moved(used, headers.sweep))
-    gone = bundles.seen == NEVER if gone is None else gone
+    expired = bundles.seen == NEVER if expired is None else expired
     # A bundle that waiting claims of later intervals name stays, but as a new bundle.
     awaited = np.zeros(len(bundles), np.bool_)
     awaited[claims.bundle] = True
-    bundles, gone = bundles.renewed(gone & awaited), gone & ~awaited
-    if gone.any():
-        moved = np.cumsum(~gone) - 1
-        bundles, claims = bundles.keep(~gone), replace(claims, bundle=moved[claims.bundle])
+    bundles, expired = bundles.renewed(expired & awaited), expired & ~awaited
+    if expired.any():
+        moved = np.cumsum(~expired) - 1
+        bundles, claims = bundles.keep(~expired), replace(claims, bundle=moved[claims.bundle])
     return replace(state, bundles=bundles, claims=claims, headers=headers, pool=pool)
 
 

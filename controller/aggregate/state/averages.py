@@ -57,7 +57,7 @@ class BundleAverages:
         """Only the rows where *mask*, (n,), is True."""
         if mask.all():
             return self
-        names = [name for name, kept in zip(self.names, mask.tolist(), strict=True) if kept]
+        names = [name for name, is_in in zip(self.names, mask.tolist(), strict=True) if is_in]
         return type(self)(names=names, **{k: a[mask] for k, a in self.arrays().items()})
 
     def merged(self, other: Self) -> tuple[Self, Ints]:

@@ -28,18 +28,18 @@ class Seeds(BundleAverages):
     @classmethod
     def of(cls, seeds: Iterable[BundleSeed], closes: int = 0) -> Self:
         """*seeds*, one for each bundle, written when *closes* intervals were closed."""
-        found = sorted(seeds, key=lambda seed: seed.bundle)
+        ordered = sorted(seeds, key=lambda seed: seed.bundle)
 
         def column(values: list[Any], kind: type[np.generic], *shape: int) -> NDArray[Any]:
-            return np.array(values, kind).reshape(len(found), *shape)
+            return np.array(values, kind).reshape(len(ordered), *shape)
 
         return cls(
-            names=[seed.bundle for seed in found],
-            short_samples=column([min(seed.short_term_samples, SHORT_TERM_SAMPLES) for seed in found], np.int64),
-            long_samples=column([min(seed.long_term_samples, LONG_TERM_SAMPLES) for seed in found], np.int64),
-            short_term=column([seed.short_term for seed in found], np.float64, 4),
-            long_term=column([seed.long_term for seed in found], np.float64, 4),
-            written=np.full(len(found), closes, np.int64),
+            names=[seed.bundle for seed in ordered],
+            short_samples=column([min(seed.short_term_samples, SHORT_TERM_SAMPLES) for seed in ordered], np.int64),
+            long_samples=column([min(seed.long_term_samples, LONG_TERM_SAMPLES) for seed in ordered], np.int64),
+            short_term=column([seed.short_term for seed in ordered], np.float64, 4),
+            long_term=column([seed.long_term for seed in ordered], np.float64, 4),
+            written=np.full(len(ordered), closes, np.int64),
         )
 
     def with_later(self, seeds: Mapping[str, BundleSeed], closes: int) -> Self:
@@ -48,9 +48,9 @@ class Seeds(BundleAverages):
             return self
         merged, _ = self.without(seeds).merged(type(self).of(seeds.values(), closes))
         newest_first = np.argsort(-merged.written, kind="stable")
-        kept = np.zeros(len(merged), np.bool_)
-        kept[newest_first[:MAX_SEEDS]] = True
-        return merged.keep(kept)
+        mask = np.zeros(len(merged), np.bool_)
+        mask[newest_first[:MAX_SEEDS]] = True
+        return merged.keep(mask)
 
     def without(self, bundles: Collection[str]) -> Self:
         """A copy without those of *bundles* (a set or a mapping, for fast lookup)."""
@@ -101,9 +101,9 @@ class KnownBundles(BundleAverages):
         columns = {k: np.where(mask.reshape(-1, *[1] * (a.ndim - 1)), new[k], a) for k, a in self.arrays().items()}
         return type(self)(names=self.names, **columns)
 
-    def with_names(self, wanted: Iterable[str]) -> tuple[Self, Ints]:
-        """This table with new bundles for those *wanted* names it lacks; and (n,) the new row of each old row."""
-        new = self.of([name for name in dict.fromkeys(wanted) if name not in self.row_of])
+    def with_names(self, names: Iterable[str]) -> tuple[Self, Ints]:
+        """This table with new bundles for those *names* names it lacks; and (n,) the new row of each old row."""
+        new = self.of([name for name in dict.fromkeys(names) if name not in self.row_of])
         if not new.names:
             return self, np.arange(len(self), dtype=np.int64)
         table, order = self.merged(new)
@@ -115,10 +115,10 @@ class KnownBundles(BundleAverages):
         """Bundles without samples start from their stored averages in *seeds*."""
         new = np.flatnonzero(self.long_samples == 0).tolist() if len(seeds) else []
         seed_of = {name: i for i, name in enumerate(seeds.names)} if new else {}
-        found = [(row, seed_of[self.names[row]]) for row in new if self.names[row] in seed_of]
-        if not found:
+        matches = [(row, seed_of[self.names[row]]) for row in new if self.names[row] in seed_of]
+        if not matches:
             return self
-        rows, of = np.array(found, np.int64).T
+        rows, of = np.array(matches, np.int64).T
         columns = {k: a.copy() for k, a in self.arrays().items()}
         for name in ("short_samples", "long_samples", "short_term", "long_term"):
             columns[name][rows] = seeds.arrays()[name][of]

@@ -14,9 +14,9 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 def fact_to_json(fact: Fact) -> dict[str, Any]:
     """*fact* as values of JSON; without what is None by default, so that an earlier release reads it."""
-    said = {f.name: getattr(fact, f.name) for f in fields(fact) if f.default is not None}
+    values = {f.name: getattr(fact, f.name) for f in fields(fact) if f.default is not None}
     later = {f.name: value for f in fields(fact) if f.default is None and (value := getattr(fact, f.name)) is not None}
-    return {"is": type(fact).__name__} | said | later
+    return {"is": type(fact).__name__} | values | later
 
 
 def fact_to_text(fact: Fact) -> str:
@@ -31,27 +31,27 @@ def fact_from_text(text: str) -> Fact:
 
 def fact_from_json(item: dict[str, Any]) -> Fact:
     """The fact of a value of :func:`fact_to_json`; StateError for another kind."""
-    said = {name: value for name, value in item.items() if name != "is"}
+    values = {name: value for name, value in item.items() if name != "is"}
     match item["is"]:
         case "Tick":
-            roster = said["roster"]
-            return Tick(**said | {"roster": None if roster is None else tuple((b, sweep) for b, sweep in roster)})
+            roster = values["roster"]
+            return Tick(**values | {"roster": None if roster is None else tuple((b, sweep) for b, sweep in roster)})
         case "CommandResult":
-            return CommandResult(**said)
+            return CommandResult(**values)
         case "NamespaceState":
             lists = ("boundaries", "isolation_policies")
-            return NamespaceState(**said | {name: tuple(said[name]) for name in lists})
+            return NamespaceState(**values | {name: tuple(values[name]) for name in lists})
         case "BrokerState":
-            switches = said.get("balancing")
+            switches = values.get("balancing")
             return BrokerState(
-                **said
+                **values
                 | {
-                    "capacity": tuple((name, limit) for name, limit in said["capacity"]),
+                    "capacity": tuple((name, limit) for name, limit in values["capacity"]),
                     "balancing": None if switches is None else Balancing(*switches),
                 }
             )
         case "BundleSeed":
             terms = ("short_term", "long_term")
-            return BundleSeed(**said | {term: tuple(said[term]) for term in terms})
+            return BundleSeed(**values | {term: tuple(values[term]) for term in terms})
         case other:
             raise StateError(f"stored state has a fact of kind {other!r}, which this trimtab does not know")

@@ -32,8 +32,8 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 class StateTexts:
     """The texts of states that fit into a number of characters: none after the first one that does not."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
         #: Characters of all states, also of those that do not fit.
         self.size = 0
         self._texts = dict[str, str]()
@@ -50,7 +50,7 @@ class StateTexts:
             state = replace(state, isolation_policies=numbered)
         text = fact_to_text(state)
         self.size += len(text) + 1
-        if self.size <= self._most:
+        if self.size <= self._max_chars:
             self._texts[name], self._used = text, len(self._numbers)
 
     @property
@@ -77,10 +77,10 @@ class StateTexts:
 
 def states_from_text(text: str) -> list[Fact]:
     """The states in a text of :class:`StateTexts`.  Policies that are the same are the same object."""
-    found = json.loads(text)
-    if isinstance(found, list):
-        return [fact_from_json(item) for item in found]
-    values, policies = found["values"], dict[tuple[tuple[str, int], ...], dict[str, Any]]()
+    stored = json.loads(text)
+    if isinstance(stored, list):
+        return [fact_from_json(item) for item in stored]
+    values, policies = stored["values"], dict[tuple[tuple[str, int], ...], dict[str, Any]]()
 
     def policy(numbered: dict[str, int]) -> dict[str, Any]:
         key = tuple(numbered.items())
@@ -88,9 +88,9 @@ def states_from_text(text: str) -> list[Fact]:
             policies[key] = {name: values[number] for name, number in key}
         return policies[key]
 
-    for item in found["states"]:
+    for item in stored["states"]:
         item["isolation_policies"] = [policy(each) for each in item["isolation_policies"]]
-    return [fact_from_json(item) for item in found["states"]]
+    return [fact_from_json(item) for item in stored["states"]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,34 +119,34 @@ class States(Collection[S], Generic[S]):
 
     def with_later(self, states: Iterable[S], closes: int) -> Self:
         """A copy with *states* added, in this order; one with a lower version than the present one is ignored."""
-        held = {_name_of(state): (state, at) for state, at in zip(self, self.written.tolist(), strict=True)}
+        by_name = {_name_of(state): (state, at) for state, at in zip(self, self.written.tolist(), strict=True)}
         for state in states:
             name = _name_of(state)
-            if name not in held or state.version >= held[name][0].version:
-                held[name] = state, closes
-        return self._of(held)
+            if name not in by_name or state.version >= by_name[name][0].version:
+                by_name[name] = state, closes
+        return self._of(by_name)
 
     def since(self, closes: int) -> Self:
         """A copy without those last written when fewer than *closes* intervals were closed."""
         if not (self.written < closes).any():
             return self
-        kept = zip(self, self.written.tolist(), strict=True)
-        return self._of({_name_of(state): (state, at) for state, at in kept if at >= closes})
+        stored = zip(self, self.written.tolist(), strict=True)
+        return self._of({_name_of(state): (state, at) for state, at in stored if at >= closes})
 
     def for_snapshot(self) -> Self:
         """A copy without ``written``, as snapshots have it."""
         return type(self)(text=self.text)
 
     def _parsed(self) -> tuple[S, ...]:
-        found: Any = _facts(self.text)
-        return found  # type: ignore[no-any-return]
+        values: Any = _facts(self.text)
+        return values  # type: ignore[no-any-return]
 
-    def _of(self, held: dict[str, tuple[S, int]]) -> Self:
+    def _of(self, states: dict[str, tuple[S, int]]) -> Self:
         texts = StateTexts(LARGEST)
-        for name in sorted(held, key=lambda name: (-held[name][1], name)):
-            texts.add(name, held[name][0])
-        written = np.array([held[name][1] for name in texts.names], np.int64)
-        return type(self)(text=texts.joined(), written=written, dropped=len(held) - len(written))
+        for name in sorted(states, key=lambda name: (-states[name][1], name)):
+            texts.add(name, states[name][0])
+        written = np.array([states[name][1] for name in texts.names], np.int64)
+        return type(self)(text=texts.joined(), written=written, dropped=len(states) - len(written))
 
 
 def _name_of(state: NamespaceState | BrokerState) -> str:

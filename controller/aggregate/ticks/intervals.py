@@ -39,9 +39,9 @@ class TickClock:
         return [t for t, tick in sorted(self.rosters.items()) if self._all_ticked(t, tick)]
 
     def _all_ticked(self, interval: int, tick: Tick) -> bool:
-        wanted = [(METRICS, p) for p in range(tick.metrics_partitions)]
-        wanted += [(RESULTS, p) for p in range(tick.results_partitions)]
-        return all(self.ticked.get(partition, -1) >= interval for partition in wanted)
+        required = [(METRICS, p) for p in range(tick.metrics_partitions)]
+        required += [(RESULTS, p) for p in range(tick.results_partitions)]
+        return all(self.ticked.get(partition, -1) >= interval for partition in required)
 
     def without(self, interval: int) -> "TickClock":
         """The clock after *interval* is closed."""

@@ -79,13 +79,13 @@ def _by_sweeps(headers: Sequence[Header | None], period_ms: int) -> Iterator[Pla
 
 def _by_reports(headers: Sequence[Header | None], period_ms: int) -> Iterator[PlacedTick]:
     """A tick at every multiple of the period that the reports' times pass, with all brokers that reported recently."""
-    heard: dict[str, int] = {}
+    last_report: dict[str, int] = {}
     due: int | None = None
 
     def ticks(until: int, after: int) -> Iterator[PlacedTick]:
         nonlocal due
         while due is not None and due < until:
-            active = sorted(broker for broker, time_ms in heard.items() if time_ms > due - SILENCE_MS)
+            active = sorted(broker for broker, time_ms in last_report.items() if time_ms > due - SILENCE_MS)
             if not active:  # no broker has reported for long: no ticks in this gap
                 due = until
                 return
@@ -98,6 +98,6 @@ def _by_reports(headers: Sequence[Header | None], period_ms: int) -> Iterator[Pl
         interval = -(-header.time_ms // period_ms) * period_ms
         yield from ticks(interval, i - 1)
         due = due or interval
-        heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
+        last_report[header.broker] = max(header.time_ms, last_report.get(header.broker, 0))
     if due is not None:
         yield from ticks(due + period_ms, len(headers) - 1)

@@ -79,8 +79,8 @@ class ArrivedBytes:
             steps = advances.steps.get(partition, [])
             segment = np.searchsorted([o for o, _ in steps], rows.offset[here])
             ticks = np.array([t for _, t in steps], np.int64)
-            found = [np.unique(rows.due[here[swept[here] & (segment == i)]]) for i in range(len(steps) + 1)]
-            lowest, newest[partition] = _lowest(newest.get(partition, ()), found, ticks, limits.intervals)
+            arrived = [np.unique(rows.due[here[swept[here] & (segment == i)]]) for i in range(len(steps) + 1)]
+            lowest, newest[partition] = _lowest(newest.get(partition, ()), arrived, ticks, limits.intervals)
             came = np.append(sizes.get(partition, 0), rows.upto[here])
             ends = came[np.searchsorted(segment, np.arange(len(steps) + 1), side="right")]
             starts = np.append(ticked.get(partition, 0), ends[:-1])
@@ -98,19 +98,19 @@ class ArrivedBytes:
         return ArrivedBytes(size=sizes, ticked=ticked, newest=newest), floors
 
 
-def _lowest(held: tuple[int, ...], found: Sequence[Ints], ticks: Ints, most: int) -> tuple[Ints, tuple[int, ...]]:
-    """The lowest of the *most* newest waiting intervals of sweeps, at each tick and at the end; and all at the end.
+def _lowest(waiting: tuple[int, ...], arrived: Sequence[Ints], ticks: Ints, limit: int) -> tuple[Ints, tuple[int, ...]]:
+    """The lowest of the *limit* newest waiting intervals of sweeps, at each tick and at the end; and all at the end.
 
-    ``held``: intervals that waited before the batch; ``found``: those that came before each tick, and after the last.
-    UNDUE where fewer than *most* intervals wait.
+    ``waiting``: intervals that waited before the batch; ``arrived``: those that came before each tick, and after the
+    last.  UNDUE where fewer than *limit* intervals wait.
     """
     lowest = []
-    for i, intervals in enumerate(found):
-        held = tuple(sorted({*held, *intervals.tolist()})[-most:])
-        lowest.append(held[0] if len(held) == most else UNDUE)
+    for i, intervals in enumerate(arrived):
+        waiting = tuple(sorted({*waiting, *intervals.tolist()})[-limit:])
+        lowest.append(waiting[0] if len(waiting) == limit else UNDUE)
         if i < len(ticks):
-            held = tuple(t for t in held if t > ticks[i])
-    return np.array(lowest, np.int64), held
+            waiting = tuple(t for t in waiting if t > ticks[i])
+    return np.array(lowest, np.int64), waiting
 
 
 def _sizes_of(rows: Rows, texts: Mapping[int, str]) -> Ints:

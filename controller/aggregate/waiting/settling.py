@@ -126,18 +126,18 @@ def _owned(claims: WaitingClaims, rows: Ints, owner: Ints, group: Ints) -> Loads
 
 def _detail(claims: WaitingClaims, rows: Ints) -> TopicDetail:
     """The topics of *rows* of *claims*; a TOPIC row is its own topic."""
-    kept = TopicDetail.of(claims.detail_size, claims.detail_position, claims.detail_load).take(rows)
+    detail = TopicDetail.of(claims.detail_size, claims.detail_position, claims.detail_load).take(rows)
     single = claims.kind[rows] == TOPIC
     if not single.any():
-        return kept
-    sizes = np.where(single, 1, kept.sizes)
+        return detail
+    sizes = np.where(single, 1, detail.sizes)
     ends = np.cumsum(sizes)
     own = ends[single] - 1
     position, load = np.empty(int(ends[-1]), np.int64), np.empty((int(ends[-1]), 4))
     position[own], load[own] = claims.topic[rows[single], 1], claims.stats[rows[single], :4] / PER_UNIT
     others = np.ones(len(position), np.bool_)
     others[own] = False
-    position[others], load[others] = kept.position, kept.load
+    position[others], load[others] = detail.position, detail.load
     return TopicDetail.of(sizes, position, load)
 
 
@@ -153,9 +153,9 @@ def edge_of(mask: Bools, keys: tuple[Ints, ...], place: Ints, *, first: bool) ->
     edge = np.ones(len(order), np.bool_)
     if len(order):
         edge[1 if first else 0 : None if first else -1] = differs
-    kept = np.zeros(len(mask), np.bool_)
-    kept[order[edge]] = True
-    return kept
+    chosen = np.zeros(len(mask), np.bool_)
+    chosen[order[edge]] = True
+    return chosen
 
 
 def lexsorted(rows: Ints, keys: Sequence[Ints]) -> Ints:
@@ -165,12 +165,12 @@ def lexsorted(rows: Ints, keys: Sequence[Ints]) -> Ints:
     """
     first = keys[-1][rows]
     order = np.argsort(first)
-    found = rows[order]
+    ordered = rows[order]
     tied = _tied(first[order])
     if tied.any():
-        among = np.sort(found[tied])  # in their own order, which breaks the last ties
-        found[tied] = among[np.lexsort(tuple(key[among] for key in keys))]
-    return found
+        among = np.sort(ordered[tied])  # in their own order, which breaks the last ties
+        ordered[tied] = among[np.lexsort(tuple(key[among] for key in keys))]
+    return ordered
 
 
 def mixed(keys: Sequence[Ints]) -> Ints:

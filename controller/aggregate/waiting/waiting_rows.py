@@ -49,7 +49,7 @@ class WaitingRows:
     def of(cls, rows: DatedRows, chosen: Ints, **others: NDArray[Any]) -> Self:
         """The *chosen* of *rows*; *others* are the columns that *rows* has in another form, of the chosen rows."""
         names = (f.name for f in fields(cls) if f.name not in others)
-        return cls(**others, **_taken({name: getattr(rows, name) for name in names}, chosen))
+        return cls(**others, **_take_rows({name: getattr(rows, name) for name in names}, chosen))
 
     @property
     def place(self) -> Ints:
@@ -58,8 +58,8 @@ class WaitingRows:
 
     def of_partition(self, partition: Partition) -> Bools:
         """(n,) whether each row comes from *partition*."""
-        found: Bools = (self.source == partition[0]) & (self.partition == partition[1])
-        return found
+        mask: Bools = (self.source == partition[0]) & (self.partition == partition[1])
+        return mask
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Name -> column."""
@@ -67,7 +67,7 @@ class WaitingRows:
 
     def take(self, mask: Bools) -> Self:
         """Only the rows in *mask*, (n,)."""
-        return self if mask.all() else type(self)(**_taken(self.columns(), np.flatnonzero(mask)))
+        return self if mask.all() else type(self)(**_take_rows(self.columns(), np.flatnonzero(mask)))
 
     def with_rows(self, later: Self) -> Self:
         """These rows, and then those of *later*."""
@@ -135,7 +135,7 @@ class WaitingFacts(WaitingRows):
         return texts
 
 
-def _taken(columns: Mapping[str, NDArray[Any]], chosen: Ints) -> dict[str, NDArray[Any]]:
+def _take_rows(columns: Mapping[str, NDArray[Any]], chosen: Ints) -> dict[str, NDArray[Any]]:
     """The *chosen* rows of *columns*, with their topics."""
     topics = ragged(columns["detail_size"], chosen) if "detail_size" in columns else chosen
     return {name: column[topics if name in _OF_TOPICS else chosen] for name, column in columns.items()}

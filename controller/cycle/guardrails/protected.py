@@ -9,7 +9,7 @@ import numpy as np
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated
 from controller.model.name_patterns import Namespaces
-from controller.model.names import is_untouchable
+from controller.model.names import is_system_owned
 from controller.model.reasons import CONFIGURATION, THROTTLED, Meaning
 
 MEANINGS: Final = {
@@ -105,7 +105,7 @@ class ProtectedBundles:
         table, shut, open_ = view.bundles, Namespaces.of(excluded), Namespaces.of(only)
 
         def of_namespace(name: str) -> int:
-            if is_untouchable(name):
+            if is_system_owned(name):
                 return _SYSTEM
             if name in own_namespaces:
                 return _OWN

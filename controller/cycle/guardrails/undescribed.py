@@ -8,7 +8,7 @@ import numpy as np
 from controller.cycle.guardrails.setting import switch
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView
-from controller.model.names import is_untouchable
+from controller.model.names import is_system_owned
 from controller.model.reasons import IMPOSSIBLE, Meaning
 from controller.model.some_of import some_of
 
@@ -45,7 +45,7 @@ def undescribed(view: ClusterView, limits: UndescribedLimits) -> Bools:
 def about_undescribed(view: ClusterView, mask: Bools) -> list[Verdict]:
     """One verdict on the namespaces of the bundles in *mask*, without Pulsar's own; none if there are no others."""
     names = [view.bundles.namespaces[row] for row in np.unique(view.bundles.namespace[mask]).tolist()]
-    names = [name for name in names if not is_untouchable(name)]
+    names = [name for name in names if not is_system_owned(name)]
     if not names:
         return []
     return [

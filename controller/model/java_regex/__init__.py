@@ -14,6 +14,6 @@ differently, what is too long or nested too deep, and what comes after the first
 the same: by what it would match without what is refused, and at least by the text with which it begins.
 """
 
-from controller.model.java_regex.expressions import MOST, Expressions, Hit, matches, quoted
+from controller.model.java_regex.expressions import MAX_PATTERNS, Expressions, Hit, matches, quoted
 
-__all__ = ["MOST", "Expressions", "Hit", "matches", "quoted"]
+__all__ = ["MAX_PATTERNS", "Expressions", "Hit", "matches", "quoted"]

@@ -90,10 +90,12 @@ _FINE: Final = {
 
 def _with_wide_ones(fine: dict[str, int]) -> dict[str, int]:
     """*fine*, those that have nothing of ASCII, and the categories of one letter."""
-    found = dict.fromkeys(("Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "Nl", "No", "Pi", "Pf", "So", "Zl", "Zp"), 0) | fine
+    categories = (
+        dict.fromkeys(("Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "Nl", "No", "Pi", "Pf", "So", "Zl", "Zp"), 0) | fine
+    )
     for name, mask in fine.items():
-        found[name[0]] = found.get(name[0], 0) | mask
-    return found
+        categories[name[0]] = categories.get(name[0], 0) | mask
+    return categories
 
 
 _CATEGORIES: Final = _with_wide_ones(_FINE)

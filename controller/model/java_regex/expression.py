@@ -14,11 +14,11 @@ from controller.model.java_regex.translation import Condition, Translation, pref
 #: Maximum length of an expression, in characters.
 LONGEST: Final = 8192
 #: Maximum size of what RE2 makes of an expression, in its instructions: ``.{0,1000}`` has 3,006.
-_MOST_INSTRUCTIONS: Final = 4000
+_MAX_INSTRUCTIONS: Final = 4000
 #: Bytes that RE2 may take for one of them: its program, and what it remembers of texts.
-_MOST_BYTES: Final = 4 << 20
+_MAX_BYTES: Final = 4 << 20
 #: So many stay compiled; the others are compiled anew when there are new names to match.
-_MOST_COMPILED: Final = 16
+_MAX_COMPILED: Final = 16
 
 _PLAIN = re.compile(r"[ -~]+")
 _LITERAL_HEAD = re.compile(r"[^\\^$.|?*+()\[\]{}]*")
@@ -86,9 +86,9 @@ class Expression:
         rows = names.beginning_with(self.prefix)
         if not rows or self._translation is None:
             return set(), set(names.texts[rows.start : rows.stop])
-        found = {names.texts[row] for row in _rows(_compiled(self._translation), names, rows)}
+        matched = {names.texts[row] for row in _rows(_compiled(self._translation), names, rows)}
         odd = {text for text in names.odd if text.startswith(self.prefix)}
-        return (set(), found | odd) if self.refused else (found, odd)
+        return (set(), matched | odd) if self.refused else (matched, odd)
 
 
 def literal_prefix(regex: str) -> str:
@@ -97,9 +97,9 @@ def literal_prefix(regex: str) -> str:
         return ""
     head = _LITERAL_HEAD.match(regex)
     assert head is not None
-    found = head[0]
+    prefix = head[0]
     # What is repeated may be missing.
-    return found[:-1] if regex[len(found) : len(found) + 1] in ("?", "*", "+", "{") else found
+    return prefix[:-1] if regex[len(prefix) : len(prefix) + 1] in ("?", "*", "+", "{") else prefix
 
 
 def _may_have_choice(regex: str) -> bool:
@@ -116,20 +116,20 @@ def _may_have_choice(regex: str) -> bool:
     return False
 
 
-@lru_cache(maxsize=_MOST_COMPILED)
+@lru_cache(maxsize=_MAX_COMPILED)
 def _compiled(translation: Translation) -> list[tuple["re2._Regexp", bool]]:
     """*translation* for lines, and whether each of its parts is wanted; re2.error where it is too large."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MOST_BYTES
+    options.max_mem = _MAX_BYTES
     options.log_errors = False
     options.never_capture = True
     made = list[tuple["re2._Regexp", bool]]()
-    for each in (Condition(translation.re2, wanted=True), *translation.conditions):
-        made.append((re2.compile(f"(?m:^(?:{each.re2})$)".encode("ascii"), options), each.wanted))
+    for each in (Condition(translation.re2, must_match=True), *translation.conditions):
+        made.append((re2.compile(f"(?m:^(?:{each.re2})$)".encode("ascii"), options), each.must_match))
     # Its own cache would hold more of them.
     re2.purge()
-    if sum(compiled.programsize for compiled, _ in made) > _MOST_INSTRUCTIONS:
+    if sum(compiled.programsize for compiled, _ in made) > _MAX_INSTRUCTIONS:
         raise re2.error("too many instructions")
     return made
 
@@ -139,9 +139,9 @@ def _rows(compiled: list[tuple["re2._Regexp", bool]], names: NameBatch, rows: ra
     lines, starts = names.lines
     first = starts[rows.start]
     text = lines[first : starts[rows.stop] - 1]
-    left = set[int]()
-    for number, (pattern, wanted) in enumerate(compiled):
+    remaining = set[int]()
+    for number, (pattern, must_match) in enumerate(compiled):
         begins = (match.start() for match in pattern.finditer(text) if match.end() > match.start())
-        found = {bisect_left(starts, first + begin) for begin in begins}
-        left = found if number == 0 else left & found if wanted else left - found
-    return left
+        matched = {bisect_left(starts, first + begin) for begin in begins}
+        remaining = matched if number == 0 else remaining & matched if must_match else remaining - matched
+    return remaining

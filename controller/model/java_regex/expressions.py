@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from controller.model.java_regex.expression import LONGEST, Expression, NameBatch, literal_prefix
 
 #: Maximum number of expressions that are not simple, and of characters of one of them on average.
-MOST: Final = 2_000
+MAX_PATTERNS: Final = 2_000
 _CHARACTERS: Final = 200
 #: So many names are matched at once: no call takes long.
 _AT_ONCE: Final = 10_000
@@ -44,9 +44,9 @@ class Expressions:
     Names have no line ends: see ``NO_NAME_HAS`` in controller.model.names.
     """
 
-    def __init__(self, regexes: Iterable[str], most: int = MOST) -> None:
-        """*most*: the maximum number of those that are not simple."""
-        self._most = most
+    def __init__(self, regexes: Iterable[str], max_patterns: int = MAX_PATTERNS) -> None:
+        """*max_patterns*: the maximum number of those that are not simple."""
+        self._max_patterns = max_patterns
         #: Expression -> its number; those that match the same for a plain reason share one.
         self.number: Final = dict[str, int]()
         #: Expression -> why it cannot be read exactly.
@@ -66,26 +66,26 @@ class Expressions:
 
     def first(self, names: Sequence[str]) -> dict[str, Hit]:
         """The first hit of each of *names* that has one."""
-        found = dict[str, Hit]()
+        hits = dict[str, Hit]()
         for at in range(0, len(names), _AT_ONCE):
-            found |= self._first(names[at : at + _AT_ONCE])
-        return found
+            hits |= self._first(names[at : at + _AT_ONCE])
+        return hits
 
     def hits(self, names: Sequence[str], numbers: Set[int] | None = None) -> dict[str, list[Hit]]:
         """All hits of each of *names* that has some; *numbers*: of these expressions alone."""
-        found = {name: list(self._looked_up(name)) for name in names}
+        hits_by_name = {name: list(self._looked_up(name)) for name in names}
         if numbers is not None:
-            found = {name: [hit for hit in hits if hit.number in numbers] for name, hits in found.items()}
+            hits_by_name = {name: [hit for hit in hits if hit.number in numbers] for name, hits in hits_by_name.items()}
         together = NameBatch(names)
         for number, each in self._others.items():
             if numbers is None or number in numbers:
                 hit, perhaps = Hit(number, sure=True), Hit(number, sure=False)
                 sure, unsure = each.match(together)
                 for name in sure:
-                    found[name].append(hit)
+                    hits_by_name[name].append(hit)
                 for name in unsure:
-                    found[name].append(perhaps)
-        return {name: hits for name, hits in found.items() if hits}
+                    hits_by_name[name].append(perhaps)
+        return {name: hits for name, hits in hits_by_name.items() if hits}
 
     def _add(self, number: int, regex: str) -> int:
         simple = _SIMPLE.fullmatch(_escaped(regex)) if len(regex) <= LONGEST else None
@@ -93,14 +93,14 @@ class Expressions:
         if shape is not None and (not shape.holes or shape in self._simple or self._is_within_limit(regex)):
             return self._simple.setdefault(shape, {}).setdefault(text, number)
         if shape is not None or not self._is_within_limit(regex):
-            self.refused[regex] = f"one of too many: more than {self._most:,}, or too long together"
+            self.refused[regex] = f"one of too many: more than {self._max_patterns:,}, or too long together"
             return self._refuse(number, regex)
-        found = Expression(regex)
-        if found.refused:
-            self.refused[regex] = found.refused
-            if found.is_unbounded:
+        expression = Expression(regex)
+        if expression.refused:
+            self.refused[regex] = expression.refused
+            if expression.is_unbounded:
                 self.unbounded.add(regex)
-        self._others[number] = found
+        self._others[number] = expression
         return number
 
     def _refuse(self, number: int, regex: str) -> int:
@@ -112,22 +112,22 @@ class Expressions:
     def _is_within_limit(self, regex: str) -> bool:
         # Of one that is too long no more than its beginning is read.
         characters = self._characters + min(len(regex), LONGEST)
-        if len(self._others) + len(self._simple) >= self._most or characters > self._most * _CHARACTERS:
+        if len(self._others) + len(self._simple) >= self._max_patterns or characters > self._max_patterns * _CHARACTERS:
             return False
         self._characters = characters
         return True
 
     def _first(self, names: Sequence[str]) -> dict[str, Hit]:
-        found = {name: min(hits) for name in names if (hits := list(self._looked_up(name)))}
-        left = _Left(names)
+        first_hits = {name: min(hits) for name in names if (hits := list(self._looked_up(name)))}
+        unmatched = _Unmatched(names)
         for number, each in self._others.items():
-            sure, unsure = each.match(left.names)
+            sure, unsure = each.match(unmatched.names)
             for name in sure | unsure:
                 hit = Hit(number, name in sure)
-                found[name] = min(found.get(name, hit), hit)
+                first_hits[name] = min(first_hits.get(name, hit), hit)
             # Whatever comes behind a hit does not count.
-            left.without(sure | unsure)
-        return found
+            unmatched.without(sure | unsure)
+        return first_hits
 
     def _looked_up(self, name: str) -> Iterator[Hit]:
         for shape, table in self._shapes:
@@ -144,7 +144,7 @@ class Expressions:
                 yield Hit(self._beyond[name[:length]], sure=False)
 
 
-class _Left:
+class _Unmatched:
     """Names that are still to be matched.  Sorting them anew pays where half of them are done."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -161,7 +161,7 @@ def _escaped(regex: str) -> str:
     r"""*regex* with backslashes instead of ``\Q...\E``, where it has no others."""
     if "\\Q" not in regex or not _QUOTES.fullmatch(regex):
         return regex
-    return _QUOTE.sub(lambda found: _by_backslashes(found[1]), regex)
+    return _QUOTE.sub(lambda quotation: _by_backslashes(quotation[1]), regex)
 
 
 def _shape(simple: re.Match[str]) -> tuple[_Shape, str]:

@@ -71,10 +71,10 @@ class _Parser:
         self._names = set[str]()
 
     def whole(self) -> Node:
-        found = self._choice()
+        node = self._choice()
         if self._at < len(self._text):
             raise ParseError("a closing parenthesis without an opening one")
-        return found
+        return node
 
     # Cursor
 
@@ -85,11 +85,11 @@ class _Parser:
 
     def _take(self, what: re.Pattern[str]) -> re.Match[str] | None:
         """*what* at the cursor, which moves behind it."""
-        found = what.match(self._text, self._at)
-        if found is None or any(self._quoted[found.start() : found.end()]):
+        match = what.match(self._text, self._at)
+        if match is None or any(self._quoted[match.start() : match.end()]):
             return None
-        self._at = found.end()
-        return found
+        self._at = match.end()
+        return match
 
     def _starts(self, head: str) -> bool:
         """Whether *head* is at the cursor, which moves behind it."""
@@ -141,17 +141,17 @@ class _Parser:
 
     def _are_flags(self) -> bool:
         """Flags for the rest of the group: ``(?i)``."""
-        before, found = self._at, self._take(_FLAGS)
-        if found is None or found[3] == ":":
+        before, match = self._at, self._take(_FLAGS)
+        if match is None or match[3] == ":":
             self._at = before
             return False
-        self._set_flags(found)
+        self._set_flags(match)
         return True
 
-    def _set_flags(self, found: re.Match[str]) -> None:
-        if set(found[1]) & set(found[2] or ""):
-            raise ParseError(f"flags switched on and off at once: {found[0]}")
-        self._flags = (self._flags | frozenset(found[1])) - frozenset(found[2] or "")
+    def _set_flags(self, match: re.Match[str]) -> None:
+        if set(match[1]) & set(match[2] or ""):
+            raise ParseError(f"flags switched on and off at once: {match[0]}")
+        self._flags = (self._flags | frozenset(match[1])) - frozenset(match[2] or "")
 
     def _part(self) -> Node:
         sign = self._sign()
@@ -177,8 +177,8 @@ class _Parser:
                 return Lookaround(self._rest_of_group(outer), ahead, negative)
         if self._starts("(?>"):
             return Atomic(self._rest_of_group(outer))
-        if found := self._take(_FLAGS):
-            self._set_flags(found)
+        if flags := self._take(_FLAGS):
+            self._set_flags(flags)
         elif named := self._take(_NAMED):
             if named[1] in self._names:
                 raise ParseError(f"two groups of the same name: {named[1]}")
@@ -190,12 +190,12 @@ class _Parser:
         return self._rest_of_group(outer)
 
     def _rest_of_group(self, outer: frozenset[str]) -> Node:
-        found = self._choice()
+        node = self._choice()
         if self._sign() != ")":
             raise ParseError("a group that does not end")
         self._at += 1
         self._flags = outer
-        return found
+        return node
 
     def _repeated(self, part: Node) -> Node:
         self._skip_comments()
@@ -214,13 +214,13 @@ class _Parser:
         if sign != "{":
             self._at += 1
             return (1 if sign == "+" else 0), (1 if sign == "?" else None)
-        found = self._take(_COUNT)
-        if found is None:
+        count = self._take(_COUNT)
+        if count is None:
             raise ParseError("a { that begins no repetition")
-        least = int(found[1])
-        most = least if not found[2] else int(found[3]) if found[3] else None
+        least = int(count[1])
+        most = least if not count[2] else int(count[3]) if count[3] else None
         if max(least, most or 0) > 0x7FFFFFFF or (most is not None and most < least):
-            raise ParseError(f"a repetition with such limits: {found[0]}")
+            raise ParseError(f"a repetition with such limits: {count[0]}")
         return least, most
 
     # Characters
@@ -248,10 +248,10 @@ class _Parser:
             return Unreadable(r"\G")
         if self._take(_GROUP_NUMBER) or self._take(_GROUP_NAME):
             return Unreadable("a backreference")
-        found = self._escaped()
-        if isinstance(found, str):
-            return self._literal(found)
-        return Unreadable(found.why) if isinstance(found, UnknownSet) else OneOf(found)
+        char = self._escaped()
+        if isinstance(char, str):
+            return self._literal(char)
+        return Unreadable(char.why) if isinstance(char, UnknownSet) else OneOf(char)
 
     def _escaped(self) -> "str | int | UnknownSet":
         """What an escape means both in sets and outside: a character, or a set; the cursor is behind the backslash."""
@@ -262,12 +262,12 @@ class _Parser:
         if letter in _CONTROLS:
             self._at += 1
             return _CONTROLS[letter]
-        if found := self._take(_OCTAL):
-            return chr(int(found[1], 8))
-        if found := self._take(_HEX):
-            return _char(int(found[1] or found[2] or found[3], 16))
-        if found := self._take(_PROPERTY):
-            return self._property(found[1] or found[2], negative=found[0][0] == "P")
+        if match := self._take(_OCTAL):
+            return chr(int(match[1], 8))
+        if match := self._take(_HEX):
+            return _char(int(match[1] or match[2] or match[3], 16))
+        if match := self._take(_PROPERTY):
+            return self._property(match[1] or match[2], negative=match[0][0] == "P")
         self._at += 1
         if not letter:
             raise ParseError("a backslash that escapes nothing")
@@ -289,8 +289,8 @@ class _Parser:
     # Sets
 
     def _set_node(self) -> Node:
-        found = self._set()
-        return Unreadable(found.why) if isinstance(found, UnknownSet) else OneOf(found)
+        mask = self._set()
+        return Unreadable(mask.why) if isinstance(mask, UnknownSet) else OneOf(mask)
 
     def _set(self) -> "int | UnknownSet":
         """``[...]``: what all of its operands, parted by ``&&``, have in common."""
@@ -320,9 +320,9 @@ class _Parser:
             if sign == "]" and (members or unread or not first):
                 break
             nested += sign == "["
-            found = self._set() if sign == "[" else self._member()
-            unread += [found] if isinstance(found, UnknownSet) else []
-            members += [] if isinstance(found, UnknownSet) else [found]
+            operand = self._set() if sign == "[" else self._member()
+            unread += [operand] if isinstance(operand, UnknownSet) else []
+            members += [] if isinstance(operand, UnknownSet) else [operand]
         if not members and not unread:
             raise ParseError("an intersection of sets in which one is missing")
         if not first and nested and nested < len(members) + len(unread):

@@ -40,8 +40,8 @@ class Repeat:
     """
 
     part: "Node"
-    least: int
-    most: int | None
+    min_count: int
+    max_count: int | None
     lazy: bool = False
     possessive: bool = False
 

@@ -26,7 +26,7 @@ from controller.model.java_regex.syntax import (
 )
 
 #: RE2's limit: of one count, and of the product of counts one within another.
-_MOST_TIMES: Final = 1000
+_MAX_COUNT: Final = 1000
 _PLAIN: Final = frozenset(char for char in map(chr, range(128)) if char.isalnum() or char in "/-_:@,")
 #: What names have of ASCII: printable ones.
 _PRINTABLE: Final = sets.span(" ", "~")
@@ -42,7 +42,7 @@ class Condition:
     """Another expression in RE2 that the whole text must match, or must not."""
 
     re2: str
-    wanted: bool
+    must_match: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _is_fixed(node: Node) -> bool:
         case Char() | OneOf() | Edge():
             return True
         case Repeat():
-            return node.least == node.most and _is_fixed(node.part)
+            return node.min_count == node.max_count and _is_fixed(node.part)
         case Sequence():
             return _are_fixed(node.parts)
     return False
@@ -151,11 +151,11 @@ class _Follow:
 
 
 def _followed(parts: SequenceOf[Node], last: _Follow) -> list[tuple[Node, _Follow]]:
-    found = list[tuple[Node, _Follow]]()
+    pairs = list[tuple[Node, _Follow]]()
     for part in reversed(parts):
-        found.append((part, last))
+        pairs.append((part, last))
         last = last.behind(part)
-    return found[::-1]
+    return pairs[::-1]
 
 
 def _first(node: Node) -> int:
@@ -188,7 +188,7 @@ def _may_be_empty(node: Node) -> bool:
         case Char() | OneOf():
             return False
         case Repeat():
-            return node.least == 0 or _may_be_empty(node.part)
+            return node.min_count == 0 or _may_be_empty(node.part)
         case Atomic():
             return _may_be_empty(node.part)
         case Alternation():
@@ -242,7 +242,7 @@ class _Writer:
         return self.written(node.part, follow)
 
     def _repeat(self, node: Repeat, follow: _Follow) -> str:
-        part, least, most = node.part, node.least, node.most
+        part, least, most = node.part, node.min_count, node.max_count
         if node.possessive and not self._is_possessive_by_itself(node, follow):
             self.refused.append("a possessive repetition that gives back what follows needs")
         inner = part.parts[0] if isinstance(part, Sequence) and len(part.parts) == 1 else part
@@ -250,16 +250,16 @@ class _Writer:
             # Once is as good as often.
             written = self.written(inner, follow)
             return written if least else f"(?:{written})?"
-        if isinstance(inner, Repeat) and inner.least <= 1 and inner.most is None and most != 0 and least <= 1:
+        if isinstance(inner, Repeat) and inner.min_count <= 1 and inner.max_count is None and most != 0 and least <= 1:
             # (x*)*, (x+){1,9} and their like: RE2's own cost for counts of it is for nothing.
-            return self._repeat(replace(inner, least=min(inner.least, least)), follow)
+            return self._repeat(replace(inner, min_count=min(inner.min_count, least)), follow)
         return self._counted(part, least, most, follow)
 
     def _counted(self, part: Node, least: int, most: int | None, follow: _Follow) -> str:
         again = _Follow(_first(part) | follow.mask)
         times = max(least, most or 0, 1)
-        if self._times * times > _MOST_TIMES:
-            self.refused.append(f"counts that come to more than {_MOST_TIMES:,} repetitions")
+        if self._times * times > _MAX_COUNT:
+            self.refused.append(f"counts that come to more than {_MAX_COUNT:,} repetitions")
             return f"(?:{self.written(part, again)}){'+' if least else '*'}"
         self._times *= times
         body = f"(?:{self.written(part, again)})"
@@ -272,7 +272,7 @@ class _Writer:
         """Whether an ordinary repetition could not give back anything of use either."""
         if not isinstance(node.part, Char | OneOf):
             return _is_fixed(node)
-        return node.least == node.most or not _first(node.part) & follow.mask & _PRINTABLE
+        return node.min_count == node.max_count or not _first(node.part) & follow.mask & _PRINTABLE
 
 
 def _is_empty(node: Node) -> bool:
@@ -294,15 +294,15 @@ def _set(mask: int) -> str:
     mask &= _PRINTABLE
     if mask == _PRINTABLE:
         return _ANY
-    found, start = list[str](), -1
+    ranges, start = list[str](), -1
     for code in range(32, 128):
         inside = bool(mask >> code & 1)
         if inside and start < 0:
             start = code
         elif not inside and start >= 0:
-            found.append(_hex(start) if start == code - 1 else f"{_hex(start)}-{_hex(code - 1)}")
+            ranges.append(_hex(start) if start == code - 1 else f"{_hex(start)}-{_hex(code - 1)}")
             start = -1
-    return f"[{''.join(found)}]" if found else r"[^\x00-\xff]"
+    return f"[{''.join(ranges)}]" if ranges else r"[^\x00-\xff]"
 
 
 def _hex(code: int) -> str:

@@ -51,7 +51,7 @@ def ignored_filters(policy: Policy, placed: Placed) -> str:
     rows, found = placed.acceptable, placed.found
     if rows is None or not found.steps:
         return ""
-    if any(not (found.kept == row).any() for row in rows.tolist()):
+    if any(not (found.remaining == row).any() for row in rows.tolist()):
         return (
             "all brokers that the filters leave are overloaded, so only the binding ones hold"
             " (loadBalancerBrokerOverloadedThresholdPercentage, trimtabOverloadedBrokersKeepFilters)"

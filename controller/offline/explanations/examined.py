@@ -74,7 +74,7 @@ class _HeardSelection:
     def acceptable(
         self, view: ClusterView, bundle: int, found: Candidates, placement: Any, memory: Any
     ) -> tuple[Ints, Any]:
-        best, _ = placement.acceptable(view, bundle, found.kept, memory)
+        best, _ = placement.acceptable(view, bundle, found.remaining, memory)
         rows, memory = self._selection.acceptable(view, bundle, found, placement, memory)
         placed = self._heard.placed[view.bundles.names[bundle]]
         placed.acceptable, placed.best = rows, best

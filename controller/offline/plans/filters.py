@@ -7,7 +7,7 @@ from typing import Any, Final
 from controller.model.decision import Reason
 from controller.model.load import Ints
 from controller.offline.plans.source import PlanSource
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.plans.plan import PlanStep
 from controller.planning.problem import PlannedMove
 from controller.strategies.protocols import Filter
@@ -24,7 +24,7 @@ def named(each: Filter) -> str:
     return f"{each.reason} ({', '.join(options)})" if options else str(each.reason)
 
 
-def filters_against(source: PlanSource, found: StatedProblem, bundle: int, step: PlanStep, owner: Ints) -> list[Filter]:
+def filters_against(source: PlanSource, found: MappedProblem, bundle: int, step: PlanStep, owner: Ints) -> list[Filter]:
     """The filters without each of which *bundle* could go somewhere after *step*, not to the brokers that it empties.
 
     *owner* (m,) has the bundles before the step.
@@ -39,7 +39,7 @@ def filters_against(source: PlanSource, found: StatedProblem, bundle: int, step:
 
 def told_against(
     source: PlanSource,
-    found: StatedProblem,
+    found: MappedProblem,
     move: PlannedMove,
     moves: Sequence[PlannedMove],
     closed: Collection[int] = (),

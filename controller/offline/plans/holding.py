@@ -127,7 +127,7 @@ class HeldStep:
 
         controls = self.around.change(held)
         self.is_held = True
-        return bool(controls.standing(self.around.now_ms()))
+        return bool(controls.pauses_at(self.around.now_ms()))
 
     def _began(self, now: OperatorControls, drained: Sequence[Drained]) -> ControlChange:
         new = [each.broker for each in drained if each not in now.drained]

@@ -7,17 +7,17 @@ from typing import Final
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Floats
-from controller.model.names import is_untouchable, namespace_of
+from controller.model.names import is_system_owned, namespace_of
 from controller.model.some_of import some_of
 from controller.offline.plans.source import PlanSource
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.problem import PlannedMove
 
 #: So many names are listed.
 _TOLD: Final = 5
 
 
-def named_moves(source: PlanSource, found: StatedProblem, wanted: Sequence[tuple[str, str]]) -> tuple[PlannedMove, ...]:
+def named_moves(source: PlanSource, found: MappedProblem, wanted: Sequence[tuple[str, str]]) -> tuple[PlannedMove, ...]:
     """*wanted*, (bundle, destination) by name, as moves of *found*.
 
     SettingsError where a name is unknown, a bundle is named twice, is there already, or must not move.
@@ -68,7 +68,7 @@ def _spread(usage: Floats) -> float:
 
 def _why_not(source: PlanSource, row: int) -> str:
     name = source.view.bundles.names[row]
-    if is_untouchable(namespace_of(name)):
+    if is_system_owned(namespace_of(name)):
         return "it is of one of Pulsar's own namespaces"
     return source.why_guarded(row) if source.guarded[row] else "its load or its broker's is not known"
 

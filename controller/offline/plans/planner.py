@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Ints
-from controller.model.names import is_broker_own, is_untouchable, namespace_of
+from controller.model.names import is_broker_own, is_system_owned, namespace_of
 from controller.model.some_of import some_of
 from controller.offline.plans.filters import filters_against, named, told_against
 from controller.offline.plans.named_moves import better_or_worse, broker_named, named_moves
@@ -18,7 +18,7 @@ from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import own_bundles_on
 from controller.planning.checking.checker import flaws
 from controller.planning.checking.plan_checker import plan_flaws
-from controller.planning.from_view import StatedProblem, unexplained
+from controller.planning.from_view import MappedProblem, unexplained
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART, Plan, PlanKind, PlanStep
 from controller.planning.plans.plan_steps import (
@@ -207,7 +207,7 @@ class _Planner:
         if asked.number >= len(self._source.view.brokers):
             raise SettingsError(f"--remove {asked.number}: the cluster has {len(self._source.view.brokers)} brokers")
         found = removable(self.problem, asked.number, asked.ceiling, self._closing)
-        if not found.enough:
+        if not found.is_complete:
             no_room = sum(each.no_room for each in found.stuck)
             why = {
                 f"{counted(no_room, 'bundle')} fit nowhere below {asked.ceiling:.0%} of the capacity": no_room,
@@ -299,7 +299,7 @@ class _Planner:
         on_them = np.isin(view.bundles.broker, list(emptied)) & source.guarded & ~source.own
         for row in np.flatnonzero(on_them).tolist():
             name = view.bundles.names[row]
-            if is_untouchable(namespace_of(name)):
+            if is_system_owned(namespace_of(name)):
                 pulsars += not is_broker_own(namespace_of(name))
             else:
                 found[name] = source.why_guarded(row)
@@ -327,7 +327,7 @@ def _by_hand(source: PlanSource, plan: Plan) -> dict[str, str]:
     return found
 
 
-def _stated(source: PlanSource, asked: Asked) -> tuple[StatedProblem, tuple[str, ...]]:
+def _stated(source: PlanSource, asked: Asked) -> tuple[MappedProblem, tuple[str, ...]]:
     """The problem that *asked* is about, and the resources whose usage counts as the brokers' own.
 
     Of a balance, these are all that no load explains, where such a one is the scarcest: nothing else would move.
@@ -351,7 +351,7 @@ def _by_rate(own: Sequence[str], asked: Asked) -> list[str]:
     ]
 
 
-def _assumed(found: StatedProblem) -> list[str]:
+def _assumed(found: MappedProblem) -> list[str]:
     """What a person should know of how *found* counts the bundles."""
     if not found.assumed:
         return []

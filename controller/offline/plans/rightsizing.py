@@ -64,7 +64,7 @@ def rightsizing(source: PlanSource, *, headroom: float, added: int, own: Collect
         mean=mean_level(problem),
         headroom=headroom,
         needed=need.at_least,
-        enough=need.enough,
+        enough=need.sufficient,
         resource=problem.resources[need.resource],
         added=added,
         highest_after=after,

@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.offline.plans.filters import named
 from controller.offline.plans.source import PlanSource
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.objective import highest, load_after
 from controller.planning.plans.plan import PlanStep
 from controller.planning.plans.plan_steps import MOST_MOVES, PlanLimits
@@ -24,7 +24,7 @@ _LOWER: Final = 0.005
 _ROUNDING: Final = 1e-9
 
 
-def shortfall(source: PlanSource, found: StatedProblem, step: PlanStep, to: float, limits: PlanLimits) -> list[str]:
+def shortfall(source: PlanSource, found: MappedProblem, step: PlanStep, to: float, limits: PlanLimits) -> list[str]:
     """What keeps *step* from *to* times the mean usage, in sentences; none where its moves get there.
 
     A step without moves says that the cluster is there already.
@@ -45,7 +45,7 @@ def shortfall(source: PlanSource, found: StatedProblem, step: PlanStep, to: floa
 
 
 def _in_the_way(
-    source: PlanSource, found: StatedProblem, limits: PlanLimits, wanted: float, reached: float
+    source: PlanSource, found: MappedProblem, limits: PlanLimits, wanted: float, reached: float
 ) -> Iterator[str]:
     def without(left_out: Sequence[Filter]) -> CertifiedPlan | None:
         """The plan without these filters; None where it ends hardly lower."""
@@ -66,7 +66,7 @@ def _in_the_way(
         yield f"the filters together are in the way: without any of them {_end(free)}"
 
 
-def _fullest(source: PlanSource, found: StatedProblem, step: PlanStep) -> str:
+def _fullest(source: PlanSource, found: MappedProblem, step: PlanStep) -> str:
     """Which brokers are fullest in the end."""
     after = highest(load_after(found.problem, step.moves), found.problem.capacity)
     first, *others = np.argsort(-after, kind="stable")[:2].tolist()

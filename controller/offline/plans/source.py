@@ -20,7 +20,7 @@ from controller.log.recent import last_tick
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
-from controller.model.names import is_untouchable
+from controller.model.names import is_system_owned
 from controller.model.pulsar_version import PulsarVersion
 from controller.model.reasons import ReasonClass
 from controller.model.some_of import some_of
@@ -28,7 +28,7 @@ from controller.offline.decide import decide_on_load, recorded_policy
 from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
-from controller.planning.from_view import FOLLOWING, StatedProblem, stated
+from controller.planning.from_view import FOLLOWING, MappedProblem, stated
 from controller.planning.plans.plan import BALANCE, JOIN, PlanKind
 from controller.planning.sequence import Allowed, Closing
 from controller.planning.shares import Fit
@@ -103,7 +103,7 @@ class PlanSource:
         recently_unloaded_too: bool = True,
         fits: Mapping[str, Fit] = _NO_FITS,
         by_rate: bool = True,
-    ) -> StatedProblem:
+    ) -> MappedProblem:
         """The problem of a plan of this *kind*; *recently_unloaded_too*: bundles in their grace period may move, too.
 
         A balance counts as the controllers' shedder does.  All other kinds need room for bundles: they let the
@@ -135,7 +135,7 @@ class PlanSource:
     @cached_property
     def undescribed(self) -> Bools:
         """(bundles,) that stay because nothing describes their namespace; Pulsar's own namespaces aside."""
-        names = np.array([not is_untouchable(name) for name in self.view.bundles.namespaces], np.bool_)
+        names = np.array([not is_system_owned(name) for name in self.view.bundles.namespaces], np.bool_)
         found = undescribed(self.view, self.policy.limits)
         return found & names[self.view.bundles.namespace] if len(found) else found
 
@@ -156,7 +156,7 @@ class PlanSource:
         return np.array(names, np.bool_)[self.view.bundles.namespace] if len(self.view.bundles) else self.guarded
 
     def closing(
-        self, found: StatedProblem, *, without: Sequence[Filter] = (), must_leave: bool = True
+        self, found: MappedProblem, *, without: Sequence[Filter] = (), must_leave: bool = True
     ) -> Closing | None:
         """Where the filters, but those of *without*, let the bundles of *found* go, when brokers are closed.
 
@@ -169,13 +169,13 @@ class PlanSource:
         return Destinations(view=self.view, rows=found.rows, filters=filters, must_leave=must_leave).closing
 
     def allowed(
-        self, found: StatedProblem, *, without: Sequence[Filter] = (), must_leave: bool = False
+        self, found: MappedProblem, *, without: Sequence[Filter] = (), must_leave: bool = False
     ) -> Allowed | None:
         """``closing`` where no broker is closed."""
         closing = self.closing(found, without=without, must_leave=must_leave)
         return None if closing is None else closing((), None)
 
-    def msg_rate(self, found: StatedProblem) -> Floats:
+    def msg_rate(self, found: MappedProblem) -> Floats:
         """(m,) messages/s in and out of the bundles of *found*, by short-term averages."""
         short = self.view.bundles.short_term[found.rows]
         rate: Floats = np.nan_to_num(short[:, RATE_IN] + short[:, RATE_OUT], nan=0.0, posinf=_MOST).clip(0.0, _MOST)

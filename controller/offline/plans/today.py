@@ -12,7 +12,7 @@ from controller.offline.plans.held import never_issued
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.wave_checker import wave_flaws
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.objective import ROUNDING, highest, load_after, loads
 from controller.planning.plans.emptying import full_with
 from controller.planning.plans.plan import EMPTY, Plan, PlanStep
@@ -73,7 +73,7 @@ class _Comparison:
     def __init__(self, plan: Plan, number: int, source: PlanSource, tolerance: float, issued: Set[str]) -> None:
         self._plan, self._number, self._step = plan, number, plan.steps[number]
         self._source, self._view, self._tolerance, self._issued = source, source.view, tolerance, issued
-        self._found: StatedProblem = source.problem(plan.kind, plan.own, fits=dict(plan.fits))
+        self._found: MappedProblem = source.problem(plan.kind, plan.own, fits=dict(plan.fits))
         self._row_of = {source.view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
         self._planned = {plan.bundles[move.bundle]: move for move in self._step.moves}
         self.done, self.changed, self.unseen, self.notes = list[NamedMove](), list[str](), list[str](), list[str]()

@@ -27,38 +27,38 @@ def flaws(
     numbers = (problem.capacity, problem.fixed, problem.size)
     if not all(np.isfinite(of).all() and (of >= 0).all() for of in numbers) or not (problem.capacity > 0).all():
         return ["a number of the problem is not finite, or below 0, or a capacity is 0"]
-    found, load = _ended(problem, moves, certificate)
+    flaws, load = _ended(problem, moves, certificate)
     reached = float((load / problem.capacity).max(initial=0.0))
     if not math.isfinite(reached) or abs(reached - certificate.reached) > ROUNDING * max(1.0, reached):
-        found.append(f"the plan reaches {reached:g}, and the certificate says {certificate.reached:g}")
+        flaws.append(f"the plan reaches {reached:g}, and the certificate says {certificate.reached:g}")
     if certificate.bound > reached * (1 + ROUNDING) + ROUNDING:
-        found.append(f"the bound {certificate.bound:g} is above what the plan reaches, {reached:g}")
+        flaws.append(f"the bound {certificate.bound:g} is above what the plan reaches, {reached:g}")
     if certificate.bound > 0 and not any(_refuted(each, certificate) for each in (problem, *easier)):
-        found.append(f"the bound {certificate.bound:g} is not proved by {certificate.kind}")
-    return found
+        flaws.append(f"the bound {certificate.bound:g} is not proved by {certificate.kind}")
+    return flaws
 
 
 def _ended(problem: BalanceProblem, moves: Sequence[PlannedMove], certificate: Certificate) -> tuple[list[str], Floats]:
     """What is wrong with the moves, and (n, R) the load of the brokers after those that are possible."""
-    owner, load, found = problem.owner.tolist(), problem.fixed.copy(), list[str]()
+    owner, load, flaws = problem.owner.tolist(), problem.fixed.copy(), list[str]()
     np.add.at(load, problem.owner, problem.size)
     before = float((load / problem.capacity).max(initial=0.0))
     if not math.isfinite(before) or abs(before - certificate.before) > ROUNDING * max(1.0, before):
-        found.append(f"the highest utilisation is {before:g}, and the certificate says {certificate.before:g}")
+        flaws.append(f"the highest utilisation is {before:g}, and the certificate says {certificate.before:g}")
     if len(moves) > certificate.max_moves:
-        found.append(f"{len(moves)} moves, and {certificate.max_moves} are allowed")
+        flaws.append(f"{len(moves)} moves, and {certificate.max_moves} are allowed")
     if len({move.bundle for move in moves}) < len(moves):
-        found.append("a bundle moves twice")
+        flaws.append("a bundle moves twice")
     for bundle, source, to in moves:
         if not (0 <= bundle < len(owner) and 0 <= to < len(load) and owner[bundle] == source != to):
-            found.append(f"bundle {bundle} cannot move from broker {source} to broker {to}")
+            flaws.append(f"bundle {bundle} cannot move from broker {source} to broker {to}")
             continue
         load[source] -= problem.size[bundle]
         load[to] += problem.size[bundle]
         full = float((load[to] / problem.capacity[to]).max())
         if full > max(1.0, certificate.reached) + ROUNDING:
-            found.append(f"broker {to} is at {full:g} of its capacity when bundle {bundle} has come")
-    return found, load
+            flaws.append(f"broker {to} is at {full:g} of its capacity when bundle {bundle} has come")
+    return flaws, load
 
 
 def _refuted(problem: BalanceProblem, certificate: Certificate) -> bool:
@@ -79,10 +79,10 @@ def _refuted(problem: BalanceProblem, certificate: Certificate) -> bool:
     order, leaving = np.lexsort((-size, problem.owner)), 0.0
     of_brokers = np.split(order, np.searchsorted(problem.owner[order], np.arange(1, len(capacity))))
     for rows, own, wide in zip(of_brokers, fixed, capacity, strict=False):
-        gone = size[rows].cumsum()
-        excess = own + gone[-1:].sum() - level * wide
+        departed = size[rows].cumsum()
+        excess = own + departed[-1:].sum() - level * wide
         if excess > 0:  # the fewest that have to leave are the largest ones
-            leaving += 1 + int((gone >= excess).argmax()) if (gone >= excess).any() else math.inf
+            leaving += 1 + int((departed >= excess).argmax()) if (departed >= excess).any() else math.inf
     return kind == nouns.REMOVAL and leaving > certificate.max_moves
 
 

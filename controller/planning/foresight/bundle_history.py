@@ -83,7 +83,7 @@ class BundleHistory:
         )
         whole = all(len(of) == len(keys) for of in _columns(followed))
         digest = _digest(names)
-        found = cls(
+        history = cls(
             names=memory.bundles,
             keys=keys,
             followed=followed,
@@ -94,17 +94,17 @@ class BundleHistory:
             in_sight=len(names),
         )
         if whole and memory.bundles == digest and len(keys) >= len(names):
-            return found
-        return found._with_rows(digest, _hashed(names), known=whole)
+            return history
+        return history._with_rows(digest, _hashed(names), known=whole)
 
-    def after(self, seen: Floats, at_first: Floats, at_ms: int) -> Self:
-        """After a round at *at_ms*, in which the load of the bundles in sight was *seen* (n,)."""
+    def after(self, load: Floats, at_first: Floats, at_ms: int) -> Self:
+        """After a round at *at_ms*, in which the load of the bundles in sight was *load* (n,)."""
         n, rows = self.in_sight, slice(0, self.in_sight)
         # Of the first round of all it does not matter how long it was.
         minutes = min(max((at_ms - self.as_of_ms) / _MINUTE_MS, 0.1), _LONGEST_STEP)
         before = _of(self.followed, rows)
-        now = before.after(seen, at_first, minutes)
-        jumps = before.jumped(seen, minutes) > _MUCH * float(now.level.sum())
+        now = before.after(load, at_first, minutes)
+        jumps = before.jumped(load, minutes) > _MUCH * float(now.level.sum())
         columns: list[_Column] = [
             np.append(new, old[n:]) for new, old in zip(_columns(now), _columns(self.followed), strict=True)
         ]
@@ -126,8 +126,8 @@ class BundleHistory:
         if len(self.hours) < HOURS:
             return None
         levels = [self._level_of(f"{hour:02}")[: self.in_sight] for hour in range(HOURS)]
-        found = DayProfile(levels=np.stack(levels))
-        return found if found.is_known else None
+        profile = DayProfile(levels=np.stack(levels))
+        return profile if profile.is_known else None
 
     def varies(self) -> bool:
         """Whether, at an hour that is known, a tenth of the load in sight was on other bundles than now.
@@ -162,25 +162,25 @@ class BundleHistory:
 
     def _level_of(self, hour: str) -> Floats:
         """(rows,) the level at the end of *hour*; 0 where it is not known."""
-        found = packed.unpack_halves(self.hours.get(hour, ""))
-        return found if len(found) == len(self.keys) else np.zeros(len(self.keys))
+        levels = packed.unpack_halves(self.hours.get(hour, ""))
+        return levels if len(levels) == len(self.keys) else np.zeros(len(self.keys))
 
     def _hours_after(self, at_ms: int) -> Mapping[str, str]:
         """The hours, with the level before this round for the hour that has ended since then."""
         ended = self.as_of_ms // HOUR_MS
         if self.as_of_ms < 0 or at_ms // HOUR_MS != ended + 1:
             return self.hours
-        hour, seen = f"{ended % HOURS:02}", self.followed.streak != NEVER
-        levels = np.where(seen, with_day(self._level_of(hour), self.followed.level), 0.0)
+        hour, is_known = f"{ended % HOURS:02}", self.followed.streak != NEVER
+        levels = np.where(is_known, with_day(self._level_of(hour), self.followed.level), 0.0)
         return {**self.hours, hour: packed.pack_halves(levels)}
 
-    def _with_rows(self, digest: str, wanted: Keys, *, known: bool) -> Self:
-        """These columns for the rows *wanted*, then the others, unless there are too many."""
-        held = self.keys if known else self.keys[:0]
-        row_of = {key: row for row, key in enumerate(held.tolist())}
-        rows: Ints = np.array([row_of.get(key, -1) for key in wanted.tolist()], np.int64)
-        out_of_sight = np.setdiff1d(np.arange(len(held)), rows)
-        if len(out_of_sight) > max(len(wanted), _OUT_OF_SIGHT):
+    def _with_rows(self, digest: str, names: Keys, *, known: bool) -> Self:
+        """These columns for the rows *names*, then the others, unless there are too many."""
+        names_now = self.keys if known else self.keys[:0]
+        row_of = {key: row for row, key in enumerate(names_now.tolist())}
+        rows: Ints = np.array([row_of.get(key, -1) for key in names.tolist()], np.int64)
+        out_of_sight = np.setdiff1d(np.arange(len(names_now)), rows)
+        if len(out_of_sight) > max(len(names), _OUT_OF_SIGHT):
             out_of_sight = out_of_sight[:0]
         rows = np.append(rows, out_of_sight)
 
@@ -192,7 +192,7 @@ class BundleHistory:
         return replace(
             self,
             names=digest,
-            keys=np.append(wanted, held[out_of_sight]),
+            keys=np.append(names, names_now[out_of_sight]),
             followed=_followed(columns),
             hours={hour: packed.pack_halves(column(self._level_of(hour), 0.0)) for hour in self.hours} if known else {},
         )

@@ -10,7 +10,7 @@ from controller.model.load import Floats
 HOURS: Final = 24
 HOUR_MS: Final = 3_600_000
 #: A load is taken to become at most so many times as large or as small: at night, many have a tenth of their day's.
-_MOST: Final = 10.0
+_MAX_RATIO: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,8 +28,8 @@ class DayProfile:
         """(n,) the load so many *hours* after *at_ms*, as a multiple of that at *at_ms*; 1 where it is not known."""
         now, then = self._of(at_ms), self._of(at_ms + hours * HOUR_MS)
         known = (now > 0) & (then > 0)
-        found: Floats = np.divide(then, now, out=np.ones_like(now), where=known)
-        return found.clip(1 / _MOST, _MOST)
+        ratio: Floats = np.divide(then, now, out=np.ones_like(now), where=known)
+        return ratio.clip(1 / _MAX_RATIO, _MAX_RATIO)
 
     def _of(self, at_ms: int) -> Floats:
         """(n,) the level at this time of the day, between the ends of two hours; 0 where one of them is not known."""

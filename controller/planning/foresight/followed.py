@@ -23,11 +23,11 @@ _NEAR_SHARE: Final = 0.1
 #: In so many rounds in a row a load is far off, on the same side, before the level jumps to it.
 PATIENCE: Final = 2
 #: A difference counts as at most so many times what is near: a burst does not make the error large.
-_MOST: Final = 2.0
+_MAX_OFF: Final = 2.0
 #: The error that is assumed at first, as a share of the level.
 _AT_FIRST: Final = 0.1
 #: What is left of a trend from one minute to the next: no trend lasts.
-_KEPT: Final = 0.9
+_TREND_KEPT_A_MINUTE: Final = 0.9
 #: Minutes: no time between two rounds is shorter.
 _NO_TIME: Final = 1e-9
 #: ``streak`` of a row that was never seen.
@@ -44,41 +44,41 @@ class Followed:
     #: Rounds in a row in which the load was far above (below: negative); NEVER: not seen yet.
     streak: Ints
 
-    def after(self, seen: Floats, at_first: Floats, minutes: float) -> Self:
-        """After a round in which the load was *seen* (n,), *minutes* after the last one.
+    def after(self, load: Floats, at_first: Floats, minutes: float) -> Self:
+        """After a round in which the load was *load* (n,), *minutes* after the last one.
 
         *at_first*: (n,) the level of rows that were never seen.
         """
         new = self.streak == NEVER
         level = np.where(new, at_first, self.level)
         error = np.where(new, _AT_FIRST * at_first, self.error)
-        begun = replace(self, level=level, error=error)
-        expected, streak = begun._expected(minutes), begun._streak_after(seen, minutes)
+        started = replace(self, level=level, error=error)
+        expected, streak = started._expected(minutes), started._streak_after(load, minutes)
         far, jumps = streak != 0, np.abs(streak) >= PATIENCE
-        moved = expected + _LEVEL * (seen - expected)
-        found = np.where(jumps, seen, np.where(far, level, moved))
+        moved = expected + _LEVEL * (load - expected)
+        new_level = np.where(jumps, load, np.where(far, level, moved))
         step = np.where(far, 0.0, (moved - level) / max(minutes, _NO_TIME) - self.trend)
-        off = np.minimum(np.abs(seen - expected), _MOST * begun._near)
+        off = np.minimum(np.abs(load - expected), _MAX_OFF * started._near)
         return replace(
-            begun,
-            level=found,
+            started,
+            level=new_level,
             trend=np.where(jumps | new, 0.0, self.trend + _TREND * step),
             error=error + _ERROR * (off - error),
             streak=np.where(jumps, 0, streak),
         )
 
-    def jumped(self, seen: Floats, minutes: float) -> float:
+    def jumped(self, load: Floats, minutes: float) -> float:
         """How much load the levels gain or lose that jump in the round of ``after``."""
-        jumps = np.abs(self._streak_after(seen, minutes)) >= PATIENCE
-        return float(np.abs(seen - self.level)[jumps].sum())
+        jumps = np.abs(self._streak_after(load, minutes)) >= PATIENCE
+        return float(np.abs(load - self.level)[jumps].sum())
 
     def ahead(self, minutes: float) -> Floats:
         """(n,) the level in *minutes*, by the trend, which gets weaker; a trend within the error is none."""
-        kept = _KEPT**minutes
-        change = self.trend * (_KEPT * (1 - kept) / (1 - _KEPT))
+        trend_share = _TREND_KEPT_A_MINUTE**minutes
+        change = self.trend * (_TREND_KEPT_A_MINUTE * (1 - trend_share) / (1 - _TREND_KEPT_A_MINUTE))
         beyond = np.maximum(np.abs(change) - self.error, 0.0)
-        found: Floats = np.maximum(self.level + np.sign(change) * beyond, 0.0)
-        return found
+        level: Floats = np.maximum(self.level + np.sign(change) * beyond, 0.0)
+        return level
 
     @property
     def _near(self) -> Floats:
@@ -88,9 +88,9 @@ class Followed:
     def _expected(self, minutes: float) -> Floats:
         return np.maximum(self.level + self.trend * minutes, 0.0)
 
-    def _streak_after(self, seen: Floats, minutes: float) -> Ints:
-        """(n,) the streak after a round in which the load was *seen*, before any level jumps."""
-        difference = seen - self._expected(minutes)
+    def _streak_after(self, load: Floats, minutes: float) -> Ints:
+        """(n,) the streak after a round in which the load was *load*, before any level jumps."""
+        difference = load - self._expected(minutes)
         side = np.sign(difference).astype(np.int64)
         far = (np.abs(difference) > self._near) & (self.streak != NEVER)
         return np.where(far, np.where(np.sign(self.streak) == side, self.streak + side, side), 0)

@@ -74,5 +74,5 @@ def _typical(view: ClusterView, level: Floats) -> Floats:
 
 def _ratio(one: Floats, other: Floats) -> Floats:
     """(n,) *one* over *other*; 1 where *other* is next to nothing."""
-    found: Floats = np.divide(one, other, out=np.ones_like(other), where=other > _NOTHING)
-    return found
+    ratio: Floats = np.divide(one, other, out=np.ones_like(other), where=other > _NOTHING)
+    return ratio

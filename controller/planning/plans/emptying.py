@@ -71,9 +71,9 @@ def emptied(
 
 
 def _marked(n: int, rows: Collection[int]) -> Bools:
-    found = np.zeros(n, np.bool_)
-    found[list(rows)] = True
-    return found
+    mask = np.zeros(n, np.bool_)
+    mask[list(rows)] = True
+    return mask
 
 
 def _ranked(problem: BalanceProblem) -> list[int]:

@@ -20,7 +20,7 @@ def emptying_bound(problem: BalanceProblem, brokers: Collection[int], moves: Seq
     fixed = problem.fixed.copy()
     np.add.at(fixed, problem.owner[stays], problem.size[stays])
     after = np.array([move.destination for move in moves], np.int64)
-    held = replace(
+    lightened = replace(
         problem,
         fixed=fixed,
         size=problem.size[moved],
@@ -30,6 +30,8 @@ def emptying_bound(problem: BalanceProblem, brokers: Collection[int], moves: Seq
     )
     others = np.ones(n, np.bool_)
     others[list(brokers)] = False
-    room = replace(held, capacity=problem.capacity[others], fixed=fixed[others], owner=(np.cumsum(others) - 1)[after])
+    room = replace(
+        lightened, capacity=problem.capacity[others], fixed=fixed[others], owner=(np.cumsum(others) - 1)[after]
+    )
     # What stays on an emptied broker may be the most of all.
-    return max((lower_bounds(each, None)[0] for each in (room, held)), key=lambda bound: bound.level)
+    return max((lower_bounds(each, None)[0] for each in (room, lightened)), key=lambda bound: bound.level)

@@ -15,16 +15,16 @@ from controller.planning.solving.bounds import LowerBound, lower_bounds
 
 def filling_bound(problem: BalanceProblem, brokers: Collection[int], max_moves: int) -> LowerBound:
     """A level that no step of at most *max_moves* moves, all of them to *brokers*, ends below.  O(n log n) and more."""
-    found = lower_bounds(problem, max_moves)[0]
+    best = lower_bounds(problem, max_moves)[0]
     load, filled = loads(problem, problem.owner), list(brokers)
     others = np.setdiff1d(np.arange(len(load)), filled)
     if not filled:
-        return found
+        return best
     for column in range(load.shape[1]):
         amount, capacity = load[:, column], problem.capacity[:, column]
         fullest = others[np.argsort(-amount[others] / capacity[others], kind="stable")]
         together = amount[filled].sum() + np.append(0.0, np.cumsum(amount[fullest]))
         room = capacity[filled].sum() + np.append(0.0, np.cumsum(capacity[fullest]))
         filling = LowerBound(float((together / room).max()), MEAN, column)
-        found = max(found, filling, key=lambda bound: bound.level)
-    return found
+        best = max(best, filling, key=lambda bound: bound.level)
+    return best

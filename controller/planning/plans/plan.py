@@ -114,11 +114,11 @@ def broker_changes(plan: Plan) -> list[BrokerChange]:
     load, capacity, n = loads(problem, problem.owner), problem.capacity, len(plan.brokers)
     end = plan.before(len(plan.steps)).owner
     before, after = highest(load, capacity), highest(loads(problem, end), capacity)
-    most = before.copy()
+    peak = before.copy()
     for during in _loads_during(plan):
-        most = np.maximum(most, highest(during, capacity))
+        peak = np.maximum(peak, highest(during, capacity))
     fullest = (load / capacity).argmax(axis=1) if problem.resources else np.zeros(n, np.int64)
-    held, left = np.bincount(problem.owner, minlength=n), np.bincount(end, minlength=n)
+    bundles_before, bundles_after = np.bincount(problem.owner, minlength=n), np.bincount(end, minlength=n)
     rates = [np.bincount(owner, weights=plan.msg_rate, minlength=n) for owner in (problem.owner, end)]
     return [
         BrokerChange(
@@ -126,9 +126,9 @@ def broker_changes(plan: Plan) -> list[BrokerChange]:
             before=float(before[row]),
             resource=problem.resources[int(fullest[row])] if problem.resources else "",
             after=float(after[row]),
-            highest=float(most[row]),
-            bundles_before=int(held[row]),
-            bundles_after=int(left[row]),
+            highest=float(peak[row]),
+            bundles_before=int(bundles_before[row]),
+            bundles_after=int(bundles_after[row]),
             msg_rate_before=float(rates[0][row]),
             msg_rate_after=float(rates[1][row]),
         )
@@ -161,14 +161,14 @@ class Disturbed:
 
 def disturbed(plan: Plan) -> list[Disturbed]:
     """The namespaces whose bundles move, those with the most connections first."""
-    found: dict[str, list[float]] = {}
+    by_key: dict[str, list[float]] = {}
     for move in plan.moves:
-        sums = found.setdefault(plan.bundles[move.bundle].rpartition("/")[0], [0, 0.0, 0.0])
+        sums = by_key.setdefault(plan.bundles[move.bundle].rpartition("/")[0], [0, 0.0, 0.0])
         sums[0] += 1
         sums[1] += float(plan.problem.connections[move.bundle])
         sums[2] += float(plan.msg_rate[move.bundle])
-    told = [
+    by_namespace = [
         Disturbed(namespace=name, moves=int(moves), connections=connections, msg_rate=rate)
-        for name, (moves, connections, rate) in found.items()
+        for name, (moves, connections, rate) in by_key.items()
     ]
-    return sorted(told, key=lambda each: (-each.connections, each.namespace))
+    return sorted(by_namespace, key=lambda each: (-each.connections, each.namespace))

@@ -48,15 +48,15 @@ def spread_step(problem: BalanceProblem, limits: PlanLimits, to: float, allowed:
     With filters, a search for one goal may end where a search for another one does not: the best one counts.
     """
     mean = mean_level(problem)
-    found = _searched(problem, limits, mean * to, allowed)
-    others = dict.fromkeys((*(1.0 + (to - 1.0) * kept for kept in _TIGHTER), *_LOOSER))
+    best = _searched(problem, limits, mean * to, allowed)
+    others = dict.fromkeys((*(1.0 + (to - 1.0) * share for share in _TIGHTER), *_LOOSER))
     others.pop(to, None)
     for other in others if allowed is not None else ():
-        if found.certificate.reached <= mean * max(to, other) + ROUNDING:
+        if best.certificate.reached <= mean * max(to, other) + ROUNDING:
             break
         tried = _searched(problem, limits, mean * other, allowed)
-        found = min(found, tried, key=lambda plan: _rank(problem, plan.moves, mean * to))
-    return _balanced(problem, found.moves, limits, SPREAD, allowed=allowed, max_moves=limits.max_moves)
+        best = min(best, tried, key=lambda plan: _rank(problem, plan.moves, mean * to))
+    return _balanced(problem, best.moves, limits, SPREAD, allowed=allowed, max_moves=limits.max_moves)
 
 
 def _searched(problem: BalanceProblem, limits: PlanLimits, goal: float, allowed: Allowed | None) -> CertifiedPlan:
@@ -85,30 +85,30 @@ def named_step(
     What a person names may be worse than the present: so it is no reason that another broker ends as full.
     """
     ceiling = np.ones(len(problem.capacity))
-    taken = MoveSequence(problem, moves, allowed).take_all(ceiling)
-    return _step(problem, taken, limits, ceiling, SPREAD, allowed=allowed)
+    sequence = MoveSequence(problem, moves, allowed).take_all(ceiling)
+    return _step(problem, sequence, limits, ceiling, SPREAD, allowed=allowed)
 
 
 def empty_step(
     problem: BalanceProblem, brokers: Collection[int], limits: PlanLimits, closing: Closing | None = None
 ) -> PlanStep:
     """Every bundle leaves *brokers*; those that cannot are told."""
-    found = emptied(problem, brokers, limits.ceiling, closing=closing)
-    return emptied_step(problem, brokers, found, limits, closing)
+    emptied_brokers = emptied(problem, brokers, limits.ceiling, closing=closing)
+    return emptied_step(problem, brokers, emptied_brokers, limits, closing)
 
 
 def emptied_step(
     problem: BalanceProblem,
     brokers: Collection[int],
-    found: Emptied,
+    result: Emptied,
     limits: PlanLimits,
     closing: Closing | None = None,
 ) -> PlanStep:
-    """*found*, which empties *brokers*, as a step."""
-    stuck = tuple(each.bundle for each in found.stuck)
+    """*result*, which empties *brokers*, as a step."""
+    stuck = tuple(each.bundle for each in result.stuck)
     allowed = None if closing is None else closing(brokers, problem.owner)
     ceiling = np.full(len(problem.capacity), limits.ceiling)
-    step = _step(problem, found.moves, limits, ceiling, EMPTY, brokers=tuple(brokers), allowed=allowed)
+    step = _step(problem, result.moves, limits, ceiling, EMPTY, brokers=tuple(brokers), allowed=allowed)
     return replace(step, stuck=stuck)
 
 
@@ -140,18 +140,18 @@ def restart_steps(
     problem: BalanceProblem, groups: Sequence[Sequence[int]], limits: PlanLimits, closing: Closing | None = None
 ) -> tuple[RollingRestart, list[PlanStep]]:
     """The steps of a restart of *groups*: each empties one of them, and the last one fills what ended empty."""
-    found = rolling_restart(problem, groups, limits.ceiling, closing)
+    restart = rolling_restart(problem, groups, limits.ceiling, closing)
     steps, now = list[PlanStep](), problem
-    for step in found.steps:
+    for step in restart.steps:
         steps.append(emptied_step(now, step.brokers, Emptied(moves=step.moves, stuck=step.stuck), limits, closing))
         now = replace(now, owner=owner_after(now, step.moves))
-    if found.steps:
-        last = found.steps[-1].brokers
+    if restart.steps:
+        last = restart.steps[-1].brokers
         before = float(highest(loads(problem, problem.owner), problem.capacity).max(initial=0.0))
         allowed = None if closing is None else closing((), now.owner)
         filling = fill_step(now, last, limits, before, allowed)
         steps += [filling] if filling.waves else []
-    return found, steps
+    return restart, steps
 
 
 def _balanced(
@@ -167,11 +167,13 @@ def _balanced(
     """Those of *moves* that are possible one after the other, as a step."""
     while True:
         ceiling = ceilings(problem, moves)
-        taken = MoveSequence(problem, moves, allowed).take_all(ceiling)
-        if len(taken) == len(moves):
-            return _step(problem, taken, limits, ceiling, task, brokers=brokers, allowed=allowed, max_moves=max_moves)
+        sequence = MoveSequence(problem, moves, allowed).take_all(ceiling)
+        if len(sequence) == len(moves):
+            return _step(
+                problem, sequence, limits, ceiling, task, brokers=brokers, allowed=allowed, max_moves=max_moves
+            )
         # Without the others, brokers end elsewhere.
-        moves = taken
+        moves = sequence
 
 
 def _step(
@@ -187,9 +189,9 @@ def _step(
 ) -> PlanStep:
     waves = waves_of(problem, moves, limits.waves, ceiling, allowed)
     ordered = tuple(move for wave in waves for move in wave)
-    most = len(ordered) if max_moves is None else max_moves
-    bound = _bound(problem, task, brokers, ordered, most)
-    certificate = certified(problem, ordered, most, bound).certificate
+    limit = len(ordered) if max_moves is None else max_moves
+    bound = _bound(problem, task, brokers, ordered, limit)
+    certificate = certified(problem, ordered, limit, bound).certificate
     return PlanStep(task=task, brokers=brokers, waves=waves, certificate=certificate)
 
 

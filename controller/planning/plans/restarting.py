@@ -55,9 +55,9 @@ def fewest_restart_moves(problem: BalanceProblem, groups: Sequence[Sequence[int]
 
     Each bundle on them moves once.  Where no other broker is left, those of the group that comes first move again.
     """
-    held = [int(np.isin(problem.owner, list(group)).sum()) for group in groups]
+    owned = [int(np.isin(problem.owner, list(group)).sum()) for group in groups]
     everything = len({row for group in groups for row in group}) == len(problem.capacity)
-    return sum(held) + (min(held, default=0) if everything and len(groups) > 1 else 0)
+    return sum(owned) + (min(owned, default=0) if everything and len(groups) > 1 else 0)
 
 
 def rolling_restart(
@@ -73,18 +73,18 @@ def rolling_restart(
     owner, steps, waiting = problem.owner.copy(), list[RestartStep](), _ordered(problem, groups)
     for at, group in enumerate(waiting):
         later = {row for other in waiting[at + 1 :] for row in other}
-        found = emptied(problem, group, ceiling, owner=owner, last_choice=later, closing=closing)
-        owner = owner_after(replace(problem, owner=owner), found.moves)
-        steps.append(RestartStep(brokers=tuple(group), moves=found.moves, stuck=found.stuck))
+        result = emptied(problem, group, ceiling, owner=owner, last_choice=later, closing=closing)
+        owner = owner_after(replace(problem, owner=owner), result.moves)
+        steps.append(RestartStep(brokers=tuple(group), moves=result.moves, stuck=result.stuck))
     return RollingRestart(steps=tuple(steps), fewest=fewest_restart_moves(problem, groups), owner=owner)
 
 
 def _ordered(problem: BalanceProblem, groups: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """*groups* in the order of the restart."""
     full = highest(loads(problem, problem.owner), problem.capacity)
-    held = np.bincount(problem.owner, minlength=len(full))
+    owned = np.bincount(problem.owner, minlength=len(full))
     by_load = sorted(groups, key=lambda group: (float(full[list(group)].max(initial=0.0)), list(group)))
     if not by_load:
         return []
-    first = min(by_load, key=lambda group: int(held[list(group)].sum()))
+    first = min(by_load, key=lambda group: int(owned[list(group)].sum()))
     return [first, *(group for group in by_load if group is not first)]

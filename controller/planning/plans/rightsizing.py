@@ -26,7 +26,7 @@ class BrokersNeeded:
     #: No fewer keep it, proved; None: no number does.
     at_least: int | None
     #: So many keep it: all bundles were placed on them; None: no number was found.
-    enough: int | None
+    sufficient: int | None
     #: What needs the most brokers.
     resource: int
 
@@ -40,31 +40,36 @@ def brokers_needed(problem: BalanceProblem, headroom: float) -> BrokersNeeded:
     """
     room, each = 1 - headroom, problem.capacity.mean(axis=0)
     own = problem.fixed.min(axis=0, initial=np.inf)
-    left = each * room - own
-    if room <= 0 or (left <= 0).any() or (problem.size > left * (1 + ROUNDING)).any():
-        short = left - problem.size.max(axis=0, initial=0.0)
-        return BrokersNeeded(at_least=None, enough=None, resource=int((short / each).argmin()) if room > 0 else 0)
+    room_for_bundles = each * room - own
+    if room <= 0 or (room_for_bundles <= 0).any() or (problem.size > room_for_bundles * (1 + ROUNDING)).any():
+        short = room_for_bundles - problem.size.max(axis=0, initial=0.0)
+        return BrokersNeeded(at_least=None, sufficient=None, resource=int((short / each).argmin()) if room > 0 else 0)
     # What stays where it is although it is not the broker's own: it has to fit as well.
-    staying = np.maximum(problem.fixed - own, 0.0)
-    load = problem.size.sum(axis=0) + staying.sum(axis=0)
+    immovable = np.maximum(problem.fixed - own, 0.0)
+    load = problem.size.sum(axis=0) + immovable.sum(axis=0)
     with np.errstate(over="ignore"):
-        liquid = np.minimum(np.ceil(load / left - ROUNDING), _COUNTLESS)
-    needed = [max(int(liquid[at]), _counted(problem.size[:, at], float(left[at]))) for at in range(len(left))]
+        liquid = np.minimum(np.ceil(load / room_for_bundles - ROUNDING), _COUNTLESS)
+    needed = [
+        max(int(liquid[at]), _counted(problem.size[:, at], float(room_for_bundles[at])))
+        for at in range(len(room_for_bundles))
+    ]
     resource = int(np.argmax(needed))
-    sizes = np.vstack([problem.size, staying[staying.any(axis=1)]])
+    sizes = np.vstack([problem.size, immovable[immovable.any(axis=1)]])
     empty = _Empty(problem.resources, each, own, sizes, room)
     # Where what stays fits on no broker, no number is enough.  To find that out by placing takes minutes.
-    fits = bool((staying <= left * (1 + ROUNDING)).all())
+    fits = bool((immovable <= room_for_bundles * (1 + ROUNDING)).all())
     return BrokersNeeded(
-        at_least=needed[resource], enough=_enough(empty, needed[resource]) if fits else None, resource=resource
+        at_least=needed[resource],
+        sufficient=_fewest_that_fit(empty, needed[resource]) if fits else None,
+        resource=resource,
     )
 
 
-def _counted(sizes: Floats, left: float) -> int:
-    """So many brokers with so much *left*, one at least, are needed for the bundles of any load or more."""
+def _counted(sizes: Floats, room: float) -> int:
+    """So many brokers with so much *room*, one at least, are needed for the bundles of any load or more."""
     largest = np.sort(sizes)[::-1]
     with np.errstate(over="ignore", divide="ignore"):
-        fit = np.floor(left / largest + ROUNDING).clip(min=1)
+        fit = np.floor(room / largest + ROUNDING).clip(min=1)
     return int(np.ceil(np.arange(1, len(largest) + 1) / fit).max(initial=1))
 
 
@@ -96,17 +101,17 @@ class _Empty(NamedTuple):
         return not emptied(waiting, [number], self.room).stuck
 
 
-def _enough(empty: _Empty, at_least: int) -> int | None:
+def _fewest_that_fit(empty: _Empty, at_least: int) -> int | None:
     """The fewest brokers, from *at_least* on, for which a placement was found; None: none for up to MOST_BROKERS."""
     # With a broker for each bundle there is room.
-    most = min(MOST_BROKERS, max(at_least, len(empty.sizes)))
-    if at_least > most:
+    limit = min(MOST_BROKERS, max(at_least, len(empty.sizes)))
+    if at_least > limit:
         return None
     below = number = at_least
     while not empty.hold(number):
-        if number == most:
+        if number == limit:
             return None
-        below, number = number, min(most, number + 2 * (number - at_least) + 1)
+        below, number = number, min(limit, number + 2 * (number - at_least) + 1)
     while number - below > 1:
         middle = (below + number) // 2
         below, number = (below, middle) if empty.hold(middle) else (middle, number)
@@ -127,7 +132,7 @@ class Removed:
     brokers: tuple[int, ...]
     emptied: Emptied
     #: False: fewer can go than were asked for.
-    enough: bool
+    is_complete: bool
     #: Then: the bundles of the next one that have no place.
     stuck: tuple[Stuck, ...] = ()
 
@@ -139,13 +144,13 @@ def removable(problem: BalanceProblem, number: int, ceiling: float, closing: Clo
     """
     cost = np.bincount(problem.owner, weights=problem.disturbance, minlength=len(problem.capacity))
     cheapest: list[int] = np.argsort(cost, kind="stable").tolist()
-    chosen, found = list[int](), Emptied(moves=(), stuck=())
+    chosen, result = list[int](), Emptied(moves=(), stuck=())
     while len(chosen) < min(number, len(problem.capacity) - 1):
         more, now = _one_more(problem, chosen, cheapest, ceiling, closing)
         if now.stuck:
-            return Removed(brokers=tuple(chosen), emptied=found, enough=False, stuck=now.stuck)
-        chosen, found = more, now
-    return Removed(brokers=tuple(chosen), emptied=found, enough=len(chosen) == number)
+            return Removed(brokers=tuple(chosen), emptied=result, is_complete=False, stuck=now.stuck)
+        chosen, result = more, now
+    return Removed(brokers=tuple(chosen), emptied=result, is_complete=len(chosen) == number)
 
 
 def _one_more(
@@ -154,9 +159,9 @@ def _one_more(
     """*chosen* and one more of *cheapest*, and how all of them are emptied; the cheapest one where none can go."""
     first = None
     for row in [row for row in cheapest if row not in chosen][:_TRIED]:
-        found = [*chosen, row], emptied(problem, [*chosen, row], ceiling, closing=closing)
-        if not found[1].stuck:
-            return found
-        first = first or found
+        attempt = [*chosen, row], emptied(problem, [*chosen, row], ceiling, closing=closing)
+        if not attempt[1].stuck:
+            return attempt
+        first = first or attempt
     assert first is not None, "there is a broker that is not chosen"
     return first

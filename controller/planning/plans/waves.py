@@ -72,12 +72,15 @@ class _Cut:
 
     def fits(self, move: PlannedMove) -> bool:
         """Whether *move* may be a part of the wave."""
-        most, limits = self._limits.max_connections, self._limits
+        max_connections, limits = self._limits.max_connections, self._limits
         if self.wave and (
             self.full()
             or self._leaving[move.source] >= limits.max_per_broker
             or self._coming[move.destination] >= limits.max_per_broker
-            or (most is not None and self._connections + self._problem.connections[move.bundle] > most + ROUNDING)
+            or (
+                max_connections is not None
+                and self._connections + self._problem.connections[move.bundle] > max_connections + ROUNDING
+            )
         ):
             return False
         there = self._during[move.destination] + self._problem.size[move.bundle]
@@ -125,21 +128,21 @@ def _cut(
 ) -> tuple[Wave, ...]:
     cut, waiting, waves = _Cut(problem, limits, ceiling), list(moves), list[Wave]()
     while waiting:
-        left, blocked = list[PlannedMove](), set[int]()
+        postponed, blocked = list[PlannedMove](), set[int]()
         for at, move in enumerate(waiting):
-            if cut.full() or (left and not overtaking):
-                left += waiting[at:]
+            if cut.full() or (postponed and not overtaking):
+                postponed += waiting[at:]
                 break
             # What is kept waiting finds no less room later: nothing else goes to its destination before it.
             if move.destination not in blocked and cut.fits(move):
                 cut.take(move)
             else:
-                left.append(move)
+                postponed.append(move)
                 blocked.add(move.destination)
-        if len(left) == len(waiting):
+        if len(postponed) == len(waiting):
             raise ValueError("these moves are not possible one after the other")
         waves.append(cut.end())
-        waiting = left
+        waiting = postponed
     return tuple(waves)
 
 

@@ -86,19 +86,19 @@ def lower_bounds(problem: BalanceProblem, max_moves: int | None) -> list[LowerBo
     load = loads(problem, problem.owner)
     if not load.size:
         return [LowerBound(0.0, MEAN, 0)]
-    found = [_mean(problem, load)]
-    found.append(_fixed(problem))
-    found.sort(key=lambda bound: -bound.level)
+    bounds = [_mean(problem, load)]
+    bounds.append(_fixed(problem))
+    bounds.sort(key=lambda bound: -bound.level)
     peak = float((load / problem.capacity).max())
     # No bound of a resource is above the highest utilisation that it has already.
     peaks: list[float] = (load / problem.capacity).max(axis=0).tolist()
-    for column in (each for each in range(load.shape[1]) if peaks[each] > found[0].level):
-        higher = _pigeonhole(problem, column, found[0].level, peak)
-        found = found if higher is None else [higher, *found]
-    for column in (each for each in range(load.shape[1]) if max_moves is not None and peaks[each] > found[0].level):
-        higher = _removal(problem, load, column, max_moves or 0, found[0].level, peak)
-        found = found if higher is None else [higher, *found]
-    return found
+    for column in (each for each in range(load.shape[1]) if peaks[each] > bounds[0].level):
+        higher = _pigeonhole(problem, column, bounds[0].level, peak)
+        bounds = bounds if higher is None else [higher, *bounds]
+    for column in (each for each in range(load.shape[1]) if max_moves is not None and peaks[each] > bounds[0].level):
+        higher = _removal(problem, load, column, max_moves or 0, bounds[0].level, peak)
+        bounds = bounds if higher is None else [higher, *bounds]
+    return bounds
 
 
 def fewest_moves(problem: BalanceProblem, level: float) -> float:

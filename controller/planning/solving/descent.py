@@ -5,21 +5,21 @@ which the fuller one of the two brokers is emptiest.  Where no single move helps
 does not help either, the broker is stuck and stays as it is.
 """
 
-from controller.planning.solving.draft import Draft
+from controller.planning.solving.partial_plan import PartialPlan
 from controller.planning.solving.steps import best_exchange, best_move
 
 
-def descend(draft: Draft, ceiling: float) -> None:
+def descend(draft: PartialPlan, ceiling: float) -> None:
     """Step until all brokers are at the goal, nothing helps, or the moves are used up.
 
     No broker that receives a bundle gets above *ceiling*.
     """
     while draft.moves_left > 0 and (broker := draft.fullest()) is not None:
-        move = best_move(draft.standing, broker, draft.fits, ceiling)
+        move = best_move(draft.assignment, broker, draft.fits, ceiling)
         if move is not None:
-            draft.standing.move(*move)
+            draft.assignment.move(*move)
             continue
-        both = best_exchange(draft.standing, broker, draft.fits, ceiling) if draft.moves_left > 1 else None
+        both = best_exchange(draft.assignment, broker, draft.fits, ceiling) if draft.moves_left > 1 else None
         for one in both or ():
-            draft.standing.move(*one)
+            draft.assignment.move(*one)
         draft.stuck[broker] = both is None

@@ -17,12 +17,16 @@ FURTHER_MOVES: Final = 2
 _NUMBERS: Final = 12
 
 
-def numbers_of_moves(most: int, also: Iterable[int] = ()) -> list[int]:
-    """Numbers of moves from 0 to *most*, ascending: all of them, or about a dozen, the lower ones closer together.
+def numbers_of_moves(max_moves: int, also: Iterable[int] = ()) -> list[int]:
+    """Numbers of moves from 0 to *max_moves*, ascending: all of them, or about a dozen, the lower ones closer together.
 
     *also*: numbers that are looked at besides; those below 0 count as 0.
     """
-    some = range(most + 1) if most <= _NUMBERS else (round(most * (at / _NUMBERS) ** 2) for at in range(_NUMBERS + 1))
+    some = (
+        range(max_moves + 1)
+        if max_moves <= _NUMBERS
+        else (round(max_moves * (at / _NUMBERS) ** 2) for at in range(_NUMBERS + 1))
+    )
     return sorted({*some, *(max(number, 0) for number in also)})
 
 
@@ -40,7 +44,7 @@ def plans_by_moves(
         bound = lower_bounds(problem, number)[0]
         if reached > bound.level:
             limits = SearchLimits(max_moves=number, begin=mean, goal=mean, effort=effort)
-            found = searched(problem, limits, bound.level, allowed)
-            peak = score(problem, found).peak
-            best, reached = (found, peak) if peak < reached else (best, reached)
+            plan = searched(problem, limits, bound.level, allowed)
+            peak = score(problem, plan).peak
+            best, reached = (plan, peak) if peak < reached else (best, reached)
         yield certified(problem, best, number, bound)

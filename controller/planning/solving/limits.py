@@ -33,12 +33,12 @@ class Effort:
     """How much may still be looked at: pairs of a bundle and a broker.  Counted, so that no clock is needed."""
 
     def __init__(self, pairs: int) -> None:
-        self.left = pairs
+        self.remaining_pairs = pairs
 
     @property
-    def spent(self) -> bool:
+    def exhausted(self) -> bool:
         """Whether nothing is left."""
-        return self.left <= 0
+        return self.remaining_pairs <= 0
 
     def spend(self, pairs: int, resources: int) -> None:
         """Count a step that looks at so many *pairs*; with more than FEW_RESOURCES resources, by their square.
@@ -46,12 +46,12 @@ class Effort:
         All else takes longer then, too, so that less time is left for this.
         """
         more = max(FEW_RESOURCES, resources)
-        self.left -= (pairs + _PAIRS_OF_A_STEP) * more * more // FEW_RESOURCES**2
+        self.remaining_pairs -= (pairs + _PAIRS_OF_A_STEP) * more * more // FEW_RESOURCES**2
 
     def choose(self, numbers: int) -> None:
         """Count a choice of one of so many *numbers*."""
-        self.left -= _PAIRS_OF_A_CHOICE + numbers // _NUMBERS_OF_A_PAIR
+        self.remaining_pairs -= _PAIRS_OF_A_CHOICE + numbers // _NUMBERS_OF_A_PAIR
 
     def ask(self) -> None:
         """Count a question to the filters."""
-        self.left -= _PAIRS_OF_A_QUESTION
+        self.remaining_pairs -= _PAIRS_OF_A_QUESTION

@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import Ints
+from controller.planning.solving.assignment import Assignment
 from controller.planning.solving.excess import Excess
 from controller.planning.solving.limits import Effort
-from controller.planning.solving.standing import Standing
 from controller.planning.solving.steps import EPSILON, Fits, compared, emptiest
 
 #: So many bundles are asked of the filters in a step.
-_ASKED: Final = 32
+_MAX_CHECKS: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,35 +36,35 @@ class Target:
     steps: int
 
 
-def reach(standing: Standing, target: Target, fits: Fits, effort: Effort) -> bool:
-    """Change the plan of *standing* until all brokers are at the level.
+def reach(assignment: Assignment, target: Target, fits: Fits, effort: Effort) -> bool:
+    """Change the plan of *assignment* until all brokers are at the level.
 
     False, and the plan is as it was, if no such plan is found.  Ends when *effort* is spent.
     """
-    effort.spend(0, standing.load.shape[1])  # so that a search ends whose plans cost no step
-    before = standing.moves
-    reached = _Reach(standing, target, fits, effort).run()
+    effort.spend(0, assignment.load.shape[1])  # so that a search ends whose plans cost no step
+    before = assignment.moves
+    reached = _Reach(assignment, target, fits, effort).run()
     if not reached:
-        standing.back_to(before)
+        assignment.back_to(before)
     return reached
 
 
 class _Reach:
-    def __init__(self, standing: Standing, target: Target, fits: Fits, effort: Effort) -> None:
-        self._standing, self._target, self._fits, self._effort = standing, target, fits, effort
-        self._excess = Excess(standing, target.level, target.ceiling)
+    def __init__(self, assignment: Assignment, target: Target, fits: Fits, effort: Effort) -> None:
+        self._assignment, self._target, self._fits, self._effort = assignment, target, fits, effort
+        self._excess = Excess(assignment, target.level, target.ceiling)
         #: (n,) brokers above the level of which no bundle can go anywhere.
         self._stuck = np.zeros(len(self._excess.now), np.bool_)
         #: (m,) the step from which each bundle may move again.
-        self._tabu = np.zeros(len(standing.problem.owner), np.int64)
+        self._tabu = np.zeros(len(assignment.problem.owner), np.int64)
 
     def run(self) -> bool:
         """Step until the level is reached; False where it is not."""
-        while len(self._standing.moves) > self._target.max_moves:
+        while len(self._assignment.moves) > self._target.max_moves:
             self._take_one_back(1)
         self._tabu[:] = 0
         for step in range(self._target.steps):
-            if self._excess.none or self._effort.spent or not self._step(step):
+            if self._excess.none or self._effort.exhausted or not self._step(step):
                 break
         return self._excess.none
 
@@ -74,17 +74,17 @@ class _Reach:
         broker = int(over.argmax())
         if over[broker] <= EPSILON**2:
             return False
-        if len(self._standing.moves) >= self._target.max_moves and not self._take_one_back(step):
+        if len(self._assignment.moves) >= self._target.max_moves and not self._take_one_back(step):
             return False
         bundles = self._free_on(broker, step)
         if not len(bundles):
             return self._take_one_back(step)
-        found = self._best(broker, bundles)
-        if found is None:
+        best = self._best(broker, bundles)
+        if best is None:
             # Nothing of this broker can go anywhere, so the level is only reached if that changes: try the others.
             self._stuck[broker] = True
         else:
-            self._put(*found, step)
+            self._put(*best, step)
         return True
 
     def _best(self, broker: int, bundles: Ints) -> tuple[int, int] | None:
@@ -94,13 +94,17 @@ class _Reach:
         asked about the best bundle only, which counts with the best broker that they allow from then on.  It is chosen
         when it still is the best.
         """
-        standing, disturbance = self._standing, self._standing.problem.disturbance[bundles]
-        places = emptiest(standing, broker, compared(standing))
-        self._effort.spend(len(bundles) * len(places), standing.load.shape[1])
-        left = self._excess.with_change(broker, -standing.problem.size[bundles])
-        after = left + self._excess.added(bundles, places).min(axis=1) if len(places) else np.full(len(bundles), np.inf)
+        assignment, disturbance = self._assignment, self._assignment.problem.disturbance[bundles]
+        places = emptiest(assignment, broker, compared(assignment))
+        self._effort.spend(len(bundles) * len(places), assignment.load.shape[1])
+        relieved_load = self._excess.with_change(broker, -assignment.problem.size[bundles])
+        after = (
+            relieved_load + self._excess.added(bundles, places).min(axis=1)
+            if len(places)
+            else np.full(len(bundles), np.inf)
+        )
         allowed_place: dict[int, int] = {}
-        for _ in range(_ASKED):
+        for _ in range(_MAX_CHECKS):
             at = int(np.lexsort((disturbance, after))[0])
             if not np.isfinite(after[at]):
                 return None
@@ -109,17 +113,17 @@ class _Reach:
             allowed = self._fits(int(bundles[at]))
             allowed[broker] = False
             allowed_place[at], added = self._excess.best_place(int(bundles[at]), allowed)
-            after[at] = left[at] + added
+            after[at] = relieved_load[at] + added
         return None
 
     def _take_one_back(self, step: int) -> bool:
         """Take back the move without which the sum is lowest or, in turn, the oldest; False where there is none."""
-        moves = [move for move in self._standing.moves if self._tabu[move.bundle] <= step]
-        moves = moves or list(self._standing.moves)
+        moves = [move for move in self._assignment.moves if self._tabu[move.bundle] <= step]
+        moves = moves or list(self._assignment.moves)
         if not moves:
             return False
         bundle, source, to = np.array(moves, np.int64).T
-        size, excess = self._standing.problem.size[bundle], self._excess
+        size, excess = self._assignment.problem.size[bundle], self._excess
         change = excess.with_change(source, size) - excess.now[source]
         change += excess.with_change(to, -size) - excess.now[to]
         chosen = moves[int(change.argmin()) if step % 2 else 0]
@@ -128,19 +132,19 @@ class _Reach:
 
     def _free_on(self, broker: int, step: int) -> Ints:
         """The bundles on *broker*, also those that the plan put there, which are not tabu."""
-        arrived = [move.bundle for move in self._standing.moves if move.destination == broker]
-        bundles = np.concatenate([self._standing.movable_on(broker), np.array(arrived, np.int64)])
+        arrived = [move.bundle for move in self._assignment.moves if move.destination == broker]
+        bundles = np.concatenate([self._assignment.movable_on(broker), np.array(arrived, np.int64)])
         free: Ints = bundles[self._tabu[bundles] <= step]
         return free
 
     def _put(self, bundle: int, to: int, step: int) -> None:
         """Put *bundle* on the broker *to*, where it may have come from, and keep it there for some steps."""
-        standing, owner = self._standing, int(self._standing.problem.owner[bundle])
-        here = standing.place(bundle)
+        assignment, owner = self._assignment, int(self._assignment.problem.owner[bundle])
+        here = assignment.place(bundle)
         if here != owner:
-            standing.take_back(bundle)
+            assignment.take_back(bundle)
         if to != owner:
-            standing.move(bundle, owner, to)
+            assignment.move(bundle, owner, to)
         self._stuck[:] = False
         self._excess.changed({here, to, owner})
         self._tabu[bundle] = step + self._target.tenure

@@ -56,11 +56,11 @@ def _off_the_fullest(
 ) -> tuple[PlannedMove, ...]:
     """A part of *moves* that leaves the fullest brokers first."""
     ceiling = ceilings(problem, moves)
-    sequence, left = MoveSequence(problem, moves, allowed), True
-    while left:
+    sequence, has_moves = MoveSequence(problem, moves, allowed), True
+    while has_moves:
         usage = highest(sequence.load, problem.capacity)
         fullest = sorted(sequence.waiting, key=lambda move: -float(usage[move.source]))
-        left = sequence.take_first(
+        has_moves = sequence.take_first(
             move
             for move in fullest
             if sequence.full(move) < float(usage[move.source])

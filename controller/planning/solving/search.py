@@ -11,9 +11,9 @@ Moves and steps are counted.  There is no clock and no chance, so the same probl
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed
 from controller.planning.solving.descent import descend
-from controller.planning.solving.draft import Draft
 from controller.planning.solving.levels import reach_lower, use_fewer
 from controller.planning.solving.limits import SearchLimits
+from controller.planning.solving.partial_plan import PartialPlan
 from controller.planning.solving.tidying import disturb_less, drop_needless, possible
 
 
@@ -21,12 +21,12 @@ def searched(
     problem: BalanceProblem, limits: SearchLimits, bound: float = 0.0, allowed: Allowed | None = None
 ) -> tuple[PlannedMove, ...]:
     """The moves, in the order in which they are to be carried out; no plan is looked for that is below *bound*."""
-    draft = Draft(problem, limits, allowed)
+    draft = PartialPlan(problem, limits, allowed)
     if not draft.gives.any():
         return ()
     ceiling = max(1.0, limits.goal, bound)
     descend(draft, ceiling)
-    begun = draft.orderable()
+    partial = draft.orderable()
     drop_needless(draft)
     descend(draft, ceiling)
     reach_lower(draft, bound)
@@ -35,8 +35,8 @@ def searched(
     use_fewer(draft)
     fewer = draft.orderable()
     disturb_less(draft)
-    wanted, found = len(draft.standing.moves), possible(draft)
+    max_moves, best = len(draft.assignment.moves), possible(draft)
     # What filters do not let follow in the end may have been possible with the moves of an earlier plan.
-    if not draft.filtered or len(found) == wanted:
-        return found
-    return min(found, fewer, reached, begun, key=draft.above_goal)
+    if not draft.filtered or len(best) == max_moves:
+        return best
+    return min(best, fewer, reached, partial, key=draft.above_goal)

@@ -8,8 +8,8 @@ import numpy as np
 from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import highest
 from controller.planning.problem import PlannedMove
+from controller.planning.solving.assignment import Assignment
 from controller.planning.solving.limits import FEW_RESOURCES
-from controller.planning.solving.standing import Standing
 
 #: Differences below this are rounding.
 EPSILON: Final = 1e-9
@@ -22,56 +22,56 @@ _LEAST: Final = 16
 _EXCHANGED: Final = 128
 _PARTNERS: Final = 16
 #: So many bundles are asked of the filters before a broker counts as stuck.
-_ASKED: Final = 64
+_MAX_CHECKS: Final = 64
 
 #: Bundle -> (n,) the brokers that it may go to.
 Fits = Callable[[int], Bools]
 
 
-def best_move(standing: Standing, broker: int, fits: Fits, ceiling: float) -> PlannedMove | None:
+def best_move(assignment: Assignment, broker: int, fits: Fits, ceiling: float) -> PlannedMove | None:
     """The move off *broker* after which the fuller one of the two brokers is emptiest; None where none helps.
 
     No destination gets above *ceiling*.
     """
-    rows = standing.movable_on(broker)
-    places = emptiest(standing, broker, compared(standing))
+    rows = assignment.movable_on(broker)
+    places = emptiest(assignment, broker, compared(assignment))
     if not len(rows) or not len(places):
         return None
-    now = float(standing.highest[broker])
-    left = highest(standing.load[broker] - standing.problem.size[rows], standing.problem.capacity[broker])
+    now = float(assignment.highest[broker])
+    remaining = highest(assignment.load[broker] - assignment.problem.size[rows], assignment.problem.capacity[broker])
     # (rows,) the fuller one of the two brokers, with the best destination, as far as it is known.
-    level = np.maximum(left, _filled(standing, rows, places, ceiling).min(axis=0))
-    found: dict[int, int] = {}
-    for _ in range(_ASKED):
+    level = np.maximum(remaining, _filled(assignment, rows, places, ceiling).min(axis=0))
+    candidates: dict[int, int] = {}
+    for _ in range(_MAX_CHECKS):
         best = float(level.min())
         if best >= now - EPSILON * max(1.0, now):
             return None
         near = np.flatnonzero(level <= best + _NEARLY * (now - best))
-        at = int(near[np.lexsort((near, level[near], standing.problem.disturbance[rows[near]]))[0]])
-        if at in found:
-            return PlannedMove(int(rows[at]), broker, found[at])
+        at = int(near[np.lexsort((near, level[near], assignment.problem.disturbance[rows[near]]))[0]])
+        if at in candidates:
+            return PlannedMove(int(rows[at]), broker, candidates[at])
         # No bundle makes its own broker emptier by staying, so it goes elsewhere.
-        filled = np.where(fits(int(rows[at])), _filled(standing, rows[[at]], None, ceiling)[:, 0], np.inf)
-        found[at] = int(filled.argmin())
-        level[at] = max(float(left[at]), float(filled[found[at]]))
+        filled = np.where(fits(int(rows[at])), _filled(assignment, rows[[at]], None, ceiling)[:, 0], np.inf)
+        candidates[at] = int(filled.argmin())
+        level[at] = max(float(remaining[at]), float(filled[candidates[at]]))
     return None
 
 
 def best_exchange(
-    standing: Standing, broker: int, fits: Fits, ceiling: float
+    assignment: Assignment, broker: int, fits: Fits, ceiling: float
 ) -> tuple[PlannedMove, PlannedMove] | None:
     """The bundle of *broker* and the one of another broker that change places best; None where no exchange helps."""
-    now = float(standing.highest[broker])
-    mine = largest(standing, broker)
-    found: list[_Exchange] = []
-    for partner in emptiest(standing, broker, _PARTNERS).tolist():
-        theirs = largest(standing, partner)
+    now = float(assignment.highest[broker])
+    mine = largest(assignment, broker)
+    candidates: list[_Exchange] = []
+    for partner in emptiest(assignment, broker, _PARTNERS).tolist():
+        theirs = largest(assignment, partner)
         if len(mine) and len(theirs):
-            found.append(_exchange(standing, broker, partner, mine, theirs, ceiling))
-    for one in sorted(found):
+            candidates.append(_exchange(assignment, broker, partner, mine, theirs, ceiling))
+    for one in sorted(candidates):
         if one.level >= now - EPSILON * max(1.0, now):
             return None
-        in_order = _in_order(standing, broker, one, fits)
+        in_order = _in_order(assignment, broker, one, fits)
         if in_order is not None:
             return in_order
     return None
@@ -85,28 +85,30 @@ class _Exchange(NamedTuple):
     partner: int
 
 
-def _in_order(standing: Standing, broker: int, one: _Exchange, fits: Fits) -> tuple[PlannedMove, PlannedMove] | None:
+def _in_order(
+    assignment: Assignment, broker: int, one: _Exchange, fits: Fits
+) -> tuple[PlannedMove, PlannedMove] | None:
     """The two moves of an exchange, in an order in which filters allow the second after the first; None: in neither."""
     mine, theirs = PlannedMove(one.mine, broker, one.partner), PlannedMove(one.theirs, one.partner, broker)
     for first, second in ((mine, theirs), (theirs, mine)):
         if fits(first.bundle)[first.destination]:
-            standing.move(*first)
+            assignment.move(*first)
             allowed = bool(fits(second.bundle)[second.destination])
-            standing.take_back(first.bundle)
+            assignment.take_back(first.bundle)
             if allowed:
                 return first, second
     return None
 
 
-def _exchange(standing: Standing, broker: int, partner: int, mine: Ints, theirs: Ints, ceiling: float) -> _Exchange:
+def _exchange(assignment: Assignment, broker: int, partner: int, mine: Ints, theirs: Ints, ceiling: float) -> _Exchange:
     """The best exchange of one of the rows *mine* with one of *theirs*; infinite where the order allows none."""
-    problem = standing.problem
+    problem = assignment.problem
     level = np.zeros((len(mine), len(theirs)))
     first, second = np.zeros(len(mine)), np.zeros(len(theirs))
     for column in range(len(problem.resources)):
         a, b = problem.size[mine, column], problem.size[theirs, column]
         change = a[:, None] - b[None, :]
-        here, there = standing.load[broker, column], standing.load[partner, column]
+        here, there = assignment.load[broker, column], assignment.load[partner, column]
         wide, other = problem.capacity[broker, column], problem.capacity[partner, column]
         np.maximum(level, (here - change) / wide, out=level)
         np.maximum(level, (there + change) / other, out=level)
@@ -119,35 +121,35 @@ def _exchange(standing: Standing, broker: int, partner: int, mine: Ints, theirs:
     return _Exchange(float(level[row, other_row]), int(mine[row]), int(theirs[other_row]), partner)
 
 
-def largest(standing: Standing, broker: int) -> Ints:
+def largest(assignment: Assignment, broker: int) -> Ints:
     """Rows of the bundles of *broker* that no move has taken yet; the largest, where there are many."""
-    rows = standing.movable_on(broker)
+    rows = assignment.movable_on(broker)
     if len(rows) <= _EXCHANGED:
         return rows
-    share = highest(standing.problem.size[rows], standing.problem.capacity[broker])
+    share = highest(assignment.problem.size[rows], assignment.problem.capacity[broker])
     return np.sort(rows[np.argsort(-share, kind="stable")[:_EXCHANGED]])
 
 
-def compared(standing: Standing) -> int:
+def compared(assignment: Assignment) -> int:
     """With how many destinations every bundle is compared; so a step takes as long whatever the resources are."""
-    return max(_LEAST, int(_DESTINATIONS * FEW_RESOURCES // max(FEW_RESOURCES, standing.load.shape[1])))
+    return max(_LEAST, int(_DESTINATIONS * FEW_RESOURCES // max(FEW_RESOURCES, assignment.load.shape[1])))
 
 
-def emptiest(standing: Standing, broker: int, number: int) -> Ints:
+def emptiest(assignment: Assignment, broker: int, number: int) -> Ints:
     """Rows of at most *number* other brokers, those with the lowest utilisation."""
-    order: Ints = np.argsort(standing.highest, kind="stable")
+    order: Ints = np.argsort(assignment.highest, kind="stable")
     others: Ints = order[order != broker][:number]
     return others
 
 
-def _filled(standing: Standing, rows: Ints, places: Ints | None, ceiling: float) -> Floats:
+def _filled(assignment: Assignment, rows: Ints, places: Ints | None, ceiling: float) -> Floats:
     """(places, rows) the utilisation of each place with each bundle; infinity above *ceiling*.  None: all brokers."""
-    load, capacity = standing.load, standing.problem.capacity
+    load, capacity = assignment.load, assignment.problem.capacity
     if places is not None:
         load, capacity = load[places], capacity[places]
     filled = np.zeros((len(load), len(rows)))
     for column in range(load.shape[1]):
-        size = standing.problem.size[rows, column]
+        size = assignment.problem.size[rows, column]
         np.maximum(filled, (load[:, column, None] + size) / capacity[:, column, None], out=filled)
     filled[filled > ceiling] = np.inf
     return filled

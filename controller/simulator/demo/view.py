@@ -34,7 +34,7 @@ class Unit:
     #: One unit, in the unit of the load's numbers.
     size: float
 
-    def told(self, load: float, width: int = 0) -> str:
+    def format(self, load: float, width: int = 0) -> str:
         """*load* for a person, padded to *width*."""
         return f"{load / self.size:{width}.1f} {self.name}"
 
@@ -62,7 +62,7 @@ class ShownImbalance:
         return cls(max_over_mean=over, deviation=float(load.std()), unit=unit)
 
     def __str__(self) -> str:
-        return f"max/mean {self.max_over_mean:.2f}, standard deviation {self.unit.told(self.deviation)}"
+        return f"max/mean {self.max_over_mean:.2f}, standard deviation {self.unit.format(self.deviation)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,7 +128,7 @@ class LiveView:
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, refresh_per_second=_REFRESHES_PER_SECOND)
-        self._shown: RenderableType = ""
+        self._screen: RenderableType = ""
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -141,12 +141,12 @@ class LiveView:
 
     def waiting(self, text: str) -> None:
         """See :class:`View`."""
-        self._live.update(Group(self._shown, Spinner("dots", Text(text, style="dim"))), refresh=True)
+        self._live.update(Group(self._screen, Spinner("dots", Text(text, style="dim"))), refresh=True)
 
     def show(self, frame: Frame) -> None:
         """See :class:`View`."""
-        self._shown = screen(frame)
-        self._live.update(self._shown, refresh=True)
+        self._screen = screen(frame)
+        self._live.update(self._screen, refresh=True)
 
 
 class PlainView:
@@ -208,7 +208,7 @@ class _Newest:
         self._commands = commands
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        shown: list[str] = []
+        visible: list[str] = []
         for command in reversed(self._commands):
             lines = textwrap.wrap(
                 command,
@@ -217,10 +217,10 @@ class _Newest:
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-            if shown and len(shown) + len(lines) > _LINES_OF_COMMANDS:
+            if visible and len(visible) + len(lines) > _LINES_OF_COMMANDS:
                 break
-            shown = lines + shown
-        yield Text("\n".join(shown), overflow="fold")
+            visible = lines + visible
+        yield Text("\n".join(visible), overflow="fold")
 
 
 def _progress(frame: Frame) -> RenderableType:
@@ -240,7 +240,7 @@ def _bars(frame: Frame) -> RenderableType:
     scale = max(frame.at_start.max_over_mean * mean, float(frame.load.max()), 1.0)
     table = Table.grid(padding=(0, 1))
     for broker, load in zip(frame.brokers, frame.load.tolist(), strict=True):
-        table.add_row(broker, _bar(load / scale, mean / scale), unit.told(load, 7))
+        table.add_row(broker, _bar(load / scale, mean / scale), unit.format(load, 7))
     return table
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from controller.model.errors import StrategyError
 
 #: Of an error's text as much is told.
-_SHOWN: Final = 300
+_MAX_SHOWN_CHARS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class Blamed:
 
 def raised_by(strategy: object, part: str, error: Exception | SystemExit) -> StrategyError:
     """What tells that *part* of *strategy* raised *error*."""
-    return StrategyError(type(strategy).__name__, f"its {part} raises {_told(error)}{_place(strategy, error)}")
+    return StrategyError(type(strategy).__name__, f"its {part} raises {_describe(error)}{_place(strategy, error)}")
 
 
-def _told(error: Exception | SystemExit) -> str:
+def _describe(error: Exception | SystemExit) -> str:
     try:
         text = " ".join(str(error).split())
     except Exception:  # a user's class may raise anything
         text = ""
-    return f"{type(error).__name__}: {text:.{_SHOWN}}" if text else type(error).__name__
+    return f"{type(error).__name__}: {text:.{_MAX_SHOWN_CHARS}}" if text else type(error).__name__
 
 
 def _place(strategy: object, error: Exception | SystemExit) -> str:

@@ -19,15 +19,15 @@ class Candidates:
     #: The brokers that the binding filters leave: the bundle may go to no other.
     allowed: Ints
     #: The brokers that all filters leave; the allowed ones where all filters together leave none.
-    kept: Ints
+    remaining: Ints
     #: Each filter, and the brokers that were left after it.
     steps: tuple[tuple[Filter, Ints], ...]
 
     def excludes(self, broker: int) -> Filter | None:
         """The first filter that excluded *broker*, or None when it is kept."""
-        if (self.kept == broker).any():
+        if (self.remaining == broker).any():
             return None
-        return next((step for step, left in self.steps if not (left == broker).any()), None)
+        return next((step for step, remaining in self.steps if not (remaining == broker).any()), None)
 
     def confines(self, broker: int) -> Filter | None:
         """The first filter that left no broker but *broker*, if no other one is allowed; None when another one is."""
@@ -35,10 +35,10 @@ class Candidates:
 
     def leaves_only(self, broker: int) -> Filter | None:
         """The first filter that left no broker but *broker*, if no other one is kept; None when another one is."""
-        return None if (self.kept != broker).any() else self._leaves_no_other(broker)
+        return None if (self.remaining != broker).any() else self._leaves_no_other(broker)
 
     def _leaves_no_other(self, broker: int) -> Filter | None:
-        return next((step for step, left in self.steps if not (left != broker).any()), None)
+        return next((step for step, remaining in self.steps if not (remaining != broker).any()), None)
 
     def anchored(self, view: ClusterView, bundle: int) -> Filter | None:
         """The first filter that wants *bundle* (a row) to stay on its broker, or None."""
@@ -77,9 +77,9 @@ def first_against(view: ClusterView, bundle: int, broker: int, filters: Sequence
     Each filter is asked about the brokers that the one before left.  One that leaves no broker excludes them all.
     Pulsar: TransferShedder.isTransferable.
     """
-    left = np.arange(len(view.brokers), dtype=np.int64)
+    remaining = np.arange(len(view.brokers), dtype=np.int64)
     for step in filters:
-        left = left_by(step, view, bundle, left)
-        if not (left == broker).any():
+        remaining = left_by(step, view, bundle, remaining)
+        if not (remaining == broker).any():
             return step
     return None

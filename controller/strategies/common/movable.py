@@ -31,10 +31,10 @@ def movable(view: ClusterView, own: Bools, broker: int, by: str) -> tuple[Ints, 
     """
     rows = view.bundles.of_broker(broker)
     stays = own[rows] | view.recently_unloaded[rows]
-    staying, names = rows[stays], view.bundles.names
+    excluded, names = rows[stays], view.bundles.names
     refused = [
         Verdict(subject=names[row], reason=Reason.SYSTEM_NAMESPACE if is_own else Reason.RECENTLY_UNLOADED, by=by)
-        for row, is_own in zip(staying.tolist(), own[staying].tolist(), strict=True)
+        for row, is_own in zip(excluded.tolist(), own[excluded].tolist(), strict=True)
     ]
     return rows[~stays], refused
 

@@ -119,5 +119,5 @@ def _counted(usage: Floats, limit: Floats) -> NDArray[np.float32]:
 
 def largest(values: NDArray[F]) -> NDArray[F]:
     """(n,) the maximum of each column of (k, n), as Java's ``if (x > max) max = x`` gives it: NaN is ignored."""
-    found: NDArray[F] = np.fmax.reduce(values, axis=0, initial=-np.inf)
-    return found
+    maximum: NDArray[F] = np.fmax.reduce(values, axis=0, initial=-np.inf)
+    return maximum

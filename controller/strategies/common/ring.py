@@ -12,8 +12,8 @@ from controller.model.load import Ints
 
 def bundles_at(positions: Ints, boundaries: Sequence[int]) -> Ints:
     """The bundle that holds each of *positions*; -1 for the last position of the ring, which no bundle holds."""
-    found = np.searchsorted(np.array(boundaries, np.int64), positions, side="right") - 1
-    return np.where(found < len(boundaries) - 1, found, -1)
+    rows = np.searchsorted(np.array(boundaries, np.int64), positions, side="right") - 1
+    return np.where(rows < len(boundaries) - 1, rows, -1)
 
 
 def rows_that_moved(before: Ints, old: Sequence[int], after: Ints, new: Sequence[int]) -> Ints:

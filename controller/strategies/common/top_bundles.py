@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, BundleTable, Floats, Ints
-from controller.model.names import is_untouchable
+from controller.model.names import is_system_owned
 from controller.model.option import option
 from controller.strategies.common.bundle_stats_order import ascending, stats_keys
 
@@ -54,7 +54,7 @@ class TopBundles:
         """
         spaces, place = np.unique(bundles.namespace[rows], return_inverse=True)
         names = [bundles.namespaces[space] for space in spaces.tolist()]
-        stays = np.array([is_untouchable(name) or name in self.excluded_namespaces for name in names], np.bool_)
+        stays = np.array([is_system_owned(name) or name in self.excluded_namespaces for name in names], np.bool_)
         load = bundles.load[rows]
         may: Bools = load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT] != 0
         may &= ~stays[place]

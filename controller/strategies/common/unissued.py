@@ -8,10 +8,10 @@ from controller.model.decision import Unload
 V = TypeVar("V")
 
 
-def idle_unloads(held: Collection[Unload], issued: Collection[Unload]) -> list[Unload]:
-    """Those of *held* whose source gave nothing, as none of *issued* has it."""
+def idle_unloads(withheld: Collection[Unload], issued: Collection[Unload]) -> list[Unload]:
+    """Those of *withheld* whose source gave nothing, as none of *issued* has it."""
     gave = {unload.source for unload in issued}
-    return [unload for unload in held if unload.source not in gave]
+    return [unload for unload in withheld if unload.source not in gave]
 
 
 def restored(before: Mapping[str, V], after: Mapping[str, V], names: Collection[str]) -> dict[str, V]:

@@ -32,13 +32,13 @@ class ConnectorsAndTasks:
         return len(self.connectors) + len(self.tasks)
 
     @classmethod
-    def union(cls, held: Iterable[Self]) -> Self:
-        """Everything in one or more of *held*, each once, sorted."""
-        held = list(held)
-        # In the order of *held*, not of a set: most of it is sorted, so that little is left to sort.
+    def union(cls, parts: Iterable[Self]) -> Self:
+        """Everything in one or more of *parts*, each once, sorted."""
+        parts = list(parts)
+        # In the order of *parts*, not of a set: most of it is sorted, so that little is left to sort.
         return cls(
-            connectors=tuple(sorted(dict.fromkeys(chain.from_iterable(one.connectors for one in held)))),
-            tasks=tuple(sorted(dict.fromkeys(chain.from_iterable(one.tasks for one in held)))),
+            connectors=tuple(sorted(dict.fromkeys(chain.from_iterable(one.connectors for one in parts)))),
+            tasks=tuple(sorted(dict.fromkeys(chain.from_iterable(one.tasks for one in parts)))),
         )
 
     def each_once(self) -> Self:
@@ -113,14 +113,14 @@ class Group:
 
     def mismatch(self) -> "GroupAssignment":
         """The answer when the leader's configuration is too old: everybody joins again."""
-        assignments = {name: Assignment() for name in sorted(self.members)}
+        assignments = {name: MemberAssignment() for name in sorted(self.members)}
         return GroupAssignment(
             config_mismatch=True, offset=max(self.config_offsets.values(), default=0), assignments=assignments
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class MemberAssignment:
     """What one member is to do now, besides going on with everything else that it holds."""
 
     start: ConnectorsAndTasks = NOTHING
@@ -131,7 +131,7 @@ class Assignment:
 class GroupAssignment:
     """The leader's answer, for every member by name."""
 
-    assignments: Mapping[str, Assignment]
+    assignments: Mapping[str, MemberAssignment]
     #: The offset of the configuration that it goes by.
     offset: int = 0
     #: True: nothing is assigned, all join again.  Kafka Connect: Assignment.CONFIG_MISMATCH
@@ -144,18 +144,18 @@ class GroupAssignment:
         return sum(len(one.stop) for one in self.assignments.values())
 
 
-def holders(members: Mapping[str, ConnectorsAndTasks], wanted: ConnectorsAndTasks) -> dict[str, ConnectorsAndTasks]:
-    """Member -> which of *wanted* it holds, sorted; members that hold none are left out."""
-    found = {name: ConnectorsAndTasks.union([members[name] & wanted]) for name in sorted(members)}
-    return {name: held for name, held in found.items() if held}
+def holders(members: Mapping[str, ConnectorsAndTasks], resources: ConnectorsAndTasks) -> dict[str, ConnectorsAndTasks]:
+    """Member -> which of *resources* it holds, sorted; members that hold none are left out."""
+    work_of = {name: ConnectorsAndTasks.union([members[name] & resources]) for name in sorted(members)}
+    return {name: work for name, work in work_of.items() if work}
 
 
 def repeated(members: Iterable[ConnectorsAndTasks]) -> ConnectorsAndTasks:
     """What is in *members* more than once, each once, sorted."""
     everything = list(members)
     return ConnectorsAndTasks(
-        connectors=_more_than_once([name for held in everything for name in held.connectors]),
-        tasks=_more_than_once([task for held in everything for task in held.tasks]),
+        connectors=_more_than_once([name for work in everything for name in work.connectors]),
+        tasks=_more_than_once([task for work in everything for task in work.tasks]),
     )
 
 

@@ -153,12 +153,12 @@ def _members(policies: Policies, bundles: BundleTable, group: str) -> Bools:
     """(namespaces,) which are in *group*."""
 
     def rows() -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        members: dict[str, list[int]] = {}
         for row, name in enumerate(bundles.namespaces):
             of = policies.group_of(name)
             if of is not None:
-                found.setdefault(of, []).append(row)
-        return found
+                members.setdefault(of, []).append(row)
+        return members
 
     # Once for all groups: thousands of them may be asked for.
     member = np.zeros(len(bundles.namespaces), np.bool_)

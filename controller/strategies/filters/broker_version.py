@@ -56,9 +56,9 @@ class BrokerVersion:
 
 def _ranks(policies: Policies, names: tuple[str, ...]) -> Ints:
     """(brokers,) numbers in the order of their versions; -1: unknown."""
-    found = [precedence(policies.broker_version.get(name, "")) for name in names]
-    rank = {version: i for i, version in enumerate(sorted({version for version in found if version is not None}))}
-    return np.array([-1 if version is None else rank[version] for version in found], np.int64)
+    versions = [precedence(policies.broker_version.get(name, "")) for name in names]
+    rank = {version: i for i, version in enumerate(sorted({version for version in versions if version is not None}))}
+    return np.array([-1 if version is None else rank[version] for version in versions], np.int64)
 
 
 def precedence(version: str) -> Precedence | None:

@@ -11,11 +11,11 @@ from typing import ClassVar
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.option import option
-from controller.strategies.common.staying import Staying
+from controller.strategies.common.stay_filter import StayFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BundlesWithPolicies(Staying):
+class BundlesWithPolicies(StayFilter):
     """See the module docstring."""
 
     reason: ClassVar[Reason] = Reason.BUNDLE_WITH_POLICIES

@@ -36,16 +36,16 @@ class ExtensibleSelectBroker:
 
     def candidates(self, view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
         """The brokers that *filters* leave for *bundle* (a row), perhaps none."""
-        kept = np.arange(len(view.brokers), dtype=np.int64)
+        remaining = np.arange(len(view.brokers), dtype=np.int64)
         steps: list[tuple[Filter, Ints]] = []
         for step in filters:
-            left = left_by(step, view, bundle, kept)
-            kept = left if len(left) or step.binding else kept
-            steps.append((step, kept))
-        return Candidates(allowed=kept, kept=kept, steps=tuple(steps))
+            accepted = left_by(step, view, bundle, remaining)
+            remaining = accepted if len(accepted) or step.binding else remaining
+            steps.append((step, remaining))
+        return Candidates(allowed=remaining, remaining=remaining, steps=tuple(steps))
 
     def acceptable(
-        self, view: ClusterView, bundle: int, found: Candidates, placement: Placement[M], memory: M
+        self, view: ClusterView, bundle: int, candidates: Candidates, placement: Placement[M], memory: M
     ) -> tuple[Ints, M]:
         """The rows that *bundle* (a row) may go to, all equally good; empty where none is left."""
-        return placement.acceptable(view, bundle, found.kept, memory)
+        return placement.acceptable(view, bundle, candidates.remaining, memory)

@@ -23,7 +23,7 @@ from controller.strategies.common import options
 from controller.strategies.common.candidates import Candidates, left_by
 from controller.strategies.common.capabilities import capability
 from controller.strategies.common.resource_usage import ResourceWeights
-from controller.strategies.protocols import Filter, KeepsItsChoice, Placement
+from controller.strategies.protocols import Filter, Placement, StickyPlacement
 
 M = TypeVar("M", bound=StrategyMemory)
 
@@ -51,29 +51,29 @@ class ModularSelectBroker(ResourceWeights):
 
     def candidates(self, view: ClusterView, bundle: int, filters: Sequence[Filter]) -> Candidates:
         """All brokers that *filters* leave for *bundle* (a row): binding ones are asked first."""
-        allowed = kept = np.arange(len(view.brokers), dtype=np.int64)
+        allowed = remaining = np.arange(len(view.brokers), dtype=np.int64)
         steps: list[tuple[Filter, Ints]] = []
         for binding in (True, False):
             for step in filters:
                 if step.binding is binding:
-                    kept = left_by(step, view, bundle, kept)
-                    steps.append((step, kept))
-            allowed = kept if binding else allowed
-        return Candidates(allowed=allowed, kept=kept if len(kept) else allowed, steps=tuple(steps))
+                    remaining = left_by(step, view, bundle, remaining)
+                    steps.append((step, remaining))
+            allowed = remaining if binding else allowed
+        return Candidates(allowed=allowed, remaining=remaining if len(remaining) else allowed, steps=tuple(steps))
 
     def acceptable(
-        self, view: ClusterView, bundle: int, found: Candidates, placement: Placement[M], memory: M
+        self, view: ClusterView, bundle: int, candidates: Candidates, placement: Placement[M], memory: M
     ) -> tuple[Ints, M]:
         """The rows that *bundle* (a row) may go to, all equally good; empty where none is allowed.
 
         Pulsar takes one of the best at random, and chooses again when that one is overloaded.  Here it is one of the
         best that are not overloaded, if there is one: this is always one of the answers that Pulsar may give.
         """
-        best, memory = placement.acceptable(view, bundle, found.kept, memory)
+        best, memory = placement.acceptable(view, bundle, candidates.remaining, memory)
         free = best[~self._overloaded(view)[best]]
         if len(free) or not len(best) or self.keep_filters or _keeps_its_choice(placement):
             return (free if len(free) else best), memory
-        return placement.acceptable(view, bundle, found.allowed, memory)
+        return placement.acceptable(view, bundle, candidates.allowed, memory)
 
     def _overloaded(self, view: ClusterView) -> Bools:
         """(brokers,) which are above the threshold."""
@@ -81,5 +81,5 @@ class ModularSelectBroker(ResourceWeights):
 
 
 def _keeps_its_choice(placement: object) -> bool:
-    keeping: KeepsItsChoice | None = capability(placement, KeepsItsChoice)
+    keeping: StickyPlacement | None = capability(placement, StickyPlacement)
     return keeping is not None and keeping.keeps_its_choice

@@ -12,14 +12,14 @@ from typing import ClassVar, Final
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
 from controller.model.option import option
-from controller.strategies.common.staying import Staying
+from controller.strategies.common.stay_filter import StayFilter
 
 #: The option's name in broker.conf.
 EXCLUDED_NAMESPACES: Final = "loadBalancerSheddingExcludedNamespaces"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SheddingExcludedNamespaces(Staying):
+class SheddingExcludedNamespaces(StayFilter):
     """See the module docstring."""
 
     reason: ClassVar[Reason] = Reason.EXCLUDED

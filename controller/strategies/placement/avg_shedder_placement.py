@@ -55,8 +55,8 @@ class AvgShedder(ResourceWeights):
         memory: NoMemory,
     ) -> tuple[Ints, NoMemory]:
         """The one of *candidates* that the bundle was sent to or is planned for, else all that may take it."""
-        found = self._by_plan if self.plans_by_bundle else self._by_choice
-        return found(view, bundle, candidates), memory
+        choose = self._by_plan if self.plans_by_bundle else self._by_choice
+        return choose(view, bundle, candidates), memory
 
     def _by_choice(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:
         """The broker that the bundle was sent to, or all *candidates*.  Pulsar 4: selectBroker."""

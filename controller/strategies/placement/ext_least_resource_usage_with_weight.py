@@ -85,5 +85,5 @@ class ExtLeastResourceUsageWithWeight(BrokerLoadFeatures):
         """Which of (n,) candidates are acceptable, by their smoothed *usage* (fractions) where it is *known*."""
         if not known.any():
             return np.ones(len(usage), np.bool_)
-        found = known & (usage + self.difference_percent / 100 <= mean_usage(usage[known]))
-        return found if found.any() else np.ones(len(usage), np.bool_)
+        is_below_mean = known & (usage + self.difference_percent / 100 <= mean_usage(usage[known]))
+        return is_below_mean if is_below_mean.any() else np.ones(len(usage), np.bool_)

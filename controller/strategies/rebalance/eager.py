@@ -9,7 +9,7 @@ Kafka Connect: org.apache.kafka.connect.runtime.distributed.EagerAssignor (2.6.0
 
 from dataclasses import dataclass
 
-from controller.strategies.common.worker_group import Assignment, ConnectorsAndTasks, Group, GroupAssignment
+from controller.strategies.common.worker_group import ConnectorsAndTasks, Group, GroupAssignment, MemberAssignment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,5 +33,5 @@ class EagerAssignor:
                 # The first task goes to the member after the one that got the last connector.
                 tasks=resources.tasks[(turn - first_task) % len(members) :: len(members)],
             )
-            assignments[name] = Assignment(start=share, stop=group.members[name])
+            assignments[name] = MemberAssignment(start=share, stop=group.members[name])
         return GroupAssignment(offset=config.offset, assignments=assignments)

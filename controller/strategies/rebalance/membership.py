@@ -24,7 +24,7 @@ import numpy as np
 from controller.model.decision import Reason, Unload, UnloadDecision, Verdict
 from controller.model.errors import SettingsError
 from controller.model.load import UNOWNED, Bools, ClusterView, Ints, busiest_first
-from controller.model.names import is_untouchable
+from controller.model.names import is_system_owned
 from controller.model.option import option
 from controller.model.strategy_memory import StrategyMemory
 
@@ -100,8 +100,8 @@ class RebalanceOnMembershipChange:
     ) -> tuple[UnloadDecision, BrokerMembership]:
         memory = BrokerMembership(brokers=memory.brokers)
         joined = sorted(set(view.brokers.names) - set(before.brokers))
-        left = sorted(set(before.brokers) - set(view.brokers.names) - set(view.missing))
-        if not joined and not left:
+        departed = sorted(set(before.brokers) - set(view.brokers.names) - set(view.missing))
+        if not joined and not departed:
             return UnloadDecision(reason=Reason.BALANCED), memory
         bundles = _Bundles.of(view)
         goes = np.flatnonzero(bundles.movable)
@@ -113,7 +113,7 @@ class RebalanceOnMembershipChange:
         target[goes] = _lowest_first(stays, np.clip(share - stays, 0, None), len(goes))
         moved = goes[target[goes] != bundles.owner[goes]]
         reason = Reason.BROKER_JOINED if joined else Reason.BROKER_LEFT
-        words = ", ".join([*(f"{name} joined" for name in joined), *(f"{name} left" for name in left)])
+        words = ", ".join([*(f"{name} joined" for name in joined), *(f"{name} left" for name in departed)])
         why = {
             row: _share(view, row, reason, count, share, f"all is spread anew: {words}") for row in range(len(count))
         }
@@ -192,7 +192,7 @@ class _Bundles:
     def of(cls, view: ClusterView) -> "_Bundles":
         owner = view.bundles.broker.copy()
         owner[view.preallocated.bundle] = view.preallocated.broker
-        own = np.array([is_untouchable(name) for name in view.bundles.namespaces], np.bool_)
+        own = np.array([is_system_owned(name) for name in view.bundles.namespaces], np.bool_)
         counted = ~own[view.bundles.namespace] & (owner != UNOWNED) if len(own) else np.zeros(0, np.bool_)
         under_way = owner != view.bundles.broker
         movable = counted & view.bundles.owned & ~view.recently_unloaded & ~under_way
@@ -210,11 +210,11 @@ def _with_changes(memory: BrokerMembership, view: ClusterView, delay_rounds: int
     brokers = tuple(sorted(here | (known & unknown)))
     if not known:
         return BrokerMembership(brokers=brokers)
-    gone = {name: rounds + 1 for name, rounds in memory.left.items()} | dict.fromkeys(known - here - unknown, 0)
+    rounds_away = {name: rounds + 1 for name, rounds in memory.left.items()} | dict.fromkeys(known - here - unknown, 0)
     joined = {name: age for name, age in memory.joined.items() if name in here or name in unknown}
     joined |= dict.fromkeys(here - known, 0)
-    left = {name: rounds for name, rounds in gone.items() if name not in here and rounds < delay_rounds}
-    return BrokerMembership(brokers=brokers, joined=_by_name(joined), left=_by_name(left))
+    away = {name: rounds for name, rounds in rounds_away.items() if name not in here and rounds < delay_rounds}
+    return BrokerMembership(brokers=brokers, joined=_by_name(joined), left=_by_name(away))
 
 
 def _by_name(numbers: Mapping[str, int]) -> dict[str, int]:
@@ -241,16 +241,16 @@ def _from_the_fullest(view: ClusterView, bundles: _Bundles, count: Ints, share: 
     return moved, target
 
 
-def _lowest_first(height: Ints, room: Ints, wanted: int) -> Ints:
+def _lowest_first(height: Ints, room: Ints, number: int) -> Ints:
     """(wanted,) the row that each thing is put on: always the lowest one, ties by name, *room* on each at most."""
-    steps, row = _steps(np.minimum(room, wanted))
-    return row[np.lexsort((row, height[row] + steps))][:wanted]
+    steps, row = _steps(np.minimum(room, number))
+    return row[np.lexsort((row, height[row] + steps))][:number]
 
 
-def _highest_first(height: Ints, spare: Ints, wanted: int) -> Ints:
-    """The row that each of up to *wanted* things is taken off: the highest one, ties by name, *spare* off each."""
+def _highest_first(height: Ints, spare: Ints, number: int) -> Ints:
+    """The row that each of up to *number* things is taken off: the highest one, ties by name, *spare* off each."""
     steps, row = _steps(spare)
-    return row[np.lexsort((row, steps - height[row]))][:wanted]
+    return row[np.lexsort((row, steps - height[row]))][:number]
 
 
 def _steps(size: Ints) -> tuple[Ints, Ints]:

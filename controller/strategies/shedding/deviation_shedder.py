@@ -86,20 +86,20 @@ class DeviationShedder(ABC):
         unloads: list[Unload] = []
         refusals: list[Verdict] = []
         while spread.by_load and len(unloads) != self.max_bundles and self._stands_out(spread):
-            (least, receiver), (most, broker) = spread.by_load[0], spread.by_load[-1]
+            (lowest, receiver), (highest, broker) = spread.by_load[0], spread.by_load[-1]
             if verdicts[broker].reason is Reason.BALANCED:
-                verdicts[broker] = self._about(names[broker], Reason.OVERLOADED, spread.deviation(most))
+                verdicts[broker] = self._about(names[broker], Reason.OVERLOADED, spread.deviation(highest))
                 refusals += givers.refused(broker)
-            found = givers.take(broker, least, most)
-            if found is None:
+            bundle = givers.take(broker, lowest, highest)
+            if bundle is None:
                 # Pulsar then looks at the next broker.
-                refusals.append(givers.why_nothing(broker, least, most, self.unit))
+                refusals.append(givers.why_nothing(broker, lowest, highest, self.unit))
                 spread.by_load.pop()
                 continue
-            row, load = found
+            row, load = bundle
             unloads.append(Unload(bundle=view.bundles.names[row], source=names[broker], why=verdicts[broker]))
             spread.move(
-                (most, broker), most - load, (least, receiver), least + (load if self.fixed_receiver else -load)
+                (highest, broker), highest - load, (lowest, receiver), lowest + (load if self.fixed_receiver else -load)
             )
         verdicts = [
             self._not_balanced(each, load, spread.mean, bool(unloads))
@@ -111,9 +111,9 @@ class DeviationShedder(ABC):
         return UnloadDecision(unloads=tuple(unloads), verdicts=(*verdicts, *refusals), reason=reason), memory
 
     def _stands_out(self, spread: "_Spread") -> bool:
-        most = spread.by_load[-1][0]
-        high = most > spread.mean * (1 + self.min_above_percent / 100)
-        return high and spread.deviation(most) > self.threshold
+        highest = spread.by_load[-1][0]
+        high = highest > spread.mean * (1 + self.min_above_percent / 100)
+        return high and spread.deviation(highest) > self.threshold
 
     def _not_balanced(self, verdict: Verdict, load: float, mean: float, others_give: bool) -> Verdict:
         """*verdict*, with the reason why a broker above the threshold gives nothing; *others_give*: others do."""
@@ -174,14 +174,14 @@ class _Spread:
             return above / self._width
         return math.copysign(math.inf, above) if above else math.nan
 
-    def move(self, giver: tuple[float, int], left: float, receiver: tuple[float, int], then: float) -> None:
-        """Give the last broker of ``by_load`` the load *left*, and the first one *then*."""
+    def move(self, giver: tuple[float, int], remaining: float, receiver: tuple[float, int], received: float) -> None:
+        """Give the last broker of ``by_load`` the load *remaining*, and the first one *received*."""
         self.by_load.pop()
         self.by_load.pop(0)
-        self._squares += left * left + then * then - (giver[0] * giver[0] + receiver[0] * receiver[0])
+        self._squares += remaining * remaining + received * received - (giver[0] * giver[0] + receiver[0] * receiver[0])
         self._width = self._standard_deviation()
-        insort(self.by_load, (then, receiver[1]))
-        insort(self.by_load, (left, giver[1]))
+        insort(self.by_load, (received, receiver[1]))
+        insort(self.by_load, (remaining, giver[1]))
 
     def _standard_deviation(self) -> float:
         variance = self._squares / self._brokers - self.mean * self.mean
@@ -195,7 +195,7 @@ class _Givers:
     def __init__(self, view: ClusterView, load: Floats, by: str, *, idle_too: bool) -> None:
         self._view, self._load, self._by, self._idle_too = view, load, by, idle_too
         self._own = broker_own(view)
-        self._left: dict[int, tuple[list[float], list[int]]] = {}
+        self._remaining: dict[int, tuple[list[float], list[int]]] = {}
 
     def refused(self, broker: int) -> list[Verdict]:
         """Look at *broker* for the first time: a verdict on each of its bundles that may not move."""
@@ -203,25 +203,25 @@ class _Givers:
         if not self._idle_too:
             rows = rows[self._load[rows] > 0]
         rows = rows[np.argsort(self._load[rows], kind="stable")]
-        self._left[broker] = (self._load[rows].tolist(), rows.tolist())
+        self._remaining[broker] = (self._load[rows].tolist(), rows.tolist())
         return refused
 
-    def take(self, broker: int, least: float, most: float) -> tuple[int, float] | None:
-        """Take the largest bundle that leaves the receiver below *most*: its row and load; of equals, the last."""
-        loads, rows = self._left[broker]
-        i = bisect_left(loads, most, key=lambda load: load + least)  # a difference would be rounded otherwise
+    def take(self, broker: int, lowest: float, highest: float) -> tuple[int, float] | None:
+        """Take the largest bundle that leaves the receiver below *highest*: its row and load; of equals, the last."""
+        loads, rows = self._remaining[broker]
+        i = bisect_left(loads, highest, key=lambda load: load + lowest)  # a difference would be rounded otherwise
         return (rows.pop(i - 1), loads.pop(i - 1)) if i else None
 
-    def why_nothing(self, broker: int, least: float, most: float, unit: str) -> Verdict:
-        """The verdict on *broker*, whose smallest bundle would bring the receiver from *least* to *most* or above."""
-        name, loads = self._view.brokers.names[broker], self._left[broker][0]
+    def why_nothing(self, broker: int, lowest: float, highest: float, unit: str) -> Verdict:
+        """The verdict on *broker*: its smallest bundle brings the receiver from *lowest* to *highest* or above."""
+        name, loads = self._view.brokers.names[broker], self._remaining[broker][0]
         if not loads:
             return Verdict(subject=name, reason=Reason.NO_BUNDLES, by=self._by)
         return Verdict(
             subject=name,
             reason=Reason.TOO_LARGE,
-            observed=loads[0] + least,
-            limit=most,
+            observed=loads[0] + lowest,
+            limit=highest,
             unit=unit,
             by=self._by,
             detail="any bundle would make the idlest broker at least as busy",

@@ -39,7 +39,7 @@ class _Rule:
     unit: str
     #: The broker with the most, a row, and what it has.
     busiest: int
-    most: float
+    highest: float
     least: float
     #: Each broker against the least: "percent above" or "times".
     spread: Floats
@@ -126,13 +126,13 @@ class UniformLoadShedder:
     def _by_rate(self, view: ClusterView) -> _Rule:
         load, short_term = view.brokers.load, view.bundles.short_term
         of_broker = load[:, RATE_IN] + load[:, RATE_OUT]
-        busiest, most, least, divisor = self._extremes(of_broker)
+        busiest, highest, lowest, divisor = self._extremes(of_broker)
         return _Rule(
             of_bundle=short_term[:, RATE_IN] + short_term[:, RATE_OUT],
             unit="msg/s",
             busiest=busiest,
-            most=most,
-            least=least,
+            highest=highest,
+            least=lowest,
             spread=(of_broker - divisor) * 100 / divisor,
             threshold=self.rate_difference_percent,
             spread_unit="% above the lowest message rate",
@@ -141,13 +141,13 @@ class UniformLoadShedder:
 
     def _by_throughput(self, view: ClusterView) -> _Rule:
         of_broker = view.brokers.throughput
-        busiest, most, least, divisor = self._extremes(of_broker)
+        busiest, highest, lowest, divisor = self._extremes(of_broker)
         return _Rule(
             of_bundle=view.bundles.short_term_throughput,
             unit="bytes/s",
             busiest=busiest,
-            most=most,
-            least=least,
+            highest=highest,
+            least=lowest,
             spread=of_broker / divisor,
             threshold=self.throughput_multiplier,
             spread_unit="times the lowest throughput",
@@ -156,17 +156,17 @@ class UniformLoadShedder:
 
     def _extremes(self, load: Floats) -> tuple[int, float, float, float]:
         """The busiest broker's row, the most, the least, and what to divide by for the least."""
-        most = float(np.fmax.reduce(load))
-        least = float(np.fmin.reduce(load, initial=np.inf if self.fixed_extremes else _INT_MAX))
-        divisor = 1.0 if abs(least) <= _ZERO else least
-        return int((load == most).argmax()), most, least if self.fixed_extremes else divisor, divisor
+        highest = float(np.fmax.reduce(load))
+        lowest = float(np.fmin.reduce(load, initial=np.inf if self.fixed_extremes else _INT_MAX))
+        divisor = 1.0 if abs(lowest) <= _ZERO else lowest
+        return int((load == highest).argmax()), highest, lowest if self.fixed_extremes else divisor, divisor
 
     def _shed(self, view: ClusterView, rule: _Rule, why: Verdict) -> tuple[list[Unload], list[Verdict]]:
         """The bundles that leave the busiest broker, biggest first, and why others, or all, do not."""
         too_few = too_few_bundles(view, rule.busiest, _BY)
         if too_few is not None:
             return [], [too_few]
-        required = (rule.most - rule.least) * self.share_to_unload
+        required = (rule.highest - rule.least) * self.share_to_unload
         if not self.fixed_extremes:
             required = _to_int(required)
         if not required >= rule.minimum:

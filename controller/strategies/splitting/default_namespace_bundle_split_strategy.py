@@ -188,8 +188,8 @@ def _still_counted(view: ClusterView, memory: SplitHitCounts) -> dict[str, int]:
 def _remembered(view: ClusterView, before: SplitHitCounts, hits: Mapping[str, int]) -> SplitHitCounts:
     """*hits*, and at which broker they were counted; those of a broker whose data are missing stay as they were."""
     owners = {name: _owner(view, name) or before.owners.get(name) for name in hits}
-    seen, missing = view.bundles.code_of, frozenset(view.missing)
-    away = {name: owner for name, owner in before.owners.items() if owner in missing and name not in seen}
+    code_of, missing = view.bundles.code_of, frozenset(view.missing)
+    away = {name: owner for name, owner in before.owners.items() if owner in missing and name not in code_of}
     return SplitHitCounts(
         hits={**hits, **{name: before.hits[name] for name in away}},
         owners={name: owner for name, owner in {**owners, **away}.items() if owner is not None},

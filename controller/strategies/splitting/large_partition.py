@@ -60,8 +60,8 @@ class WithPartitionAdvice:
 
     def decide(self, view: ClusterView, memory: M) -> tuple[SplitDecision, M]:
         """What the policy decides, and the advice after it."""
-        found, moved = self.policy.decide(view, memory)
-        return replace(found, verdicts=(*found.verdicts, *self._advice(view))), moved
+        decision, after = self.policy.decide(view, memory)
+        return replace(decision, verdicts=(*decision.verdicts, *self._advice(view))), after
 
     def _advice(self, view: ClusterView) -> list[Verdict]:
         """A verdict for each large partition, by bundle, then by position; Python loops over the large ones alone."""

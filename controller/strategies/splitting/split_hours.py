@@ -66,20 +66,20 @@ class WithinHours:
 
     def decide(self, view: ClusterView, memory: M) -> tuple[SplitDecision, M]:
         """What the policy decides; outside of the hours NotThisInterval for each of its splits."""
-        found, moved = self.policy.decide(view, memory)
+        decision, after = self.policy.decide(view, memory)
         if self.hours.hold(view.as_of_ms):
-            return found, moved
+            return decision, after
         detail = f"splits at {self.hours.text} h UTC only"
         refused = tuple(
             Verdict(subject=split.bundle, reason=Reason.NOT_THIS_INTERVAL, by=_KEY, detail=detail)
-            for split in found.splits
+            for split in decision.splits
         )
-        return replace(found, splits=(), verdicts=(*found.verdicts, *refused)), moved
+        return replace(decision, splits=(), verdicts=(*decision.verdicts, *refused)), after
 
 
 def _hours(text: str) -> frozenset[int]:
     """The hours of the day in *text*, or SettingsError."""
-    found = set[int]()
+    hours = set[int]()
     for span in text.split(",") if text.strip() else ():
         match = _SPAN.fullmatch(span)
         first = int(match[1]) if match else 24
@@ -89,5 +89,5 @@ def _hours(text: str) -> frozenset[int]:
                 f"{_KEY}={text}: {span.strip()!r} is no span of hours: allowed: 1-5,22-24 and the like, hours 0 to 23,"
                 " the end not included"
             )
-        found.update(range(first, end) if first < end else (*range(first, 24), *range(end)))
-    return frozenset(found)
+        hours.update(range(first, end) if first < end else (*range(first, 24), *range(end)))
+    return frozenset(hours)

@@ -113,7 +113,7 @@ def test_a_pause_of_another_that_ends_does_not_end_one_that_stands() -> None:
         pauses=(Pause(by="a", reason="", at_ms=1, until_ms=5), Pause(by="b", reason="", at_ms=2))
     )
     assert controls.is_paused(9, paused=False)
-    assert [each.by for each in controls.standing(9)] == ["b"]
+    assert [each.by for each in controls.pauses_at(9)] == ["b"]
 
 
 def test_a_further_pause_always_works_and_their_number_is_bounded() -> None:

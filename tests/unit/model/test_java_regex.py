@@ -178,7 +178,7 @@ def test_simple_expressions_are_not_limited_in_number() -> None:
 
 
 def test_of_too_many_expressions_those_at_the_end_are_bounded_by_their_beginnings() -> None:
-    found = Expressions([f"t{i}/(a|b).*" for i in range(5)], most=3)
+    found = Expressions([f"t{i}/(a|b).*" for i in range(5)], max_patterns=3)
     assert [*found.refused] == ["t3/(a|b).*", "t4/(a|b).*"]
     assert found.first(["t2/a", "t3/x", "t4/a", "u"]) == {
         "t2/a": Hit(2, True),

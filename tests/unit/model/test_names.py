@@ -1,7 +1,7 @@
 import pytest
 
 from controller.model.errors import TrimtabError
-from controller.model.names import can_split, default_boundaries, is_broker_own, is_untouchable, parse_bundle
+from controller.model.names import can_split, default_boundaries, is_broker_own, is_system_owned, parse_bundle
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from controller.model.names import can_split, default_boundaries, is_broker_own,
 )
 def test_heartbeat_and_sla_namespaces_belong_to_one_broker(namespace: str) -> None:
     assert is_broker_own(namespace)
-    assert is_untouchable(namespace)
+    assert is_system_owned(namespace)
 
 
 def test_a_brokers_own_namespace_is_what_pulsars_patterns_match_also_for_odd_names() -> None:
@@ -29,13 +29,13 @@ def test_a_brokers_own_namespace_is_what_pulsars_patterns_match_also_for_odd_nam
 
 
 def test_the_system_namespace_is_untouchable_but_belongs_to_no_broker() -> None:
-    assert is_untouchable("pulsar/system")
+    assert is_system_owned("pulsar/system")
     assert not is_broker_own("pulsar/system")
 
 
 @pytest.mark.parametrize("namespace", ["public/default", "acme/host:8080", "pulsar/tenants", "sla-monitor/cluster"])
 def test_other_namespaces_may_be_moved(namespace: str) -> None:
-    assert not is_untouchable(namespace)
+    assert not is_system_owned(namespace)
 
 
 def test_a_new_namespace_has_equal_bundles_and_the_last_gets_the_remainder() -> None:

@@ -9,9 +9,9 @@ from controller.model.pulsar_version import (
     PulsarVersion,
     default_in,
     knows,
-    meant,
     not_known,
     other_defaults,
+    strategy_meant,
 )
 
 SHEDDER = "loadBalancerLoadSheddingStrategy"
@@ -112,6 +112,6 @@ def test_options_that_a_version_does_not_know_are_listed_and_trimtabs_own_are_no
 def test_a_class_name_means_another_strategy_from_a_version_on(monkeypatch: pytest.MonkeyPatch) -> None:
     toy = {(SHEDDER, "OverloadShedder"): (ClassMeaning(version("4.2.0"), "UniformLoadShedder"),)}
     monkeypatch.setattr(pulsar_version, "MEANINGS", toy)
-    assert meant(version("4.1"), SHEDDER, "OverloadShedder") == "OverloadShedder"
-    assert meant(version("4.2.0"), SHEDDER, "OverloadShedder") == "UniformLoadShedder"
-    assert meant(version("5.0"), SHEDDER, "ThresholdShedder") == "ThresholdShedder"
+    assert strategy_meant(version("4.1"), SHEDDER, "OverloadShedder") == "OverloadShedder"
+    assert strategy_meant(version("4.2.0"), SHEDDER, "OverloadShedder") == "UniformLoadShedder"
+    assert strategy_meant(version("5.0"), SHEDDER, "ThresholdShedder") == "ThresholdShedder"

@@ -20,5 +20,5 @@ def test_what_is_not_given_is_not_made_either() -> None:
         made.append(number)
         return f"#{number}"
 
-    assert some_of(range(10**6), 2, between="; ", shown=shown) == "#0; #1 and 999998 more"
+    assert some_of(range(10**6), 2, between="; ", format_item=shown) == "#0; #1 and 999998 more"
     assert made == [0, 1]

@@ -275,7 +275,7 @@ def test_a_trend_is_told_with_its_minutes_where_any_bundle_changes_by_a_hundredt
             history, followed=replace(history.followed, trend=np.array([trend, 0.0]) * level, error=error)
         )
         found = foreseen(view, trended, minutes=minutes, by_day=True).later
-        return [(one.told, [round(each, 4) for each in one.ratio.tolist()], one.minutes) for [one] in found]
+        return [(one.label, [round(each, 4) for each in one.ratio.tolist()], one.minutes) for [one] in found]
 
     assert later(0.1, 2.0) == [("in 2 min", [1.171, 1.0], 2.0)]
     assert later(-0.1, 0.5) == [("in 0.5 min", [0.9538, 1.0], 0.5)]
@@ -291,7 +291,7 @@ def test_the_next_day_is_looked_at_in_six_groups_of_four_hours() -> None:
     )
     history = BundleHistory.read(memory, NAMES)
     groups = foreseen(view, history, minutes=60, by_day=True).later
-    assert [[each.told for each in group] for group in groups] == [
+    assert [[each.label for each in group] for group in groups] == [
         [f"at {(hour + ahead) % 24:02}:30" for ahead in range(4)] for hour in range(3, 27, 4)
     ]
     assert {each.minutes for group in groups for each in group} == {60.0}

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from controller.planning.problem import BalanceProblem
+from controller.planning.solving.assignment import Assignment
 from controller.planning.solving.limits import Effort
-from controller.planning.solving.standing import Standing
 from controller.planning.solving.steps import compared, emptiest, largest
 
 
-def standing(brokers: int, bundles: int, resources: int) -> Standing:
+def standing(brokers: int, bundles: int, resources: int) -> Assignment:
     """All bundles on the first broker, each a little larger than the one before it."""
     size = np.arange(1.0, bundles + 1)[:, None] * np.ones(resources)
-    return Standing(
+    return Assignment(
         BalanceProblem(
             resources=tuple(f"r{column}" for column in range(resources)),
             capacity=np.full((brokers, resources), 1e6),
@@ -31,23 +31,23 @@ def test_a_step_counts_as_2000_pairs_besides_those_it_looks_at_and_more_with_man
 ) -> None:
     effort = Effort(100_000)
     effort.spend(50, resources)
-    assert 100_000 - effort.left == pairs
+    assert 100_000 - effort.remaining_pairs == pairs
 
 
 @pytest.mark.parametrize(("numbers", "pairs"), [(0, 200), (15, 200), (16, 201), (160, 210)])
 def test_a_choice_counts_as_200_pairs_and_one_more_for_16_numbers(numbers: int, pairs: int) -> None:
     effort = Effort(100_000)
     effort.choose(numbers)
-    assert 100_000 - effort.left == pairs
+    assert 100_000 - effort.remaining_pairs == pairs
 
 
 def test_a_question_to_the_filters_counts_as_1000_pairs_and_nothing_is_left_at_0() -> None:
     effort = Effort(1001)
     effort.ask()
-    assert (effort.left, effort.spent) == (1, False)
+    assert (effort.remaining_pairs, effort.exhausted) == (1, False)
     effort.ask()
-    assert effort.spent
-    assert Effort(0).spent
+    assert effort.exhausted
+    assert Effort(0).exhausted
 
 
 @pytest.mark.parametrize(("resources", "brokers"), [(1, 128), (3, 128), (4, 96), (9, 42), (24, 16), (40, 16)])

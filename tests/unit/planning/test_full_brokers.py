@@ -3,7 +3,7 @@
 import pytest
 
 from controller.model.load import ClusterView
-from controller.planning.from_view import Counted, StatedProblem, stated
+from controller.planning.from_view import Counted, MappedProblem, stated
 from controller.planning.objective import highest, loads
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
@@ -17,7 +17,7 @@ def cluster(*brokers: float) -> ClusterView:
     return cluster_view(*made)
 
 
-def of(view: ClusterView) -> StatedProblem:
+def of(view: ClusterView) -> MappedProblem:
     return stated(view, view.recently_unloaded, Counted(weights={"cpu": 1.0}))
 
 

@@ -241,31 +241,31 @@ def test_so_many_brokers_are_needed_for_a_headroom() -> None:
     one = problem([[10.0]] * 4, [(0, [3.0])] * 8)
     found = [brokers_needed(one, headroom) for headroom in (0.0, 0.4, 0.5, 0.8, 1.0)]
     assert [each.at_least for each in found] == [3, 4, 8, None, None]
-    assert [each.enough for each in found] == [3, 4, 8, None, None]
+    assert [each.sufficient for each in found] == [3, 4, 8, None, None]
 
 
 def test_no_number_of_brokers_keeps_all_of_their_capacity_free_whatever_counts() -> None:
     nothing_counts = problem([[]] * 2, [(0, []), (1, [])])
     for headroom in (1.0, 1.5):
-        assert brokers_needed(nothing_counts, headroom) == BrokersNeeded(at_least=None, enough=None, resource=0)
+        assert brokers_needed(nothing_counts, headroom) == BrokersNeeded(at_least=None, sufficient=None, resource=0)
 
 
 def test_where_no_number_of_brokers_is_enough_the_resource_is_told_that_lacks_most() -> None:
     one = problem([[10.0, 10.0]] * 2, [(0, [6.0, 9.0]), (1, [7.0, 1.0])])
-    assert brokers_needed(one, 0.5) == BrokersNeeded(at_least=None, enough=None, resource=1)
+    assert brokers_needed(one, 0.5) == BrokersNeeded(at_least=None, sufficient=None, resource=1)
 
 
 def test_bundles_that_cannot_share_a_broker_need_one_each_whatever_the_mean_is() -> None:
     forty = problem([[100.0]] * 6, [(i, [40.0]) for i in range(6)])
     for headroom, needed in ((0.1, 3), (0.2, 3), (0.21, 6), (0.3, 6), (0.6, 6)):
         found = brokers_needed(forty, headroom)
-        assert (found.at_least, found.enough) == (needed, needed)
+        assert (found.at_least, found.sufficient) == (needed, needed)
 
 
 def test_where_no_placement_is_found_on_as_few_as_are_proved_both_numbers_are_told() -> None:
     one = problem([[10.0]] * 2, [(0, [size]) for size in (6.0, 3.0, 3.0, 3.0, 2.5, 2.5)])
     found = brokers_needed(one, 0.0)
-    assert (found.at_least, found.enough) == (2, 3)
+    assert (found.at_least, found.sufficient) == (2, 3)
 
 
 def test_the_fewest_brokers_are_found_far_above_what_is_proved() -> None:
@@ -274,23 +274,23 @@ def test_the_fewest_brokers_are_found_far_above_what_is_proved() -> None:
     for times in (4, 5, 7):
         one = problem([[10.0] * 3] * 2, [(0, kind) for kind in kinds * times] + [(1, [0.1] * 3)] * 30)
         found = brokers_needed(one, 0.0)
-        assert (found.at_least, found.enough) == (2 * times, 3 * times)
+        assert (found.at_least, found.sufficient) == (2 * times, 3 * times)
 
 
 def test_what_stays_on_a_broker_has_to_have_room_as_well() -> None:
     one = problem([[10.0]] * 3, [(0, [1.0])] * 3, fixed=[[0.0], [7.0], [0.0]])
     found = brokers_needed(one, 0.4)
-    assert (found.at_least, found.enough) == (2, None)
-    assert brokers_needed(one, 0.2).enough == 2
+    assert (found.at_least, found.sufficient) == (2, None)
+    assert brokers_needed(one, 0.2).sufficient == 2
     to_the_last_bit = problem([[100.0]] * 3, [(0, [1.0])] * 3, fixed=[[10.0], [60.0], [10.0]])
-    assert brokers_needed(to_the_last_bit, 0.4).enough == 2
+    assert brokers_needed(to_the_last_bit, 0.4).sufficient == 2
 
 
 def test_of_more_than_1e15_brokers_the_number_is_not_counted() -> None:
     for load, at_least in ((1e12 - 1, 10**11), (1e300, 10**15)):
         one = problem([[10.0]] * 2, [(0, [1.0])], fixed=[[0.0], [load]])
         found = brokers_needed(one, 0.0)
-        assert (found.at_least, found.enough) == (at_least, None)
+        assert (found.at_least, found.sufficient) == (at_least, None)
 
 
 def _has_room(sizes: list[list[float]], left: list[list[float]]) -> bool:
@@ -312,16 +312,16 @@ def test_of_all_placements_none_is_on_fewer_brokers_than_are_needed_and_one_is_o
         if found.at_least is None:
             assert not all(_has_room([size], [left]) for size in one.size.tolist())
             continue
-        assert found.enough is not None
-        assert found.enough <= found.at_least + 1
-        assert _has_room(one.size.tolist(), [left] * found.enough)
+        assert found.sufficient is not None
+        assert found.sufficient <= found.at_least + 1
+        assert _has_room(one.size.tolist(), [left] * found.sufficient)
         assert not _has_room(one.size.tolist(), [left] * (found.at_least - 1))
 
 
 def test_what_a_broker_uses_by_itself_is_needed_again_for_each() -> None:
     one = problem([[10.0]] * 2, [(0, [1.0])] * 8, fixed=[[2.0], [2.0]])
-    assert brokers_needed(one, 0.0).enough == 1
-    assert brokers_needed(one, 0.4).enough == 2
+    assert brokers_needed(one, 0.0).sufficient == 1
+    assert brokers_needed(one, 0.4).sufficient == 2
     more = with_more_brokers(one, 2)
     assert more.capacity.tolist() == [[10.0]] * 4
     assert more.fixed.tolist() == [[2.0]] * 4
@@ -331,10 +331,10 @@ def test_the_brokers_whose_bundles_disturb_least_are_removed() -> None:
     one = problem([[10.0]] * 3, [(0, [3.0]), (1, [3.0]), (2, [3.0])], disturbance=[30.0, 10.0, 20.0])
     found = removable(one, 2, 1.0)
     assert found.brokers == (1, 2)
-    assert found.enough
-    assert not removable(one, 2, 0.7).enough
+    assert found.is_complete
+    assert not removable(one, 2, 0.7).is_complete
     assert removable(one, 2, 0.7).brokers == (1,)
-    assert not removable(one, 3, 1.0).enough
+    assert not removable(one, 3, 1.0).is_complete
 
 
 def test_the_16_brokers_whose_bundles_disturb_least_are_tried_and_no_others() -> None:

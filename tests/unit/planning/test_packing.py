@@ -9,11 +9,11 @@ import pytest
 from controller.model.load import Bools
 from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.solving.assignment import Assignment
 from controller.planning.solving.bounds import fewest_moves, mean_level
 from controller.planning.solving.limits import Effort
 from controller.planning.solving.packing import pack
 from controller.planning.solving.reach import Target
-from controller.planning.solving.standing import Standing
 from tests.balance_problems import problem, seeded, whole_numbers
 
 #: A problem -> where its bundles may go.
@@ -34,7 +34,7 @@ def target(level: float, **changes: Any) -> Target:
     return Target(**{"level": level, "max_moves": 100, "ceiling": 1.0, "tenure": 4, "steps": 30, **changes})
 
 
-def peak(standing: Standing) -> float:
+def peak(standing: Assignment) -> float:
     """The highest usage after the plan, added up anew."""
     owner = standing.problem.owner.copy()
     for move in standing.moves:
@@ -77,10 +77,13 @@ def test_every_machine_packs_this_plan_with_this_effort(
     shape: tuple[int, int, int, int], times_mean: float, rule: Rule, effort: int, moves: str
 ) -> None:
     one, left = whole_numbers(*shape), Effort(1_000_000)
-    standing, level = Standing(one), times_mean * mean_level(one)
+    standing, level = Assignment(one), times_mean * mean_level(one)
     assert pack(standing, target(level), rule(one), left)
     assert peak(standing) <= level + 1e-9
-    assert (1_000_000 - left.left, " ".join(f"{bundle}:{to}" for bundle, _, to in standing.moves)) == (effort, moves)
+    assert (1_000_000 - left.remaining_pairs, " ".join(f"{bundle}:{to}" for bundle, _, to in standing.moves)) == (
+        effort,
+        moves,
+    )
     assert all(rule(one)(move.bundle)[move.destination] for move in standing.moves)
 
 
@@ -88,7 +91,7 @@ def test_with_one_resource_a_plan_has_as_few_moves_as_any_can_have() -> None:
     found = 0
     for seed in range(40):
         one = seeded(8, 120, 1, seed, uneven=seed % 2 == 1)
-        standing, level = Standing(one), 1.05 * mean_level(one)
+        standing, level = Assignment(one), 1.05 * mean_level(one)
         if pack(standing, target(level), anywhere(one), Effort(1_000_000)):
             assert len(standing.moves) == fewest_moves(one, level)
             assert peak(standing) <= level + 1e-9
@@ -101,7 +104,7 @@ TWO: Final = problem([[10.0]] * 2, [(0, [3.0]), (0, [2.0]), (0, [2.0]), (0, [1.0
 
 
 def test_the_plan_takes_the_place_of_the_one_before_and_that_one_stays_where_none_is_found() -> None:
-    standing = Standing(TWO)
+    standing = Assignment(TWO)
     standing.move(5, 1, 0)
     assert not pack(standing, target(0.4), anywhere(TWO), Effort(1_000_000))
     assert standing.moves == (PlannedMove(5, 1, 0),)
@@ -110,7 +113,7 @@ def test_the_plan_takes_the_place_of_the_one_before_and_that_one_stays_where_non
 
 
 def test_where_all_are_at_the_level_the_plan_is_empty() -> None:
-    standing = Standing(TWO)
+    standing = Assignment(TWO)
     standing.move(0, 0, 1)
     assert pack(standing, target(0.9), anywhere(TWO), Effort(1_000_000))
     assert standing.moves == ()
@@ -118,29 +121,29 @@ def test_where_all_are_at_the_level_the_plan_is_empty() -> None:
 
 def test_no_plan_has_more_moves_than_it_may() -> None:
     for most, is_found in ((1, False), (2, True)):
-        standing = Standing(TWO)
+        standing = Assignment(TWO)
         assert pack(standing, target(0.5, max_moves=most), anywhere(TWO), Effort(1_000_000)) is is_found
         assert len(standing.moves) == (2 if is_found else 0)
 
 
 def test_a_bundle_that_filters_let_go_nowhere_leaves_no_plan() -> None:
-    standing = Standing(TWO)
+    standing = Assignment(TWO)
     assert not pack(standing, target(0.6), lambda bundle: np.array([True, bundle != 0]), Effort(1_000_000))
     assert standing.moves == ()
 
 
 def test_a_broker_that_cannot_give_enough_leaves_no_plan() -> None:
     fixed = problem([[10.0]] * 2, [(0, [1.0])], fixed=[[8.0], [0.0]])
-    assert not pack(Standing(fixed), target(0.7), anywhere(fixed), Effort(1_000_000))
+    assert not pack(Assignment(fixed), target(0.7), anywhere(fixed), Effort(1_000_000))
 
 
 def test_filters_that_count_hold_for_the_whole_plan_also_after_changes() -> None:
     found = 0
     for seed in range(30):
         one = seeded(6, 60, 2, seed)
-        standing = Standing(one)
+        standing = Assignment(one)
 
-        def few(_bundle: int, standing: Standing = standing) -> Bools:
+        def few(_bundle: int, standing: Assignment = standing) -> Bools:
             came = np.bincount([move.destination for move in standing.moves], minlength=6)
             return np.asarray(came < 4)
 
@@ -154,7 +157,7 @@ def test_without_effort_no_bundle_is_changed() -> None:
     shape, times_mean, rule, effort, _ = PACKED[0]
     one = whole_numbers(*shape)
     for left, is_found in ((effort, True), (effort - 2100, False)):
-        standing = Standing(one)
+        standing = Assignment(one)
         assert pack(standing, target(times_mean * mean_level(one)), rule(one), Effort(left)) is is_found
         assert bool(standing.moves) is is_found
 
@@ -162,11 +165,11 @@ def test_without_effort_no_bundle_is_changed() -> None:
 def test_the_effort_is_spent_to_the_last_pair() -> None:
     full = problem([[10.0]] * 2, [(0, [3.0])] * 3)
     begun = Effort(1_000_000)
-    assert pack(Standing(full), target(1.0), anywhere(full), begun)
+    assert pack(Assignment(full), target(1.0), anywhere(full), begun)
     for more in (0, 1):
-        left = Effort(1_000_000 - begun.left + more)
-        assert not pack(Standing(full), target(0.6), anywhere(full), left)
-        assert left.left <= 0
+        left = Effort(1_000_000 - begun.remaining_pairs + more)
+        assert not pack(Assignment(full), target(0.6), anywhere(full), left)
+        assert left.remaining_pairs <= 0
 
 
 @pytest.mark.parametrize("bundles", [2_000, 50_000])
@@ -174,8 +177,8 @@ def test_a_plan_of_many_moves_costs_no_more_than_the_effort_and_one_step(bundles
     one = seeded(2, bundles, 1, 1)
     one = problem(one.capacity.tolist(), [(0, [float(size)]) for size in one.size[:, 0]])
     left = Effort(200_000)
-    assert not pack(Standing(one), target(0.2, max_moves=bundles), anywhere(one), left)
-    assert left.left > -300_000
+    assert not pack(Assignment(one), target(0.2, max_moves=bundles), anywhere(one), left)
+    assert left.remaining_pairs > -300_000
 
 
 def test_a_change_is_looked_for_among_128_bundles_that_come_and_128_that_stay_and_asked_for_32_times() -> None:
@@ -187,8 +190,8 @@ def test_a_change_is_looked_for_among_128_bundles_that_come_and_128_that_stay_an
         asked.append(bundle)
         return np.full(2, len(asked) <= 130)
 
-    assert not pack(Standing(one), target(0.13, max_moves=200, steps=1), placed_only, left)
+    assert not pack(Assignment(one), target(0.13, max_moves=200, steps=1), placed_only, left)
     assert len(asked) == 130 + 32
     begin, chosen, placed = 2000, 130 * (200 + 260 // 16), 130 * 200
     # Each of 128 to either broker, or another one of 128 in its place.
-    assert 1_000_000 - left.left == begin + chosen + placed + 2000 + 128 * 2 + 128 * 128
+    assert 1_000_000 - left.remaining_pairs == begin + chosen + placed + 2000 + 128 * 2 + 128 * 128

@@ -190,34 +190,34 @@ def test_so_many_brokers_are_needed_whatever_the_unit(unit: float) -> None:
     bundles = [(0, [3.0 * unit, 1.0])] * 8
     one = problem([[10.0 * unit, 100.0]] * 4, bundles, fixed=[[1.0 * unit, 0.0]] * 3 + [[3.0 * unit, 0.0]])
     # 24 and 2 that stay, of 9 each; with a headroom of a half 4 each, so that no two have room on one.
-    assert brokers_needed(one, 0.0) == BrokersNeeded(at_least=3, enough=3, resource=0)
-    assert brokers_needed(one, 0.5) == BrokersNeeded(at_least=8, enough=9, resource=0)
+    assert brokers_needed(one, 0.0) == BrokersNeeded(at_least=3, sufficient=3, resource=0)
+    assert brokers_needed(one, 0.5) == BrokersNeeded(at_least=8, sufficient=9, resource=0)
     # The largest bundle does not fit beside what the broker uses itself.
-    assert brokers_needed(one, 0.7) == BrokersNeeded(at_least=None, enough=None, resource=0)
+    assert brokers_needed(one, 0.7) == BrokersNeeded(at_least=None, sufficient=None, resource=0)
     second = problem([[100.0, 10.0 * unit]] * 4, [(0, [1.0, 3.0 * unit])] * 8)
-    assert brokers_needed(second, 0.0) == BrokersNeeded(at_least=3, enough=3, resource=1)
+    assert brokers_needed(second, 0.0) == BrokersNeeded(at_least=3, sufficient=3, resource=1)
 
 
 def test_no_number_of_brokers_is_enough_where_one_has_nothing_left_or_too_little_for_a_bundle() -> None:
     without_any = problem([[10.0, 10.0]], [(0, [1.0, 0.0])], fixed=[[0.0, 10.0]])
-    assert brokers_needed(without_any, 0.0) == BrokersNeeded(at_least=None, enough=None, resource=1)
+    assert brokers_needed(without_any, 0.0) == BrokersNeeded(at_least=None, sufficient=None, resource=1)
     too_large = problem([[100.0, 0.1]], [(0, [90.0, 0.0])])
-    assert brokers_needed(too_large, 0.7) == BrokersNeeded(at_least=None, enough=None, resource=0)
+    assert brokers_needed(too_large, 0.7) == BrokersNeeded(at_least=None, sufficient=None, resource=0)
     by_far = problem([[100.0, 0.1]], [(0, [40.0, 0.09])])
     assert [brokers_needed(by_far, headroom).resource for headroom in (0.7, 1.0)] == [1, 0]
 
 
 def test_one_broker_is_needed_for_bundles_without_load() -> None:
     assert brokers_needed(problem([[10.0]] * 2, [(0, [0.0])] * 3), 0.0) == BrokersNeeded(
-        at_least=1, enough=1, resource=0
+        at_least=1, sufficient=1, resource=0
     )
 
 
 def test_a_load_that_fits_to_the_last_bit_needs_no_more_brokers_and_none_needs_one() -> None:
-    assert brokers_needed(problem([[0.3]] * 2, [(0, [0.1])] * 9), 0.0).enough == 3
-    assert brokers_needed(problem([[10.0]] * 2, []), 0.0).enough == 1
+    assert brokers_needed(problem([[0.3]] * 2, [(0, [0.1])] * 9), 0.0).sufficient == 3
+    assert brokers_needed(problem([[10.0]] * 2, []), 0.0).sufficient == 1
     many = problem([[10.0]] * 2, [(0, [1e-3])] * 2, fixed=[[0.0], [0.0]])
-    assert brokers_needed(replace(many, size=many.size * 1e3 + np.array([[0.0], [9.0]])), 0.0).enough == 2
+    assert brokers_needed(replace(many, size=many.size * 1e3 + np.array([[0.0], [9.0]])), 0.0).sufficient == 2
 
 
 def test_further_brokers_are_like_the_average_one_and_use_as_much_themselves_as_the_least() -> None:
@@ -230,9 +230,9 @@ def test_brokers_go_one_by_one_while_their_bundles_fit_elsewhere_and_one_stays()
     one = problem([[10.0]] * 4, [(0, [6.0]), (1, [3.0]), (2, [5.0])], disturbance=[5.0, 20.0, 10.0])
     # The empty one first, then those whose bundles disturb least, if they fit.
     found = removable(one, 2, 1.0)
-    assert (found.brokers, found.enough, found.emptied.moves) == ((3, 0), True, (PlannedMove(0, 0, 1),))
+    assert (found.brokers, found.is_complete, found.emptied.moves) == ((3, 0), True, (PlannedMove(0, 0, 1),))
     assert (removable(one, 2, 0.85).brokers, removable(one, 3, 0.85).brokers) == ((3, 2), (3, 2))
-    assert not removable(one, 3, 0.85).enough
+    assert not removable(one, 3, 0.85).is_complete
     assert removable(one, 1, 1.0).brokers == (3,)
     assert removable(problem([[10.0]], [(0, [1.0])]), 1, 1.0).brokers == ()
 

@@ -13,11 +13,11 @@ import pytest
 from controller.model.load import Bools
 from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed
+from controller.planning.solving.assignment import Assignment
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.certify import planned
 from controller.planning.solving.limits import Effort, SearchLimits
 from controller.planning.solving.reach import Target, reach
-from controller.planning.solving.standing import Standing
 from tests.balance_problems import problem, whole_numbers
 
 PLANS: Final = (
@@ -269,7 +269,7 @@ def all_may(_bundle: int) -> Bools:
 
 def test_a_level_is_reached_to_within_a_billionth() -> None:
     for above, is_reached in ((1e-10, True), (1e-8, False)):
-        standing = Standing(problem([[10.0]] * 2, [(0, [5.0]), (1, [5.0])]))
+        standing = Assignment(problem([[10.0]] * 2, [(0, [5.0]), (1, [5.0])]))
         assert reach(standing, target(0.5 - above), all_may, Effort(100_000)) is is_reached
         assert standing.moves == ()
 
@@ -283,7 +283,7 @@ def test_nothing_leaves_a_broker_that_is_above_the_level_by_rounding_alone() -> 
         asked.append(bundle)
         return np.full(3, bundle != 0)
 
-    standing = Standing(one)
+    standing = Assignment(one)
     assert not reach(standing, target(0.5), may, Effort(100_000))
     assert (set(asked), standing.moves) == ({0}, ())
 
@@ -299,8 +299,8 @@ def test_a_search_costs_2000_pairs_each_step_2000_and_its_pairs_and_each_questio
                 effort.ask()
             return np.ones(brokers, np.bool_)
 
-        reach(Standing(one), target(level), may, effort)
-        return 1_000_000 - effort.left
+        reach(Assignment(one), target(level), may, effort)
+        return 1_000_000 - effort.remaining_pairs
 
     assert cost(0.5) == 2000, "it is reached without a step"
     # Two bundles and one broker that they may go to.
@@ -310,23 +310,23 @@ def test_a_search_costs_2000_pairs_each_step_2000_and_its_pairs_and_each_questio
     assert cost(0.35, resources=3) == 2000 + 2002
     effort = Effort(100_000)
     effort.spend(100, 4)
-    assert effort.left == 100_000 - 2100 * 16 // 9
+    assert effort.remaining_pairs == 100_000 - 2100 * 16 // 9
 
 
 def test_without_effort_no_step_is_made_and_the_plan_is_as_it_was() -> None:
-    standing = Standing(TWO)
+    standing = Assignment(TWO)
     assert reach(standing, target(0.35), all_may, Effort(4000))
     assert standing.moves == (PlannedMove(1, 0, 1),)
     assert not reach(standing, target(0.2), all_may, Effort(100_000))
     assert standing.moves == (PlannedMove(1, 0, 1),)
-    standing = Standing(TWO)
+    standing = Assignment(TWO)
     assert not reach(standing, target(0.35), all_may, Effort(2000))
     assert not reach(standing, target(0.35, steps=0), all_may, Effort(100_000))
     assert reach(standing, target(0.35, steps=1), all_may, Effort(100_000))
 
 
 def test_where_more_moves_were_made_than_are_allowed_those_that_help_least_go_back() -> None:
-    standing = Standing(problem([[10.0]] * 3, [(0, [3.0]), (0, [2.0]), (0, [1.0])]))
+    standing = Assignment(problem([[10.0]] * 3, [(0, [3.0]), (0, [2.0]), (0, [1.0])]))
     for move in (PlannedMove(2, 0, 1), PlannedMove(1, 0, 1), PlannedMove(0, 0, 2)):
         standing.move(*move)
     assert reach(standing, target(0.3, max_moves=2), lambda _: np.ones(3, np.bool_), Effort(100_000))
@@ -338,7 +338,7 @@ def test_where_more_moves_were_made_than_are_allowed_those_that_help_least_go_ba
 
 def test_moves_change_loads_and_how_full_brokers_are_and_going_back_undoes_it() -> None:
     one = problem([[10.0, 20.0]] * 3, [(0, [3.0, 2.0]), (0, [2.0, 8.0]), (1, [1.0, 1.0])])
-    standing = Standing(one)
+    standing = Assignment(one)
     before = standing.highest.copy()
     assert before.tolist() == pytest.approx([0.5, 0.1, 0.0])
     assert standing.movable_on(0).tolist() == [0, 1]
@@ -356,7 +356,7 @@ def test_moves_change_loads_and_how_full_brokers_are_and_going_back_undoes_it() 
 
 
 def test_moves_are_put_in_an_order_in_which_no_broker_is_above_the_ceiling() -> None:
-    standing = Standing(problem([[10.0]] * 2, [(0, [6.0]), (1, [5.0]), (1, [4.0])]))
+    standing = Assignment(problem([[10.0]] * 2, [(0, [6.0]), (1, [5.0]), (1, [4.0])]))
     there, back = PlannedMove(0, 0, 1), PlannedMove(2, 1, 0)
     standing.back_to([there, back])
     assert standing.ordered(np.full(2, 1.1)) == (back, there)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from controller.model.load import Bools
+from controller.planning.certificate_text import describe_certificate
 from controller.planning.objective import disturbance, score
 from controller.planning.problem import FIXED, MEAN, PIGEONHOLE, PRICES, REMOVAL, Certificate, PlannedMove
 from controller.planning.sequence import MoveSequence
-from controller.planning.words import certificate_told
 from tests.balance_problems import problem
 
 THERE, BACK = PlannedMove(0, 0, 1), PlannedMove(1, 1, 0)
@@ -80,7 +80,7 @@ def test_a_cluster_without_brokers_has_a_score_of_0() -> None:
 )
 def test_a_certificate_says_what_is_reached_and_why_nothing_is_below_its_bound(kind: str, said: str) -> None:
     one = Certificate(max_moves=5, before=0.91234, reached=0.61234, bound=0.51234, kind=kind, resource=1)
-    assert certificate_told(one, ("cpu", "bandwidth in")) == (
+    assert describe_certificate(one, ("cpu", "bandwidth in")) == (
         f"0.912 before, 0.612 after; no plan of at most 5 moves ends below 0.512 ({said}); gap 19.5%"
     )
 

@@ -72,8 +72,8 @@ def test_without_usage_nothing_is_taken() -> None:
 
 def test_a_load_takes_the_factor_of_each_driver() -> None:
     fit = Fit((2.0, 0.5, 3.0), 7.0, 0.0)
-    assert fit.taken(np.array([[1.0, 10.0, 100.0], [0.0, 4.0, 0.0]])).tolist() == [307, 2]
-    assert fit.taken(np.array([1.0, 2.0, 0.0])).tolist() == 3
+    assert fit.usage_of(np.array([[1.0, 10.0, 100.0], [0.0, 4.0, 0.0]])).tolist() == [307, 2]
+    assert fit.usage_of(np.array([1.0, 2.0, 0.0])).tolist() == 3
 
 
 def almost_even(brokers: int, seed: int) -> tuple[Floats, Floats]:
@@ -90,7 +90,7 @@ def test_in_an_even_cluster_a_cautious_fit_lets_usage_follow_load(brokers: int) 
     for seed in range(20):
         usage, drivers = almost_even(brokers, seed)
         constant += not any(fitted(usage, drivers).factors)
-        assert fitted(usage, drivers, cautious=True).taken(drivers).mean() == pytest.approx(usage.mean(), rel=0.01)
+        assert fitted(usage, drivers, cautious=True).usage_of(drivers).mean() == pytest.approx(usage.mean(), rel=0.01)
     assert constant, "the other fit may find that nothing follows load"
 
 

@@ -11,7 +11,7 @@ from controller.planning.from_view import (
     Counted,
     Foreseen,
     Later,
-    StatedProblem,
+    MappedProblem,
     drivers,
     finite,
     fitted_below_the_limit,
@@ -37,7 +37,7 @@ def cluster(**more: Bundle) -> ClusterView:
     return cluster_view(*made)
 
 
-def problem_of(view: ClusterView, foreseen: Foreseen | None = None, **counted: float) -> StatedProblem:
+def problem_of(view: ClusterView, foreseen: Foreseen | None = None, **counted: float) -> MappedProblem:
     weights = {"cpu": 1.0, "bandwidth in": 0.0, "bandwidth out": 1.0, "direct memory": 1.0}
     stays = np.isin(view.bundles.names, ["a1"])
     given = {name.replace("_", " "): value for name, value in counted.items()}

@@ -7,11 +7,11 @@ import numpy as np
 
 from controller.model.load import Bools
 from controller.planning.problem import PlannedMove
-from controller.planning.solving.draft import Draft
+from controller.planning.solving.assignment import Assignment
 from controller.planning.solving.excess import Excess
 from controller.planning.solving.limits import Effort, SearchLimits
+from controller.planning.solving.partial_plan import PartialPlan
 from controller.planning.solving.reach import Target, reach
-from controller.planning.solving.standing import Standing
 from controller.planning.solving.steps import best_exchange, best_move, compared, emptiest, largest
 from controller.planning.solving.tidying import disturb_less
 from tests.balance_problems import problem, whole_numbers
@@ -29,20 +29,20 @@ def nowhere(n: int) -> tuple[list[int], Callable[[int], Bools]]:
 
 
 def test_the_emptiest_other_brokers_are_compared_fewer_with_many_resources() -> None:
-    standing = Standing(problem([[10.0]] * 4, [(0, [1.0]), (1, [3.0]), (2, [2.0]), (3, [2.0])]))
+    standing = Assignment(problem([[10.0]] * 4, [(0, [1.0]), (1, [3.0]), (2, [2.0]), (3, [2.0])]))
     assert emptiest(standing, 1, 2).tolist() == [0, 2]
     assert emptiest(standing, 0, 3).tolist() == [2, 3, 1]
     assert emptiest(standing, 0, 9).tolist() == [2, 3, 1]
-    assert [compared(Standing(whole_numbers(2, 1, resources, 1))) for resources in (1, 3, 4)] == [128, 128, 96]
+    assert [compared(Assignment(whole_numbers(2, 1, resources, 1))) for resources in (1, 3, 4)] == [128, 128, 96]
     wide = np.ones((2, 30))
     many = replace(problem([[1.0]] * 2, []), capacity=wide, fixed=wide, size=wide[:0])
-    assert compared(Standing(many)) == 16
+    assert compared(Assignment(many)) == 16
 
 
 def test_a_broker_may_be_filled_to_its_ceiling_and_no_further() -> None:
-    standing = Standing(problem([[8.0]] * 2, [(0, [2.0]), (1, [4.0])]))
-    fuller = Standing(problem([[8.0]] * 2, [(0, [3.0]), (0, [4.0]), (1, [2.0]), (1, [1.0])]))
-    exchanged = Standing(problem([[8.0]] * 2, [(0, [4.0]), (1, [2.0])], fixed=[[2.0], [0.0]]))
+    standing = Assignment(problem([[8.0]] * 2, [(0, [2.0]), (1, [4.0])]))
+    fuller = Assignment(problem([[8.0]] * 2, [(0, [3.0]), (0, [4.0]), (1, [2.0]), (1, [1.0])]))
+    exchanged = Assignment(problem([[8.0]] * 2, [(0, [4.0]), (1, [2.0])], fixed=[[2.0], [0.0]]))
 
     def ways(ceiling: float) -> list[bool]:
         """Whether each part of the search fills a broker to three quarters, an exchange for a while."""
@@ -59,7 +59,7 @@ def test_a_broker_may_be_filled_to_its_ceiling_and_no_further() -> None:
 
 
 def test_what_a_bundle_adds_is_the_same_whether_it_is_asked_for_one_broker_or_for_several() -> None:
-    standing = Standing(problem([[8.0], [8.0], [4.0]], [(0, [2.0]), (1, [5.0]), (2, [3.0])]))
+    standing = Assignment(problem([[8.0], [8.0], [4.0]], [(0, [2.0]), (1, [5.0]), (2, [3.0])]))
     excess = Excess(standing, 0.5, 9.0)
     one_by_one = [excess.best_place(0, np.arange(3) == place)[1] for place in (1, 2)]
     assert one_by_one == [0.375**2 - 0.125**2, 0.75**2 - 0.25**2]
@@ -69,11 +69,11 @@ def test_what_a_bundle_adds_is_the_same_whether_it_is_asked_for_one_broker_or_fo
 
 def test_of_many_bundles_the_128_largest_are_exchanged() -> None:
     one = problem([[1000.0]] * 2, [(0, [float(1 + row % 65)]) for row in range(130)])
-    assert largest(Standing(one), 0).tolist() == [row for row in range(130) if row % 65]
+    assert largest(Assignment(one), 0).tolist() == [row for row in range(130) if row % 65]
 
 
 def test_a_step_asks_filters_about_64_bundles_and_a_step_to_a_level_about_32() -> None:
-    standing = Standing(problem([[100.0]] * 2, [(0, [1.0])] * 70))
+    standing = Assignment(problem([[100.0]] * 2, [(0, [1.0])] * 70))
     asked, fits = nowhere(2)
     assert best_move(standing, 0, fits, 1.0) is None
     assert sorted(asked) == list(range(64))
@@ -85,7 +85,7 @@ def test_a_step_asks_filters_about_64_bundles_and_a_step_to_a_level_about_32() -
 
 def test_an_exchange_is_looked_for_with_the_16_emptiest_brokers() -> None:
     theirs = [(broker, [1.0]) for broker in range(1, 20)]
-    standing = Standing(problem([[10.0]] * 20, [(0, [5.0]), (0, [4.0]), *theirs]))
+    standing = Assignment(problem([[10.0]] * 20, [(0, [5.0]), (0, [4.0]), *theirs]))
     asked, fits = nowhere(20)
     assert best_exchange(standing, 0, fits, 1.0) is None
     # The larger bundle of the full broker, and one of each of the others.
@@ -102,16 +102,16 @@ def test_for_a_bundle_that_disturbs_less_8_are_asked_about_the_least_first() -> 
         asked.append(bundle)
         return np.array([True, bundle == 5])
 
-    draft = Draft(one, SearchLimits(max_moves=1), allowed)
-    draft.standing.move(0, 0, 1)
+    draft = PartialPlan(one, SearchLimits(max_moves=1), allowed)
+    draft.assignment.move(0, 0, 1)
     disturb_less(draft)
     assert asked == [12, 11, 10, 9, 8, 7, 6, 5]
-    assert draft.standing.moves == (PlannedMove(5, 0, 1),)
+    assert draft.assignment.moves == (PlannedMove(5, 0, 1),)
     asked.clear()
-    draft.standing.back_to([PlannedMove(0, 0, 1)])
+    draft.assignment.back_to([PlannedMove(0, 0, 1)])
     draft.problem.disturbance[5] = 19.5
     disturb_less(draft)
-    assert (len(asked), draft.standing.moves) == (8, (PlannedMove(0, 0, 1),))
+    assert (len(asked), draft.assignment.moves) == (8, (PlannedMove(0, 0, 1),))
 
 
 def test_a_bundle_takes_the_place_of_one_that_disturbs_more_where_neither_broker_gets_fuller() -> None:
@@ -119,10 +119,10 @@ def test_a_bundle_takes_the_place_of_one_that_disturbs_more_where_neither_broker
         """Which bundle moves where, beside the one that is planned, there is one of *size* that disturbs less."""
         one = problem([[20.0]] * 2, [(0, [5.0]), (0, [size]), (0, [11.0 - size])], fixed=[[0.0], [9.0]],
                       disturbance=[50.0, 10.0, 99.0])  # fmt: skip
-        draft = Draft(one, SearchLimits(max_moves=1, begin=0.6), None)
-        draft.standing.move(0, 0, 1)
+        draft = PartialPlan(one, SearchLimits(max_moves=1, begin=0.6), None)
+        draft.assignment.move(0, 0, 1)
         disturb_less(draft)
-        return draft.standing.moves[0].bundle
+        return draft.assignment.moves[0].bundle
 
     assert [moved(size) for size in (2.0, 5.0, 9.0)] == [0, 1, 0]
 
@@ -134,8 +134,8 @@ def test_a_step_has_to_lower_the_usage_by_a_billionth_or_by_one_of_what_is_above
         both = problem([[1.0]] * 2, [(0, [0.5]), (1, [0.25])], fixed=[[now - 0.5], [now - by - 0.5]])
         everywhere = np.ones(2, np.bool_)
         return (
-            best_move(Standing(move), 0, lambda _bundle: everywhere.copy(), 1e3) is not None,
-            best_exchange(Standing(both), 0, lambda _bundle: everywhere.copy(), 1e3) is not None,
+            best_move(Assignment(move), 0, lambda _bundle: everywhere.copy(), 1e3) is not None,
+            best_exchange(Assignment(both), 0, lambda _bundle: everywhere.copy(), 1e3) is not None,
         )
 
     assert [helps(0.6, by) for by in (7e-10, 2e-9)] == [(False, False), (True, True)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controller.model.load import ClusterView, Floats
-from controller.planning.from_view import Counted, StatedProblem, stated
+from controller.planning.from_view import Counted, MappedProblem, stated
 from controller.planning.objective import highest, loads
 from controller.planning.units import of_one_unit
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -28,7 +28,7 @@ def cluster(in_percent: list[int]) -> ClusterView:
     return replace(view, brokers=replace(view.brokers, usage=usage, limit=limit))
 
 
-def of(view: ClusterView) -> StatedProblem:
+def of(view: ClusterView) -> MappedProblem:
     weights = {"cpu": 1.0, "bandwidth in": 1.0}
     return stated(view, view.recently_unloaded, Counted(weights=weights, msg_rate=1000.0))
 

@@ -234,7 +234,7 @@ def test_a_full_broker_that_was_chosen_is_kept_where_filters_leave_full_brokers_
         Broker("b1", cpu=0.9), Broker("b2", cpu=0.9), Broker("b3", cpu=0.1), unowned={"x": bundle(1)}
     )
     select, rows = ModularSelectBroker(), np.array([0, 1])
-    found = Candidates(allowed=np.arange(3), kept=rows, steps=())
+    found = Candidates(allowed=np.arange(3), remaining=rows, steps=())
     for placement, left in ((AvgShedderPlacement(), [0, 1]), (LeastLongTermMessageRate(), [2])):
         assert select.acceptable(cluster, 0, found, placement, NoMemory())[0].tolist() == left
 

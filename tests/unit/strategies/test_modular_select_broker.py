@@ -71,13 +71,13 @@ def acceptable(*filters: Filter, cluster: ClusterView = CLUSTER, **options: Any)
 
 def test_each_filter_sees_what_the_ones_before_left_binding_ones_first() -> None:
     made = found(Only((1, 2)), Allowed((0, 1, 3)))
-    assert (made.allowed.tolist(), made.kept.tolist()) == ([0, 1, 3], [1])
+    assert (made.allowed.tolist(), made.remaining.tolist()) == ([0, 1, 3], [1])
     assert [left.tolist() for _, left in made.steps] == [[0, 1, 3], [1]]
 
 
 def test_where_filters_leave_none_the_allowed_brokers_are_back() -> None:
-    assert found(Allowed((1, 2)), Only((3,))).kept.tolist() == [1, 2]
-    assert found(Allowed(()), Only((3,))).kept.tolist() == []
+    assert found(Allowed((1, 2)), Only((3,))).remaining.tolist() == [1, 2]
+    assert found(Allowed(()), Only((3,))).remaining.tolist() == []
 
 
 def test_the_first_filter_that_excludes_a_broker_is_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Ints, TopicDetail
-from controller.planning.from_view import StatedProblem, stated
+from controller.planning.from_view import MappedProblem, stated
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.rounds import PartLimits
@@ -212,7 +212,7 @@ def advised(
     starts = np.full(len(sizes) + 1, len(loads))
     starts[: of + 1] = 0
     detail = TopicDetail(starts=starts, position=np.array(positions, np.int64), load=load)
-    stated = StatedProblem(
+    stated = MappedProblem(
         problem=problem([[10.0, 30.0], [20.0, 10.0]], [(0, [size, 1.0]) for size in sizes]),
         rows=np.arange(len(sizes)),
         fits={},

@@ -7,7 +7,7 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView, TopicDetail
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.shares import Fit
 from controller.strategies.catalogue import FILTERS
 from controller.strategies.filters.fewest_bundles import FewestBundles
@@ -129,7 +129,7 @@ def test_what_a_topic_takes_follows_the_fit_of_the_resource() -> None:
     load = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
     for first, said in ((2.0, "0x0000012c alone is at 0.5"), (15.0, "0x00000064 alone is at 0.652")):
         detail = TopicDetail(starts=np.array([0, 3, 3]), position=np.array([100, 200, 300]), load=load)
-        stated = StatedProblem(
+        stated = MappedProblem(
             problem=problem([[1.0], [1.0]], [(0, [1.0]), (1, [0.1])]),
             rows=np.array([0, 1]),
             fits={"cpu": Fit(factors=(first, 3.0, 5.0), constant=0.0, error=0.0)},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from controller.model.decision import Reason, Verdict
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.shares import Fit
 from controller.strategies.shedding.peak_shedder import PeakShedder, patience
@@ -25,7 +25,7 @@ LOAD: Final = ((6.0, 3.0, 9.0), (3.0, 3.0, 3.0), (3.0, 3.0, 3.0))
 
 def found(
     load: Sequence[Sequence[float]], later: int = 1, capacity: Sequence[float] | None = None, **errors: float
-) -> StatedProblem:
+) -> MappedProblem:
     """Brokers, of 10 each, or *capacity*, whose load stays, but for one bundle of 1 on the first.
 
     *errors*: of the fits of "r0", "r1", ...
@@ -43,7 +43,7 @@ def found(
         disturbance=np.ones(1),
     )
     fits = {name: Fit((0.0, 0.0, 0.0), 0.0, error) for name, error in errors.items()}
-    return StatedProblem(problem=problem, rows=np.zeros(1, np.int64), fits=fits, later=(60.0,) * later)
+    return MappedProblem(problem=problem, rows=np.zeros(1, np.int64), fits=fits, later=(60.0,) * later)
 
 
 def situation(

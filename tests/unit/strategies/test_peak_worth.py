@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.objective import load_after
 from controller.planning.problem import PlannedMove
 from controller.strategies.shedding.peak_shedder.worth import gain_of, gained_minutes, share_disturbed
@@ -15,11 +15,11 @@ from tests.balance_problems import problem
 MOVE: Final = PlannedMove(0, 0, 1)
 
 
-def stated(*later: float) -> StatedProblem:
+def stated(*later: float) -> MappedProblem:
     """Two resources of now, and one for each time to come; three brokers of 10."""
     width = 2 + len(later)
     one = problem([[10.0] * min(width, 3)] * 3, [])
-    return StatedProblem(
+    return MappedProblem(
         problem=type(one)(
             resources=tuple(f"r{column}" for column in range(width)),
             capacity=np.full((3, width), 10.0),

@@ -18,10 +18,10 @@ from typing import Final
 
 from controller.strategies.common.worker_group import (
     NOTHING,
-    Assignment,
     ConnectorsAndTasks,
     Group,
     GroupAssignment,
+    MemberAssignment,
     holders,
     repeated,
 )
@@ -69,49 +69,51 @@ class IncrementalCooperativeAssignor:
         config = group.leader_config()
         if config is None:
             return group.mismatch(), memory
-        held = {name: self._as_read(group.members[name]) for name in sorted(group.members)}
+        reported = {name: self._as_read(group.members[name]) for name in sorted(group.members)}
         configured = config.resources()
-        found, memory = compared(held, configured, memory, group.last_completed_generation, self.release)
-        kept = {name: work - found.deleted for name, work in held.items()}
-        stop = self._deleted_or_repeated(held, found.deleted)
-        running = _without(kept, stop) if self.release.later else kept
+        comparison, memory = compared(reported, configured, memory, group.last_completed_generation, self.release)
+        configured_work = {name: work - comparison.deleted for name, work in reported.items()}
+        stop = self._deleted_or_repeated(reported, comparison.deleted)
+        running = _without(configured_work, stop) if self.release.later else configured_work
         longest = self.scheduled_rebalance_max_delay_ms
-        lost = settled(found.lost, running, memory, now_ms, release=self.release, longest_ms=longest)
-        start, balance = lost.taken_over, configured if self.release.later else found.active
-        running_then = _with(running, start) if self.release.later else kept
+        lost = settled(comparison.lost, running, memory, now_ms, release=self.release, longest_ms=longest)
+        start, balance = lost.taken_over, configured if self.release.later else comparison.active
+        running_then = _with(running, start) if self.release.later else configured_work
         revoked, memory = self._revoke(running_then, balance, lost.memory, now_ms)
         stop |= {name: stop.get(name, NOTHING) + work for name, work in revoked.items()}
         if self.release.later:
             running, start = _without(running, revoked), _without(start, revoked)
-        start = deal(running, start, found.new + lost.dealt_out)
+        start = deal(running, start, comparison.new + lost.dealt_out)
 
         stopped = ConnectorsAndTasks.union(stop.values()) if self.release.later else sum(stop.values(), NOTHING)
         memory = replace(
             memory,
             assigned=ConnectorsAndTasks.union([*running.values(), *start.values()]) - stopped,
-            lost=found.lost,
+            lost=comparison.lost,
             revoked=stopped,
-            members=frozenset(held),
+            members=frozenset(reported),
             generation=group.generation,
             can_revoke=memory.delay_ms == 0 and not revoked,
         )
-        assignments = {name: Assignment(start=start[name], stop=_as_sent(stop.get(name, NOTHING))) for name in held}
+        assignments = {
+            name: MemberAssignment(start=start[name], stop=_as_sent(stop.get(name, NOTHING))) for name in reported
+        }
         return GroupAssignment(offset=config.offset, assignments=assignments, delay_ms=memory.delay_ms), memory
 
     def _as_read(self, work: ConnectorsAndTasks) -> ConnectorsAndTasks:
         """What a member says it holds: later releases read each once, however often the member names it."""
         return work.each_once() if self.release.later else work
 
-    def _deleted_or_repeated(self, held: _Work, deleted: ConnectorsAndTasks) -> _Work:
+    def _deleted_or_repeated(self, reported: _Work, deleted: ConnectorsAndTasks) -> _Work:
         """What members are to stop since it is configured no more, or since others hold it too."""
-        repetitions = holders(held, repeated(held.values()))
-        stop = holders(held, deleted)
+        repetitions = holders(reported, repeated(reported.values()))
+        stop = holders(reported, deleted)
         if self.release.later:
             return {
                 name: ConnectorsAndTasks.union([stop.get(name, NOTHING), repetitions.get(name, NOTHING)])
                 for name in {**stop, **repetitions}
             }
-        unheld = deleted - ConnectorsAndTasks.union(held.values())
+        unheld = deleted - ConnectorsAndTasks.union(reported.values())
         if unheld:
             stop[_NOBODY] = unheld
         # In 2.6, the one takes the place of the other: such a member goes on with what was deleted.
@@ -126,17 +128,17 @@ class IncrementalCooperativeAssignor:
         if not self.release.later:
             uneven = any(running.values()) and not all(running.values())
             return (self._excess(running, total) if uneven and memory.can_revoke else {}), memory
-        wanted = self._excess(running, total) if total else {}
-        if not wanted:
+        excess = self._excess(running, total) if total else {}
+        if not excess:
             waits = memory.successive_revocations if not memory.revoked_in_previous else 0
             return {}, replace(memory, revoked_in_previous=False, successive_revocations=waits)
         if not memory.revoked_in_previous:
-            return wanted, replace(memory, revoked_in_previous=True)
+            return excess, replace(memory, revoked_in_previous=True)
         successive = memory.successive_revocations + 1
         memory = replace(memory, successive_revocations=successive)
         delay = back_off_ms(successive, self.scheduled_rebalance_max_delay_ms)
         if delay == 0:
-            return wanted, memory
+            return excess, memory
         return {}, replace(memory, delay_ms=delay, scheduled_rebalance_ms=now_ms + delay)
 
     def _excess(self, running: _Work, total: ConnectorsAndTasks) -> _Work:
@@ -160,8 +162,8 @@ def _as_sent(stop: ConnectorsAndTasks) -> ConnectorsAndTasks:
 
 
 def _with(work: _Work, more: Mapping[str, ConnectorsAndTasks]) -> _Work:
-    return {name: held + more[name] for name, held in work.items()}
+    return {name: own + more[name] for name, own in work.items()}
 
 
-def _without(work: Mapping[str, ConnectorsAndTasks], taken: Mapping[str, ConnectorsAndTasks]) -> _Work:
-    return {name: held - taken.get(name, NOTHING) for name, held in work.items()}
+def _without(work: Mapping[str, ConnectorsAndTasks], removed: Mapping[str, ConnectorsAndTasks]) -> _Work:
+    return {name: own - removed.get(name, NOTHING) for name, own in work.items()}

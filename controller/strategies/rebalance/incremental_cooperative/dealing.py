@@ -16,24 +16,26 @@ def to_least_loaded(loads: Mapping[str, int], resources: Sequence[R]) -> dict[st
     Kafka Connect: IncrementalCooperativeAssignor.assignConnectors, assignTasks
     """
     heap = sorted((load, name) for name, load in loads.items())
-    given: dict[str, list[R]] = {name: [] for _, name in heap}
+    dealt: dict[str, list[R]] = {name: [] for _, name in heap}
     # By their place in the first order, not by name: that is who comes first among equals later on.
     heap_of_places = [(load, place) for place, (load, _) in enumerate(heap)]
     for resource in resources:
         load, place = heap_of_places[0]
-        given[heap[place][1]].append(resource)
+        dealt[heap[place][1]].append(resource)
         heapq.heapreplace(heap_of_places, (load + 1, place))
-    return given
+    return dealt
 
 
 def deal(
-    kept: Mapping[str, ConnectorsAndTasks], start: Mapping[str, ConnectorsAndTasks], new: ConnectorsAndTasks
+    running: Mapping[str, ConnectorsAndTasks], start: Mapping[str, ConnectorsAndTasks], new: ConnectorsAndTasks
 ) -> dict[str, ConnectorsAndTasks]:
     """*start*, and *new* besides: to those that hold least, connectors and tasks each for themselves."""
     connectors = to_least_loaded(
-        {name: len(work.connectors) + len(start[name].connectors) for name, work in kept.items()}, new.connectors
+        {name: len(work.connectors) + len(start[name].connectors) for name, work in running.items()}, new.connectors
     )
-    tasks = to_least_loaded({name: len(work.tasks) + len(start[name].tasks) for name, work in kept.items()}, new.tasks)
+    tasks = to_least_loaded(
+        {name: len(work.tasks) + len(start[name].tasks) for name, work in running.items()}, new.tasks
+    )
     return {
         name: before + ConnectorsAndTasks(connectors=tuple(connectors[name]), tasks=tuple(tasks[name]))
         for name, before in start.items()

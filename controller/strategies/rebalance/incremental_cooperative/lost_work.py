@@ -62,10 +62,10 @@ def compared(
         previous, memory = active, replace(memory, can_revoke=True)
     assigned = ConnectorsAndTasks.union([previous, active]) if release is Release.TRIMTAB else previous
     deleted = assigned - configured
-    found = Compared(
+    comparison = Compared(
         active=active, deleted=deleted, lost=previous - active - deleted, new=configured - previous - active
     )
-    return found, memory
+    return comparison, memory
 
 
 def settled(

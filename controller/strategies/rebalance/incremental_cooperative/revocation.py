@@ -14,11 +14,11 @@ _MULTIPLIER: Final = 40
 def one_share_in_all(counts: Sequence[int], total: int) -> list[int]:
     """2.6.0: what is above the average, rounded down, from the first members on, one member's share in all."""
     floor = total // len(counts)
-    given, budget = [], floor
+    revoked, budget = [], floor
     for count in counts:
-        given.append(max(0, min(count - floor, budget)))
-        budget -= given[-1]
-    return given
+        revoked.append(max(0, min(count - floor, budget)))
+        budget -= revoked[-1]
+    return revoked
 
 
 def above_the_average(counts: Sequence[int], total: int) -> list[int]:
@@ -42,7 +42,7 @@ def _above_the_share(counts: Sequence[int], total: int, order: Sequence[int]) ->
     share = [floor] * len(counts)
     for i in [i for i in order if counts[i] > floor][:over]:
         share[i] += 1
-    return [max(0, count - most) for count, most in zip(counts, share, strict=True)]
+    return [max(0, count - share_of_member) for count, share_of_member in zip(counts, share, strict=True)]
 
 
 def back_off_ms(attempts: int, longest_ms: int) -> int:

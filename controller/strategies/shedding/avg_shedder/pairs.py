@@ -26,9 +26,9 @@ class BrokerHitCounts(StrategyMemory):
     #: Rounds with a difference at or above the low threshold.
     low: Mapping[str, int] = field(default_factory=dict)
 
-    def revert_unissued(self, before: Self, held: Collection[Unload], issued: Collection[Unload]) -> Self:
+    def revert_unissued(self, before: Self, withheld: Collection[Unload], issued: Collection[Unload]) -> Self:
         """The hits before, of the pairs of brokers that gave nothing."""
-        idle = idle_unloads(held, issued)
+        idle = idle_unloads(withheld, issued)
         brokers = {name for unload in idle for name in (unload.source, unload.destination) if name}
         return type(self)(high=restored(before.high, self.high, brokers), low=restored(before.low, self.low, brokers))
 
@@ -99,7 +99,7 @@ class Hits:
             else:
                 self.high.pop(broker, None)
 
-    def enough(self, pair: Pair, high: int, low: int) -> bool:
+    def reached(self, pair: Pair, high: int, low: int) -> bool:
         """Whether either was hit often enough; a broker without a count gets the count 0, as in Pulsar."""
         return any(
             counts.setdefault(broker, 0) >= limit
@@ -107,7 +107,7 @@ class Hits:
             for broker in (pair.low, pair.high)
         )
 
-    def kept(self, here: Collection[str]) -> BrokerHitCounts:
+    def stored(self, here: Collection[str]) -> BrokerHitCounts:
         """What is remembered; where too many counts are of brokers that are not *here*, none of those."""
         return BrokerHitCounts(high=_bounded(self.high, here), low=_bounded(self.low, here))
 

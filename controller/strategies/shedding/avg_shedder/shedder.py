@@ -50,12 +50,12 @@ _Move: TypeAlias = tuple[int, Pair, Verdict]
 
 
 @dataclass(slots=True, kw_only=True)
-class _Found:
+class _Round:
     """What a round has found so far."""
 
     moves: list[_Move] = field(default_factory=list)
     #: For each pair, in their order: its verdicts, or the pair itself if it was not hit.
-    said: list[Sequence[Verdict] | Pair] = field(default_factory=list)
+    verdicts: list[Sequence[Verdict] | Pair] = field(default_factory=list)
     refusals: list[Verdict] = field(default_factory=list)
     any_hit: bool = False
 
@@ -120,48 +120,50 @@ class AvgShedder(ResourceWeights):
         """Move load within every pair that was hit often enough, pairs that differ most first."""
         if not len(view.brokers):
             return UnloadDecision(reason=Reason.NO_BROKERS), BrokerHitCounts()
-        hits, found = Hits(memory), _Found()
+        hits, this_round = Hits(memory), _Round()
         for pair in pairs(view.brokers, self.scores(view)):
             if pair.difference < self.low_threshold or (self.fixed and pair.low == pair.high):
                 hits.forget(pair)
-                found.said.append(pair)
+                this_round.verdicts.append(pair)
             else:
-                self._even_out(view, pair, hits, found)
+                self._even_out(view, pair, hits, this_round)
         reason = Reason.BALANCED
-        if found.moves:
+        if this_round.moves:
             reason = Reason.OVERLOADED
-        elif found.refusals:
-            reason = found.refusals[0].reason
+        elif this_round.refusals:
+            reason = this_round.refusals[0].reason
 
         def tell() -> Iterator[Verdict]:
-            for one in found.said:
+            for one in this_round.verdicts:
                 if isinstance(one, Pair):
                     yield from one.verdicts(Reason.BALANCED, Reason.BALANCED, self.low_threshold, _BY)
                 else:
                     yield from one
 
-        decision = UnloadDecision(unloads=self._unloads(view, found.moves), verdicts=LazyVerdicts(tell), reason=reason)
+        decision = UnloadDecision(
+            unloads=self._unloads(view, this_round.moves), verdicts=LazyVerdicts(tell), reason=reason
+        )
         # Without any hit all counts are dropped, also those of brokers that are not in the view.
-        return decision, hits.kept(view.brokers.code_of) if found.any_hit else BrokerHitCounts()
+        return decision, hits.stored(view.brokers.code_of) if this_round.any_hit else BrokerHitCounts()
 
-    def _even_out(self, view: ClusterView, pair: Pair, hits: Hits, found: _Found) -> None:
+    def _even_out(self, view: ClusterView, pair: Pair, hits: Hits, this_round: _Round) -> None:
         """Count a hit of *pair*; where it was hit often enough, choose the bundles that move within it."""
-        found.any_hit = True
+        this_round.any_hit = True
         # Not ">=": a difference of NaN counts as high, as in Pulsar.
         hard = not pair.difference < self.high_threshold
         hits.count(pair, hard=hard)
-        if not hits.enough(pair, self.hit_count_high, self.hit_count_low):
+        if not hits.reached(pair, self.hit_count_high, self.hit_count_low):
             waiting = self._waiting(pair, hits, hard=hard)
-            found.said.append(waiting)
-            found.refusals += waiting
+            this_round.verdicts.append(waiting)
+            this_round.refusals += waiting
             return
         hits.forget(pair)
         limit = self.high_threshold if hard else self.low_threshold
         why = pair.verdicts(Reason.OVERLOADED, Reason.UNDERLOADED, limit, _BY)
         rows, refused = self._choose(view, pair)
-        found.moves += [(row, pair, why[0]) for row in rows]
-        found.said.append([*why, *refused])
-        found.refusals += refused
+        this_round.moves += [(row, pair, why[0]) for row in rows]
+        this_round.verdicts.append([*why, *refused])
+        this_round.refusals += refused
 
     def _waiting(self, pair: Pair, hits: Hits, *, hard: bool) -> list[Verdict]:
         counts, limit = (hits.high, self.hit_count_high) if hard else (hits.low, self.hit_count_low)
@@ -228,11 +230,11 @@ def _by_throughput(load: Floats) -> Floats:
 def _fitting(rows: Ints, traffic: Floats, to_move: float) -> list[int]:
     """Those of *rows* that go, busiest first: each one with traffic that is no more than what is left to move."""
     order = np.argsort(-traffic, kind="stable")
-    chosen, left = [], to_move
+    chosen, remaining = [], to_move
     for row, of_row in zip(rows[order].tolist(), traffic[order].tolist(), strict=True):
-        if 0 < of_row <= left:
+        if 0 < of_row <= remaining:
             chosen.append(row)
-            left -= of_row
+            remaining -= of_row
     return chosen
 
 

@@ -7,14 +7,14 @@ import numpy as np
 
 from controller.model.decision import Reason, Verdict
 from controller.model.load import ClusterView, Floats, Ints
-from controller.planning.from_view import StatedProblem, drivers
+from controller.planning.from_view import MappedProblem, drivers
 from controller.planning.solving.bounds import indivisible
 
 #: At most so many bundles are named, the largest.
 _NAMED: Final = 10
 
 
-def too_large(view: ClusterView, stated: StatedProblem, fair: float, by: str) -> Iterator[Verdict]:
+def too_large(view: ClusterView, stated: MappedProblem, fair: float, by: str) -> Iterator[Verdict]:
     """A verdict on each bundle that alone brings any broker above *fair*, a utilisation: where to split it."""
     problem = stated.problem
     widest = problem.capacity.max(axis=0)
@@ -34,7 +34,7 @@ def too_large(view: ClusterView, stated: StatedProblem, fair: float, by: str) ->
 
 
 def _remedy(
-    view: ClusterView, stated: StatedProblem, row: int, resource: str, share: float, fair: float
+    view: ClusterView, stated: MappedProblem, row: int, resource: str, share: float, fair: float
 ) -> tuple[Reason, str]:
     """What to do about the bundle at *row*, as far as its topics are known."""
     detail = view.bundles.detail
@@ -50,13 +50,13 @@ def _remedy(
     return Reason.TOO_LARGE, "split it" if cut is None else f"split it at 0x{cut:08x}, which halves its load"
 
 
-def _of(resource: str, stated: StatedProblem, load: Floats) -> Floats:
+def _of(resource: str, stated: MappedProblem, load: Floats) -> Floats:
     """(topics,) what each topic takes of *resource*; of resources without a fit, its messages."""
     fit, driven = stated.fits.get(resource), drivers(load)
     if fit is None:
         rate: Floats = driven[:, 0]
         return rate
-    return fit.taken(driven)
+    return fit.usage_of(driven)
 
 
 def _halves(position: Ints, load: Floats) -> int | None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from controller.model.load import Bools, Floats
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 
 #: A broker is so many errors of the estimate below the mean before it is idle.
@@ -30,7 +30,7 @@ class FarBelow:
     capacity: Floats
 
     @classmethod
-    def of(cls, found: StatedProblem, share: Floats, means: Floats, fit: Floats, options: PeakOptions) -> Self:
+    def of(cls, found: MappedProblem, share: Floats, means: Floats, fit: Floats, options: PeakOptions) -> Self:
         """*share*: (n, R) utilisations; *means*, *fit*: (R,) their mean, and the error of its estimate."""
         times = [int(means[: found.now].argmax()), *range(found.now, len(means))]
         return cls(

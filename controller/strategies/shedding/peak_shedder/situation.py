@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Floats
-from controller.planning.from_view import StatedProblem, reported
+from controller.planning.from_view import MappedProblem, reported
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.bounds import mean_level
@@ -62,7 +62,7 @@ class Situation:
     """The brokers and their bundles in a round; all utilisations are shares of the capacity."""
 
     view: ClusterView
-    found: StatedProblem
+    found: MappedProblem
     options: PeakOptions
     #: What an ordinary plan does, and one for brokers above the urgent usage.
     ordinary: PlanStart
@@ -184,7 +184,7 @@ class Situation:
 
 def situation_of(
     view: ClusterView,
-    found: StatedProblem,
+    found: MappedProblem,
     options: PeakOptions,
     memory: PeakHistory,
     seen: SeenOfLoad,
@@ -234,7 +234,7 @@ def situation_of(
     )
 
 
-def _pressed(view: ClusterView, found: StatedProblem, share: Floats, begin: Floats, *, varies: bool) -> Bools:
+def _pressed(view: ClusterView, found: MappedProblem, share: Floats, begin: Floats, *, varies: bool) -> Bools:
     """(n,) which brokers are above the urgent usage *begin*; *share*: (n, R) utilisations of now."""
     # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
     pressing = np.minimum(share, reported(view, found)) if varies else share
@@ -252,7 +252,7 @@ def _named(names: Collection[str], view: ClusterView) -> Bools:
     return np.array([name in names for name in view.brokers.names], np.bool_)
 
 
-def pressed_now(found: StatedProblem, options: PeakOptions) -> Bools:
+def pressed_now(found: MappedProblem, options: PeakOptions) -> Bools:
     """(n,) whether the usage of each broker is above the urgent one; *found*: without times to come."""
     problem = found.problem
     load = loads(problem, problem.owner)
@@ -261,7 +261,7 @@ def pressed_now(found: StatedProblem, options: PeakOptions) -> Bools:
     return over
 
 
-def _fit_errors(found: StatedProblem) -> Floats:
+def _fit_errors(found: MappedProblem) -> Floats:
     """(R,) the error of the estimate of each resource's usage by load."""
     return np.array([found.fits[name].error if name in found.fits else 0.0 for name in found.problem.resources])
 
@@ -279,7 +279,7 @@ def _mean_for(problem: BalanceProblem, load: Floats, apart: Bools) -> float:
 
 
 def _ordinary(
-    found: StatedProblem, mean: float, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
+    found: MappedProblem, mean: float, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
 ) -> PlanStart:
     """The plan for brokers above the goal, which is near the *mean* usage.
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
 from controller.model.load import Bools, ClusterView, Floats
-from controller.planning.from_view import StatedProblem
+from controller.planning.certificate_text import describe_certificate
+from controller.planning.from_view import MappedProblem
 from controller.planning.problem import Certificate, PlannedMove
-from controller.planning.words import certificate_told
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 
 BY: Final = "PeakShedder"
@@ -22,7 +22,7 @@ class RoundTold:
     """Puts a plan into verdicts and unloads."""
 
     view: ClusterView
-    found: StatedProblem
+    found: MappedProblem
     goal: float
     #: (R,) above which a broker gives.
     begin: Floats
@@ -54,7 +54,7 @@ class RoundTold:
             observed=certificate.reached,
             unit="usage",
             by=BY,
-            detail=certificate_told(certificate, self.found.problem.resources) + later + self._errors(),
+            detail=describe_certificate(certificate, self.found.problem.resources) + later + self._errors(),
         )
 
     def forecast(self, reason: Reason) -> Verdict:

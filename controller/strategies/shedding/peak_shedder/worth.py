@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from controller.model.load import Floats
-from controller.planning.from_view import StatedProblem
+from controller.planning.from_view import MappedProblem
 from controller.planning.objective import highest
 from controller.planning.problem import BalanceProblem, PlannedMove
 
@@ -21,7 +21,7 @@ def gain_of(before: Floats, after: Floats, moves: Sequence[PlannedMove]) -> floa
     return max((float(before[source]) - end for source, end in ends.items()), default=0.0)
 
 
-def gained_minutes(found: StatedProblem, load: Floats, after: Floats, moves: Sequence[PlannedMove]) -> float:
+def gained_minutes(found: MappedProblem, load: Floats, after: Floats, moves: Sequence[PlannedMove]) -> float:
     """By how many points the highest usage of the brokers that *moves* concern falls, times minutes, now and later.
 
     *load* and *after*: (n, R) of the brokers.  A time at which they end fuller than they are counts against the moves.

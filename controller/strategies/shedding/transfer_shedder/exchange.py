@@ -80,46 +80,46 @@ class GiverAndTaker:
     #: Whether what comes back makes room for more to go.
     counts_gain: bool
 
-    def exchange(self, given: Sequence[TopBundle], taken: Sequence[TopBundle], gate: Gate) -> Exchange:
-        """The moves among the bundles *given* and *taken* (the brokers' reports, lightest first), in order.
+    def exchange(self, of_giver: Sequence[TopBundle], of_taker: Sequence[TopBundle], gate: Gate) -> Exchange:
+        """The moves among the bundles *of_giver* and *of_taker* (the brokers' reports, lightest first), in order.
 
         Lighter bundles go first, as long as their sum is within ``to_offload``.  The first bundle that exceeds it goes
         only if bundles of the taker come back in exchange and even out the two brokers; else it and all heavier ones
         stay.
         """
-        found = Exchange()
-        left = len(given)
-        in_exchange = iter(taken)
-        for bundle, throughput in given:
+        exchange = Exchange()
+        remaining = len(of_giver)
+        in_exchange = iter(of_taker)
+        for bundle, throughput in of_giver:
             reason = gate.stays(bundle, self.giver) or gate.barred(bundle, self.taker)
             if reason is not None:
-                found.refused.append(Refused(bundle, reason))
+                exchange.refused.append(Refused(bundle, reason))
                 continue
-            if left <= 1:
-                found.refused.append(Refused(bundle, Reason.SOLE_BUNDLE))
+            if remaining <= 1:
+                exchange.refused.append(Refused(bundle, Reason.SOLE_BUNDLE))
                 break
             if throughput == 0:
                 continue
-            moving = found.offloaded - found.gained + throughput
+            moving = exchange.offloaded - exchange.gained + throughput
             if moving > self.to_offload:
-                back = self._swap(found, throughput, in_exchange, gate) if self.transfer else None
+                back = self._swap(exchange, throughput, in_exchange, gate) if self.transfer else None
                 if back is None:
-                    found.refused.append(Refused(bundle, Reason.TOO_LARGE, moving, self.to_offload))
+                    exchange.refused.append(Refused(bundle, Reason.TOO_LARGE, moving, self.to_offload))
                     break
-                found.moves += [Move(one.name, self.taker, self.giver) for one in back]
+                exchange.moves += [Move(one.name, self.taker, self.giver) for one in back]
                 if self.counts_gain:
-                    found.gained += sum(one.throughput for one in back)
-            found.moves.append(Move(bundle, self.giver, self.taker if self.transfer else ""))
-            found.offloaded += throughput
-            left -= 1
-        return found
+                    exchange.gained += sum(one.throughput for one in back)
+            exchange.moves.append(Move(bundle, self.giver, self.taker if self.transfer else ""))
+            exchange.offloaded += throughput
+            remaining -= 1
+        return exchange
 
     def _swap(
-        self, found: Exchange, throughput: float, in_exchange: Iterator[TopBundle], gate: Gate
+        self, exchange: Exchange, throughput: float, in_exchange: Iterator[TopBundle], gate: Gate
     ) -> list[TopBundle] | None:
         """Bundles of the taker that make up for one of *throughput*, or None; each of them is looked at only once."""
-        giver = self.giver_throughput - found.offloaded + found.gained - throughput
-        taker = self.taker_throughput + found.offloaded - found.gained + throughput
+        giver = self.giver_throughput - exchange.offloaded + exchange.gained - throughput
+        taker = self.taker_throughput + exchange.offloaded - exchange.gained + throughput
         back = []
         for one in in_exchange:
             if one.throughput == 0 or gate.retained(one.name, self.taker) or gate.barred(one.name, self.giver):

@@ -112,7 +112,7 @@ class LoadStats:
             self.std = np.sqrt(self._square_sum / self._brokers - self.average * self.average)
         self._loads = loads
         self._order = order
-        self._most, self._least = len(order) - 1, 0
+        self._fullest, self._emptiest = len(order) - 1, 0
         self._target_std = target_std
         self._overloaded = overloaded
         self._share_underloaded = min(_MOST_UNDERLOADED, max(0.0, target_std / 2))
@@ -121,17 +121,17 @@ class LoadStats:
     @property
     def has_pair(self) -> bool:
         """Whether two different brokers are left to even out."""
-        return self._least < self._most
+        return self._emptiest < self._fullest
 
     @property
     def fullest(self) -> int:
         """The row of the broker with most load that has not been looked at."""
-        return int(self._order[self._most])
+        return int(self._order[self._fullest])
 
     @property
     def emptiest(self) -> int:
         """The row of the broker with least load that nothing was planned to go to."""
-        return int(self._order[self._least])
+        return int(self._order[self._emptiest])
 
     def imbalance(self) -> ImbalanceCause | None:
         """Why load should move from the fullest to the emptiest broker, or None."""
@@ -147,24 +147,24 @@ class LoadStats:
         low = float(loads.throughput_ema[fullest] * self._share_underloaded)
         if least < low:
             return ImbalanceCause(Reason.UNDERLOADED, least, low, "throughput of the emptiest broker", "bytes/s")
-        most = float(loads.load[fullest])
+        load_of_fullest = float(loads.load[fullest])
         high = float(np.maximum(self._overloaded, self.average + self._target_std))  # NaN where the average is NaN
-        if most > high:
-            return ImbalanceCause(Reason.OVERLOADED, most, high, "load of the fullest broker")
+        if load_of_fullest > high:
+            return ImbalanceCause(Reason.OVERLOADED, load_of_fullest, high, "load of the fullest broker")
         return None
 
     def poll_fullest(self) -> int:
         """The row of the fullest broker, which then counts as looked at."""
         row = self.fullest
-        self._most -= 1
+        self._fullest -= 1
         return row
 
     def offload(self, giver: int, taker: int, load: np.float64) -> None:
         """Count *load* (fraction) as moved from *giver* to *taker* (rows); the taker then takes no more."""
-        most, least = self._loads.load[giver], self._loads.load[taker]
-        left, filled = np.maximum(0, most - load), least + load
-        self._square_sum -= most * most + least * least
-        self._square_sum += left * left + filled * filled
+        giver_load, taker_load = self._loads.load[giver], self._loads.load[taker]
+        giver_after, taker_after = np.maximum(0, giver_load - load), taker_load + load
+        self._square_sum -= giver_load * giver_load + taker_load * taker_load
+        self._square_sum += giver_after * giver_after + taker_after * taker_after
         self.std = np.sqrt(np.abs(self._square_sum / self._brokers - self.average * self.average))
         self.sheddings += 1
-        self._least += 1
+        self._emptiest += 1

@@ -26,9 +26,9 @@ class TransferHistory(StrategyMemory):
     #: Digest of the bundles that the broker owned; older entries have none.
     bundles: Mapping[str, str] = field(default_factory=dict)
 
-    def revert_unissued(self, before: Self, held: Collection[Unload], issued: Collection[Unload]) -> Self:
+    def revert_unissued(self, before: Self, withheld: Collection[Unload], issued: Collection[Unload]) -> Self:
         """No cool-down for brokers that gave nothing; where nobody gave anything, the hit count before."""
-        idle = {unload.source for unload in idle_unloads(held, issued)}
+        idle = {unload.source for unload in idle_unloads(withheld, issued)}
         if not idle:
             return self
         settling = {name: t for name, t in self.recently_unloaded_brokers.items() if name not in idle}
@@ -47,5 +47,5 @@ class TransferHistory(StrategyMemory):
 
     def with_names(self, names: Renaming) -> Self:
         """Other names of brokers, and no digests: those of other names are not known."""
-        told = {each.name: renamed(getattr(self, each.name), names) for each in fields(self)}
-        return replace(self, **{**told, "bundles": {}})
+        values = {each.name: renamed(getattr(self, each.name), names) for each in fields(self)}
+        return replace(self, **{**values, "bundles": {}})

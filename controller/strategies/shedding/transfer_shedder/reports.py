@@ -12,7 +12,7 @@ from controller.strategies.common.top_bundles import TopBundles
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.transfer_shedder.exchange import TopBundle
 
-_FEW: Final = 16
+_MAX_SCANS: Final = 16
 
 
 class ReportedBundles:
@@ -37,8 +37,8 @@ class ReportedBundles:
         """The bundles of *broker* that a report may hold, in name order."""
         bundles, code = self._view.bundles, self._view.brokers.code_of[broker]
         # Usually only few brokers are asked about: to search their bundles is quicker than to sort all bundles.
-        few = len(self._reports) < _FEW
-        rows = np.flatnonzero(bundles.broker == code) if few else bundles.of_broker(code)
+        scan = len(self._reports) < _MAX_SCANS
+        rows = np.flatnonzero(bundles.broker == code) if scan else bundles.of_broker(code)
         governed = None if self._governed is None else self._governed[bundles.namespace[rows]]
         return rows[self._limits.reportable(bundles, governed, rows)]
 

@@ -113,33 +113,33 @@ class RoundLimits:
             if why is None:
                 break
             giver, taker = stats.poll_fullest(), stats.emptiest
-            given = store.bundles_of(store.loads.names[giver])
+            bundles = store.bundles_of(store.loads.names[giver])
             outcome: Exchange | Reason
-            if len(given) < 2:
-                outcome = Reason.SOLE_BUNDLE if given else Reason.NO_LOAD_DATA
+            if len(bundles) < 2:
+                outcome = Reason.SOLE_BUNDLE if bundles else Reason.NO_LOAD_DATA
             else:
-                outcome = self._exchange(store, stats, giver, taker, given)
+                outcome = self._exchange(store, stats, giver, taker, bundles)
             attempts.append(Attempt(giver=giver, taker=taker, why=why, outcome=outcome))
         return attempts
 
     def _exchange(
-        self, store: LoadStore, stats: LoadStats, giver: int, taker: int, given: Sequence[TopBundle]
+        self, store: LoadStore, stats: LoadStats, giver: int, taker: int, bundles: Sequence[TopBundle]
     ) -> Exchange:
         loads = store.loads
-        most, throughput = loads.load[giver], loads.throughput[giver]
+        giver_load, throughput = loads.load[giver], loads.throughput[giver]
         pair = GiverAndTaker(
             giver=loads.names[giver],
             taker=loads.names[taker],
             giver_throughput=float(throughput),
             taker_throughput=float(loads.throughput[taker]),
-            to_offload=float(throughput * ((most - loads.load[taker]) / 2) / most),
+            to_offload=float(throughput * ((giver_load - loads.load[taker]) / 2) / giver_load),
             transfer=self.transfer,
             counts_gain=self.counts_gain,
         )
-        found = pair.exchange(given, store.bundles_of(pair.taker), store.gate)
-        if found.offloaded > 0:
-            stats.offload(giver, taker, (found.offloaded - found.gained) * most / throughput)
-        return found
+        exchange = pair.exchange(bundles, store.bundles_of(pair.taker), store.gate)
+        if exchange.offloaded > 0:
+            stats.offload(giver, taker, (exchange.offloaded - exchange.gained) * giver_load / throughput)
+        return exchange
 
 
 def _outcome(attempts: Sequence[Attempt]) -> tuple[Reason, bool]:

@@ -126,13 +126,13 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
             bundles_of=bundles.of,
             gate=Gate(stays=bundles.stays, barred=bundles.barred, retained=bundles.retained),
         )
-        found = self.plan(store, memory.hit_count, self._cooling(store.available, view.as_of_ms, memory))
-        decision = self._narrator.decision(store, found)
+        this_round = self.plan(store, memory.hit_count, self._cooling(store.available, view.as_of_ms, memory))
+        decision = self._narrator.decision(store, this_round)
         gave = {unload.source: view.as_of_ms + _UNTIL_UNLOADED_MS for unload in decision.unloads}
         return decision, replace(
             memory,
-            hit_count=found.hit_count,
-            recently_unloaded_brokers={**found.ready.recently_unloaded, **gave},
+            hit_count=this_round.hit_count,
+            recently_unloaded_brokers={**this_round.ready.recently_unloaded, **gave},
         )
 
     def _cooling(self, available: Collection[str], now_ms: int, memory: TransferHistory) -> dict[str, int]:

@@ -19,56 +19,56 @@ class Narrator:
     hit_count_threshold: int
     delay_ms: int
 
-    def decision(self, store: LoadStore, found: Round) -> UnloadDecision:
-        """The unloads of *found*, and a verdict on every broker in ``store.order`` and every bundle refused."""
+    def decision(self, store: LoadStore, this_round: Round) -> UnloadDecision:
+        """The unloads of *this_round*, and a verdict on every broker in ``store.order`` and every bundle refused."""
         # Pulsar's reason is HitCount for even load, too.
-        even = found.reason is Reason.HIT_COUNT and found.hit_count == 0
-        reason = Reason.BALANCED if even else found.reason
-        verdicts = self._on_cluster(found, reason)
+        even = this_round.reason is Reason.HIT_COUNT and this_round.hit_count == 0
+        reason = Reason.BALANCED if even else this_round.reason
+        verdicts = self._on_cluster(this_round, reason)
         unloads: list[Unload] = []
         looked_at = {broker.subject for broker in verdicts}
-        for attempt in found.attempts:
-            planned, more = self._attempt(store.loads, attempt, found.average)
+        for attempt in this_round.attempts:
+            planned, more = self._attempt(store.loads, attempt, this_round.average)
             unloads += planned
             verdicts += more
             looked_at |= {verdict.subject for verdict in more}
-        rest = Reason.BALANCED if found.attempts else reason
+        rest = Reason.BALANCED if this_round.attempts else reason
 
         def tell() -> Iterator[Verdict]:
             yield from verdicts
             for row in sorted(store.order.tolist()):
                 if store.loads.names[row] not in looked_at:
-                    yield self._on_broker(store.loads, row, rest, found.average)
+                    yield self._on_broker(store.loads, row, rest, this_round.average)
 
         return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason)
 
-    def _on_cluster(self, found: Round, reason: Reason) -> list[Verdict]:
+    def _on_cluster(self, this_round: Round, reason: Reason) -> list[Verdict]:
         """Verdicts on the cluster as a whole."""
         if reason is Reason.COOL_DOWN:
             return [
                 Verdict(
-                    subject=found.ready.broker,
+                    subject=this_round.ready.broker,
                     reason=reason,
-                    observed=round(found.ready.elapsed_ms / 1000),
+                    observed=round(this_round.ready.elapsed_ms / 1000),
                     limit=self.delay_ms / 1000,
                     unit="s",
                     by=_BY,
                     detail="bundles were taken off it",
                 )
             ]
-        if found.average is None:
-            return [Verdict(subject=found.ready.broker or CLUSTER, reason=reason, by=_BY)]
-        if reason is Reason.HIT_COUNT and not found.attempts:
-            hits, limit = float(found.hit_count), float(self.hit_count_threshold)
-            detail = f"load was uneven; its standard deviation is {found.std:.3g}, the target {self.target_std:g}"
+        if this_round.average is None:
+            return [Verdict(subject=this_round.ready.broker or CLUSTER, reason=reason, by=_BY)]
+        if reason is Reason.HIT_COUNT and not this_round.attempts:
+            hits, limit = float(this_round.hit_count), float(self.hit_count_threshold)
+            detail = f"load was uneven; its standard deviation is {this_round.std:.3g}, the target {self.target_std:g}"
             return [
                 Verdict(
                     subject=CLUSTER, reason=reason, observed=hits, limit=limit, unit="rounds", by=_BY, detail=detail
                 )
             ]
-        why = next((each.why for each in found.attempts if each.why.reason is reason), None)
+        why = next((each.why for each in this_round.attempts if each.why.reason is reason), None)
         if why is None:
-            why = ImbalanceCause(reason, found.std or 0.0, self.target_std, "standard deviation of the load")
+            why = ImbalanceCause(reason, this_round.std or 0.0, self.target_std, "standard deviation of the load")
         return [_compared(CLUSTER, why, why.what)]
 
     def _attempt(
@@ -76,8 +76,10 @@ class Narrator:
     ) -> tuple[list[Unload], list[Verdict]]:
         giver, taker, outcome = loads.names[attempt.giver], loads.names[attempt.taker], attempt.outcome
         if isinstance(outcome, Reason):
-            few = "it reports no bundle that may move" if outcome is Reason.NO_LOAD_DATA else "it reports one bundle"
-            return [], [self._on_broker(loads, attempt.giver, outcome, average, few)]
+            why_few = (
+                "it reports no bundle that may move" if outcome is Reason.NO_LOAD_DATA else "it reports one bundle"
+            )
+            return [], [self._on_broker(loads, attempt.giver, outcome, average, why_few)]
         if outcome.moves:
             load = float(loads.load[attempt.giver])
             detail = f"{attempt.why.what}; this broker is at {load:.3g} usage, the emptiest is {taker}"

@@ -7,7 +7,7 @@ from controller.model.load import ClusterView, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staying:
+class StayFilter:
     """Base of such a filter: it excludes no broker, and says by ``may_leave`` which bundles stay."""
 
     binding: ClassVar[bool] = False

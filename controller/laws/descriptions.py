@@ -16,7 +16,7 @@ from controller.model.load import (
 _MB = 1024 * 1024
 
 
-def cluster_told(view: ClusterView) -> list[str]:
+def describe_cluster(view: ClusterView) -> list[str]:
     """A line for each broker, followed by a line for each of its bundles."""
     lines = []
     for row, name in enumerate(view.brokers.names):
@@ -24,29 +24,29 @@ def cluster_told(view: ClusterView) -> list[str]:
         coming = view.brokers.preallocated_rate[row]
         also = f", {coming:g} msg/s on their way to it" if coming else ""
         lines.append(f"broker {name}: CPU {share:.1%}{also}")
-        lines += _bundles_told(view, view.bundles.of_broker(row).tolist())
+        lines += _describe_bundles(view, view.bundles.of_broker(row).tolist())
     if (view.bundles.broker == UNOWNED).any():
         lines.append("bundles without a broker:")
-        lines += _bundles_told(view, view.bundles.of_broker(UNOWNED).tolist())
+        lines += _describe_bundles(view, view.bundles.of_broker(UNOWNED).tolist())
     return lines
 
 
-def rows_told(view: ClusterView, rows: Iterable[int]) -> str:
+def name_brokers(view: ClusterView, rows: Iterable[int]) -> str:
     """The brokers at *rows* by name."""
     return ", ".join(view.brokers.names[row] for row in rows) or "no broker"
 
 
-def _bundles_told(view: ClusterView, rows: Sequence[int]) -> list[str]:
+def _describe_bundles(view: ClusterView, rows: Sequence[int]) -> list[str]:
     bundles = view.bundles
     return [
-        f"  bundle {bundles.names[row]}: {load_told(bundles.load[row])}, {bundles.topics[row]} topics,"
+        f"  bundle {bundles.names[row]}: {describe_load(bundles.load[row])}, {bundles.topics[row]} topics,"
         f" {bundles.producers[row]} producers, {bundles.consumers[row]} consumers"
         + (", unloaded recently" if view.recently_unloaded[row] else "")
         for row in rows
     ]
 
 
-def load_told(load: Floats) -> str:
+def describe_load(load: Floats) -> str:
     """One row of a load."""
     mbytes = (load[THROUGHPUT_IN] + load[THROUGHPUT_OUT]) / _MB
     return f"{mbytes:g} MB/s, {load[RATE_IN] + load[RATE_OUT]:g} msg/s"

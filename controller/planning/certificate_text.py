@@ -14,7 +14,7 @@ _WHY: Final = {
 }
 
 
-def certificate_told(certificate: Certificate, resources: Sequence[str]) -> str:
+def describe_certificate(certificate: Certificate, resources: Sequence[str]) -> str:
     """What *certificate* says, for a verdict that shows what is reached and the bound."""
     about = f", by {resources[certificate.resource]}" if certificate.kind != PRICES else ""
     return (

@@ -1,4 +1,4 @@
-"""Where every bundle stands while a plan is made, and how full the brokers are then."""
+"""The broker of every bundle while a plan is made, and how full the brokers are."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.sequence import Allowed, MoveSequence
 
 
-class Standing:
+class Assignment:
     """The brokers' loads after the moves of a plan, kept as moves come and go."""
 
     def __init__(self, problem: BalanceProblem) -> None:
