@@ -28,7 +28,7 @@ from controller.cycle.guardrails.catching_up import late_ms
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.errors import EntryTooLargeError, SettingsError
-from controller.model.journal import Journal, JournalEntry, JournalHead
+from controller.model.journal import DecidedInterval, Journal, JournalEntry, JournalHead
 from controller.model.leadership import Leadership, newer_epoch
 from controller.model.load import ClusterView
 from controller.model.lost_journal import Evidence, refuse_lost
@@ -40,31 +40,6 @@ ViewOf: TypeAlias = Callable[[Sequence[Snapshot], Memory, Policy], ClusterView]
 
 class _TooLateError(Exception):
     """This process stood still between a decision and its commit; nothing was written."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecidedInterval:
-    """One interval that was decided now."""
-
-    #: Its decision still has the verdicts.
-    entry: JournalEntry
-    #: False: it is too old to act on, and a later entry holds what it did to the memory.
-    journalled: bool
-    #: Why all of its commands are held back although the guardrails allow them: the journal cannot hold so many.
-    too_large: EntryTooLargeError | None
-    #: Rows that the shards have dropped since the checkpoint began.
-    dropped_rows: int
-    #: States of namespaces and brokers that they have dropped since then.
-    dropped_states: int
-    #: Bundles with an owner.
-    bundles: int
-    #: Action and status of each command that is not in flight any more; "lost" where no result came back.
-    settled: tuple[tuple[str, str], ...]
-
-    @property
-    def breaker_tripped(self) -> bool:
-        """Whether this interval tripped the breaker."""
-        return self.entry.memory.breaker.tripped_at == self.entry.interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,6 @@ from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.opened import election_system, own_verdict_store
 from controller.aggregate.shard.fold import FoldOptions
-from controller.aggregate.ticks.backlog import Backlog
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.audit.auditor import MoveAuditor
 from controller.audit.seen_load import weights_of
@@ -30,6 +29,7 @@ from controller.engine import take_over
 from controller.log.journal_evidence import JOURNALLED, content_of, of_checkpoint, of_commands
 from controller.log.opened import log_system
 from controller.log.recent import last_tick
+from controller.model.backlog import Backlog
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.leadership import Leadership
 from controller.model.lost_journal import Evidence

@@ -20,10 +20,10 @@ from controller.adapters.process.failpoints import failpoint
 from controller.aggregate.places import Span, joined
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.state.states import LARGEST
-from controller.engine import DecidedInterval, Engine
+from controller.engine import Engine
 from controller.model.decision import Decision
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
-from controller.model.journal import Journal, JournalEntry
+from controller.model.journal import DecidedInterval, Journal, JournalEntry
 from controller.wire.readable import counted, in_number, utc
 from streaming.dead_letters import DeadLetters
 from streaming.own_errors import with_cause

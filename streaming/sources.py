@@ -21,11 +21,11 @@ from controller.adapters.folder.line_files import files_of, warn_of_large_files
 from controller.adapters.kafka.java_options import java_options, refusal
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.ticks.backlog import Backlog
 from controller.log.files.tick_watch import FolderTickWatch
 from controller.log.kafka.backlog import backlog, offsets_of
 from controller.log.kafka.log import KafkaLog
 from controller.log.ticked import LogTickWatch
+from controller.model.backlog import Backlog
 from controller.model.errors import TrimtabError
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings

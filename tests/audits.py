@@ -10,7 +10,7 @@ from controller.audit.auditor import AuditStep, MoveAuditor
 from controller.model.decision import Command, CommandMode, Decision, Reason, Verdict
 from controller.model.memory import InFlight, Memory
 from controller.model.records import BrokerState, CommandResult, NamespaceState
-from controller.strategies.common.resource_usage import ResourceWeights
+from controller.model.resource_usage import ResourceWeights
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -11,8 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
-from controller.model.load import BrokerTable, BundleTable, ClusterView, Floats, Ints, TopicDetail
+from controller.model.load import (
+    LONG_TERM_SAMPLES,
+    SHORT_TERM_SAMPLES,
+    BrokerTable,
+    BundleTable,
+    ClusterView,
+    Floats,
+    Ints,
+    TopicDetail,
+)
 from controller.model.names import namespace_of
 from controller.model.policies import Policies
 from controller.model.topic_kinds import PERSISTENT, KindFlags

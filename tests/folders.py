@@ -44,8 +44,8 @@ def letters_in(folder: Path) -> DeadLetterLog:
 class QuickInbox(Inbox):
     """Waits 20 ms at most for commands: in a folder they are there, or do not come during the test."""
 
-    def take(self, most: int, timeout_seconds: float) -> list[Delivery]:
-        return super().take(most, min(timeout_seconds, 0.02))
+    def poll(self, limit: int, timeout_seconds: float) -> list[Delivery]:
+        return super().poll(limit, min(timeout_seconds, 0.02))
 
 
 def inbox_in(folder: Path, *, cluster: str = CLUSTER) -> Inbox:

@@ -11,11 +11,12 @@ from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.opened import election_system
 from controller.cli.controls import change
 from controller.cli.shared.console import command_line
-from controller.engine import DecidedInterval, take_over
+from controller.engine import take_over
 from controller.log.opened import log_system
 from controller.model.controls import OperatorControls
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
+from controller.model.journal import DecidedInterval
 from controller.model.load import ClusterView
 from controller.model.records import CommandResult
 from controller.offline.plans.applying import PlanRun

@@ -8,11 +8,11 @@ from controller.adapters.disk.verdicts import VerdictStore
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
-from controller.engine import DecidedInterval, take_over
+from controller.engine import take_over
 from controller.log.opened import log_system
 from controller.model.balancing import Balancing
 from controller.model.controls import Controls
-from controller.model.journal import JournalEntry
+from controller.model.journal import DecidedInterval, JournalEntry
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster

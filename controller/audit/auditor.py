@@ -24,11 +24,10 @@ from controller.audit.followed import (
 from controller.audit.moves import AuditedMove, MoveOutcome, Undoer
 from controller.audit.owner_changes import OwnerChange, OwnerWatch
 from controller.audit.seen_load import SeenLoad, Shift, drift
-from controller.cycle.commands import in_flight_entry
 from controller.model.decision import Command, Decision
-from controller.model.memory import Memory
+from controller.model.memory import InFlight, Memory
 from controller.model.names import namespace_of
-from controller.strategies.common.resource_usage import ResourceWeights
+from controller.model.resource_usage import ResourceWeights
 
 #: A move is looked at so many intervals after its decision.
 LOOKED_AT: Final = 2
@@ -112,7 +111,7 @@ class MoveAuditor:
 
     def _begin(self, decision: Decision, seen_load: SeenLoad | None, memory: Memory | None) -> None:
         for command in decision.commands:
-            self._owners.issued(in_flight_entry(command), parts_leave=command.unload_after_split)
+            self._owners.issued(InFlight.of(command), parts_leave=command.unload_after_split)
         commands = [each for each in decision.commands if each.action == "unload" and each.mode == "active"]
         if not commands:
             return

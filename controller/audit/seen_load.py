@@ -24,9 +24,9 @@ from controller.model.load import (
     Ints,
 )
 from controller.model.names import BundleName, namespace_of, parse_bundle
+from controller.model.resource_usage import ResourceWeights
 from controller.planning.from_view import drivers, fitted_below_the_limit, weight
 from controller.planning.units import of_one_unit
-from controller.strategies.common.resource_usage import ResourceWeights
 
 #: What usage is the largest of, as strategies weigh it.
 _COUNTED: Final = (CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT)

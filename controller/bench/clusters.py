@@ -6,13 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.load import (
     BANDWIDTH_IN,
     BANDWIDTH_OUT,
     CPU,
+    LONG_TERM_SAMPLES,
     RATE_IN,
     RATE_OUT,
+    SHORT_TERM_SAMPLES,
     THROUGHPUT_IN,
     THROUGHPUT_OUT,
     BrokerTable,

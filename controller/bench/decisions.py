@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, advance
+from controller.aggregate.state.averages import advance
 from controller.bench.clusters import CLUSTERS
-from controller.model.load import BundleTable, ClusterView
+from controller.model.load import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, BundleTable, ClusterView
 from controller.settings.broker_conf import build
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES
 from controller.wire.answers.bench import SlopeAnswer, TimingAnswer

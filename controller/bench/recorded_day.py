@@ -15,9 +15,10 @@ from controller.adapters.recordings.reading import Recording
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
-from controller.engine import DecidedInterval, take_over
+from controller.engine import take_over
 from controller.log.opened import log_system, records_in
 from controller.model.controls import Controls
+from controller.model.journal import DecidedInterval
 from controller.offline.record import Wanted, record
 from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, begin_of
 from controller.offline.replay import LogReplay

@@ -21,9 +21,9 @@ from controller.log.commands import CommandLog, IssuedEvent
 from controller.log.opened import log_system
 from controller.model.errors import WireError
 from controller.settings.trimtab_toml import read_settings
-from controller.status.texts import because, does
 from controller.wire.base import harmless_json
 from controller.wire.commands import CommandEvent, EpochEvent, SplitEvent, UnloadEvent, own_event, to_command
+from controller.wire.decision_texts import because, does
 from controller.wire.readable import utc
 
 app = typer.Typer(help="The command topic.", no_args_is_help=True)

@@ -12,14 +12,14 @@ from controller.cli.shared.console import LONGEST_PERIOD, json_option
 from controller.cli.shared.layout import Column, print_line
 from controller.cli.shared.option_groups import PulsarOption
 from controller.cli.texts.verdicts import print_verdicts
-from controller.cycle import version_text
 from controller.model.decision import Command, Decision
+from controller.model.pulsar_version import version_text
 from controller.offline.decide import LoadDecision, decide_on_load, recorded_policy
 from controller.offline.recorded_load import notes_on, read_load
-from controller.status.texts import because
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.wire.answers.base import PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.offline import DecideAnswer, PlannedCommandAnswer
+from controller.wire.decision_texts import because
 from controller.wire.readable import counted
 
 _MOVED: Final = 3

@@ -19,10 +19,10 @@ from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import read_settings
 from controller.status.decisions import DecisionFilter, FoundDecision, decisions
-from controller.status.texts import became, does, reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.explain import JournalAnswer
 from controller.wire.controls_text import pauses_text
+from controller.wire.decision_texts import became, does, reason_text, verdict_text
 from controller.wire.readable import in_number, utc
 
 _MOST: Final = 100_000

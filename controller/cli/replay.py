@@ -8,13 +8,12 @@ from rich.console import Console
 
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import long_work
-from controller.adapters.recordings.manifest import KnownBeginning, RecordedSettings, recorded_settings
+from controller.adapters.recordings.manifest import KnownBeginning, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.answers import show
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.option_groups import ScenarioPulsarOption
-from controller.cycle import Policy
 from controller.log.opened import records_in
 from controller.offline.record_texts import begin_of
 from controller.offline.recording import refuse_other_clusters
@@ -70,7 +69,7 @@ def replay_log(
         refuse_other_clusters(log, of_file.cluster.name)
         settings, policy = recorded_settings(of_file), read_policy(of_file)
     again = LogReplay(log, settings, policy, begin_of(log))
-    replayed = again.run() if fast else _on_spark(again, Replay(log, settings, policy), settings, policy)
+    replayed = again.run() if fast else _on_spark(again, Replay(log, settings, policy))
     known = log.manifest.known_before if isinstance(log, Recording) else None
     answer = _answer(policy.cluster, replayed, known)
     show(answer, lambda out: _print(out, answer), as_json=as_json)
@@ -78,7 +77,7 @@ def replay_log(
         raise typer.Exit(_DIFFERENT)
 
 
-def _on_spark(again: LogReplay, replay: Replay, settings: RecordedSettings, policy: Policy) -> Replayed:
+def _on_spark(again: LogReplay, replay: Replay) -> Replayed:
     """The same by the streaming query."""
     with long_work("loading Spark's client"):
         from streaming.recorded import replay_options, run_on_files, write_files  # here: importing Spark takes seconds
@@ -89,7 +88,7 @@ def _on_spark(again: LogReplay, replay: Replay, settings: RecordedSettings, poli
         spark = start_session("local[*]", 2, {}, (), work / "spark-logs")
         try:
             with long_work("replaying, intervals"):
-                run_on_files(spark, work, replay_options(settings, policy), replay.decide)
+                run_on_files(spark, work, replay_options(again.settings, again.policy), replay.decide)
         finally:
             spark.stop()
     return replay.ended(None)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from controller.adapters.long_work import long_work
 from controller.cli.shared.answers import show
 from controller.cli.shared.console import json_option
 from controller.cli.shared.layout import print_line
@@ -54,7 +55,9 @@ def check(
 
     kind = kind_of(name)
     strategy = kind.choose(name, read_broker_conf(broker_conf or Path(os.devnull), os.environ))
-    broken = {one.sentence: str(one) for one in broken_laws(strategy, examples=examples)}
+    laws = laws_of(strategy)
+    with long_work("trying laws", len(laws)) as done:
+        broken = {one.sentence: str(one) for one in broken_laws(strategy, examples=examples, done=done)}
     answer = CheckAnswer(
         strategy=name,
         kind=kind.what,
@@ -64,7 +67,7 @@ def check(
         kept=not broken,
         laws=[
             LawAnswer(law=law.sentence, kept=law.sentence not in broken, broken=broken.get(law.sentence, ""))
-            for law in laws_of(strategy)
+            for law in laws
         ],
     )
     show(answer, lambda out: _print(out, answer), as_json=as_json)

@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol, TypeVar
 from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
-from controller.aggregate.policies import isolation_flaws
 from controller.collector.states import (
     ClusterPolicies,
     Namespace,
@@ -25,6 +24,7 @@ from controller.collector.states import (
 )
 from controller.collector.sweeper import USUAL_ANSWER
 from controller.model.errors import TrimtabError, WireError
+from controller.model.isolation_policies import isolation_flaws
 from controller.wire.metrics import NamespaceStateRecord
 
 log = logging.getLogger(__name__)

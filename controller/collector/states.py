@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from controller.aggregate.policies import isolation_policy
 from controller.collector.reports import BrokerReport
 from controller.model.balancing import Balancing
 from controller.model.errors import WireError
 from controller.model.isolation import Isolation
+from controller.model.isolation_policies import isolation_policy
 from controller.wire.base import encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (

@@ -3,8 +3,9 @@
 from controller.cycle.decide import decide, protected_in, view_of
 from controller.cycle.dry_run import forget_dry_run, without_dry_run
 from controller.cycle.policy import BalancerOptions, Policy, Versions
-from controller.cycle.pulsar_version import about_version, policy_for, version_among, version_in_use, version_text
+from controller.cycle.pulsar_version import about_version, policy_for, version_in_use
 from controller.cycle.stored_memory import with_read_memories
+from controller.model.pulsar_version import version_among, version_text
 
 __all__ = [
     "BalancerOptions",

@@ -1,4 +1,4 @@
-"""Makes commands, and what is remembered of them until their results come back."""
+"""Makes commands, and what they count against the budgets."""
 
 import uuid
 from dataclasses import replace
@@ -9,7 +9,7 @@ from controller.cycle.policy import Policy
 from controller.model.controls import Controls
 from controller.model.decision import Action, Command, Verdict
 from controller.model.load import ClusterView
-from controller.model.memory import InFlight, Issued
+from controller.model.memory import Issued
 
 #: Command ids are uuid5 of cluster / interval / action / bundle, in a namespace of their own.
 _COMMANDS: Final = uuid.UUID("6f3f9d1e-6d0b-5c5e-9f62-7b1f6f2f4f10")
@@ -50,20 +50,6 @@ def command_for(
         source=source,
         why=why,
         **extra,
-    )
-
-
-def in_flight_entry(command: Command, *, idle: bool = False) -> InFlight:
-    """What is remembered of *command*, whose bundle is *idle*, until its result comes back."""
-    return InFlight(
-        action=command.action,
-        bundle=command.bundle,
-        source=command.source,
-        destination=command.destination,
-        interval=command.interval,
-        expires_at_ms=command.expires_at_ms,
-        dry_run=command.mode == "dry_run",
-        idle=idle,
     )
 
 

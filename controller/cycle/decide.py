@@ -16,7 +16,7 @@ import numpy as np
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
 from controller.cycle.checked import observed_by, remembered
-from controller.cycle.commands import Issuing, charge, in_flight_entry
+from controller.cycle.commands import Issuing, charge
 from controller.cycle.dry_run import of_dry_run, without_dry_run
 from controller.cycle.guardrails.breaker import watched, with_failed_predictions
 from controller.cycle.guardrails.budgets import Ledger
@@ -39,7 +39,7 @@ from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Unload, Verdict
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView
-from controller.model.memory import Memory
+from controller.model.memory import InFlight, Memory
 from controller.model.records import CommandResult
 
 
@@ -211,7 +211,7 @@ def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command
         mode: {each.bundle: interval for each in commands if each.action == "unload" and each.mode == mode}
         for mode in ("active", "dry_run")
     }
-    in_flight = {each.id: in_flight_entry(each, idle=table.is_idle(table.code_of[each.bundle])) for each in commands}
+    in_flight = {each.id: InFlight.of(each, idle=table.is_idle(table.code_of[each.bundle])) for each in commands}
     return replace(
         memory,
         recently_unloaded=_within_grace(memory.recently_unloaded, interval, policy) | now["active"],

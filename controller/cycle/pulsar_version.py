@@ -18,11 +18,9 @@ from controller.aggregate.view import check_complete
 from controller.cycle.policy import Policy
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.memory import Memory
-from controller.model.pulsar_version import ASSUMED, PulsarVersion, VersionInUse
+from controller.model.pulsar_version import PulsarVersion, VersionInUse, version_among, version_text
 from controller.model.records import BrokerState
 
-#: Sources of a version that was the cluster's.
-_KNOWN: Final = ("leader", "brokers", "last")
 #: A verdict names so many versions of brokers.
 _SHOWN: Final = 8
 
@@ -32,27 +30,6 @@ def version_in_use(
 ) -> VersionInUse:
     """The version that decides the interval of *snapshots*; *last* is that of the interval before."""
     return version_among(*_versions_of(snapshots), last, pinned)
-
-
-def version_among(
-    versions: Mapping[str, PulsarVersion], leader: str, last: VersionInUse | None, pinned: PulsarVersion | None
-) -> VersionInUse:
-    """The version that decides where brokers have *versions* and *leader*, "" for none, leads Pulsar.
-
-    *last*: that of the interval before.  *pinned*: what the settings name.
-    """
-    if pinned is not None:
-        return VersionInUse(version=pinned, source="settings")
-    if leader in versions:
-        return VersionInUse(version=versions[leader], source="leader", leader=leader)
-    known = set(versions.values())
-    if len(known) == 1:
-        return VersionInUse(version=known.pop(), source="brokers")
-    if last is not None and last.source in _KNOWN and (not known or last.version in known):
-        return VersionInUse(version=last.version, source="last")
-    return (
-        VersionInUse(version=min(known), source="oldest") if known else VersionInUse(version=ASSUMED, source="nobody")
-    )
 
 
 def policy_for(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> Policy:
@@ -80,19 +57,6 @@ def about_version(snapshots: Sequence[Snapshot], used: VersionInUse, last: Versi
         first = [f"{version}: {count[version]}" for version in sorted(count)[:_SHOWN]]
         parts.append(f"brokers by version: {', '.join(first)}")
     return (Verdict(subject=CLUSTER, reason=Reason.PULSAR_VERSION, by="version", detail="; ".join(parts)),)
-
-
-def version_text(used: VersionInUse) -> str:
-    """The version *used* and why, for people."""
-    why = {
-        "settings": "as the settings say",
-        "leader": f"that of Pulsar's leader, {used.leader}",
-        "brokers": "that of the brokers",
-        "oldest": "the oldest of the brokers', as Pulsar's leader is not known",
-        "last": "as before, as the version of Pulsar's leader is not known now",
-        "nobody": "assumed, as no record says which version the brokers run",
-    }[used.source]
-    return f"decided as Pulsar {used.version}, {why}"
 
 
 def _versions_of(snapshots: Sequence[Snapshot]) -> tuple[Mapping[str, PulsarVersion], str]:

@@ -18,6 +18,7 @@ from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.errors import StrategyError
 from controller.model.memory import STRATEGY_ROLES, Memory
 from controller.model.strategy_memory import StoredMemory, StrategyMemory
+from controller.strategies.catalogue import MEMORIES
 
 M = TypeVar("M", bound=StrategyMemory)
 
@@ -62,6 +63,21 @@ def read_memory(kind: type[M], told: Mapping[str, Any]) -> M:
     values = {name: value for name, value in told.items() if name != "kind"}
     memory: M = _made(kind, values, "memory")
     return memory
+
+
+def read_stored(value: Any) -> StrategyMemory:
+    """The memory that JSON, *value*, holds; one of a user's strategy as it is stored.
+
+    UnreadableMemoryError where it holds none.
+    """
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise UnreadableMemoryError("a strategy's memory is an object with a kind")
+    kind = value["kind"]
+    if kind in MEMORIES:
+        return read_memory(MEMORIES[kind], value)
+    if "." not in kind:
+        raise UnreadableMemoryError(f"{kind!r:.100} is no kind of memory: allowed are {', '.join(sorted(MEMORIES))}")
+    return StoredMemory(value)
 
 
 def _made(kind: type[Any], values: Any, name: str) -> Any:

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controller.aggregate.policies import isolation_flaws, isolation_policy
 from controller.doctor.facts import Facts, PulsarFacts
 from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.doctor.versions import version_used
 from controller.model.isolation import BrokerAddresses, Isolation, IsolationPolicy
+from controller.model.isolation_policies import isolation_flaws, isolation_policy
 from controller.model.java_regex import Expressions
 from controller.model.names import is_broker_own
 from controller.model.pulsar_version import default_in

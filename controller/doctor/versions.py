@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Set
 from typing import Final
 
-from controller.cycle import version_among, version_text
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, fine, listed, warning
 from controller.model.pulsar_version import (
@@ -15,6 +14,8 @@ from controller.model.pulsar_version import (
     VersionInUse,
     default_in,
     not_known,
+    version_among,
+    version_text,
 )
 from controller.settings.brokers_own import brokers_own_rows
 from controller.settings.pairs import SHEDDER, for_version, of_load_manager

@@ -13,7 +13,6 @@ from typing import Final
 
 from controller.adapters.disk import jars
 from controller.adapters.disk.scratch import scratch_folder
-from streaming.spark.class_archive import name_of
 
 #: Where archives are kept.
 FOLDER: Final = jars.FOLDER / "trimtab"
@@ -25,7 +24,7 @@ _QUIET: Final = ("-Xshare:auto", "-Xlog:cds*=off")
 
 def options(server: str, classpath: str, folder: Path | None) -> list[str]:
     """The JVM options that read the archive of *server*, or where there is none have one written to *folder*."""
-    kept = FOLDER / f"{server}-{name_of(_jars(classpath))}{_ENDING}"
+    kept = FOLDER / f"{server}-{jars.fingerprint(_jars(classpath))}{_ENDING}"
     if kept.exists():
         return [f"-XX:SharedArchiveFile={kept}", *_QUIET]
     return [f"-XX:ArchiveClassesAtExit={folder / kept.name}", *_QUIET] if folder is not None else []

@@ -1,6 +1,6 @@
 """Search for an example that breaks a law, and report the simplest one found."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -8,7 +8,6 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import Flaky, NoSuchExample
 
-from controller.adapters.long_work import long_work
 from controller.laws.assignment import ASSIGNMENT_LAWS
 from controller.laws.law import Law
 from controller.laws.placement import PLACEMENT_LAWS
@@ -55,17 +54,19 @@ def laws_of(strategy: Any) -> tuple[Law, ...]:
     raise TypeError(f"{strategy!r} is no strategy: it has none of {members}")
 
 
-def broken_laws(strategy: Any, *, examples: int | None = None) -> list[BrokenLaw]:
+def broken_laws(
+    strategy: Any, *, examples: int | None = None, done: Callable[[int], None] = lambda _: None
+) -> list[BrokenLaw]:
     """The laws that *strategy* breaks on some of so many *examples* for each law; the same ones are tried each time.
 
     Without a number: as many as the settings of Hypothesis say, 100 unless a profile says otherwise.
+    *done* is called after each law with the number of laws that were tried.
     """
     tried = settings().max_examples if examples is None else examples
     laws, found = laws_of(strategy), list[BrokenLaw]()
-    with long_work("trying laws", len(laws)) as done:
-        for number, law in enumerate(laws, 1):
-            found += _broken(strategy, law, tried)
-            done(number)
+    for number, law in enumerate(laws, 1):
+        found += _broken(strategy, law, tried)
+        done(number)
     return found
 
 

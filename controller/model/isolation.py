@@ -68,7 +68,7 @@ class IsolationPolicy:
     secondary: tuple[str, ...] = ()
     auto_failover: MinAvailable = field(default_factory=MinAvailable)
 
-    #: What of it cannot be read, each as a clause; see controller.aggregate.policies.
+    #: What of it cannot be read, each as a clause; see controller.model.isolation_policies.
     flaws: tuple[str, ...] = ()
     #: Whether the lists of expressions could be read.  A policy whose namespaces are not known governs those whose
     #: records list it.

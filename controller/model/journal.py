@@ -9,6 +9,7 @@ from typing import Protocol
 
 from controller.model.controls import Controls
 from controller.model.decision import Decision
+from controller.model.errors import EntryTooLargeError
 from controller.model.memory import Memory
 
 
@@ -85,3 +86,28 @@ class Journal(Protocol):
         it is not allowed or fails; the journal is still valid then.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedInterval:
+    """One interval that was decided now."""
+
+    #: Its decision still has the verdicts.
+    entry: JournalEntry
+    #: False: it is too old to act on, and a later entry holds what it did to the memory.
+    journalled: bool
+    #: Why all of its commands are held back although the guardrails allow them: the journal cannot hold so many.
+    too_large: EntryTooLargeError | None
+    #: Rows that the shards have dropped since the checkpoint began.
+    dropped_rows: int
+    #: States of namespaces and brokers that they have dropped since then.
+    dropped_states: int
+    #: Bundles with an owner.
+    bundles: int
+    #: Action and status of each command that is not in flight any more; "lost" where no result came back.
+    settled: tuple[tuple[str, str], ...]
+
+    @property
+    def breaker_tripped(self) -> bool:
+        """Whether this interval tripped the breaker."""
+        return self.entry.memory.breaker.tripped_at == self.entry.interval

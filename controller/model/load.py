@@ -24,6 +24,10 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+#: Samples in a bundle's averages.  Pulsar: ModularLoadManagerImpl.NUM_SHORT_SAMPLES and NUM_LONG_SAMPLES.
+SHORT_TERM_SAMPLES: Final = 10
+LONG_TERM_SAMPLES: Final = 1000
+
 #: Columns of every (n, 4) load array: msg/s in and out, bytes/s in and out.
 RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT = range(4)
 

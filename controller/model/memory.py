@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
+from controller.model.decision import Command
 from controller.model.pulsar_version import VersionInUse
 from controller.model.strategy_memory import NoMemory, StrategyMemory
 
@@ -22,6 +23,20 @@ class InFlight:
     dry_run: bool = False
     #: The bundle had neither clients nor traffic: no broker has to list it after the move.
     idle: bool = False
+
+    @classmethod
+    def of(cls, command: Command, *, idle: bool = False) -> Self:
+        """What is remembered of *command*, whose bundle is *idle*."""
+        return cls(
+            action=command.action,
+            bundle=command.bundle,
+            source=command.source,
+            destination=command.destination,
+            interval=command.interval,
+            expires_at_ms=command.expires_at_ms,
+            dry_run=command.mode == "dry_run",
+            idle=idle,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

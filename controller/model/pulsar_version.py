@@ -67,6 +67,8 @@ ASSUMED: Final = PulsarVersion(4, 0)
 #: Who said which version decides: the settings; Pulsar's own leader; all brokers alike; the oldest of several brokers;
 #: the last interval in which it was known; nobody.
 VersionSource: TypeAlias = Literal["settings", "leader", "brokers", "oldest", "last", "nobody"]
+#: Sources of a version that was the cluster's.
+_KNOWN: Final = ("leader", "brokers", "last")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,3 +249,37 @@ def known_version(text: str) -> PulsarVersion:
         lines = ", ".join(map(str, KNOWN_LINES))
         raise ValueError(f"allowed is a version of Pulsar, as 5.0 or 5.0.1, of the lines {lines}")
     return version
+
+
+def version_among(
+    versions: Mapping[str, PulsarVersion], leader: str, last: VersionInUse | None, pinned: PulsarVersion | None
+) -> VersionInUse:
+    """The version that decides where brokers have *versions* and *leader*, "" for none, leads Pulsar.
+
+    *last*: that of the interval before.  *pinned*: what the settings name.
+    """
+    if pinned is not None:
+        return VersionInUse(version=pinned, source="settings")
+    if leader in versions:
+        return VersionInUse(version=versions[leader], source="leader", leader=leader)
+    known = set(versions.values())
+    if len(known) == 1:
+        return VersionInUse(version=known.pop(), source="brokers")
+    if last is not None and last.source in _KNOWN and (not known or last.version in known):
+        return VersionInUse(version=last.version, source="last")
+    return (
+        VersionInUse(version=min(known), source="oldest") if known else VersionInUse(version=ASSUMED, source="nobody")
+    )
+
+
+def version_text(used: VersionInUse) -> str:
+    """The version *used* and why, for people."""
+    why = {
+        "settings": "as the settings say",
+        "leader": f"that of Pulsar's leader, {used.leader}",
+        "brokers": "that of the brokers",
+        "oldest": "the oldest of the brokers', as Pulsar's leader is not known",
+        "last": "as before, as the version of Pulsar's leader is not known now",
+        "nobody": "assumed, as no record says which version the brokers run",
+    }[used.source]
+    return f"decided as Pulsar {used.version}, {why}"

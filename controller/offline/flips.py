@@ -13,8 +13,8 @@ from controller.model.errors import TrimtabError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.records import CommandResult
+from controller.model.resource_usage import max_usage
 from controller.settings.broker_conf import build
-from controller.strategies.common.resource_usage import max_usage
 
 #: How far a value is changed: by these parts of itself, and that of an option by these amounts, too.
 _STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 2.0, 4.0, 9.0)

@@ -66,7 +66,8 @@ class LogReplay:
 
     def __init__(self, log: RecordLog, settings: RecordedSettings, policy: Policy, begin: Sequence[bytes] = ()) -> None:
         """*begin*: records of metrics that count before all others: what was known when the log began."""
-        self._log, self._settings, self._policy, self._begin = log, settings, policy, begin
+        self._log, self._begin = log, begin
+        self.settings, self.policy = settings, policy
         self._decoder = TextDecoder(
             cluster=policy.cluster,
             period_ms=policy.period_ms,
@@ -89,7 +90,7 @@ class LogReplay:
 
     def snapshots(self, tell: Callable[[float], None] = lambda _: None) -> Iterator[Snapshot]:
         """The load of each interval, oldest first.  *tell* takes how many records are read."""
-        options, state, read = self._settings.fold_options(self._policy), ShardState(shard=0, shards=1), 0
+        options, state, read = self.settings.fold_options(self.policy), ShardState(shard=0, shards=1), 0
         for decoded in _ahead(self._decoded, batches(self.records(), _BATCH_BYTES)):
             self.refused += decoded.refused
             state, closed = fold(state, decoded.rows, options)
@@ -100,7 +101,7 @@ class LogReplay:
     def run(self) -> Replayed:
         """Decide every interval with the controls of the live run, and compare its journal, where there is one."""
         with long_work("replaying, records", self.size(), pieces) as tell:
-            replay = Replay(self._log, self._settings, self._policy)
+            replay = Replay(self._log, self.settings, self.policy)
             for snapshot in self.snapshots(tell):
                 replay.decide([snapshot])
         return replay.ended(self.refused)

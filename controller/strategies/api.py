@@ -22,9 +22,9 @@ from controller.model.load import (
 )
 from controller.model.names import BundleName, parse_bundle
 from controller.model.option import option
+from controller.model.resource_usage import ResourceWeights, mean_usage
 from controller.model.strategy_memory import DryRunMoves, NoMemory, Renaming, StrategyMemory, renamed
 from controller.strategies.common.movable import broker_own, movable
-from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
 from controller.strategies.common.usage_history import UsageHistory
 from controller.strategies.protocols import (
     HurriedShedder,

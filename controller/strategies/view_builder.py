@@ -22,10 +22,11 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model.errors import ViewError
 from controller.model.load import (
+    LONG_TERM_SAMPLES,
     RESOURCE_FIELDS,
+    SHORT_TERM_SAMPLES,
     UNOWNED,
     BrokerTable,
     BundleTable,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from controller.cycle.stored_memory import UnreadableMemoryError, read_memory, stored
+from controller.cycle.stored_memory import UnreadableMemoryError, read_stored, stored
 from controller.model.controls import Controls, Pause
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
@@ -28,8 +28,7 @@ from controller.model.memory import (
     UnlistedBundle,
 )
 from controller.model.pulsar_version import PulsarVersion, VersionInUse, VersionSource
-from controller.model.strategy_memory import NoMemory, StoredMemory, StrategyMemory
-from controller.strategies.catalogue import MEMORIES
+from controller.model.strategy_memory import NoMemory, StrategyMemory
 from controller.wire.base import (
     Count,
     Envelope,
@@ -54,15 +53,8 @@ def _read_memory(told: Any) -> StrategyMemory:
     """The memory that JSON, *told*, holds; of another strategy than trimtab's as it is stored."""
     if isinstance(told, StrategyMemory):
         return told
-    if not isinstance(told, dict) or not isinstance(told.get("kind"), str):
-        raise bad_value("a strategy's memory is an object with a kind")
-    kind = told["kind"]
-    if kind not in MEMORIES:
-        if "." not in kind:
-            raise bad_value(f"{kind!r:.100} is no kind of memory: allowed are {', '.join(sorted(MEMORIES))}")
-        return StoredMemory(told)
     try:
-        return read_memory(MEMORIES[kind], told)
+        return read_stored(told)
     except UnreadableMemoryError as error:
         raise bad_value(str(error)) from error
 

@@ -26,9 +26,8 @@ from controller.aggregate.columns.rows import (
     Rows,
 )
 from controller.aggregate.shard.fold import DetailLimits
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.model import records as model
-from controller.model.load import RESOURCE_FIELDS, Floats, Ints
+from controller.model.load import LONG_TERM_SAMPLES, RESOURCE_FIELDS, SHORT_TERM_SAMPLES, Floats, Ints
 from controller.model.names import topic_hash
 from controller.model.topic_kinds import kind_of
 from controller.wire import metrics, results

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import SparkSession
 
 from controller.adapters.long_work import long_work
-from controller.aggregate.ticks.backlog import Backlog, intervals_since
+from controller.model.backlog import Backlog, intervals_since
 from streaming.checkpoint import checkpoint_files
 
 log = logging.getLogger(__name__)

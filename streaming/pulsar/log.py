@@ -11,10 +11,10 @@ from controller.adapters.pulsar.log.client import topic_name
 from controller.adapters.pulsar.log.gate_file import GateFile
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
-from controller.aggregate.ticks.backlog import Backlog
 from controller.log.pulsar.backlog import backlog
 from controller.log.pulsar.log import PulsarLog
 from controller.log.ticked import LogTickWatch
+from controller.model.backlog import Backlog
 from controller.model.errors import TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings

@@ -6,14 +6,12 @@ jars, and start as if there were none.
 """
 
 import fcntl
-import hashlib
 import logging
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -44,14 +42,8 @@ _LIMIT, _USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.c
 
 def path(home: Path, folder: Path = jars.FOLDER) -> Path:
     """Where the archive lies of the jars in *home*, a folder that Spark is started from, if it has been made."""
-    content = name_of(sorted((home / "jars").glob("*.jar")))
+    content = jars.fingerprint(sorted((home / "jars").glob("*.jar")))
     return folder / "trimtab" / f"spark-{version('pyspark')}-{content}.jsa"
-
-
-def name_of(jar_files: Iterable[Path]) -> str:
-    """A name that another Java, and other jars, do not have."""
-    described = "\n".join([_described(_java()), *map(_described, jar_files)])
-    return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
 def option_to_read(archive: Path) -> str:
@@ -126,16 +118,3 @@ def _make(archive: Path) -> None:
     )
     with suppress(OSError):  # it is tried again after the next start
         subprocess.run(_IN_BACKGROUND, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True)
-
-
-def _java() -> Path:
-    """A file that another version of Java has otherwise: its modules."""
-    program = Path(jars.java_program()).resolve()
-    modules = program.parents[1] / "lib" / "modules"
-    return modules if modules.exists() else program
-
-
-def _described(file: Path) -> str:
-    """The file as JVMs compare it: path, size and time of its last change."""
-    state = file.stat()
-    return f"{file} {state.st_size} {state.st_mtime_ns}"

@@ -12,7 +12,6 @@ from typing import Final
 from uuid import uuid4
 from zipfile import ZipFile, ZipInfo
 
-import controller
 from controller.adapters.disk import jars
 
 #: The packages of trimtab.
@@ -58,7 +57,7 @@ def _zip(folder: Path) -> Path:
 
 def _sources() -> Iterator[tuple[str, Path]]:
     """Name in the zip, and file, of each module."""
-    root = Path(controller.__file__).parents[1]
+    root = Path(__file__).parents[2]
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
             yield path.relative_to(root).as_posix(), path

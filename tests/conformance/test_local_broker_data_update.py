@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from controller.strategies.common.resource_usage import max_usage
+from controller.model.resource_usage import max_usage
 from tests.conformance.brokers.local_broker_data import LocalBrokerData
 from tests.conformance.vectors import Case, close_to, floats
 

@@ -1,4 +1,4 @@
-from controller.strategies.common.resource_usage import ResourceWeights, max_usage, percent_usage
+from controller.model.resource_usage import ResourceWeights, max_usage, percent_usage
 from tests.conformance.vectors import Case, close_to, resources
 
 COMPONENT = "resource_usage"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from controller.engine import DecidedInterval, Engine, decide_interval, take_over
+from controller.engine import Engine, decide_interval, take_over
 from controller.model.controls import Controls
 from controller.model.errors import (
     EntryTooLargeError,
@@ -14,7 +14,7 @@ from controller.model.errors import (
     LeadershipLostError,
     StateError,
 )
-from controller.model.journal import JournalEntry, JournalHead
+from controller.model.journal import DecidedInterval, JournalEntry, JournalHead
 from controller.model.memory import Breaker, Memory
 from tests.batches import snapshots
 from tests.logs import Shape, located, log

@@ -250,3 +250,22 @@ def _ivy_module(jars: Iterable[Jar]) -> str:
   </dependencies>
 </ivy-module>
 """
+
+
+def fingerprint(jar_files: Iterable[Path]) -> str:
+    """A name that another Java, and other jars, do not have."""
+    described = "\n".join([_described(_modules()), *map(_described, jar_files)])
+    return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
+def _modules() -> Path:
+    """A file that another version of Java has otherwise: its modules."""
+    program = Path(java_program()).resolve()
+    modules = program.parents[1] / "lib" / "modules"
+    return modules if modules.exists() else program
+
+
+def _described(file: Path) -> str:
+    """The file as JVMs compare it: path, size and time of its last change."""
+    state = file.stat()
+    return f"{file} {state.st_size} {state.st_mtime_ns}"

@@ -17,9 +17,9 @@ from controller.cycle.guardrails.budgets import Ledger
 from controller.cycle.guardrails.listing import unconfirmed_brokers
 from controller.cycle.guardrails.unreadable import unreadable_policies
 from controller.cycle.limits import Limits
-from controller.engine import DecidedInterval
 from controller.model.controls import Controls
 from controller.model.decision import Command
+from controller.model.journal import DecidedInterval
 from controller.model.memory import STRATEGY_ROLES, Memory
 from controller.strategies.catalogue import MEMORIES
 from controller.wire.base import REASONS

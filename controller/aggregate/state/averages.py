@@ -4,16 +4,12 @@ Pulsar: org.apache.pulsar.policies.data.loadbalancer.TimeAverageMessageData.upda
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.model.load import Bools, Floats, Ints
-
-#: Samples in a bundle's averages.  Pulsar: ModularLoadManagerImpl.NUM_SHORT_SAMPLES and NUM_LONG_SAMPLES.
-SHORT_TERM_SAMPLES: Final = 10
-LONG_TERM_SAMPLES: Final = 1000
 
 
 def advance(samples: Ints, average: Floats, x: Floats, max_samples: int) -> tuple[Ints, Floats]:

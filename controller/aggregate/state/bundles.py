@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, BundleAverages, advance
-from controller.model.load import DEFAULT_LOAD, Bools, Floats, Ints
+from controller.aggregate.state.averages import BundleAverages, advance
+from controller.model.load import DEFAULT_LOAD, LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, Bools, Floats, Ints
 from controller.model.records import BundleSeed
 
 #: ``seen`` of a bundle that was in no closed interval yet.

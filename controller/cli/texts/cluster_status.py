@@ -8,14 +8,13 @@ from rich.console import Console
 
 from controller.cli.shared.console import command_line
 from controller.cli.shared.layout import columns, print_fields, print_line, print_table
-from controller.cycle import version_text
 from controller.model.decision import Command
 from controller.model.leadership import Leader
+from controller.model.pulsar_version import version_text
 from controller.status.cluster import ClusterStatus
 from controller.status.guardrails import guardrail_answer, guardrail_rows
 from controller.status.health import Problem, health_line
 from controller.status.processes import process_answer, process_cells, process_counts, process_rows
-from controller.status.texts import became, does
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer
 from controller.wire.answers.status import (
     LastDecisionAnswer,
@@ -23,6 +22,7 @@ from controller.wire.answers.status import (
     ProblemAnswer,
     StatusAnswer,
 )
+from controller.wire.decision_texts import became, does
 from controller.wire.readable import ago, counted, in_number, utc
 from controller.wire.results import Result
 

@@ -13,9 +13,9 @@ from controller.cli.texts.verdicts import print_verdicts
 from controller.model.decision import Reason
 from controller.model.some_of import some_of
 from controller.status.reasons import MEANINGS
-from controller.status.texts import became, does
 from controller.wire.answers.base import CommandAnswer
 from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, FlipAnswer, GivenAnswer
+from controller.wire.decision_texts import became, does
 from controller.wire.readable import amounts, in_number, utc
 
 _LABEL: Final = 9

@@ -8,8 +8,8 @@ from rich.console import Console
 from controller.cli.shared.answers import print_answers
 from controller.cli.shared.layout import Column
 from controller.model.decision import Verdict
-from controller.status.texts import verdict_cells
 from controller.wire.answers.base import VerdictAnswer
+from controller.wire.decision_texts import verdict_cells
 
 _HEADINGS = ("what", "reason", "observed", "limit", "by", "detail")
 

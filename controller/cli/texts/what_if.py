@@ -13,7 +13,6 @@ from controller.model.decision import Command
 from controller.offline.counterfactual.answer import Counterfactual, Difference
 from controller.offline.counterfactual.replay import ReplayedRun
 from controller.offline.counterfactual.usage_model import DRIVERS, ResourceFit
-from controller.status.texts import because
 from controller.wire.answers.what_if import (
     DifferenceAnswer,
     DifferentIntervalAnswer,
@@ -24,6 +23,7 @@ from controller.wire.answers.what_if import (
     UsageFitAnswer,
     WhatIfAnswer,
 )
+from controller.wire.decision_texts import because
 from controller.wire.readable import compact, counted, lasting, utc
 
 #: Moves in a list of JSON at most.

@@ -33,13 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.cycle.guardrails.setting import switch
+from controller.model import packed
 from controller.model.decision import Reason, Verdict
 from controller.model.load import Bools, ClusterView, Floats, Ints
 from controller.model.memory import BrokerDeaths, FatalBundle, Memory
 from controller.model.names import is_broker_own
 from controller.model.reasons import CONFIGURATION, Meaning
 from controller.model.some_of import some_of
-from controller.planning.foresight import packed
 
 MEANINGS: Final = {
     Reason.KILLS_BROKERS: Meaning(

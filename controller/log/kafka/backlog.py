@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Final, TypeAlias
 
-from controller.aggregate.ticks.backlog import Backlog
 from controller.log.kafka.log import KafkaLog
 from controller.log.port import LogTopic
 from controller.log.ticked import PARTITION, intervals_ticked
+from controller.model.backlog import Backlog
 from controller.settings.log import KafkaLogSettings
 
 #: LogTopic -> partition -> offset of the next record to read.

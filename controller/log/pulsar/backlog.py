@@ -9,9 +9,9 @@ from controller.adapters.pulsar.log.ends import LogExtents, all_extents, log_ext
 from controller.adapters.pulsar.log.offsets import from_json
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, number_of
 from controller.adapters.pulsar.log.ranges import Place
-from controller.aggregate.ticks.backlog import Backlog
 from controller.log.pulsar.log import PulsarLog
 from controller.log.ticked import PARTITION, intervals_ticked
+from controller.model.backlog import Backlog
 from controller.settings.pulsar_log import PulsarLogSettings
 
 #: For an answer of the brokers.

@@ -7,10 +7,9 @@ from typing import NamedTuple
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import Extent, RecordedTopic, RecordLog
 from controller.aggregate.shard.shard_state import DetailLimits, ShardState
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.aggregate.state.bundles import KnownBundles, Seeds
 from controller.aggregate.state.states import States
-from controller.model.load import Floats
+from controller.model.load import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES, Floats
 from controller.model.names import namespace_of
 from controller.model.records import BrokerState, NamespaceState
 from controller.offline.counterfactual.reading import FoldedBatch, RecordedLoadLog

@@ -27,9 +27,9 @@ from controller.offline.explanations.guardrail_answers import (
     refusals,
     yes,
 )
-from controller.status.texts import reason_text, verdict_text
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.explain import ExplainAnswer, ExplainedSource, GivenAnswer, SubjectKind
+from controller.wire.decision_texts import reason_text, verdict_text
 from controller.wire.readable import counted, utc
 from controller.wire.results import Result
 

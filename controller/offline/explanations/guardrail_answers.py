@@ -14,8 +14,8 @@ from controller.cycle.guardrails.protected import GUARDRAILS
 from controller.cycle.refusals import REFUSALS
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.status.reasons import MEANINGS
-from controller.status.texts import reason_text
 from controller.wire.answers.explain import GivenAnswer
+from controller.wire.decision_texts import reason_text
 from controller.wire.readable import duration, utc
 
 BUDGETS: Final = "guardrails: budgets"

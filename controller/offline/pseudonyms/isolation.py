@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from controller.aggregate.policies import isolation_policy
 from controller.model.isolation import BrokerAddresses
+from controller.model.isolation_policies import isolation_policy
 from controller.model.java_regex import Expressions, quoted
 from controller.offline.pseudonyms.names import Pseudonyms
 

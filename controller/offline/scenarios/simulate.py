@@ -10,10 +10,10 @@ import numpy as np
 
 from controller.cycle import Policy
 from controller.cycle.limits import Limits
-from controller.engine import DecidedInterval, take_over
+from controller.engine import take_over
 from controller.model.controls import Controls
 from controller.model.decision import Decision
-from controller.model.journal import JournalEntry, JournalHead
+from controller.model.journal import DecidedInterval, JournalEntry, JournalHead
 from controller.model.leadership import Agreement, no_preparation
 from controller.model.load import Floats
 from controller.model.pulsar_version import known_version

@@ -8,12 +8,12 @@ from typing import Any, Final, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.model import packed
 from controller.model.load import Floats, Ints
+from controller.model.packed import Keys
 from controller.model.strategy_memory import OMIT_DEFAULT
-from controller.planning.foresight import packed
 from controller.planning.foresight.day import HOUR_MS, HOURS, DayProfile, with_day
 from controller.planning.foresight.followed import NEVER, Followed
-from controller.planning.foresight.packed import Keys
 
 #: Bundles out of sight are forgotten where there are more of them than in sight, and than this.
 _OUT_OF_SIGHT: Final = 1000

@@ -23,7 +23,7 @@ from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.demo.view import Frame, ShownImbalance, view_on
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
-from controller.status.texts import because
+from controller.wire.decision_texts import because
 from controller.wire.readable import counted, in_number
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ import numpy as np
 
 from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, MEMORY, Bools, Floats
 from controller.model.option import option
+from controller.model.resource_usage import ResourceWeights, largest, percent_usage
 from controller.strategies.common import options
-from controller.strategies.common.resource_usage import ResourceWeights, largest, percent_usage
 
 #: A broker without a report counts as full, so that nothing is sent to it.
 _UNKNOWN_USAGE: Final = 1.0

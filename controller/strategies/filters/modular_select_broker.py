@@ -18,11 +18,11 @@ import numpy as np
 
 from controller.model.load import Bools, ClusterView, Ints
 from controller.model.option import option
+from controller.model.resource_usage import ResourceWeights
 from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.common import options
 from controller.strategies.common.candidates import Candidates, left_by
 from controller.strategies.common.capabilities import capability
-from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.protocols import Filter, Placement, StickyPlacement
 
 M = TypeVar("M", bound=StrategyMemory)

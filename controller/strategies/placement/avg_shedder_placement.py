@@ -17,10 +17,10 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.AvgShedder, as ModularLoadMana
 from dataclasses import dataclass
 
 from controller.model.load import UNOWNED, ClusterView, Ints
+from controller.model.resource_usage import ResourceWeights
 from controller.model.strategy_memory import NoMemory
 from controller.strategies.common import options
 from controller.strategies.common.equal_data import data_keys
-from controller.strategies.common.resource_usage import ResourceWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from controller.model.load import Bools, ClusterView, Floats, Ints
+from controller.model.resource_usage import mean_usage
 from controller.model.strategy_memory import Renaming, StrategyMemory, renamed
 from controller.strategies.common import options, owned_bundles
 from controller.strategies.common.broker_load_data import BrokerLoadFeatures
-from controller.strategies.common.resource_usage import mean_usage
 from controller.strategies.common.usage_history import UsageHistory, shifted
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
+from controller.model.resource_usage import ResourceWeights
 from controller.model.strategy_memory import NoMemory
 from controller.strategies.common import options
-from controller.strategies.common.resource_usage import ResourceWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

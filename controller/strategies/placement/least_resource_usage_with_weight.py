@@ -6,8 +6,8 @@ Pulsar: org.apache.pulsar.broker.loadbalance.impl.LeastResourceUsageWithWeight
 from dataclasses import dataclass
 
 from controller.model.load import RATE_IN, RATE_OUT, ClusterView, Ints
+from controller.model.resource_usage import ResourceWeights, mean_usage
 from controller.strategies.common import options
-from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
 from controller.strategies.common.usage_history import UsageHistory
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView
+from controller.model.resource_usage import ResourceWeights
 from controller.model.strategy_memory import NoMemory
 from controller.strategies.common import options
 from controller.strategies.common.movable import busiest_unloads
-from controller.strategies.common.resource_usage import ResourceWeights
 
 #: Offloaded in addition, so that the broker ends below the threshold and not right at it.
 _MARGIN: Final = 0.05

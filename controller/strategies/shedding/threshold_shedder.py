@@ -16,9 +16,9 @@ import numpy as np
 from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Floats
 from controller.model.option import option
+from controller.model.resource_usage import ResourceWeights, mean_usage
 from controller.strategies.common import options
 from controller.strategies.common.movable import busiest_unloads
-from controller.strategies.common.resource_usage import ResourceWeights, mean_usage
 from controller.strategies.common.usage_history import UsageHistory
 
 _MB: Final = 1024 * 1024

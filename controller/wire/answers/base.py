@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from controller.cycle import version_text
 from controller.model.decision import Command, Verdict
-from controller.model.pulsar_version import VersionInUse, VersionSource
+from controller.model.pulsar_version import VersionInUse, VersionSource, version_text
 from controller.wire.base import Number, harmless_json
 from controller.wire.readable import utc
 from controller.wire.results import Result

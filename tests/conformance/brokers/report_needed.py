@@ -10,7 +10,7 @@ import numpy as np
 
 from controller.model.load import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Bools, Floats, Ints
 from controller.model.option import option
-from controller.strategies.common.resource_usage import ResourceWeights
+from controller.model.resource_usage import ResourceWeights
 
 _MS_PER_MINUTE: Final = 60_000
 

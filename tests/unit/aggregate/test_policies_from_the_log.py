@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.aggregate.policies import isolation_policy, policies_of
+from controller.aggregate.policies import policies_of
+from controller.model.isolation_policies import isolation_policy
 from controller.model.policies import IsolationPolicy, MinAvailable
 from controller.model.records import BrokerState, NamespaceState
 from tests.folds import view_of

@@ -14,7 +14,7 @@ from controller.model.decision import Command, Decision
 from controller.model.errors import StateError
 from controller.model.load import BANDWIDTH_IN, DIRECT_MEMORY
 from controller.model.memory import Memory
-from controller.strategies.common.resource_usage import ResourceWeights
+from controller.model.resource_usage import ResourceWeights
 from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.shedding.uniform_load_shedder import UniformLoadShedder

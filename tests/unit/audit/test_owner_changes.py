@@ -9,9 +9,9 @@ import pytest
 from controller.aggregate.snapshot import Snapshot
 from controller.audit.owner_changes import OwnerWatch, may_lead_to
 from controller.audit.seen_load import SeenLoad
-from controller.cycle.commands import in_flight_entry
 from controller.model.decision import Command
-from controller.strategies.common.resource_usage import ResourceWeights
+from controller.model.memory import InFlight
+from controller.model.resource_usage import ResourceWeights
 from tests.audits import LEFT, MINUTE, RIGHT, SPACE, at, interval, move
 
 USAGE = {"b-1": 50.0, "b-2": 50.0, "b-3": 50.0}
@@ -27,7 +27,7 @@ def changes(*steps: SeenLoad, issued: tuple[Command, ...] = ()) -> list[tuple[st
     watch, found = OwnerWatch(MINUTE), []
     for number, step in enumerate(steps):
         for command in issued if number == 1 else ():
-            watch.issued(in_flight_entry(command), parts_leave=command.unload_after_split)
+            watch.issued(InFlight.of(command), parts_leave=command.unload_after_split)
         found = watch.take(step)
     return [(each.bundle, each.source, each.destination, each.why) for each in found]
 

@@ -15,13 +15,13 @@ from controller.adapters.recordings.manifest import RecordedSettings, recorded_s
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.adapters.recordings.writing import RecordingWriter
-from controller.aggregate.policies import isolation_policy
 from controller.engine import decide_interval
 from controller.log.opened import records_in
 from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.isolation import BrokerAddresses, Isolation
+from controller.model.isolation_policies import isolation_policy
 from controller.model.java_regex import Expressions
 from controller.model.names import topic_hash
 from controller.model.topic_kinds import kind_of

@@ -8,11 +8,11 @@ import pytest
 from controller.cycle import Policy, view_of
 from controller.model.controls import Controls
 from controller.model.decision import Decision
+from controller.model.resource_usage import max_usage
 from controller.offline.flips import Flip, FoundFlips, Redecision, flips
 from controller.offline.scenarios.simulate import variant_of
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import TurnNumber
-from controller.strategies.common.resource_usage import max_usage
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from tests.scenarios import scenario, world
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from controller.model.load import ClusterView
+from controller.model.packed import pack_bytes, pack_floats, pack_halves, unpack_bytes, unpack_halves
 from controller.planning.foresight.bundle_history import BundleHistory
 from controller.planning.foresight.followed import NEVER
 from controller.planning.foresight.foresee import error_of, followed, foreseen
-from controller.planning.foresight.packed import pack_bytes, pack_floats, pack_halves, unpack_bytes, unpack_halves
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from controller.strategies.common.resource_usage import mean_usage
+from controller.model.resource_usage import mean_usage
 
 
 def test_the_mean_adds_from_left_to_right() -> None:

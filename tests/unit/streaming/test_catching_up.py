@@ -6,7 +6,7 @@ from itertools import chain, repeat
 import pytest
 
 from controller.adapters import long_work
-from controller.aggregate.ticks.backlog import Backlog
+from controller.model.backlog import Backlog
 from streaming.batches import catching_up
 
 

@@ -19,7 +19,7 @@ from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Memory, OwnBalancing
 from controller.model.records import CommandResult
-from controller.strategies.common.resource_usage import ResourceWeights
+from controller.model.resource_usage import ResourceWeights
 from tests.batches import batch, sink, snapshots
 from tests.folders import entries_in
 from tests.logs import PERIOD, Shape, located, log

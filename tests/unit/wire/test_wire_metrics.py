@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controller.model.errors import WireError
-from controller.strategies.common.resource_usage import percent_usage
+from controller.model.resource_usage import percent_usage
 from controller.wire.base import encode
 from controller.wire.metrics import (
     MODELS,

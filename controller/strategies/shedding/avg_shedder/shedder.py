@@ -35,10 +35,10 @@ from controller.model.load import (
     Ints,
 )
 from controller.model.option import option
+from controller.model.resource_usage import ResourceWeights
 from controller.strategies.common import options
 from controller.strategies.common.equal_data import data_keys
 from controller.strategies.common.movable import broker_own, movable, too_few_bundles
-from controller.strategies.common.resource_usage import ResourceWeights
 from controller.strategies.shedding.avg_shedder.pairs import BrokerHitCounts, Hits, Pair, pairs
 
 _MB: Final = 1024 * 1024

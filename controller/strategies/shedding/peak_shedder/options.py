@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from controller.model.option import option
+from controller.model.resource_usage import ResourceWeights
 from controller.planning.from_view import Counted
 from controller.planning.solving.rounds import PartLimits
-from controller.strategies.common.resource_usage import ResourceWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from controller.adapters.metrics.controller import ControllerMetrics
-from controller.engine import DecidedInterval
 from controller.model.controls import Controls, Pause
+from controller.model.journal import DecidedInterval
 from tests.journal_entries import entry
 
 T = 1_735_689_600_000

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.cycle.limits import Limits
-from controller.engine import DecidedInterval
+from controller.model.journal import DecidedInterval
 from controller.model.memory import BrokerDeaths, Destination, FatalBundle, UnlistedBundle
 from tests.journal_entries import entry
 from tests.records import T

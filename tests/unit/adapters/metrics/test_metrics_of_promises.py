@@ -3,7 +3,7 @@
 import pytest
 
 from controller.adapters.metrics.controller import ControllerMetrics
-from controller.engine import DecidedInterval
+from controller.model.journal import DecidedInterval
 from controller.model.strategy_memory import NoMemory, StrategyMemory
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory, Proven
 from tests.journal_entries import entry

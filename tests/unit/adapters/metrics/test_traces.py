@@ -15,7 +15,7 @@ from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.metrics.traces import Traces
 from controller.adapters.network.waiting import wait_for
-from controller.engine import DecidedInterval
+from controller.model.journal import DecidedInterval
 from controller.wire.results import Result
 from tests.journal_entries import UNLOAD, entry
 from tests.otlp_receiver import Receiver, otlp_receiver

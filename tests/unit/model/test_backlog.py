@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder.line_files import files_of
-from controller.aggregate.ticks.backlog import Backlog, intervals_since
+from controller.model.backlog import Backlog, intervals_since
 from tests.folders import metrics_in
 from tests.records import CLUSTER, PERIOD, T
 
