@@ -154,7 +154,8 @@ class FatalBundle:
 class BrokerDeaths:
     """Who owned each bundle, and which bundles were on the brokers that died last (cycle/guardrails/fatal_bundles.py).
 
-    Columns are packed into text: 16 bytes a bundle, of which 8 are its name, hashed.
+    Columns are packed into text: 11 bytes a bundle, of which 8 are its name, hashed, and 4 more for each bundle that
+    was on a broker that died last.
     """
 
     #: A digest of the names of the bundles in the last view.
@@ -162,9 +163,9 @@ class BrokerDeaths:
     hashes: str = ""
     #: Number of the owner in *brokers*, from 1; 0: nobody.
     owners: str = ""
-    chances: str = ""
+    #: How many deaths in a row it was present at; and the logarithm of their chance, where there were any.
     deaths: str = ""
-    herd: str = ""
+    chances: str = ""
     brokers: tuple[str, ...] = ()
     #: The active brokers.
     alive: tuple[str, ...] = ()

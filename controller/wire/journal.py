@@ -187,9 +187,8 @@ class BrokerDeathsRecord(Record):
     bundles: str
     hashes: str
     owners: str
-    chances: str
     deaths: str
-    herd: str
+    chances: str
     brokers: tuple[str, ...]
     alive: tuple[str, ...]
     died: tuple[str, ...]

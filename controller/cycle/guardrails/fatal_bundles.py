@@ -27,7 +27,7 @@ import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,11 +52,12 @@ FALSE_ALARMS: Final = 1e-6
 _FORGOTTEN_MS: Final = 86_400_000
 #: Bundles that are named at once, at most.
 MOST_NAMED: Final = 20
-#: Logarithm of a chance: no series of deaths.
-_NO_SERIES: Final = 1.0
 #: Commands of so many intervals before explain why a bundle left its broker.
 _COMMANDED: Final = 3
 _NOBODY: Final = -1
+#: Deaths of a series are counted so far.  A bundle that nobody lists is forgotten then, so that the bundles that come
+#: and go on a broker which dies again and again do not add up.
+_MOST_DEATHS: Final = 127
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,47 +79,48 @@ class _Series:
     keys: NDArray[np.uint64]
     #: Index of the owner in *brokers*; _NOBODY.
     owner: Ints
-    #: Logarithm of the product of all q, and the number of deaths; _NO_SERIES and 0: there is no series.
+    #: Logarithm of the product of all q, and the number of deaths; 0 and 0: it was not on a broker that died last.
     chance: Floats
     deaths: Ints
-    #: Whether it was on a broker of the last death.
-    herd: Bools
     brokers: tuple[str, ...]
+
+    @property
+    def herd(self) -> Bools:
+        """(rows,) whether a bundle was on a broker of the last death."""
+        return self.deaths > 0
 
     @classmethod
     def read(cls, before: BrokerDeaths) -> Self:
         """What *before* holds; columns that do not fit together begin anew."""
-        columns: tuple[NDArray[Any], ...] = (
-            packed.unpack_keys(before.hashes),
-            packed.unpack_codes(before.owners) - 1,
-            packed.unpack_floats(before.chances),
-            packed.unpack_bytes(before.deaths),
-            packed.unpack_bytes(before.herd) != 0,
-        )
-        fits = len({len(column) for column in columns}) == 1 and bool((columns[1] < len(before.brokers)).all())
-        keys, owner, chance, deaths, herd = columns if fits else (column[:0] for column in columns)
-        return cls(keys=keys, owner=owner, chance=chance, deaths=deaths, herd=herd, brokers=before.brokers)
+        keys, owner = packed.unpack_keys(before.hashes), packed.unpack_codes(before.owners) - 1
+        deaths, chances = packed.unpack_bytes(before.deaths), packed.unpack_floats(before.chances)
+        in_series = deaths > 0
+        fits = len(keys) == len(owner) == len(deaths) and len(chances) == int(in_series.sum())
+        if not fits or bool((owner >= len(before.brokers)).any()):
+            nothing: Ints = np.zeros(0, np.int64)
+            return cls(keys=keys[:0], owner=nothing, chance=np.zeros(0), deaths=nothing, brokers=before.brokers)
+        chance = np.zeros(len(keys))
+        chance[in_series] = chances
+        return cls(keys=keys, owner=owner, chance=chance, deaths=deaths, brokers=before.brokers)
 
     def for_rows(self, keys: NDArray[np.uint64], brokers: tuple[str, ...]) -> Self:
         """The rows *keys*, with codes of *brokers*."""
         code_of = {name: code for code, name in enumerate(brokers)}
         codes: Ints = np.array([*(code_of.get(name, _NOBODY) for name in self.brokers), _NOBODY], np.int64)
-        order = np.argsort(self.keys, kind="stable")
-        at = np.minimum(np.searchsorted(self.keys, keys, sorter=order), max(len(order) - 1, 0))
-        rows = order[at] if len(order) else np.zeros(len(keys), np.int64)
-        known = self.keys[rows] == keys if len(order) else np.zeros(len(keys), np.bool_)
-
-        def column(values: NDArray[Any], missing: float) -> NDArray[Any]:
-            return np.where(known, values[rows], missing) if len(order) else np.full(len(keys), missing)
-
+        moved = replace(self, owner=codes[self.owner], brokers=brokers)
+        if np.array_equal(self.keys, keys):
+            return moved
+        rows: Ints = np.full(len(keys), len(self.keys), np.int64)  # of a bundle that is new: behind the last one
+        if len(self.keys):
+            order = np.argsort(self.keys, kind="stable")
+            at = np.minimum(np.searchsorted(self.keys, keys, sorter=order), len(order) - 1)
+            rows = np.where(self.keys[order[at]] == keys, order[at], rows)
         return replace(
-            self,
+            moved,
             keys=keys,
-            owner=codes[column(self.owner, _NOBODY).astype(np.int64)],
-            chance=column(self.chance, _NO_SERIES),
-            deaths=column(self.deaths, 0).astype(np.int64),
-            herd=column(self.herd, 0) != 0,
-            brokers=brokers,
+            owner=np.append(moved.owner, _NOBODY)[rows],
+            chance=np.append(self.chance, 0.0)[rows],
+            deaths=np.append(self.deaths, 0)[rows],
         )
 
     def after(self, dying: Bools, *, choices: int, same: bool) -> Self:
@@ -126,12 +128,10 @@ class _Series:
         present = dying[self.owner] & (self.owner != _NOBODY)
         share = float(present[self.herd].mean()) if self.herd.any() else 1.0
         chance = 1.0 if same or not choices else max(min(1.0, int(dying.sum()) / choices), share)
-        goes_on = present & (self.chance <= 0)
         return replace(
             self,
-            chance=np.where(present, np.where(goes_on, self.chance + math.log(chance), 0.0), _NO_SERIES),
-            deaths=np.where(present, np.minimum(np.where(goes_on, self.deaths, 0) + 1, 127), 0),
-            herd=present,
+            chance=np.where(present & self.herd, self.chance + math.log(chance), 0.0),
+            deaths=np.where(present, np.minimum(self.deaths + 1, _MOST_DEATHS), 0),
         )
 
 
@@ -150,7 +150,7 @@ def watched_deaths(memory: Memory, view: ClusterView, limits: FatalLimits, perio
     digest = blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
     old = _Series.read(before)
     keys = old.keys[: len(names)] if digest == before.bundles and len(old.keys) >= len(names) else _hashed(names)
-    series = old.for_rows(np.concatenate([keys, old.keys[_away(old, keys, view, gone)]]), brokers)
+    series = old.for_rows(np.concatenate([keys, _away(old, keys, view, gone)]), brokers)
     now = _owners(view, rows, series)
     dying = _dying(memory, view, series, now, names, period_ms)
     died = {name for name, dies in zip(brokers, dying.tolist(), strict=True) if dies}
@@ -166,9 +166,8 @@ def watched_deaths(memory: Memory, view: ClusterView, limits: FatalLimits, perio
         bundles=digest,
         hashes=packed.pack_keys(series.keys),
         owners=packed.pack_codes(owned[now] + 1),
-        chances=packed.pack_floats(series.chance),
+        chances=packed.pack_floats(series.chance[series.herd]),
         deaths=packed.pack_bytes(series.deaths),
-        herd=packed.pack_bytes(series.herd.astype(np.int64)),
         brokers=tuple(brokers[code] for code in kept.tolist()),
         alive=tuple(sorted(roster)),
         died=last,
@@ -207,14 +206,14 @@ def _names(view: ClusterView) -> tuple[list[str], Ints]:
     return [view.bundles.names[row] for row in rows.tolist()], rows
 
 
-def _away(old: _Series, keys: NDArray[np.uint64], view: ClusterView, gone: Set[str]) -> Bools:
-    """(rows of *old*,) which bundles may still be somewhere, though *keys*, those of *view*, do not have them.
+def _away(old: _Series, keys: NDArray[np.uint64], view: ClusterView, gone: Set[str]) -> NDArray[np.uint64]:
+    """Keys of the bundles that may still be somewhere, though *keys*, those of *view*, do not have them.
 
     They are on brokers without data, or were on brokers that died now or last: *gone* are gone.
     """
     hidden = np.array([*(name in view.missing or name in gone for name in old.brokers), False], np.bool_)
-    left: Bools = (hidden[old.owner] | old.herd) & ~np.isin(old.keys, keys)
-    return left
+    left = old.keys[hidden[old.owner] | (old.herd & (old.deaths < _MOST_DEATHS))]
+    return left[~np.isin(left, keys)]
 
 
 def _hashed(names: list[str]) -> NDArray[np.uint64]:

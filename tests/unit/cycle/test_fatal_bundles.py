@@ -8,11 +8,13 @@ import pytest
 from controller.cycle import decide
 from controller.cycle.guardrails.fatal_bundles import MOST_NAMED, FatalLimits, watched_deaths
 from controller.cycle.limits import Limits
+from controller.model import packed
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Reason
 from controller.model.journal import JournalEntry
 from controller.model.memory import BrokerDeaths, FatalBundle, Memory
 from controller.settings.guardrails import GuardrailSettings, limits_of
+from controller.strategies.api import Broker, Bundle, cluster_view
 from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
 from tests.journal_entries import entry, parse_entry
@@ -103,10 +105,23 @@ def test_a_takeover_changes_nothing() -> None:
 def test_damaged_columns_begin_anew() -> None:
     model = killed(4, 40, 5)
     deaths = model.memory.deaths
-    for damaged in (replace(deaths, owners="?"), replace(deaths, brokers=()), replace(deaths, herd=deaths.herd[:4])):
+    shorter = replace(deaths, chances=deaths.chances[:4])
+    for damaged in (replace(deaths, owners="?"), replace(deaths, brokers=()), shorter):
         model.memory = replace(model.memory, deaths=damaged)
         model.look()
         assert len(model.memory.deaths.hashes) == len(deaths.hashes)
+
+
+def test_bundles_that_come_and_go_on_a_broker_which_dies_again_and_again_do_not_add_up() -> None:
+    memory, rows = Memory(), list[int]()
+    other = Broker("b:80", cpu=0.5, bundles={"acme/other/0x00000000_0xffffffff": Bundle()})
+    for death in range(200):
+        dies = Broker("a:80", cpu=0.5, bundles={f"acme/job-{death}/0x00000000_0xffffffff": Bundle()})
+        for nth, there in enumerate(((dies, other), (other,))):
+            seen = replace(cluster_view(*there), as_of_ms=(2 * death + nth) * MINUTE)
+            memory = watched_deaths(memory, seen, FatalLimits(move_fatal=False), MINUTE, 0)
+        rows.append(len(packed.unpack_bytes(memory.deaths.deaths)))
+    assert rows[199] == rows[149] < 150
 
 
 BUNDLE = "acme/own/0x00000000_0x80000000"

@@ -295,7 +295,7 @@ def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymise
         balancing=OwnBalancing(why="acme", on=1, unknown={BROKER: T}),
         roster=Roster(brokers=(BROKER,), came={BROKER: T}, went={BROKER: T}),
         deaths=BrokerDeaths(
-            bundles="acme", hashes="acme", owners="acme", chances="acme", deaths="acme", herd="acme", brokers=(BROKER,),
+            bundles="acme", hashes="acme", owners="acme", chances="acme", deaths="acme", brokers=(BROKER,),
             alive=(BROKER,), died=(BROKER,), fatal={BUNDLE: FatalBundle(at=T, deaths=3, brokers=(BROKER,))},
         ),
     )  # fmt: skip
