@@ -1,6 +1,6 @@
 """From the settings to the parts of a running controller: session, election, query, sink.
 
-Query and sink do not know which system holds the log: log/opened.py and streaming/sources.py choose.
+Query and sink do not know which system holds the log: log/factory.py and streaming/sources.py choose.
 """
 
 import threading
@@ -16,9 +16,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.factory import election_system, own_verdict_store
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
-from controller.adapters.opened import election_system, own_verdict_store
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.waiting.limits import WaitLimits
 from controller.audit.auditor import MoveAuditor
@@ -26,8 +26,8 @@ from controller.audit.seen_load import weights_of
 from controller.cycle import Policy
 from controller.doctor import before_acting
 from controller.engine import take_over
+from controller.log.factory import log_system
 from controller.log.journal_evidence import JOURNALLED, content_of, of_checkpoint, of_commands
-from controller.log.opened import log_system
 from controller.log.recent import last_tick
 from controller.model.backlog import Backlog
 from controller.model.errors import SettingsError, TrimtabError
@@ -234,8 +234,8 @@ class Assembly:
         def ahead() -> Backlog | None:
             return self._source.backlog(lambda: offset_read(spark, self.checkpoint), now_ms())
 
-        few, most = self._settings.intervals.close_at_most, self._settings.spark.max_offsets_per_trigger
-        return turns(ahead, few=few, max_offsets=most)
+        threshold, max_offsets = self._settings.intervals.close_at_most, self._settings.spark.max_offsets_per_trigger
+        return turns(ahead, threshold=threshold, max_offsets=max_offsets)
 
     def last_tick(self) -> int | None:
         """The newest interval that was ticked, epoch ms.  TrimtabError where the log cannot be read."""
@@ -243,12 +243,12 @@ class Assembly:
 
     def why_it_ended(self, error: Exception) -> TrimtabError:
         """Why the query ended with Spark's *error*, when it was not the sink's doing."""
-        told = str(error)
+        text = str(error)
         return (
-            self._source.refusal(told)
-            or own_error(told)
-            or damaged_checkpoint(told, self._settings.checkpoint.path)
-            or TrimtabError(f"the query ended: {with_cause(told)}")
+            self._source.refusal(text)
+            or own_error(text)
+            or damaged_checkpoint(text, self._settings.checkpoint.path)
+            or TrimtabError(f"the query ended: {with_cause(text)}")
         )
 
 

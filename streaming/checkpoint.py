@@ -44,7 +44,7 @@ class CheckpointFiles(Protocol):
     """Small files below a checkpoint's path.  Only the leader writes."""
 
     def read(self, name: str) -> bytes | None:
-        """What lies in the file *name*; None where there is none."""
+        """The content of the file *name*; None if it does not exist."""
         ...
 
     def create(self, name: str, content: bytes) -> None:
@@ -65,12 +65,12 @@ class CheckpointFiles(Protocol):
 
 
 def refuse_other_version(files: CheckpointFiles, path: str) -> None:
-    """Refuse a checkpoint at *path* whose state has another version; then mark it as written by this release.
+    """Raise StateVersionError if the state of the checkpoint at *path* has another version; else mark its version.
 
     The mark is a file ``state-<version>``, with the name of the first release that wrote it.  Raises StateVersionError.
     """
-    found = [int(name.removeprefix(_MARK)) for name in files.names(".") if _MARKED.fullmatch(name)]
-    newest = max(found, default=state_blob.VERSION)
+    versions = [int(name.removeprefix(_MARK)) for name in files.names(".") if _MARKED.fullmatch(name)]
+    newest = max(versions, default=state_blob.VERSION)
     if newest != state_blob.VERSION:
         writer = (files.read(f"{_MARK}{newest}") or b"")[:_LONGEST].decode(errors="replace").strip()
         again = "Start that release again, or a later one; or set" if newest > state_blob.VERSION else "Set"
@@ -148,13 +148,13 @@ class HadoopFiles:
         self._uri = uri
         self._jvm: Any = spark._jvm
         context: Any = spark.sparkContext
-        with self._asked():
+        with self._translated_errors():
             self._root = self._path(uri)
             self._system = self._root.getFileSystem(context._jsc.hadoopConfiguration())
 
     def read(self, name: str) -> bytes | None:
         """See CheckpointFiles."""
-        with self._asked():
+        with self._translated_errors():
             path = self._path(self._root, name)
             if not self._system.exists(path):
                 return None
@@ -166,7 +166,7 @@ class HadoopFiles:
 
     def create(self, name: str, content: bytes) -> None:
         """See CheckpointFiles.  Written beside, then renamed: some file systems show a file before it is whole."""
-        with self._asked():
+        with self._translated_errors():
             path, beside = self._path(self._root, name), self._path(self._root, f".{name}.{uuid4().hex}")
             if self._system.exists(path):
                 return
@@ -180,7 +180,7 @@ class HadoopFiles:
 
     def replace(self, name: str, content: bytes) -> None:
         """See CheckpointFiles.  Not in one step: a file system of Hadoop's may not rename over a file."""
-        with self._asked():
+        with self._translated_errors():
             stream = self._system.create(self._path(self._root, name), True)
             try:
                 stream.write(bytearray(content))
@@ -189,14 +189,14 @@ class HadoopFiles:
 
     def names(self, folder: str) -> tuple[str, ...]:
         """See CheckpointFiles."""
-        with self._asked():
+        with self._translated_errors():
             path = self._path(self._root, folder)
-            found = self._system.listStatus(path) if self._system.exists(path) else ()
-            return tuple(str(each.getPath().getName()) for each in found)
+            entries = self._system.listStatus(path) if self._system.exists(path) else ()
+            return tuple(str(each.getPath().getName()) for each in entries)
 
     def try_to_write(self) -> None:
         """See CheckpointFiles."""
-        with self._asked():
+        with self._translated_errors():
             path = self._path(self._root, f".{uuid4().hex}")
             self._system.create(path).close()
             self._system.delete(path, False)
@@ -205,8 +205,8 @@ class HadoopFiles:
         return self._jvm.org.apache.hadoop.fs.Path(*parts)
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
-        """Within the block the file system is asked.
+    def _translated_errors(self) -> Iterator[None]:
+        """Translate errors of the file system.
 
         SettingsError for a mistake of the settings, AccessDeniedError where it refuses our credentials, TrimtabError
         for all else: it may be away, so the service manager is to start this process again.
@@ -219,7 +219,7 @@ class HadoopFiles:
 
 
 def _refusal(uri: str, error: Py4JJavaError) -> TrimtabError:
-    """What Java says, on one line, and what to do where it has no class for the file system."""
+    """Java's message on one line, with advice if it has no class for the file system."""
     why = f"checkpoint.path = {uri!r}: {' '.join(str(error.java_exception).split())}"
     if any(words in why for words in _NO_CLASS):
         why += (

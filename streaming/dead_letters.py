@@ -50,29 +50,29 @@ class DeadLetters:
         self._metrics = metrics or ControllerMetrics()
         self.count = 0
 
-    def keep(self, spans: Sequence[Span], batch_id: int) -> None:
-        """Keep the dead letters that lie in *spans*, which micro-batch *batch_id* has read."""
+    def store_suspects(self, spans: Sequence[Span], batch_id: int) -> None:
+        """Store the dead letters among the records in *spans*, which micro-batch *batch_id* has read."""
         if not spans:
             return
-        found = suspects(self._records(spans), self._options)
-        found.persist()  # read twice or more; the function that finds suspects is expensive
+        rows = suspects(self._records(spans), self._options)
+        rows.persist()  # read twice or more; the function that finds suspects is expensive
         try:
-            for part, rows in enumerate(_parts(found)):
-                self._keep(rows, batch_id, part)
+            for number, part in enumerate(_parts(rows)):
+                self._store(part, batch_id, number)
         finally:
-            found.unpersist()
+            rows.unpersist()
 
-    def _keep(self, rows: DataFrame, batch_id: int, part: int) -> None:
-        found = [letter for row in rows.toLocalIterator() if (letter := self._judge(row)) is not None]
-        self._letters.write(batch_id, found, part=part)
-        self.count += len(found)
-        self._metrics.dead_letters(letter.reason for letter in found)
-        if found:
+    def _store(self, rows: DataFrame, batch_id: int, part: int) -> None:
+        letters = [letter for row in rows.toLocalIterator() if (letter := self._judge(row)) is not None]
+        self._letters.write(batch_id, letters, part=part)
+        self.count += len(letters)
+        self._metrics.dead_letters(letter.reason for letter in letters)
+        if letters:
             log.warning(
                 "%d new dead letters, %d since the start; the reason of the first: %s",
-                len(found),
+                len(letters),
                 self.count,
-                found[0].reason,
+                letters[0].reason,
             )
 
     def _judge(self, row: Row) -> DeadLetter | None:

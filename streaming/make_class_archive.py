@@ -95,10 +95,10 @@ def _delete_old(newest: Path) -> None:
 
     One that is still used is made again.
     """
-    for left in newest.parent.glob(".archive-*"):
+    for leftover in newest.parent.glob(".archive-*"):
         # Whoever has the lock of the newest one is the only one that makes it; others may make theirs.
-        if left.name.startswith(_scratch(newest)) or _age(left) > _LEFT_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        if leftover.name.startswith(_scratch(newest)) or _age(leftover) > _LEFT_SECONDS:
+            shutil.rmtree(leftover, ignore_errors=True)
     for archive in newest.parent.glob("spark-*.jsa"):
         if archive != newest and _age(archive) > _KEPT_SECONDS:
             archive.unlink(missing_ok=True)

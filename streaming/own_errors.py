@@ -23,39 +23,39 @@ _DAMAGED: Final = re.compile(
 )
 
 
-def own_error(told: str) -> TrimtabError | None:
-    """The error of ours that is in *told*, the text of an error of Spark's; None where there is none.
+def own_error(trace: str) -> TrimtabError | None:
+    """The error of ours that is in *trace*, the text of an error of Spark's; None where there is none.
 
     Of those that led to each other the last one, which says what to do.
     """
-    found = None
-    for match in _OURS.finditer(told):
-        if found is not None and not _LED_TO.search(told, found.end(), match.start()):
+    last = None
+    for match in _OURS.finditer(trace):
+        if last is not None and not _LED_TO.search(trace, last.end(), match.start()):
             break  # another trace
-        found = match
-    if found is None:
+        last = match
+    if last is None:
         return None
-    kind, text = found.groups()
+    kind, text = last.groups()
     return _FOR_A_PERSON.get(kind, TrimtabError)(text)
 
 
-def damaged_checkpoint(told: str, path: str) -> TrimtabError | None:
-    """The error where *told*, the text of an error of Spark's, says that the checkpoint at *path* is damaged.
+def damaged_checkpoint(trace: str, path: str) -> TrimtabError | None:
+    """The error where *trace*, the text of an error of Spark's, says that the checkpoint at *path* is damaged.
 
     As after a power cut, or by somebody's hand.  Started again, the query would end again.
     """
-    if not _DAMAGED.search(told):
+    if not _DAMAGED.search(trace):
         return None
     return StateError(
         f"checkpoint.path = {path!r}: it is damaged: restore it, or move all of it away and start again; averages begin"
-        f" anew then, and no interval is decided twice.  Spark says: {with_cause(told)}"
+        f" anew then, and no interval is decided twice.  Spark says: {with_cause(trace)}"
     )
 
 
-def with_cause(told: str) -> str:
-    """*told*, the text of an error of Spark's, behind what led to it in the end, where its trace tells that.
+def with_cause(trace: str) -> str:
+    """*trace*, the text of an error of Spark's, behind what led to it in the end, where its trace tells that.
 
     Spark's own words often say no more than that a job was aborted.
     """
-    causes: list[str] = _CAUSE.findall(told)
-    return f"{causes[-1]}; {told}" if causes else told
+    causes: list[str] = _CAUSE.findall(trace)
+    return f"{causes[-1]}; {trace}" if causes else trace

@@ -102,8 +102,8 @@ def replay_options(settings: RecordedSettings, policy: Policy) -> QueryOptions:
 
 
 def _by_interval(snapshots: Iterable[Snapshot]) -> Iterator[list[Snapshot]]:
-    found: dict[int, list[Snapshot]] = {}
+    by_interval: dict[int, list[Snapshot]] = {}
     for snapshot in snapshots:
-        found.setdefault(snapshot.interval, []).append(snapshot)
-    for interval in sorted(found):
-        yield found[interval]
+        by_interval.setdefault(snapshot.interval, []).append(snapshot)
+    for interval in sorted(by_interval):
+        yield by_interval[interval]

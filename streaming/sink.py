@@ -109,7 +109,7 @@ class DecisionSink:
                     self._audits.take(snapshots, self._entries)
             self._entries = {}
             with self._metrics.stage("dead_letters"):
-                self._letters.keep(_refused(table), batch_id)
+                self._letters.store_suspects(_refused(table), batch_id)
             self._at_rest = self._engine.memory.last_interval
             self._closed = max((each.interval for each in snapshots), default=read)
             with self._metrics.stage("prune"):

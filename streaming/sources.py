@@ -132,7 +132,7 @@ class KafkaSource:
 
     def __init__(self, log: KafkaLogSettings, settings: Settings) -> None:
         self._log, self._cluster = log, settings.cluster.name
-        self._period_ms, self._few = settings.intervals.period_ms, settings.intervals.close_at_most
+        self._period_ms, self._threshold = settings.intervals.period_ms, settings.intervals.close_at_most
         self._batch_bytes = settings.intervals.max_batch_bytes
 
     @property
@@ -168,9 +168,9 @@ class KafkaSource:
 
     def backlog(self, read: Callable[[], Any], now_ms: int) -> Backlog | None:
         """See LogSource."""
-        cluster, period_ms, few = self._cluster, self._period_ms, self._few
+        cluster, period_ms, threshold = self._cluster, self._period_ms, self._threshold
         return backlog(
-            self._log, cluster=cluster, period_ms=period_ms, read=offsets_of(read()), now_ms=now_ms, limit=few
+            self._log, cluster=cluster, period_ms=period_ms, read=offsets_of(read()), now_ms=now_ms, limit=threshold
         )
 
     def refusal(self, error: str) -> TrimtabError | None:
@@ -195,8 +195,8 @@ class FolderSource:
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:  # noqa: ARG002
         """See LogSource.  It begins with the first file."""
         warn_of_large_files(self._folder)
-        enough = files_of(self._folder, self._close_at_most) or FILES_PER_TRIGGER
-        return folder_records(spark, self._folder, files_per_trigger=min(FILES_PER_TRIGGER, max_offsets, enough))
+        max_files = files_of(self._folder, self._close_at_most) or FILES_PER_TRIGGER
+        return folder_records(spark, self._folder, files_per_trigger=min(FILES_PER_TRIGGER, max_offsets, max_files))
 
     def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         """See LogSource."""
@@ -269,12 +269,12 @@ def kafka_records_again(
     for span in spans:
         first[topics[span.source]][str(span.partition)] = span.first
         end[topics[span.source]][str(span.partition)] = span.last + 1
-    found = {name: value for name, value in options.items() if name != "subscribe"} | {
+    chosen = {name: value for name, value in options.items() if name != "subscribe"} | {
         "assign": json.dumps({topic: sorted(map(int, partitions)) for topic, partitions in first.items()}),
         "startingOffsets": json.dumps(first),
         "endingOffsets": json.dumps(end),
     }
-    return located(spark.read.format(GATED_KAFKA).options(**found).load(), log.results_topic)
+    return located(spark.read.format(GATED_KAFKA).options(**chosen).load(), log.results_topic)
 
 
 def located(records: DataFrame, results_topic: str) -> DataFrame:

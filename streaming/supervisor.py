@@ -41,11 +41,11 @@ _AT_ONCE = "0 seconds"
 
 
 def run(settings: Settings, stop: Callable[[], bool], metrics: ControllerMetrics | None = None) -> None:
-    """Lead whenever possible, and decide while leading, until *stop* says so; *metrics* shows it.
+    """Stand for election and decide while leading, until *stop* is set.  Updates *metrics*.
 
-    Raises SettingsError for what cannot be run, LeadershipLostError when this process cannot lead again and has to be
-    started anew, StalledError when a query stands still, and what a query failed with.  A query that cannot even be
-    stopped ends this process, with the exit code of what was to be raised.
+    Raises SettingsError for invalid settings, LeadershipLostError if this process cannot lead again and has to be
+    restarted, StalledError if a query makes no progress, and the error of a failed query.  If a query cannot be
+    stopped, this process exits with the exit code of that error.
     """
     # Report a mistake in broker.conf at once, not only when this process becomes the leader.
     balance(Assembly(settings, metrics), stop)
@@ -60,7 +60,7 @@ def balance(
     """See ``run``; looks every *poll_seconds* whether everything runs."""
     metrics = assembly.metrics
     store = assembly.control_store()
-    # Spark takes longer to start than all the rest of a takeover: whoever stands by has it running, and has rehearsed.
+    # Starting Spark is the longest part of a takeover, so a standby starts it early and rehearses a batch.
     spark = assembly.session()
     assembly.warm_up(spark)
     assembly.files(spark).try_to_write()  # who stands by would only find out when it takes over
@@ -122,7 +122,8 @@ def _lead(
     )
     try:
         for turn in assembly.catching_up(spark):
-            progress = catching_up.shown(turn, lambda: decisions.last_interval, assembly.options.decode.period_ms)
+            period_ms = assembly.options.decode.period_ms
+            progress = catching_up.report_progress(turn, lambda: decisions.last_interval, period_ms)
             with running(decide(turn.offsets, availableNow=True)) as query, progress:
                 looks(query, ends=True)
             if stop():
@@ -137,9 +138,9 @@ def _lead(
 
 
 def _failure(error: Exception, in_batch: Exception | None, leadership: Leadership, assembly: Assembly) -> Exception:
-    """What *error*, which ended a leadership, is told as; *in_batch* is what a batch met before.
+    """The error to report for *error*, which ended a leadership; *in_batch*: an earlier error of a batch.
 
-    LeadershipLostError where leadership is lost: a driver that wakes up behind its successor may meet anything.
+    LeadershipLostError if leadership is lost: a driver that resumes after its successor has started can fail anywhere.
     """
     if isinstance(in_batch, LeadershipLostError):
         return in_batch  # it knows why; the flag only says that leadership is in doubt
@@ -158,7 +159,7 @@ def _stopped_ms(store: ControlStore) -> int | None:
 
 
 def _why_lost(store: ControlStore, stopped_ms: int | None, error: LeadershipLostError) -> str:
-    """Why a leadership ended that began when the last `trimtab stop-all` was at *stopped_ms*; *error* ended it."""
+    """Why a leadership ended: by *error*, or by a `trimtab stop-all` later than *stopped_ms*."""
     try:
         controls, _ = store.read()
     except TrimtabError:
@@ -175,8 +176,7 @@ def running(
 ) -> Iterator[StreamingQuery]:
     """Stop *query* at the end of the block.
 
-    Where that takes longer than *stop_seconds*, *exit_now* ends this process: nobody else can take over what the query
-    holds.
+    If that takes longer than *stop_seconds*, *exit_now* ends this process, since a successor needs the checkpoint.
     """
     try:
         yield query
@@ -188,7 +188,7 @@ def _stop(query: StreamingQuery, stop_seconds: float, exit_now: Callable[[int], 
     stopped = side_by_side({"stop": query.stop}, stop_seconds)["stop"]
     if stopped.late:
         error = sys.exception()
-        log.critical("a query has not stopped for %g s: this process ends now (%s)", stop_seconds, error)
+        log.critical("a query did not stop within %g s: exiting (%s)", stop_seconds, error)
         # Spark's JVM ends when its standard input closes.
         exit_now(error.exit_code if isinstance(error, TrimtabError) else StalledError.exit_code)
     else:
@@ -206,9 +206,9 @@ def _watch(
     wait: Callable[[float], None] = time.sleep,
     ends: bool = False,
 ) -> None:
-    """Watch *query* until told to stop; where it *ends* by itself, until it has read what there was.
+    """Watch *query* until *stop* is set, or, if it *ends* by itself, until it has read all records.
 
-    *wait* passes the time between two looks.  *tell* takes Spark's reports on batches, as far as they are looked at.
+    *wait* is called between two checks.  *tell* receives Spark's progress reports.
     """
     while not stop():
         wait(poll_seconds)
@@ -236,9 +236,9 @@ def _last_batch(query: StreamingQuery, tell: Callable[[Mapping[str, Any]], None]
 
 
 def _finish(query: StreamingQuery) -> None:
-    """Let the micro-batch come to its end: one that is broken off leaves pages of traces in the output.
+    """Let the micro-batch finish: an interrupted one logs pages of stack traces.
 
-    Where a signal stops this process it is ended before the deadline here, without traces.
+    After a signal this process ends before the deadline here, without traces.
     """
     deadline = Deadline.after(_FINISH_SECONDS)
     while _is_busy(query) and not deadline.passed:

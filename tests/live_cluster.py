@@ -8,11 +8,11 @@ from typing import Any
 from unittest.mock import Mock
 
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.opened import election_system
+from controller.adapters.factory import election_system
 from controller.cli.controls import change
 from controller.cli.shared.console import command_line
 from controller.engine import take_over
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.controls import OperatorControls
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError

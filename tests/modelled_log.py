@@ -9,7 +9,7 @@ from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import FoldOptions, ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.engine import take_over
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.balancing import Balancing
 from controller.model.controls import Controls
 from controller.model.journal import DecidedInterval, JournalEntry

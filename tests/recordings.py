@@ -6,7 +6,7 @@ from pathlib import Path
 from controller.adapters.recordings.manifest import Manifest, RecordedSettings, recorded_settings
 from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.adapters.recordings.writing import RecordingWriter
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.offline.record import Wanted, record
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings

@@ -8,9 +8,9 @@ from enum import Enum
 from typing import Final, NamedTuple, Self
 
 from controller.adapters.election.systems import WatchedServer
+from controller.adapters.factory import election_system, log_server
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.unreachable import NO_ANSWER
-from controller.adapters.opened import election_system, log_server
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.settings.trimtab_toml import Settings
 

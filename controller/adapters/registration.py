@@ -16,8 +16,8 @@ from typing import Final
 from uuid import uuid4
 
 from controller.adapters.election.registry import RENEWED_EVERY, Registry
+from controller.adapters.factory import election_system
 from controller.adapters.metrics.process import ProcessMetrics
-from controller.adapters.opened import election_system
 from controller.adapters.process import signals
 from controller.adapters.process.own_commit import own_commit
 from controller.model.errors import TrimtabError, WireError

@@ -16,7 +16,7 @@ from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy
 from controller.engine import take_over
-from controller.log.opened import log_system, records_in
+from controller.log.factory import log_system, records_in
 from controller.model.controls import Controls
 from controller.model.journal import DecidedInterval
 from controller.offline.record import Wanted, record

@@ -11,8 +11,8 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.factory import election_system
 from controller.adapters.long_work import long_work
-from controller.adapters.opened import election_system
 from controller.adapters.outages import Part
 from controller.adapters.process import signals
 from controller.cli.controls import change, name_of

@@ -15,7 +15,7 @@ from controller.cli.shared.arguments import FORMS, bundle_of, span_of
 from controller.cli.shared.console import DEFAULT_CONF, LONGEST_PERIOD, json_option
 from controller.cli.shared.reachable import require
 from controller.cli.texts.audit import answer_of, print_audit
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.names import is_name
 from controller.offline.audit import AuditScope, audit, part_of_live_log
 from controller.offline.counterfactual.opened import OpenedRecording, opened_recording

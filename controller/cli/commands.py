@@ -18,7 +18,7 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, console, json_opti
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import outages_told, require
 from controller.log.commands import CommandLog, IssuedEvent
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.errors import WireError
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.base import harmless_json

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from controller.adapters.election.controls import ControlStore
-from controller.adapters.opened import election_system
+from controller.adapters.factory import election_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
 from controller.cli.shared.answers import show
@@ -23,7 +23,7 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, cons
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.doctor.before_acting import require_broker_balancing_off
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.controls import MAX_HISTORY, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
 from controller.model.leadership import newer_epoch

@@ -16,7 +16,7 @@ from controller.cli.shared.metrics_address import MetricsAddress, served
 from controller.cli.shared.starting import started
 from controller.executor.attempt import PulsarTarget
 from controller.executor.loop import Executor
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 

@@ -15,7 +15,7 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.reachable import require
-from controller.log.opened import log_system, recording
+from controller.log.factory import log_system, recording
 from controller.log.tail import LogTail
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries

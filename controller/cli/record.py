@@ -20,7 +20,7 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.arguments import FORMS, span_of
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.reachable import require
-from controller.log.opened import log_system, records_in
+from controller.log.factory import log_system, records_in
 from controller.model.errors import SettingsError
 from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint

@@ -14,7 +14,7 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.console import DEFAULT_CONF, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.option_groups import ScenarioPulsarOption
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.offline.record_texts import begin_of
 from controller.offline.recording import refuse_other_clusters
 from controller.offline.replay import LogReplay, Replay, Replayed, batches

@@ -1,6 +1,6 @@
-"""Reads the settings that each broker runs with, once an interval, beside its sweep and never in its way.
+"""Reads each broker's effective settings once an interval, in parallel to its sweep and without delaying it.
 
-Of these count the switches of its own balancing, and which kinds of topics it serves.
+Used are the switches of its own balancing, and which kinds of topics it serves.
 """
 
 import logging
@@ -26,7 +26,7 @@ _UNKNOWN: Final = BrokerSettings(balancing=None, persistent_topics=None, non_per
 
 
 class BalancingReader:
-    """Asks each broker that is swept for the settings that it runs with.  All methods are for one thread."""
+    """Reads the effective settings of each swept broker.  For one thread."""
 
     def __init__(self, admin: PulsarAdmin, calls: Calls, *, timeout_seconds: float) -> None:
         self._admin, self._calls, self._timeout_seconds = admin, calls, timeout_seconds
@@ -39,26 +39,26 @@ class BalancingReader:
         self._news = News()
 
     def begin(self) -> None:
-        """An interval begins: who has not answered in the last one counts as not read."""
+        """Begin an interval: brokers that did not answer in the last one count as not read."""
         for broker in self._open:
             self._failed(broker, "no answer within the interval")
         self._open.clear()
         self._answering.clear()
         self._calls.renew()
 
-    def keep(self, brokers: Collection[str]) -> None:
+    def retain(self, brokers: Collection[str]) -> None:
         """Forget all but *brokers*."""
         self._known = {broker: known for broker, known in self._known.items() if broker in brokers}
-        self._news.keep(brokers)
+        self._news.retain(brokers)
 
     def ask(self, broker: str) -> None:
         """Ask *broker*."""
         self._open.add(broker)
         self._calls.submit(broker, partial(self._read, broker))
 
-    def relieve(self, now: float, patience: float, *, most: int) -> None:
-        """Ask others beside brokers that are silent; see ``Calls.relieve``."""
-        self._calls.relieve(now, patience, answering=self._answering, most=most)
+    def add_workers_for_stuck(self, now: float, patience: float, *, limit: int) -> None:
+        """See ``Calls.add_workers_for_stuck``."""
+        self._calls.relieve(now, patience, answering=self._answering, most=limit)
 
     @property
     def waiting(self) -> int:
@@ -78,8 +78,8 @@ class BalancingReader:
         """The settings of *broker* as far as they are known; None: nobody has tried to read them yet."""
         return self._known.get(broker)
 
-    def take(self) -> list[str]:
-        """Take in what has been answered; the brokers of which something else is known now."""
+    def collect_answers(self) -> list[str]:
+        """Process the answers; returns the brokers whose settings changed."""
         changed = []
         for call in self._calls.finished():
             broker, before = call.key, self._known.get(call.key)
@@ -111,10 +111,10 @@ class BalancingReader:
 
 
 def read_broker_settings(admin: PulsarAdmin, broker: str) -> BrokerSettings:
-    """What *broker* runs with now.  PulsarError, or ValueError where its answer does not say whether it balances."""
-    found = admin.reading_at_most(_LARGEST).configuration(broker)
+    """The effective settings of *broker*.  PulsarError, or ValueError if its answer lacks the balancing switches."""
+    settings = admin.reading_at_most(_LARGEST).configuration(broker)
     return BrokerSettings(
-        balancing=balancing_of(found),
-        persistent_topics=serves(found, PERSISTENT),
-        non_persistent_topics=serves(found, NON_PERSISTENT),
+        balancing=balancing_of(settings),
+        persistent_topics=serves(settings, PERSISTENT),
+        non_persistent_topics=serves(settings, NON_PERSISTENT),
     )

@@ -1,7 +1,7 @@
 """Reads the state of the cluster, without its load: namespaces, policies, domains, stored averages, the leader.
 
-What cannot be read is left out, and costs nothing else: what was published of it before stays as it is.  Policies are
-an exception: namespaces are never published as if they had none, only because those could not be read.
+Parts that cannot be read are left out, and their published state stays as it is.  Policies are an exception: a
+namespace is never published without policies only because those could not be read.
 """
 
 import logging
@@ -26,6 +26,7 @@ from controller.collector.sweeper import USUAL_ANSWER
 from controller.model.errors import TrimtabError, WireError
 from controller.model.isolation_policies import isolation_flaws
 from controller.wire.metrics import NamespaceStateRecord
+from controller.wire.readable import counted
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class StoredLoad(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Reading:
     """What one reading found."""
 
     states: tuple[State, ...]
@@ -91,7 +92,7 @@ class ClusterState:
     _leader: str = ""
     #: What could not be read, and why: of this reading, and what of the one before.
     _problems: dict[str, str] = field(default_factory=dict)
-    _told: frozenset[str] = _NOBODY
+    _reported_problems: frozenset[str] = _NOBODY
 
     def __post_init__(self) -> None:
         self._calls = Calls(self.most_at_once)
@@ -111,10 +112,10 @@ class ClusterState:
                 return ""
             raise
 
-    def read(self, interval: int, *, whole: bool, known: Collection[str] = _NOBODY) -> Found:
+    def read(self, interval: int, *, whole: bool, known_bundles: Collection[str] = _NOBODY) -> Reading:
         """All namespaces' boundaries; with *whole* also what changes less: groups, policies, stored averages.
 
-        Of bundles that are *known* no stored averages.  PulsarError where nobody says what namespaces there are.
+        Without stored averages of *known_bundles*.  PulsarError: the namespaces cannot be listed.
         """
         deadline = Deadline.after(self.seconds)
         self._calls.renew()
@@ -125,17 +126,17 @@ class ClusterState:
             self._read_policies(interval)
         if self._flaws:
             self._problems["policies that cannot be read"] = self._flaws
-        found = self._namespaces(interval, names, deadline, whole=whole)
+        namespaces = self._namespaces(interval, names, deadline, whole=whole)
         unread = self._unread()
         if self._policies is not None:
-            self._policies.ask_about([each.name for each in found])
-        described = [state for each in found if (state := self._state(each, interval, unread)) is not None]
+            self._policies.ask_about([each.name for each in namespaces])
+        described = [state for each in namespaces if (state := self._state(each, interval, unread)) is not None]
         states: list[State] = [*(described if unread is None else unread.added_to(described))]
         if whole:
-            states += self._stored_load(interval, [each.name for each in found], known, deadline)
+            states += self._stored_load(interval, [each.name for each in namespaces], known_bundles, deadline)
         self._read_leader()
         self._tell()
-        return Found(states=tuple(states), leader=self._leader)
+        return Reading(states=tuple(states), leader=self._leader)
 
     def _list(self, interval: int, deadline: Deadline) -> list[str]:
         """All namespaces; of a tenant that cannot be read, those of the last reading."""
@@ -146,8 +147,8 @@ class ClusterState:
                 raise
             self._problems["tenants"] = str(error)
             tenants = tuple(self._names)
-        asked = {f"tenant {each}": partial(self.admin.namespaces, each) for each in tenants}
-        listed = self._side_by_side(interval, asked, deadline)
+        calls = {f"tenant {each}": partial(self.admin.namespaces, each) for each in tenants}
+        listed = self._run_concurrently(interval, calls, deadline)
         self._names = {each: listed.get(f"tenant {each}", self._names.get(each, ())) for each in tenants}
         return [name for each in tenants for name in self._names[each]]
 
@@ -166,7 +167,7 @@ class ClusterState:
 
     def _know(self, policies: Mapping[str, Mapping[str, Any]], interval: int) -> None:
         # Their order counts as well: the first one that names a namespace holds for it.
-        if self._policies is None or list(policies.items()) != list(self._policies.given.items()):
+        if self._policies is None or list(policies.items()) != list(self._policies.policies.items()):
             self._policies, self._policies_since = ClusterPolicies(policies), interval
 
     def _unread(self) -> Unread | None:
@@ -185,10 +186,10 @@ class ClusterState:
                 f"{len(names) - len(now)} of {len(names)} have their turn in the next readings"
             )
         work = {name: partial(self._namespace, name) for name in now}
-        found = self._side_by_side(interval, work, deadline)
-        self._read_at = {name: interval if name in found else self._read_at.get(name, 0) for name in names}
-        self._groups_due -= found.keys()
-        namespaces = [namespace for name in names if (namespace := found.get(name)) is not None]
+        values = self._run_concurrently(interval, work, deadline)
+        self._read_at = {name: interval if name in values else self._read_at.get(name, 0) for name in names}
+        self._groups_due -= values.keys()
+        namespaces = [namespace for name in names if (namespace := values.get(name)) is not None]
         self._groups = {name: self._groups[name] for name in names if name in self._groups}
         self._groups |= {each.name: each.anti_affinity_group for each in namespaces}
         return namespaces
@@ -203,28 +204,30 @@ class ClusterState:
                 return None
             raise
 
-    def _state(self, found: Namespace, interval: int, unread: Unread | None) -> NamespaceStateRecord | None:
+    def _state(self, values: Namespace, interval: int, unread: Unread | None) -> NamespaceStateRecord | None:
         if self._policies is None:
             return None
         try:
-            return namespace_state(self.cluster, found, self._policies, version=interval, beside=unread)
+            return namespace_state(self.cluster, values, self._policies, version=interval, beside=unread)
         except ValueError as error:  # boundaries that are none
-            self._problems[found.name] = str(error)
+            self._problems[values.name] = str(error)
             return None
 
     def _stored_load(
-        self, interval: int, namespaces: Sequence[str], known: Collection[str], deadline: Deadline
+        self, interval: int, namespaces: Sequence[str], known_bundles: Collection[str], deadline: Deadline
     ) -> Iterator[State]:
-        """The stored averages; of those namespaces first that were not asked for the longest."""
+        """The stored averages, of the least recently read namespaces first."""
         count = failures = unusable = 0
-        asked, self._stored_at = self._stored_at, {name: self._stored_at.get(name, 0) for name in namespaces}
-        for namespace in sorted(namespaces, key=lambda name: asked.get(name, 0)) if self.stored is not None else ():
+        read_before, self._stored_at = self._stored_at, {name: self._stored_at.get(name, 0) for name in namespaces}
+        for namespace in (
+            sorted(namespaces, key=lambda each: read_before.get(each, 0)) if self.stored is not None else ()
+        ):
             if count >= _MOST_BUNDLES or failures >= _MOST_FAILURES or deadline.passed:
                 return
             assert self.stored is not None
             self._stored_at[namespace] = interval
             try:
-                stored = self.stored.of_namespace(namespace, known)
+                stored = self.stored.of_namespace(namespace, known_bundles)
             except TrimtabError as error:
                 self._problems[f"stored averages of {namespace}"] = str(error)
                 failures += 1
@@ -246,31 +249,31 @@ class ClusterState:
         except PulsarError as error:
             self._problems["leader"] = str(error)
 
-    def _side_by_side(self, interval: int, work: Mapping[str, Callable[[], V]], deadline: Deadline) -> dict[str, V]:
+    def _run_concurrently(self, interval: int, work: Mapping[str, Callable[[], V]], deadline: Deadline) -> dict[str, V]:
         """The values that *work* returned; its errors are added to the problems."""
         # By interval: an answer that comes too late must not be taken for one of the next reading.
         keyed = {(interval, name): call for name, call in work.items()}
-        found: dict[str, V] = {}
+        values: dict[str, V] = {}
         for (_, name), call in self._calls.together(keyed, deadline.remaining).items():
             error = call.error
             if error is None:
-                found[name] = call.value
+                values[name] = call.value
             else:
                 self._problems[name] = str(error) if isinstance(error, TrimtabError) else repr(error)
-        return found
+        return values
 
     def _tell(self) -> None:
         """Log what could not be read, when that has changed since the last reading."""
         now = frozenset(self._problems)
-        if now and now != self._told:
-            shown = [f"{name:.100}: {why:.300}" for name, why in sorted(self._problems.items())[:_NAMED]]
+        if now and now != self._reported_problems:
+            problems = [f"{name:.100}: {why:.300}" for name, why in sorted(self._problems.items())[:_NAMED]]
             more = f"; and {len(now) - _NAMED} more" if len(now) > _NAMED else ""
             log.warning(
-                "parts of the cluster's state cannot be read, and stay as they were published before: %d in all: %s%s",
-                len(now),
-                "; ".join(shown),
+                "cannot read %s of the cluster's state, whose published state stays: %s%s",
+                counted(len(now), "part"),
+                "; ".join(problems),
                 more,
             )
-        elif self._told and not now:
-            log.info("all of the cluster's state can be read again")
-        self._told = now
+        elif self._reported_problems and not now:
+            log.info("all parts of the cluster's state can be read again")
+        self._reported_problems = now

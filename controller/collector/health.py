@@ -1,7 +1,7 @@
 """Which brokers do not answer, how long each is not asked, and when that is logged.  Pure.
 
-A broker that fails is asked again at the next interval, then after ever more of them; it is told once when it falls
-silent, and once when it is back.
+A broker that fails is retried at the next interval, then after more and more intervals.  The log has one line when it
+becomes silent, and one when it is back.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,7 +26,7 @@ class Health:
     period_ms: int
     _silent: dict[str, _Silence] = field(default_factory=dict)
 
-    def keep(self, brokers: Collection[str]) -> None:
+    def retain(self, brokers: Collection[str]) -> None:
         """Forget all but *brokers*: those that are there now."""
         self._silent = {broker: silence for broker, silence in self._silent.items() if broker in brokers}
 

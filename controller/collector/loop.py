@@ -61,17 +61,17 @@ _NOBODY: Final = "no brokers"
 
 @dataclass(slots=True)
 class _Round:
-    """What was done for one interval."""
+    """The state of one interval."""
 
     interval: int
-    #: Brokers that this collector has asked, or had reason not to ask.
-    asked: set[str] = field(default_factory=set)
+    #: Brokers that were queried in this interval, or skipped.
+    queried: set[str] = field(default_factory=set)
     #: Those that have begun to answer; and when all are to be asked, epoch ms.
     answering: set[str] = field(default_factory=set)
     #: Sweeps that wait to be published.
     swept: list[Swept] = field(default_factory=list)
     asked_by_ms: float = 0.0
-    #: This collector started too late in the interval to ask anybody.
+    #: This collector started too late in the interval to query brokers.
     too_late: bool = False
     listed: bool = False
     #: When to try again to write a tick that failed, epoch ms.
@@ -135,7 +135,7 @@ class Collector:
         """Collect until *until* is set; with *once* until one interval that began here has ended."""
         while not until.is_set():
             self.step()
-            if once and self._round.asked and self._is_through():
+            if once and self._round.queried and self._is_through():
                 return
             until.wait(_STEP_SECONDS)
 
@@ -155,7 +155,7 @@ class Collector:
         self._relieve()
         for call in self._calls.finished():
             self._take(call)
-        self._states.take()
+        self._states.collect_answers()
         self._release_sweeps()
         self._publisher.publish()
         if self._ticks.leads:
@@ -193,7 +193,7 @@ class Collector:
     def _begin(self, interval: int) -> None:
         self._calls.renew()
         self._metrics.silent(self._health.silent(self._share()))
-        self._forget_who_has_gone()
+        self._forget_removed_brokers()
         first = self._round.interval == 0
         self._round = _Round(interval=interval)
         self._ticks.begin(interval)
@@ -202,14 +202,14 @@ class Collector:
         # A collector that starts late in an interval would report brokers missing that nobody has asked.
         self._round.too_late = first and self._past(_HELP)
 
-    def _forget_who_has_gone(self) -> None:
+    def _forget_removed_brokers(self) -> None:
         if self._view is None:
             return
-        there = {broker for held in self._view.shares.values() for broker in held}
+        brokers = {broker for share in self._view.shares.values() for broker in share}
         if self._ticks.leads:
-            there.update(self._ticks.active)
-        for kept in (self._health, self._odd, self._rates, self._sweeper, self._states, self._balancing):
-            kept.keep(there)
+            brokers.update(self._ticks.active)
+        for memory in (self._health, self._odd, self._rates, self._sweeper, self._states, self._balancing):
+            memory.retain(brokers)
 
     # the group
 
@@ -239,7 +239,7 @@ class Collector:
 
     def _take_over(self, view: GroupView) -> None:
         try:
-            self._ticks.take_over(self._round.interval, (broker for held in view.shares.values() for broker in held))
+            self._ticks.take_over(self._round.interval, (broker for share in view.shares.values() for broker in share))
         except LogOfflineError as error:
             # Another collector could not write it either.
             self._tell_offline(str(error))
@@ -260,7 +260,7 @@ class Collector:
         self._group.step_back()
 
     def _tell_offline(self, why: str) -> None:
-        """Say once that no interval can be ended, and once that they can again."""
+        """Log once that intervals cannot end, and once that they can again."""
         if not self._news.is_news(_OFFLINE, why):
             return
         if why:
@@ -275,15 +275,15 @@ class Collector:
 
     def _ask(self, brokers: Iterable[str]) -> None:
         current = self._round
-        wanted = [broker for broker in brokers if broker not in current.asked]
+        unasked = [broker for broker in brokers if broker not in current.queried]
         ended = self._ticks.leads and self._ticks.ended(current.interval)
-        if not wanted or ended or current.too_late or self._past(PUBLISH_SHARE):
+        if not unasked or ended or current.too_late or self._past(PUBLISH_SHARE):
             return
         left_ms = current.interval + PUBLISH_SHARE * self._deadline_ms - self._now_ms()
         current.asked_by_ms = self._now_ms() + ASKED_BY * left_ms
         # Brokers that failed come last, so that they delay no other.
-        for broker in sorted(wanted, key=lambda name: (self._health.failures(name), name)):
-            current.asked.add(broker)
+        for broker in sorted(unasked, key=lambda name: (self._health.failures(name), name)):
+            current.queried.add(broker)
             if not self._health.may_ask(broker, interval=current.interval):
                 continue
             name = SweepName(
@@ -298,13 +298,13 @@ class Collector:
                 self._failed(broker, "it has not come to the end of an earlier answer")
 
     def _relieve(self) -> None:
-        """Ask others beside brokers that are silent, so that these keep nobody from being asked in time."""
+        """Add workers while silent brokers occupy some, so that all brokers are queried in time."""
         current, now_ms = self._round, self._now_ms()
         seconds = (current.asked_by_ms - now_ms) / 1000
         waits = patience(self._calls.waiting, self._at_once, seconds)
         self._calls.relieve(now_ms / 1000, waits, answering=current.answering, most=_MOST_SILENT)
         waits = patience(self._balancing.waiting, self._at_once, seconds)
-        self._balancing.relieve(now_ms / 1000, waits, most=_MOST_SILENT)
+        self._balancing.add_workers_for_stuck(now_ms / 1000, waits, limit=_MOST_SILENT)
 
     def _take(self, call: FinishedCall) -> None:
         value, error = call.value, call.error
@@ -361,13 +361,13 @@ class Collector:
         if not self._ticks.leads or self._view is None:
             return
         shares = share_out(self._view.members, self._view.shares, self._ticks.active)
-        if shares != {name: tuple(held) for name, held in self._view.shares.items()}:
-            log.info("shared out: %s", ", ".join(f"{name}: {len(held)}" for name, held in shares.items()))
+        if shares != {name: tuple(share) for name, share in self._view.shares.items()}:
+            log.info("shared out: %s", ", ".join(f"{name}: {len(share)}" for name, share in shares.items()))
             self._group.share(shares)
             self._looked_ms = 0.0
 
     def _tell_listed(self, brokers: int) -> None:
-        """Say once that the cluster lists no brokers, and once that it does again."""
+        """Log once that the cluster lists no brokers, and once that it does again."""
         if not self._news.is_news(_NOBODY, "" if brokers else _NOBODY):
             return
         if brokers:
@@ -407,7 +407,7 @@ class Collector:
             self._step_back(f"interval {utc(current.interval)} could not be ended: {error}")
 
     def _end(self, current: _Round) -> None:
-        roster = self._ticks.end(current.interval, anybody_asked=bool(current.asked))
+        roster = self._ticks.end(current.interval, anybody_asked=bool(current.queried))
         if roster:
             silent = sum(sweep is None for sweep in roster.values())
             self._metrics.ticked(current.interval, self._now_ms(), brokers=len(roster), silent=silent)

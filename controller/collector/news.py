@@ -1,4 +1,4 @@
-"""What is logged when it changes, and not each time it is seen.  Pure."""
+"""Messages that are logged when they change, not each time.  Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class News:
-    """What was told last of each of some things; of most there is nothing to tell."""
+    """The last message about each of some things, "" for most."""
 
-    _told: dict[str, str] = field(default_factory=dict)
+    _last_reported: dict[str, str] = field(default_factory=dict)
 
-    def keep(self, things: Collection[str]) -> None:
-        """Forget what was told of all but *things*."""
-        self._told = {what: told for what, told in self._told.items() if what in things}
+    def retain(self, things: Collection[str]) -> None:
+        """Forget all but *things*."""
+        self._last_reported = {what: reported for what, reported in self._last_reported.items() if what in things}
 
-    def is_news(self, what: str, told: str) -> bool:
-        """Whether *told* of *what* is not what was told last; "" is nothing to tell.  Keeps it."""
-        before = self._told.pop(what, "")
-        if told:
-            self._told[what] = told
-        return told != before
+    def is_news(self, what: str, message: str) -> bool:
+        """Whether *message* about *what* differs from the last one and is not "".  Stores it."""
+        before = self._last_reported.pop(what, "")
+        if message:
+            self._last_reported[what] = message
+        return message != before

@@ -1,17 +1,17 @@
-"""How long a silent broker is waited for before others are asked beside it, so that all are asked in time.  Pure."""
+"""How long a silent broker may occupy a worker before another one is added.  Pure."""
 
 from typing import Final
 
-#: Seconds.  The least is what a busy collector may need to see that an answer has begun.
-_LEAST: Final = 0.2
-_MOST: Final = 2.0
-#: By this share of the time that is left all brokers are to be asked.  The rest is for the answers of the last ones.
+#: Seconds.  A busy collector may need the shortest time to notice the beginning of an answer.
+_SHORTEST_SECONDS: Final = 0.2
+_LONGEST_SECONDS: Final = 2.0
+#: All brokers should be queried by this share of the remaining time, which leaves time for the last answers.
 ASKED_BY: Final = 0.5
 
 
 def patience(waiting: int, at_once: int, seconds: float) -> float:
-    """For so many seconds a silent broker keeps others from being asked.
+    """The seconds for which a silent broker may occupy a worker.
 
-    *waiting* brokers are still to be asked within *seconds*, *at_once* so many while all of them are silent.
+    *waiting* brokers have to be queried within *seconds* by *at_once* workers.
     """
-    return min(_MOST, max(_LEAST, seconds * at_once / max(1, waiting)))
+    return min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, seconds * at_once / max(1, waiting)))

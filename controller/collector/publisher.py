@@ -1,4 +1,4 @@
-"""What waits to be published: the sweeps of this interval, and states until they are in the log."""
+"""Records waiting to be published: the sweeps of this interval, and states until they are in the log."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +62,7 @@ class Publisher:
         self._due.forget()
 
     def drop_states(self) -> None:
-        """What waits is not to be written any more, and everything is due."""
+        """Discard waiting states; everything is due."""
         self._states = {}
         self._due.forget()
 
@@ -98,17 +98,17 @@ class Publisher:
 
         *of*: what is refused by itself, if it is.
         """
-        left = (self._until_ms - self._now_ms()) / 1000
-        if left <= 0:
+        remaining = (self._until_ms - self._now_ms()) / 1000
+        if remaining <= 0:
             return False
         try:
-            self._log.publish(published, max(left, _LEAST_SECONDS))
+            self._log.publish(published, max(remaining, _LEAST_SECONDS))
         except AccessDeniedError:
             raise
         except TrimtabError as error:
             if self._refused.is_news(of or kind, "refused"):
-                told = f"{of}, {len(published[0][1])} bytes" if of else counted(number, kind)
-                log.warning("not published, and kept while it is time: %s: %s", told, error)
+                subject = f"{of}, {len(published[0][1])} bytes" if of else counted(number, kind)
+                log.warning("cannot publish %s, will retry: %s", subject, error)
             self._metrics.not_published(sweeps=kind == _SWEEPS)
             return False
         size = sum(len(value) for _, value in published)

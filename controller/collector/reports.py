@@ -1,4 +1,4 @@
-"""From what a broker's admin API says to a sweep in columns.  Pure; nothing of a broker's answer is trusted.
+"""Converts answers of a broker's admin API to a sweep in columns.  Pure; nothing in an answer is trusted.
 
 Pulsar: LocalBrokerData (ModularLoadManagerImpl), BrokerLoadData (ExtensibleLoadManagerImpl), and the topic statistics
 of PulsarStats, which every broker renews once a minute.
@@ -27,7 +27,7 @@ _LONGEST_TOPIC: Final = 10_000
 _DECIMALS: Final = 3
 
 
-#: What a load report says besides the load, all of it optional.
+#: Fields of a load report besides the load, all of them optional.
 _BESIDES: Final[Mapping[str, type]] = {
     "brokerVersionString": str,
     "persistentTopicsEnabled": bool,
@@ -38,7 +38,7 @@ _END_OF_TIME_MS: Final = 1 << 63
 
 
 class ReportError(TrimtabError):
-    """A broker's answer lacks something, or has another shape than Pulsar's."""
+    """A broker's answer is incomplete, or has another structure than Pulsar's."""
 
 
 P = ParamSpec("P")
@@ -46,7 +46,7 @@ R = TypeVar("R")
 
 
 def _reader(read: Callable[P, R]) -> Callable[P, R]:
-    """Make every error of *read*, which reads an answer of any shape, a ReportError."""
+    """Turn every error of *read*, whose input can have any structure, into a ReportError."""
 
     @wraps(read)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,7 +57,7 @@ def _reader(read: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             why = printable(f"{type(error).__name__}: {error}")
         # Without its cause, which may hold all of the answer.
-        raise ReportError(f"its answer is not of the shape that Pulsar gives it: {why}")
+        raise ReportError(f"unexpected structure of its answer: {why}")
 
     return guarded
 
@@ -84,7 +84,7 @@ class BrokerReport:
     broker_version: str | None = None
     persistent_topics: bool | None = None
     non_persistent_topics: bool | None = None
-    #: Fields of the answer that are left out, since no broker says such a thing there.
+    #: Fields that are ignored, since their values are impossible.
     odd: tuple[str, ...] = ()
 
 
@@ -102,16 +102,16 @@ class SweepName:
 @_reader
 def modular_report(report: Mapping[str, Any]) -> BrokerReport:
     """The load report of ModularLoadManagerImpl.  ReportError where a resource is missing.  Pulsar: LocalBrokerData."""
-    said = {name: report.get(name) for name in ("lastUpdate", *_BESIDES)}
-    odd = tuple(name for name, value in said.items() if value is not None and not _is_usual(name, value))
-    kept = {name: None if name in odd else value for name, value in said.items()}
+    fields = {name: report.get(name) for name in ("lastUpdate", *_BESIDES)}
+    odd = tuple(name for name, value in fields.items() if value is not None and not _is_usual(name, value))
+    usable = {name: None if name in odd else value for name, value in fields.items()}
     return BrokerReport(
         last_update=_whole(report.get("lastUpdate")),
         usage=tuple(_usage(report, name) for name in RESOURCES),
         bundles={name: _totals(stats) for name, stats in (report.get("lastStats") or {}).items()},
-        broker_version=kept["brokerVersionString"],
-        persistent_topics=kept["persistentTopicsEnabled"],
-        non_persistent_topics=kept["nonPersistentTopicsEnabled"],
+        broker_version=usable["brokerVersionString"],
+        persistent_topics=usable["persistentTopicsEnabled"],
+        non_persistent_topics=usable["nonPersistentTopicsEnabled"],
         odd=odd,
     )
 
@@ -150,7 +150,7 @@ def usage_from_metrics(metrics: Iterable[Mapping[str, Any]], *, now_ms: int) -> 
             used = (values.get(f"brk_lb_{name}_usage") for name in _USAGE_METRICS)
             resources = {name: {"usage": each, "limit": 100.0} for name, each in zip(RESOURCES, used, strict=True)}
             return {"updatedAt": now_ms, **resources}
-    raise ReportError("neither load data nor load metrics yet")
+    raise ReportError("it has neither load data nor load metrics yet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,8 +160,8 @@ class ListedTopics:
     #: Bundle -> the rows of its topics.
     rows: Mapping[str, range]
     topics: list[str]
-    #: (n, 4) rates as the broker says them: some may be impossible.
-    said: Floats
+    #: (n, 4) rates as the broker reports them: some may be impossible.
+    rates: Floats
     #: (n, 2) in the order of COUNTS.
     counts: Ints
 
@@ -174,19 +174,19 @@ def listed_topics(stats: Mapping[str, Any]) -> ListedTopics:
         for namespace, ranges in stats.items()
         for range_, kinds in (ranges or {}).items()
     }
-    rows, topics, said, counts = dict[str, range](), list[str](), list[list[Any]](), list[list[Any]]()
+    rows, topics, rates, counts = dict[str, range](), list[str](), list[list[Any]](), list[list[Any]]()
     for bundle in sorted(filter(_is_bundle, listed)):
         of_bundle = {name: each for kind in listed[bundle].values() for name, each in kind.items()}
         rows[bundle] = range(len(topics), len(topics) + len(of_bundle))
         for name in sorted(of_bundle):
             each = of_bundle[name]
-            said.append([each.get(rate, 0.0) for rate in RATES])
+            rates.append([each.get(rate, 0.0) for rate in RATES])
             counts.append([each.get("producerCount", 0), _consumers(each)])
             topics.append(_topic(name))
     return ListedTopics(
         rows=rows,
         topics=topics,
-        said=np.array(said, np.float64).reshape(-1, 4),
+        rates=np.array(rates, np.float64).reshape(-1, 4),
         counts=np.clip(np.nan_to_num(np.array(counts, np.float64).reshape(-1, 2)), 0, MAX_COUNT).astype(np.int64),
     )
 
@@ -242,7 +242,7 @@ def _columns(listed: ListedTopics, current: Mapping[str, ReportedTotals | None])
     bundles = sorted(filter(_is_bundle, current))
     sizes = [len(listed.rows.get(bundle, ())) for bundle in bundles]
     rows = np.fromiter((row for bundle in bundles for row in listed.rows.get(bundle, ())), np.int64, sum(sizes))
-    load, flaws = _rates(listed.said[rows])
+    load, flaws = _rates(listed.rates[rows])
     return _Columns(
         bundles=bundles,
         starts=np.cumsum([0, *sizes]),
@@ -255,8 +255,8 @@ def _columns(listed: ListedTopics, current: Mapping[str, ReportedTotals | None])
 
 def _topic(name: str) -> str:
     """*name* in UTF-8 as Java writes it; clients choose it, so an absurdly long one is cut: a chunk has to hold it."""
-    kept = name[:_LONGEST_TOPIC]
-    return kept if kept.isascii() else kept.encode(errors="replace").decode()
+    shortened = name[:_LONGEST_TOPIC]
+    return shortened if shortened.isascii() else shortened.encode(errors="replace").decode()
 
 
 def _is_bundle(name: str) -> bool:
@@ -296,13 +296,13 @@ def _header(name: SweepName, report: BrokerReport, load: Floats, counts: Ints) -
 
 
 def _usage(report: Mapping[str, Any], name: str) -> tuple[float, float]:
-    """Usage and limit; a limit that Pulsar does not know, 0 or negative there, is 0, and then usage may be unknown."""
-    found = report.get(name)
-    if not isinstance(found, Mapping):
-        raise ReportError(f"its load report says nothing of {name}")
-    usage, limit = np.array([found.get("usage"), found.get("limit")], np.float64)
+    """Usage and limit.  A limit unknown to Pulsar, there 0 or negative, is 0; then the usage may be unknown, too."""
+    resource = report.get(name)
+    if not isinstance(resource, Mapping):
+        raise ReportError(f"its load report lacks {name}")
+    usage, limit = np.array([resource.get("usage"), resource.get("limit")], np.float64)
     if np.isnan(usage) and limit > 0:
-        raise ReportError(f"its load report says that the usage of {name} is {found.get('usage')!r:.100}, not a number")
+        raise ReportError(f"its load report has usage {resource.get('usage')!r:.100} of {name}, not a number")
     usage, limit = np.nan_to_num([usage, limit]).clip(0, MAX_QUANTITY)
     return float(usage), float(limit)
 

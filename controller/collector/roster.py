@@ -1,8 +1,8 @@
 """What has arrived in the log for an interval, and the roster that follows from it.  Pure.
 
-The log alone decides: a sweep counts when all its chunks lie in the metrics topic, and of several complete sweeps of a
-broker the one that was complete first.  Whoever may write to the topic may write anything there.  So only active
-brokers count, a chunk only near its interval, and what is kept has a bound.
+The log alone decides: a sweep counts when all its chunks are in the metrics topic, and of several complete sweeps of a
+broker the one that was complete first.  Producers may write anything to the topic.  So only active brokers count, and
+chunks only near their interval, and the state is bounded.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -38,11 +38,11 @@ class Arrivals:
     #: T -> broker -> the sweep of it that was complete first.
     _complete: dict[int, dict[str, str]] = field(default_factory=dict)
 
-    def take(self, arrived: Iterable[Arrived], active: Collection[str], *, with_ticks: bool) -> None:
-        """Take in what came, in the order of the log.  Repetitions change nothing.
+    def ingest(self, arrived: Iterable[Arrived], active: Collection[str], *, with_ticks: bool) -> None:
+        """Process records in the order of the log.  Repetitions have no effect.
 
-        Brokers that are not *active* do not count.  Ticks count only *with_ticks*: who writes them knows its own, and
-        all others are forged.
+        Brokers that are not *active* do not count.  Ticks count only *with_ticks*: the writer of ticks knows its own,
+        so all others are forged.
         """
         for head, append_ms in arrived:
             if head.cluster != self.cluster:

@@ -23,14 +23,14 @@ _MOST_ROUNDS: Final = 4
 
 
 def share_out(
-    members: Sequence[str], held: Mapping[str, Iterable[str]], brokers: Iterable[str]
+    members: Sequence[str], previous: Mapping[str, Iterable[str]], brokers: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
     """Member -> its brokers, sorted: each of *brokers* with one of *members*, shares within one of each other.
 
-    *held* is what was shared out before; members that are gone and brokers that are gone may be in it.
+    *previous* is what was shared out before; members that are gone and brokers that are gone may be in it.
     """
     active = sorted(set(brokers))
-    shares = {name: _work(set(held.get(name, ())) & set(active)) for name in members}
+    shares = {name: _work(set(previous.get(name, ())) & set(active)) for name in members}
     memory = _ASSIGNOR.initial_memory()
     for generation in range(_MOST_ROUNDS):
         group = Group(
@@ -48,8 +48,8 @@ def share_out(
 def _round(group: Group, memory: LeaderMemory, now_ms: int) -> tuple[dict[str, ConnectorsAndTasks], LeaderMemory, bool]:
     answer, memory = _ASSIGNOR.assign(group, memory, now_ms)
     shares = {
-        name: ConnectorsAndTasks.union([held - answer.assignments[name].stop, answer.assignments[name].start])
-        for name, held in group.members.items()
+        name: ConnectorsAndTasks.union([brokers_of - answer.assignments[name].stop, answer.assignments[name].start])
+        for name, brokers_of in group.members.items()
     }
     return shares, memory, any(one.start or one.stop for one in answer.assignments.values())
 

@@ -1,4 +1,4 @@
-"""Reads what changes seldom, beside the sweeps: the cluster's state, failure domains, and each broker's own state."""
+"""Reads states in parallel to the sweeps: the cluster's state, failure domains, and each broker's own state."""
 
 import logging
 from collections.abc import Collection, Iterable
@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.adapters.network.calls import Calls, FinishedCall
 from controller.collector.balancing_reader import BalancingReader
-from controller.collector.cluster_state import ClusterState, Found
+from controller.collector.cluster_state import ClusterState, Reading
 from controller.collector.news import News
 from controller.collector.publisher import Publisher
 from controller.collector.reports import BrokerReport
@@ -25,7 +25,7 @@ _LEADER: Final = "leader of Pulsar's load manager"
 
 
 class StateReader:
-    """Asks in a thread of its own, once an interval, and gives what it finds to the publisher."""
+    """Reads in a thread of its own, once an interval, and passes the states to the publisher."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class StateReader:
         self._balancing.begin()
 
     def forget(self) -> None:
-        """All has to be read again."""
+        """Discard all, so that it is read again."""
         self._knows_all = False
 
     def ask(self, *, leads: bool, whole: bool) -> None:
@@ -68,13 +68,13 @@ class StateReader:
         if leads:
             interval, everything = self._interval, whole or not self._knows_all
             known = self._publisher.known_bundles() if everything else frozenset[str]()
-            self._calls.submit(_STATE, lambda: self._state.read(interval, whole=everything, known=known))
+            self._calls.submit(_STATE, lambda: self._state.read(interval, whole=everything, known_bundles=known))
 
-    def take(self) -> None:
-        """Take in what has been answered."""
+    def collect_answers(self) -> None:
+        """Process the answers."""
         for call in self._calls.finished():
-            self._take(call)
-        for broker in self._balancing.take():
+            self._collect(call)
+        for broker in self._balancing.collect_answers():
             if broker in self._reports:
                 self._publish(broker)
 
@@ -84,7 +84,7 @@ class StateReader:
         self._reports[broker] = replace(swept.report, bundles={})
         self._publish(broker)
 
-    def keep(self, brokers: Collection[str]) -> None:
+    def retain(self, brokers: Collection[str]) -> None:
         """Forget all but *brokers*."""
         self._reports = {broker: report for broker, report in self._reports.items() if broker in brokers}
 
@@ -112,17 +112,17 @@ class StateReader:
         if self._news.is_news(broker, why) and why:
             log.warning("state of %s: it cannot be published: %s", broker, why)
 
-    def _take(self, call: FinishedCall) -> None:
-        found = call.value
-        if isinstance(found, Found) and self._is_early(found.states):
+    def _collect(self, call: FinishedCall) -> None:
+        reading = call.value
+        if isinstance(reading, Reading) and self._is_early(reading.states):
             return  # it was read before the clock was set back
-        if isinstance(found, Found):
+        if isinstance(reading, Reading):
             self._knows_all = True
-            self._publisher.states(found.states)
+            self._publisher.states(reading.states)
         elif call.key == _LEADER:
-            self._led_by(found if isinstance(found, str) else self._pulsar_leader or "")
-        elif isinstance(found, dict):
-            self._domains = found
+            self._led_by(reading if isinstance(reading, str) else self._pulsar_leader or "")
+        elif isinstance(reading, dict):
+            self._domains = reading
         why = "" if call.error is None else str(call.error)
         if self._news.is_news(call.key, why):
             if why:

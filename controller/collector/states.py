@@ -1,7 +1,7 @@
-"""Records of what changes seldom: namespaces, brokers, stored averages; and when they are due.  Pure.
+"""State records of namespaces, brokers and stored averages, and when they are due.  Pure.
 
-They are written when they change, and again every few intervals for readers that began later.  Stored averages move all
-the time, and only whoever does not know the bundle looks at them: they are written once, and again much later.
+They are written when they change, and again every few intervals for new readers.  Stored averages change all the time,
+and only readers without own averages of a bundle use them, so they are written once, and again much later.
 """
 
 import json
@@ -46,19 +46,19 @@ _MOST_BESIDE: Final = 100_000
 
 
 class ClusterPolicies:
-    """The isolation policies of a cluster, by name in Pulsar's order: read once, and asked about each namespace.
+    """The isolation policies of a cluster, by name in Pulsar's order.
 
-    One that cannot be read names whatever it could name: nothing must slip through.
+    A policy that cannot be read counts as naming every namespace that it could name.
     """
 
-    def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
-        self.given = given
-        self._given = list(given.values())
-        self._rules = Isolation(tuple(map(isolation_policy, self._given)), max_patterns=_MOST_EXPRESSIONS)
+    def __init__(self, policies: Mapping[str, Mapping[str, Any]]) -> None:
+        self.policies = policies
+        self._policies = list(policies.values())
+        self._rules = Isolation(tuple(map(isolation_policy, self._policies)), max_patterns=_MOST_EXPRESSIONS)
         self._naming = dict[str, list[int]]()
 
     def ask_about(self, namespaces: Sequence[str]) -> None:
-        """Find out at once what names each of *namespaces*: one by one takes longer."""
+        """Match all *namespaces* at once, which is faster than one by one."""
         self._naming = self._rules.naming(namespaces)
 
     def naming(self, namespace: str, beside: "Unread | None" = None) -> Iterator[Mapping[str, Any]]:
@@ -72,19 +72,19 @@ class ClusterPolicies:
             if beside is not None:
                 beside.is_named(row)
             if self._is_short(row):
-                yield self._given[row]
+                yield self._policies[row]
             else:
                 others = beside.next_of(row) if beside is not None else []
                 names = list(dict.fromkeys([*self._rules.that_name(row, namespace), *others]))
-                yield {**self._given[row], "namespaces": names}
+                yield {**self._policies[row], "namespaces": names}
 
     def unread(self, namespaces: Sequence[str]) -> "Unread":
-        """What names *namespaces*, whose own records are older than these policies."""
+        """The policies that name *namespaces*, whose own records are older than these policies."""
         if not namespaces:
             return Unread({}, {})
         return Unread(
-            {row: self._left_of(row, namespaces) for row in range(len(self._given)) if not self._is_short(row)},
-            dict(enumerate(self._given)),
+            {row: self._left_of(row, namespaces) for row in range(len(self._policies)) if not self._is_short(row)},
+            dict(enumerate(self._policies)),
         )
 
     def _left_of(self, row: int, namespaces: Sequence[str]) -> list[str]:
@@ -99,14 +99,13 @@ class ClusterPolicies:
 class Unread:
     """Expressions of long policies that name namespaces that could not be read: others' records have them.
 
-    Without them such a namespace, whose record may be older than the policy, would count as one without a policy, and
-    its bundles might go to brokers that the policy forbids.  So it is with a policy that names nothing else: any
-    record has it, and it holds for those that it names.
+    The record of such a namespace may be older than the policy.  Without this its bundles could go to brokers that the
+    policy forbids.  A policy that names only such namespaces is added to any record.
     """
 
-    def __init__(self, left: dict[int, list[str]], unnamed: dict[int, Mapping[str, Any]]) -> None:
-        """*left*: row of a long policy -> its expressions that no record has yet.  *unnamed*: policies without one."""
-        self._left, self._unnamed = left, unnamed
+    def __init__(self, remaining: dict[int, list[str]], unnamed: dict[int, Mapping[str, Any]]) -> None:
+        """*remaining*: row of a long policy -> expressions without a record.  *unnamed*: policies without a record."""
+        self._remaining, self._unnamed = remaining, unnamed
 
     def is_named(self, row: int) -> None:
         """A record has the policy *row*."""
@@ -115,27 +114,27 @@ class Unread:
     def added_to(self, states: Iterable[NamespaceStateRecord]) -> Iterator[NamespaceStateRecord]:
         """*states*, with the policies that none of them has, as many as each can hold beside all else."""
         missing = (
-            {**given, "namespaces": names} if names is not None else dict(given)
-            for row, given in self._unnamed.items()
-            if (names := self.next_of(row) if row in self._left else None) != []
+            {**policy_fields, "namespaces": names} if names is not None else dict(policy_fields)
+            for row, policy_fields in self._unnamed.items()
+            if (names := self.next_of(row) if row in self._remaining else None) != []
         )
         waiting = deque((len(json.dumps(policy)), policy) for policy in missing)
         for state in states:
-            taken, size = list[dict[str, Any]](), 0
-            while waiting and (not taken or size + waiting[0][0] <= _MOST_BESIDE):
+            added, size = list[dict[str, Any]](), 0
+            while waiting and (not added or size + waiting[0][0] <= _MOST_BESIDE):
                 more, policy = waiting.popleft()
                 size += more
-                taken.append(policy)
+                added.append(policy)
             own = state.isolation_policies or ()
-            yield state.model_copy(update={"isolation_policies": (*own, *taken)}) if taken else state
+            yield state.model_copy(update={"isolation_policies": (*own, *added)}) if added else state
 
     def next_of(self, row: int) -> list[str]:
         """Those of the policy *row* that the next record has: as many as one can hold beside all else."""
-        left, size, count = self._left.get(row, []), 0, 0
-        while count < len(left) and (size := size + len(left[count])) <= _MOST_BESIDE:
+        remaining, size, count = self._remaining.get(row, []), 0, 0
+        while count < len(remaining) and (size := size + len(remaining[count])) <= _MOST_BESIDE:
             count += 1
-        self._left[row] = left[count:]
-        return left[:count]
+        self._remaining[row] = remaining[count:]
+        return remaining[:count]
 
 
 class Namespace(NamedTuple):
@@ -147,19 +146,19 @@ class Namespace(NamedTuple):
 
 
 def namespace_state(
-    cluster: str, found: Namespace, policies: ClusterPolicies, *, version: int, beside: Unread | None = None
+    cluster: str, namespace: Namespace, policies: ClusterPolicies, *, version: int, beside: Unread | None = None
 ) -> NamespaceStateRecord:
-    """*found*, with those of the cluster's isolation *policies* that name it, in Pulsar's order.
+    """*namespace*, with those of the cluster's isolation *policies* that name it, in Pulsar's order.
 
     *beside*: see ``ClusterPolicies.naming``.  ValueError where its boundaries are none.
     """
-    own = tuple(dict(policy) for policy in policies.naming(found.name, beside))
+    own = tuple(dict(policy) for policy in policies.naming(namespace.name, beside))
     return NamespaceStateRecord(
         cluster=cluster,
-        namespace=found.name,
+        namespace=namespace.name,
         version=version,
-        boundaries=found.boundaries,
-        anti_affinity_group=found.anti_affinity_group or None,
+        boundaries=namespace.boundaries,
+        anti_affinity_group=namespace.anti_affinity_group or None,
         isolation_policies=own or None,
     )
 
@@ -185,7 +184,7 @@ def broker_state(
     settings: BrokerSettings | None = None,
     leads: bool = False,
 ) -> BrokerStateRecord:
-    """What is known of *broker* besides its load.
+    """The state of *broker* besides its load.
 
     *settings*: what it runs with, as far as that is known.  *leads*: it leads Pulsar's own load manager.
 
@@ -211,7 +210,7 @@ def broker_state(
 
 
 def bundle_data(cluster: str, bundle: str, kind: str, stored: bytes) -> BundleData:
-    """What Pulsar keeps of *bundle*: its averages (*kind* ``bundle_data``) or its quota.  WireError: it is unusable."""
+    """Pulsar's stored averages of *bundle* (*kind* ``bundle_data``) or its quota.  WireError: it is unusable."""
     try:
         if kind == "bundle_data":
             return BundleData(cluster=cluster, bundle=bundle, bundle_data=validate(StoredBundleData, stored))
@@ -227,7 +226,7 @@ def domains_by_broker(domains: Mapping[str, Mapping[str, Any]]) -> dict[str, str
 
 @dataclass(slots=True)
 class Due:
-    """Which states have to be written: those that differ from what was written last, or lie too far back."""
+    """Selects states to write: those that differ from the last written ones, or were written too long ago."""
 
     #: After so long an unchanged state is written again, ms.
     again_ms: int
@@ -241,7 +240,7 @@ class Due:
         """*states* lie in the log."""
         for state in states:
             self._written[key_of(state)] = _content(state), interval
-        # What is due again by now need not be remembered; much of it is gone for good.
+        # States that are due again need no entry; many of them no longer exist.
         self._written = {
             key: known for key, known in self._written.items() if interval - known[1] < self._again_ms(key[0])
         }
@@ -255,7 +254,7 @@ class Due:
         )
 
     def forget(self) -> None:
-        """Others may have written since: everything is due."""
+        """Make all states due, since others may have written meanwhile."""
         self._written.clear()
 
     def _again_ms(self, kind: str) -> int:

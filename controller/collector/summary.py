@@ -1,4 +1,4 @@
-"""What a collector would publish, for people: the outcome of ``trimtab collect --dry-run``."""
+"""The answer of ``trimtab collect --dry-run``: what a collector would publish."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

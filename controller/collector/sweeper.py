@@ -84,10 +84,10 @@ class Sweeper:
         #: Parsed topics take up to twenty times as much as the answer: those of one broker are in memory at a time.
         self._one_parsed = Lock()
 
-    def keep(self, brokers: Collection[str]) -> None:
+    def retain(self, brokers: Collection[str]) -> None:
         """Forget all but *brokers*: those that are there now."""
-        for gone in [broker for broker in self._extensible.copy() if broker not in brokers]:
-            self._extensible.discard(gone)  # its own thread may do so, too
+        for removed in [broker for broker in self._extensible.copy() if broker not in brokers]:
+            self._extensible.discard(removed)  # its own thread may do so, too
         self._large = {broker for broker in self._large.copy() if broker in brokers}
 
     def sweep(self, name: SweepName, now_ms: int, answering: Callable[[], object] = lambda: None) -> Swept:
@@ -150,7 +150,7 @@ class Sweeper:
         if load is None:
             if self._overrides.of(broker):
                 # The metrics are percent of an unknown limit, so a capacity cannot be applied to them.
-                raise ReportError("it has published no load data yet")
+                raise ReportError("it has not published load data yet")
             load = usage_from_metrics(admin.metrics(broker), now_ms=now_ms)
         return extensible_report(load, owned=admin.owned(broker), broker_version=version)
 

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 #: The log's clock and ours may differ by so much, ms.
 _SKEW_MS: Final = 60_000
 #: So many of the latest ticks are known one by one: a day of them, at a minute.
-_KNOWN: Final = 1440
+_REMEMBERED: Final = 1440
 
 
 class TickWriter:
@@ -34,11 +34,13 @@ class TickWriter:
         self.active: tuple[str, ...] = ()
 
     def take_over(self, interval: int, known: Iterable[str]) -> None:
-        """Lead, from *interval* on; *known* brokers are active until there is news.  TrimtabError: not possible."""
+        """Become the writer of ticks from *interval* on.  TrimtabError: not possible.
+
+        *known*: brokers that count as active until the next listing."""
         arrivals = Arrivals(self._cluster, self._period_ms)
         active = frozenset(self.active or known)
         self._log.lead(interval - self._period_ms - _SKEW_MS)
-        arrivals.take(self._log.arrived(), active, with_ticks=True)
+        arrivals.ingest(self._log.arrived(), active, with_ticks=True)
         self._arrivals, self.leads = arrivals, True
         self._before = max(self._before, arrivals.ticked)
         self.active = tuple(sorted(active))
@@ -55,9 +57,9 @@ class TickWriter:
         self._arrivals.forget(interval - 2 * self._period_ms)
 
     def read(self) -> None:
-        """Take in what has arrived.  TrimtabError: the log cannot be read."""
+        """Process the records that arrived.  TrimtabError: the log cannot be read."""
         # Nobody else can write a tick now: one that arrives is our own, or forged.
-        self._arrivals.take(self._log.arrived(), frozenset(self.active), with_ticks=False)
+        self._arrivals.ingest(self._log.arrived(), frozenset(self.active), with_ticks=False)
 
     @property
     def last(self) -> int:
@@ -75,8 +77,8 @@ class TickWriter:
     def end(self, interval: int, *, anybody_asked: bool) -> Mapping[str, str | None]:
         """Write the tick of *interval*, with what has arrived; returns its roster, empty where no tick was written.
 
-        Where no broker was asked and nothing came, none is written: a gap in the log says that nobody has collected,
-        a roster of missing brokers would say that they were silent.  Nor is one where no active broker is known.
+        No tick is written if no broker was queried and no sweep arrived: a gap in the log shows that nothing was
+        collected, while a roster of missing brokers would show that they were silent.  Nor if no broker is active.
 
         LogOfflineError where it cannot be written now and was not.  LeadershipLostError where another one leads by now;
         another TrimtabError: it may be written, or not.
@@ -93,20 +95,20 @@ class TickWriter:
             raise
         self._arrivals.end(interval)
         heappush(self._written, interval)
-        if len(self._written) > _KNOWN:
+        if len(self._written) > _REMEMBERED:
             # The earliest, not the one that was written first: that may be of a time that the clock was ahead.
             self._before = max(self._before, heappop(self._written))
         silent = [broker for broker, sweep in roster.items() if sweep is None]
         ended = utc(interval)
-        answered, asked = len(roster) - len(silent), counted(len(roster), "broker")
-        log.info("interval %s ended with %d of %s", ended, answered, asked, extra={"interval": ended})
+        answered, total = len(roster) - len(silent), counted(len(roster), "broker")
+        log.info("interval %s ended with %d of %s", ended, answered, total, extra={"interval": ended})
         if silent:
             log.debug("missing in interval %s: %s", ended, ", ".join(silent))
         self._tell_passed_over()
         return roster
 
     def _tell_passed_over(self) -> None:
-        """Say once that chunks do not count, and once that all do again."""
+        """Log once that chunks do not count, and once that all do again."""
         passed, self._arrivals.passed_over = self._arrivals.passed_over, {}
         if passed and not self._has_told:
             reasons = "; ".join(f"{number} {why}" for why, number in sorted(passed.items()))

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.disk.files import why_not_lockable, why_not_writable
+from controller.adapters.factory import election_system
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer, executor_group
 from controller.adapters.network.calls import FinishedCall, side_by_side
-from controller.adapters.opened import election_system
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
@@ -40,7 +40,7 @@ from controller.doctor.facts import (
 from controller.doctor.names import namespace_in
 from controller.doctor.namespaces import NamespacesFound, read_namespaces
 from controller.log import recent
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.unanswered import Unanswered, recent_unanswered
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.memory import FatalBundle

@@ -23,7 +23,7 @@ from controller.lab.pulsar_release import USUAL, PulsarRelease
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.recent import recent_results
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError

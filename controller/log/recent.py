@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.tail import JournalTail, LogTail
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry

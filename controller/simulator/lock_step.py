@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from controller.adapters.network.deadline import Deadline
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from controller.adapters.opened import verdict_store
+from controller.adapters.factory import verdict_store
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.log.recent import journal_tail, recent_results
 from controller.model.decision import CLUSTER, Command, Verdict

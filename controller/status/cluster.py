@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from controller.adapters.factory import election_system
 from controller.adapters.network.calls import side_by_side
-from controller.adapters.opened import election_system
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.registration import RegisteredProcesses, processes_of
 from controller.cycle.guardrails.unreadable import UNREADABLE_ANY, UNREADABLE_POLICIES
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.recent import journal_tail, last_entry, last_tick, recent_results
 from controller.log.tail import JournalTail
 from controller.log.unanswered import RECENT_DECISIONS, Unanswered, unanswered

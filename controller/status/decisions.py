@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from controller.adapters.opened import verdict_store
-from controller.log.opened import log_system
+from controller.adapters.factory import verdict_store
+from controller.log.factory import log_system
 from controller.log.recent import ReadEntry, entries_backwards, recent_results
 from controller.model.controls import Pause
 from controller.model.decision import Command, Reason, Verdict

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from controller.adapters.opened import election_system
+from controller.adapters.factory import election_system
 from controller.cycle.dry_run import forget_dry_run, in_flight
 from controller.cycle.guardrails.budgets import Ledger, Line
 from controller.cycle.guardrails.listing import unconfirmed_brokers

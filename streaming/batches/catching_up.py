@@ -28,7 +28,7 @@ _LINES: Final = 3
 
 
 class Turn(NamedTuple):
-    """What a query that is far behind reads next: all that there is."""
+    """A part of catching up: all records that there are at its beginning."""
 
     #: An estimate.
     intervals: int
@@ -36,23 +36,25 @@ class Turn(NamedTuple):
     offsets: int
 
 
-def turns(ahead_of: Callable[[], Backlog | None], *, few: int, max_offsets: int) -> Iterator[Turn]:
-    """While a query is far behind: what it reads next, until it has read what there was.
+def turns(ahead_of: Callable[[], Backlog | None], *, threshold: int, max_offsets: int) -> Iterator[Turn]:
+    """The turns in which a query that is far behind reads the log, until it has read all.
 
-    *ahead_of* says what lies ahead of it now; None where such a log needs no other limit.  *few*: so many intervals are
-    not far behind.  *max_offsets*: the most that a batch ever reads.
+    *ahead_of*: the present backlog; None if such a log needs no other limit.  *threshold*: a backlog of up to so many
+    intervals is normal.  *max_offsets*: the limit of any batch.
     """
     for _ in range(_TURNS):
         ahead = ahead_of()
-        most = None if ahead is None else ahead.offsets_a_batch(few, max_offsets)
-        if ahead is None or most is None:
+        batch_offsets = None if ahead is None else ahead.offsets_a_batch(threshold, max_offsets)
+        if ahead is None or batch_offsets is None:
             return
-        log.info("catching up on %d intervals, with %d records a batch", ahead.intervals, most)
-        yield Turn(ahead.intervals, most)
+        log.info("catching up on %d intervals, with %d records a batch", ahead.intervals, batch_offsets)
+        yield Turn(ahead.intervals, batch_offsets)
 
 
-def shown(turn: Turn, last_interval: Callable[[], int | None], period_ms: int) -> AbstractContextManager[object]:
-    """Within the block say now and then how far a query is that catches up, and how long it will take.
+def report_progress(
+    turn: Turn, last_interval: Callable[[], int | None], period_ms: int
+) -> AbstractContextManager[object]:
+    """Log now and then, within the block, the progress of a query that catches up, and the remaining time.
 
     *last_interval*: the last one that is decided, epoch ms.
     """

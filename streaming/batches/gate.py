@@ -1,8 +1,8 @@
-"""Lets the query begin a micro-batch when one is due, and not whenever a record has come.
+"""Starts a micro-batch when one is due, rather than whenever a record arrives.
 
-Spark asks a source for its end to see whether there is anything to read.  Ours (streaming/jvm/GatedKafka.java,
-streaming/jvm/GatedFolder.java, streaming/pulsar/source.py) say no until the gate is opened; then yes until all has been
-read that lay in the log.
+Spark polls a source for its end to find new data.  Our sources (streaming/jvm/GatedKafka.java,
+streaming/jvm/GatedFolder.java, streaming/pulsar/source.py) report none until the gate is opened; then they report data
+until all has been read that was in the log.
 """
 
 import time

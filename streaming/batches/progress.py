@@ -1,4 +1,4 @@
-"""Whether the query makes progress: one without progress while ticks arrive must be ended and restarted."""
+"""Detects a query without progress while ticks arrive: it must be ended and restarted."""
 
 import logging
 import threading
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from controller.model.errors import StalledError, TrimtabError
-from streaming.batches.asked import asked_strategy
+from streaming.batches.running_strategy import running_strategy
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +30,9 @@ class Look:
 
 
 def stalled(looks: Sequence[Look], after_seconds: float) -> bool:
-    """Whether the query has finished no batch for *after_seconds* since it was seen that a tick had come.
+    """Whether the query has finished no batch for *after_seconds* although a tick had arrived.
 
-    *looks*: oldest first.  Every tick makes a batch, so a query that stands still has nothing to read, or stalled.
+    *looks*: oldest first.  Every tick causes a batch, so a query without batches is idle or stalled.
     """
     last = looks[-1]
     still = [*takewhile(lambda look: look.batch == last.batch, reversed(looks))][::-1]
@@ -41,7 +41,7 @@ def stalled(looks: Sequence[Look], after_seconds: float) -> bool:
 
 
 class ProgressWatch:
-    """Looks now and then, in a thread of its own: neither Kafka nor Spark may answer."""
+    """Checks periodically, in a thread of its own, since Kafka and Spark may not answer."""
 
     def __init__(self, newest_tick: Callable[[], int | None], *, after_seconds: float) -> None:
         self._newest_tick, self._after = newest_tick, after_seconds
@@ -78,10 +78,10 @@ class ProgressWatch:
 
 
 def _stalled(why: str) -> StalledError:
-    """Names the strategy that was asked and has not answered: a new start alone does not help then."""
-    asked = asked_strategy()
-    if not asked:
+    """An error that names the running strategy, if any: then a restart alone does not help."""
+    strategy = running_strategy()
+    if not strategy:
         return StalledError(f"{why}: start it again")
     return StalledError(
-        f"{why}; {asked} was asked and has not answered: mend it, or set another strategy, and start again"
+        f"{why}; {strategy} was asked and has not answered: mend it, or set another strategy, and start again"
     )

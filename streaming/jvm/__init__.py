@@ -18,13 +18,13 @@ def jar(folder: Path = SOURCES) -> Path:
 
     SettingsError, saying how to make it, where it is missing or was made of other files.
     """
-    found = path(folder)
-    if not found.exists():
+    built = path(folder)
+    if not built.exists():
         raise SettingsError(
-            f"the query's Java is not compiled: {found} is missing. Run `python -m streaming.jvm.build`, in the folder"
+            f"the query's Java is not compiled: {built} is missing. Run `python -m streaming.jvm.build`, in the folder"
             " that trimtab is installed from"
         )
-    return found
+    return built
 
 
 def path(folder: Path = SOURCES) -> Path:

@@ -78,7 +78,7 @@ def _fields_of(model: type[BaseModel]) -> Iterator[tuple[str, bool]]:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for each in get_args(annotation) if (found := _model_in(each)) is not None), None)
+    return next((model for each in get_args(annotation) if (model := _model_in(each)) is not None), None)
 
 
 def _is_many(annotation: Any) -> bool:

@@ -47,7 +47,8 @@ class PulsarSource:
     def records(self, spark: SparkSession, max_offsets: int, now_ms: int) -> DataFrame:
         """See LogSource.  *max_offsets* counts entries: batches of messages, not messages."""
         start_ms, gate = self._log.start_ms(now_ms), self._gate_path()
-        return pulsar_records(spark, PulsarOptions(log=self._log, most=max_offsets, start_ms=start_ms, gate=str(gate)))
+        options = PulsarOptions(log=self._log, max_entries=max_offsets, start_ms=start_ms, gate=str(gate))
+        return pulsar_records(spark, options)
 
     def again(self, spark: SparkSession, spans: Sequence[Span]) -> DataFrame:
         """See LogSource."""

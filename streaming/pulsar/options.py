@@ -12,11 +12,11 @@ from controller.settings.pulsar_log import PulsarLogSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulsarOptions:
-    """What the data source is told."""
+    """Options of the data source."""
 
     log: PulsarLogSettings
     #: So many entries a micro-batch reads.
-    most: int = 1
+    max_entries: int = 1
     #: Where a query without a checkpoint begins: the append time, epoch ms; None for the log's beginning or end.
     start_ms: int | None = None
     #: The gate's file; "" where nothing is waited for.
@@ -26,8 +26,8 @@ class PulsarOptions:
 
     def to_spark(self) -> dict[str, str]:
         """As options of Spark's.  Secrets are in files, and only these are named."""
-        told = {"most": self.most, "start_ms": self.start_ms, "gate": self.gate, "spans": self.spans}
-        return {"log": self.log.model_dump_json(), "rest": json.dumps(told)}
+        fields = {"max_entries": self.max_entries, "start_ms": self.start_ms, "gate": self.gate, "spans": self.spans}
+        return {"log": self.log.model_dump_json(), "rest": json.dumps(fields)}
 
     @classmethod
     def from_spark(cls, options: Mapping[str, str]) -> "PulsarOptions":

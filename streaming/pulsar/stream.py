@@ -70,17 +70,17 @@ class PulsarStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """See DataSourceStreamReader.  A row is an entry here: an entry is read whole."""
-        return ReadMaxRows(self._options.most)
+        return ReadMaxRows(self._options.max_entries)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """See DataSourceStreamReader.  While the gate is closed there is nothing new."""
-        opened = self._gate.opened() if self._gate else None
-        if opened is not None and opened == self._passed:
+        times_opened = self._gate.times_opened() if self._gate else None
+        if times_opened is not None and times_opened == self._passed:
             return start
         planner, offset = self._planner, from_json(start)
         end = planner.next(offset, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
         if planner.is_answered and planner.all_read(end or offset):
-            self._passed = opened
+            self._passed = times_opened
         return start if end is None else to_json(end)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -91,8 +91,8 @@ class PulsarStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """See DataSourceStreamReader."""
         until = from_json(end)
-        found = self._planner.ranges(from_json(start), until)
-        return [PulsarPartition(range=each, time_ms=until.time_ms) for each in found]
+        planned = self._planner.ranges(from_json(start), until)
+        return [PulsarPartition(range=each, time_ms=until.time_ms) for each in planned]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """See DataSourceStreamReader."""
@@ -117,12 +117,12 @@ class PulsarSpans(DataSourceReader):
         with closing(log_extents(self._options.log)) as http:
             extents = all_extents(http, list(topics.values())) if spans else {}
             now_ms = http.clock.now_ms
-        wanted = [
+        partitions = [
             ((topics[span.source], span.partition), before(entry_of(span.first)), entry_of(span.last)) for span in spans
         ]
         return [
             PulsarPartition(range=each, time_ms=now_ms, first=span.first, last=span.last)
-            for each, span in zip(ranges(wanted, extents), spans, strict=True)
+            for each, span in zip(ranges(partitions, extents), spans, strict=True)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -133,10 +133,10 @@ class PulsarSpans(DataSourceReader):
 def _read(options: PulsarOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The records of *partition*; none where it is the one that Spark makes up for no partitions at all."""
     if isinstance(partition, PulsarPartition):
-        wanted, role = partition.range, options.sources[partition.range.topic]
+        entries, role = partition.range, options.sources[partition.range.topic]
         schema = to_arrow_schema(RECORDS, timezone="UTC")
         with closing(log_client(options.log)) as client:
-            for block in blocks(client, wanted):
+            for block in blocks(client, entries):
                 batch = _batch(block, role, partition, schema)
                 if batch.num_rows:
                     yield batch

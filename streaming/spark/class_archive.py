@@ -103,8 +103,8 @@ def free_memory(machine: Path = _MACHINE, limit: Path = _LIMIT, used: Path = _US
     try:
         available = next(line for line in machine.read_text().splitlines() if line.startswith("MemAvailable:"))
         free = int(available.split()[1]) << 10
-        most = limit.read_text().strip() if limit.exists() else "max"
-        return free if most == "max" else min(free, int(most) - int(used.read_text()))
+        maximum = limit.read_text().strip() if limit.exists() else "max"
+        return free if maximum == "max" else min(free, int(maximum) - int(used.read_text()))
     except (OSError, StopIteration, ValueError):
         return 0
 

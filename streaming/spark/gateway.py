@@ -96,7 +96,7 @@ def ensure_jvm(conf: Mapping[str, str], log_folder: Path | None = None) -> None:
 
 
 def why_it_ended() -> str:
-    """How the JVM of this process ended while Spark started, and what it said last; only where it has ended."""
+    """How the JVM of this process ended while Spark started, with its last output; "" while it runs."""
     gateway: Any = SparkContext._gateway
     with suppress(subprocess.TimeoutExpired):  # its connections close a little before it ends
         gateway.proc.wait(_LAST_SECONDS)

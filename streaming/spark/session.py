@@ -107,13 +107,13 @@ def start_session(
 
 
 def _why(java_exception: Any) -> str:
-    """What it and its causes say: of a master that does not answer, only a cause says so."""
-    told = list[str]()
+    """The messages of the exception and its causes: only a cause names a master that does not answer."""
+    messages = list[str]()
     cause = java_exception
-    while cause is not None and len(told) < _CAUSES:
-        told.append(" ".join(str(cause.getMessage() or cause).split()))
+    while cause is not None and len(messages) < _CAUSES:
+        messages.append(" ".join(str(cause.getMessage() or cause).split()))
         cause = cause.getCause()
-    return ": ".join(dict.fromkeys(told))
+    return ": ".join(dict.fromkeys(messages))
 
 
 def start_jvm(
@@ -146,19 +146,19 @@ def spark_options(shuffle_partitions: int, conf: Mapping[str, object], jars: Seq
 
     SettingsError where *conf* changes one that the query depends on, or one that is a setting of [spark].
     """
-    wanted = {name: _text(value) for name, value in conf.items()}
-    for name, value in wanted.items():
+    chosen = {name: _text(value) for name, value in conf.items()}
+    for name, value in chosen.items():
         if name in _SETTINGS:
             raise SettingsError(f'spark.conf."{name}" = {value!r}: set spark.{_SETTINGS[name]} instead')
         if _FIXED.get(name, value) != value:
             raise SettingsError(
                 f'spark.conf."{name}" = {value!r}: trimtab works with {_FIXED[name]!r} only; remove this option'
             )
-    theirs = [jar.strip() for jar in wanted.pop("spark.jars", "").split(",") if jar.strip()]
+    theirs = [jar.strip() for jar in chosen.pop("spark.jars", "").split(",") if jar.strip()]
     return {
         **_DEFAULT,
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        **wanted,
+        **chosen,
         **_FIXED,
         "spark.jars": ",".join([*map(str, jars), *theirs]),
     }

@@ -44,15 +44,15 @@ def _zip(folder: Path) -> Path:
     """The zip of the code that runs here, made where there is none yet."""
     content = {name: path.read_bytes() for name, path in _sources()}
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + value for name, value in content.items())).hexdigest()
-    there = folder.resolve() / "trimtab" / f"trimtab-code-{digest[:16]}.zip"
-    if not there.exists():
-        there.parent.mkdir(parents=True, exist_ok=True)
-        new = there.with_name(f".{there.name}.{uuid4().hex}")
+    archive = folder.resolve() / "trimtab" / f"trimtab-code-{digest[:16]}.zip"
+    if not archive.exists():
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        new = archive.with_name(f".{archive.name}.{uuid4().hex}")
         with ZipFile(new, "x") as written:
             for name, value in content.items():
                 written.writestr(ZipInfo(name, _TIME), value)
-        new.replace(there)  # at once, so that nobody finds half of it
-    return there
+        new.replace(archive)  # at once, so that nobody finds half of it
+    return archive
 
 
 def _sources() -> Iterator[tuple[str, Path]]:

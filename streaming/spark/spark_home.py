@@ -31,13 +31,13 @@ def spark_home(folder: Path = jars.FOLDER) -> Path:
     if os.environ.get(VARIABLE):
         return Path(os.environ[VARIABLE])
     shipped = jars.pyspark_jars()
-    wanted = [jar for jar in sorted(shipped.glob("*.jar")) if not fnmatch(jar.name, _LEFT_OUT)]
-    content = hashlib.sha256("\n".join(map(str, wanted)).encode()).hexdigest()
+    needed = [jar for jar in sorted(shipped.glob("*.jar")) if not fnmatch(jar.name, _LEFT_OUT)]
+    content = hashlib.sha256("\n".join(map(str, needed)).encode()).hexdigest()
     # Resolved: an archive of classes is of one path, whichever link leads to the folder.
     home = folder.resolve() / "trimtab" / f"spark-{version('pyspark')}-{content[:16]}"
     if not home.is_dir():
         try:
-            _make(home, shipped.parent, wanted)
+            _make(home, shipped.parent, needed)
         except OSError:
             return shipped.parent
     return home
@@ -51,14 +51,14 @@ def for_yarn(master: str) -> dict[str, str]:
     return {_ARCHIVES: ",".join(map(str, zips))}
 
 
-def _make(home: Path, pyspark: Path, wanted: list[Path]) -> None:
+def _make(home: Path, pyspark: Path, jars: list[Path]) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=home.parent, prefix=".home-", ignore_cleanup_errors=True) as scratch:
         new = Path(scratch) / home.name
         (new / "jars").mkdir(parents=True)
         for name in ("bin", "conf"):
             (new / name).symlink_to(pyspark / name)
-        for jar in wanted:
+        for jar in jars:
             (new / "jars" / jar.name).symlink_to(jar)
         try:
             new.rename(home)  # at once, so that nobody finds half of it

@@ -1,6 +1,6 @@
-"""Spark's log goes to a file of its own; what an operator must know comes through in trimtab's.
+"""Spark's log goes to a file of its own; lines that an operator must see are forwarded to trimtab's log.
 
-log4j2.properties says what goes where.  What the JVM itself and its Python workers print goes to the file, too.
+log4j2.properties has the rules.  Output of the JVM itself and of its Python workers goes to the file, too.
 """
 
 import logging
@@ -17,18 +17,18 @@ log = logging.getLogger("spark")
 
 _CONFIGURATION: Final = Path(__file__).with_name("log4j2.properties")
 #: How a line begins that log4j2.properties sends to trimtab's log: then level, logger and text follow.
-_TOLD: Final = "trimtab|"
+_FORWARDED: Final = "trimtab|"
 _LEVELS: Final = {"WARN": logging.WARNING, "ERROR": logging.ERROR, "FATAL": logging.CRITICAL}
 #: In what a JVM prints by itself when it is about to end.
 _FATAL: Final = ("OutOfMemoryError", "# A fatal error", "insufficient memory")
 #: Of a line as much goes to trimtab's log.
-_SHOWN: Final = 500
+_LONGEST_LINE: Final = 500
 #: How Spark's line ends on a query that failed.
 _ENDED: Final = "terminated with error"
 _LINES_KEPT: Final = 15
 #: How the lines of a trace of Java begin, below the error that it is of.
 _FRAMES: Final = ("\tat ", "\t... ")
-#: A line that repeats the one told last is told again after so many seconds, not earlier: the file has each.
+#: A line that repeats the last forwarded one is forwarded again only after so many seconds; the file has each.
 _AGAIN_SECONDS: Final = 10.0
 #: Log files of earlier processes that are kept: of this machine, and of all others.  Each pod of Kubernetes is another
 #: machine, and they share the folder.
@@ -58,9 +58,9 @@ def new_file(folder: Path | None, otherwise: Path) -> Path:
     return folder / name
 
 
-def _delete_oldest(files: Iterable[Path], kept: int) -> None:
+def _delete_oldest(files: Iterable[Path], count: int) -> None:
     by_age = sorted(files, key=_modified, reverse=True)
-    for path in by_age[kept:]:
+    for path in by_age[count:]:
         path.unlink(missing_ok=True)
 
 
@@ -82,8 +82,8 @@ class OutputReader:
 
     def __init__(self, output: Iterable[bytes], file: Path, now: Callable[[], float] = time.monotonic) -> None:
         self._output, self._file, self._now = output, file, now
-        #: What was told last, and when.
-        self._told, self._told_at = "", 0.0
+        #: The line forwarded last, and when.
+        self._last_forwarded, self._forwarded_at = "", 0.0
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
         self._thread = threading.Thread(target=self._read, name="spark-output", daemon=True)
         self._thread.start()
@@ -98,24 +98,24 @@ class OutputReader:
             line = raw.decode(errors="replace").rstrip()
             if not line.startswith(_FRAMES):  # else a trace leaves no room for what it is about
                 self._last.append(line)
-            if line.startswith(_TOLD):
+            if line.startswith(_FORWARDED):
                 self._tell(line)
             else:
                 self._keep(line)
 
     def _tell(self, line: str) -> None:
         now = self._now()
-        if line == self._told and now - self._told_at < _AGAIN_SECONDS:
+        if line == self._last_forwarded and now - self._forwarded_at < _AGAIN_SECONDS:
             return
-        self._told, self._told_at = line, now
+        self._last_forwarded, self._forwarded_at = line, now
         _, level, logger, text = [*line.split("|", 3), "", ""][:4]
         if text.startswith("Query ") and text.endswith(_ENDED):
             return  # the file has it, and who runs the query says why it ended
-        log.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s; see %s", logger, _SHOWN, text, self._file)
+        log.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s; see %s", logger, _LONGEST_LINE, text, self._file)
 
     def _keep(self, line: str) -> None:
         if any(sign in line for sign in _FATAL):
-            log.critical("%.*s; see %s", _SHOWN, line, self._file)
+            log.critical("%.*s; see %s", _LONGEST_LINE, line, self._file)
         try:
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(f"{line}\n")

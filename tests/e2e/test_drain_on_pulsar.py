@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from controller.adapters.factory import election_system
 from controller.adapters.kafka.specs import create_topics
-from controller.adapters.opened import election_system
 from controller.cli.controls import release
 from controller.lab import pulsar_stage
 from controller.lab.processes import Processes

@@ -20,7 +20,7 @@ from controller.adapters.folder.leadership import FileLeadership
 from controller.adapters.network.waiting import wait_for
 from controller.adapters.process.process_tree import descendants
 from controller.lab.servers import free_port
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records

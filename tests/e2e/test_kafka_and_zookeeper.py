@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from controller.lab.servers import KafkaServer, ZooKeeperServer
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.demo.view import ShownImbalance

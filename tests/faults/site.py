@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.ticks import MetricsLog
 from controller.settings.log import KafkaLogSettings
 from controller.settings.pulsar_log import PulsarLogSettings

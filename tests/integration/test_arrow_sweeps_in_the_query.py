@@ -60,7 +60,7 @@ def read(spark: SparkSession, values: list[bytes], options: DecodeOptions) -> An
 
 def letters(spark: SparkSession, values: list[bytes], options: DecodeOptions, source: int = METRICS) -> list[str]:
     kept = Kept()
-    DeadLetters(kept, options, {}, lambda _: frame(spark, values, source)).keep(EVERYWHERE, 0)
+    DeadLetters(kept, options, {}, lambda _: frame(spark, values, source)).store_suspects(EVERYWHERE, 0)
     return kept.reasons
 
 

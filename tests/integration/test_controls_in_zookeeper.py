@@ -10,7 +10,7 @@ import pytest
 
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.controls import ABSENT, ControlStore
-from controller.adapters.opened import election_system
+from controller.adapters.factory import election_system
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
 from controller.model.controls import OperatorControls, Pause

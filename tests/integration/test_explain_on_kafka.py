@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from controller.adapters.network.waiting import wait_for
 from controller.cli.app import app
 from controller.lab.servers import KafkaServer
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.offline.explanations.explanation import explain
 from controller.offline.explanations.sources import journalled_decision
 from controller.settings.trimtab_toml import Settings, read_settings

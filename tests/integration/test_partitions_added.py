@@ -68,7 +68,7 @@ def test_who_leads_the_collectors_reads_the_new_partitions_and_ticks_them_in_the
     first = now_ms() // PERIOD_MS * PERIOD_MS - PERIOD_MS
     leader, arrivals = collector_in(log, cluster=CLUSTER), Arrivals(CLUSTER, PERIOD_MS)
     leader.lead(first)
-    arrivals.take(leader.arrived(), brokers, with_ticks=True)
+    arrivals.ingest(leader.arrived(), brokers, with_ticks=True)
     leader.tick(first, dict.fromkeys(brokers))
     add_partitions(log, log.metrics_topic)
     add_partitions(log, log.results_topic)
@@ -77,7 +77,7 @@ def test_who_leads_the_collectors_reads_the_new_partitions_and_ticks_them_in_the
     sweep(log, brokers, interval)
 
     def all_are_there() -> bool:
-        arrivals.take(leader.arrived(), brokers, with_ticks=False)
+        arrivals.ingest(leader.arrived(), brokers, with_ticks=False)
         return not arrivals.missing(interval, brokers)
 
     within(10, all_are_there)

@@ -115,7 +115,7 @@ def writer(log: PulsarLogSettings) -> Iterator[Writer]:
 
 def read(spark: SparkSession, log: PulsarLogSettings, folder: Path, sink: Sink, most: int = 1_000_000) -> None:
     """Read all that there is."""
-    records = pulsar_records(spark, PulsarOptions(log=log, most=most))
+    records = pulsar_records(spark, PulsarOptions(log=log, max_entries=most))
     query = records.writeStream.option("checkpointLocation", str(folder)).foreachBatch(sink)
     query.trigger(availableNow=True).start().awaitTermination()
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.offline.counterfactual.start import known_before
 from controller.offline.record import Wanted, record
 from controller.offline.replay import LogReplay, Replay, batches

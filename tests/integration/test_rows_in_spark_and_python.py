@@ -729,7 +729,7 @@ def test_a_kafka_record_without_a_value_is_an_empty_one(spark: SparkSession) -> 
     schema = "topic string, partition int, offset long, timestamp timestamp, key binary, value binary"
     tombstone = spark.createDataFrame([("metrics", 2, 7, datetime.fromtimestamp(T / 1000, UTC), None, None)], schema)
     kept = Kept()
-    DeadLetters(kept, _OPTIONS, {}, lambda _: located(tombstone, "results")).keep(EVERYWHERE, 0)
+    DeadLetters(kept, _OPTIONS, {}, lambda _: located(tombstone, "results")).store_suspects(EVERYWHERE, 0)
     (reason,) = kept.reasons
     assert reason.startswith("not_json: ")
 
@@ -738,9 +738,9 @@ def test_a_flood_of_bad_records_comes_to_the_driver_in_parts_and_none_is_lost(
     records: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, divided = Kept(), Kept()
-    DeadLetters(whole, _OPTIONS, {}, lambda _: records).keep(EVERYWHERE, 0)
+    DeadLetters(whole, _OPTIONS, {}, lambda _: records).store_suspects(EVERYWHERE, 0)
     monkeypatch.setattr(dead_letters, "AT_ONCE", 50_000)
-    DeadLetters(divided, _OPTIONS, {}, lambda _: records).keep(EVERYWHERE, 0)
+    DeadLetters(divided, _OPTIONS, {}, lambda _: records).store_suspects(EVERYWHERE, 0)
     assert whole.parts == 1 < divided.parts
     assert sorted(divided.reasons) == sorted(whole.reasons)
     assert len(whole.reasons) >= len(BAD)

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
-from controller.adapters.kafka.words import failure
+from controller.adapters.kafka.errors import failure
 from controller.model.errors import TrimtabError
 
 #: The brokers' setting that names it.

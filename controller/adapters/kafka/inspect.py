@@ -10,7 +10,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
-from controller.adapters.kafka.words import failure, silence, text
+from controller.adapters.kafka.errors import failure, silence, text
 from controller.model.errors import TrimtabError
 
 #: Of groups with the same ending so many are looked at.

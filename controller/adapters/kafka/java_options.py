@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from controller.adapters.kafka.words import principal
+from controller.adapters.kafka.errors import principal
 from controller.model.errors import AccessDeniedError, SettingsError
 from controller.settings.redaction import redacted
 from controller.settings.small_file import read_small_file

@@ -11,8 +11,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, NO_CLIENT, PATIENCE_SECONDS, Client, connection_options
+from controller.adapters.kafka.errors import DENIED, failure, silence, text
 from controller.adapters.kafka.unreachable import why_unreachable
-from controller.adapters.kafka.words import DENIED, failure, silence, text
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import AccessDeniedError, TrimtabError
 

@@ -17,7 +17,7 @@ from controller.adapters.kafka.client import (
     Headers,
     connection_options,
 )
-from controller.adapters.kafka.words import failure, text
+from controller.adapters.kafka.errors import failure, text
 from controller.adapters.kafka.writer import WRITING, Writer, produce
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.waiting import retry

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from controller.adapters.kafka.client import Client
-from controller.adapters.kafka.words import tls_context, tls_problem, wants_tls
+from controller.adapters.kafka.errors import tls_context, tls_problem, wants_tls
 from controller.adapters.network.unreachable import CLOSES, why_no_answer, why_none_answers
 
 _NUMBER: Final = 1

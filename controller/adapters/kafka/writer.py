@@ -15,8 +15,8 @@ from controller.adapters.kafka.client import (
     Headers,
     connection_options,
 )
+from controller.adapters.kafka.errors import failure, silence
 from controller.adapters.kafka.topics import ExistingTopic, offline_text, topics_there
-from controller.adapters.kafka.words import failure, silence
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import LogOfflineError, TrimtabError
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
 from controller.adapters.controls_in_force import mode_in_force
+from controller.adapters.factory import election_system
 from controller.adapters.metrics.process import ProcessMetrics
-from controller.adapters.opened import election_system
 from controller.adapters.outages import OutageWatch, Part, servers
 from controller.adapters.registration import registered
 from controller.cli.shared.common_options import own_version

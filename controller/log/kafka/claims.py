@@ -12,11 +12,11 @@ from typing import Any, Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka.client import BOUNDED, LIBRDKAFKA_LOG, PATIENCE_SECONDS, connection_options
+from controller.adapters.kafka.errors import DENIED, failure, text
 from controller.adapters.kafka.names import executor_group, result_writer
 from controller.adapters.kafka.offsets import ends_of
 from controller.adapters.kafka.skipping import BatchSkipper, is_unreadable
 from controller.adapters.kafka.transactions import TransactionalProducer
-from controller.adapters.kafka.words import DENIED, failure, text
 from controller.adapters.network.deadline import Deadline
 from controller.log.kafka.reader import record_of
 from controller.log.kafka.scope import TRANSACTION_MS, send_all

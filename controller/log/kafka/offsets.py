@@ -7,9 +7,9 @@ from typing import Any, Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, PATIENCE_SECONDS, Client, connection_options
+from controller.adapters.kafka.errors import failure
 from controller.adapters.kafka.offsets import ends_of, offset_since
 from controller.adapters.kafka.topics import topics_there
-from controller.adapters.kafka.words import failure
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import TrimtabError
 

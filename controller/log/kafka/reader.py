@@ -20,8 +20,8 @@ from controller.adapters.kafka.client import (
     Client,
     connection_options,
 )
+from controller.adapters.kafka.errors import failure, silence
 from controller.adapters.kafka.skipping import BatchSkipper, is_unreadable
-from controller.adapters.kafka.words import failure, silence
 from controller.adapters.network.deadline import Deadline
 from controller.log.kafka.offsets import READER_GROUP, PartitionOffsets
 from controller.log.port import LogRecord

@@ -22,10 +22,10 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.http import PulsarError
 from controller.adapters.pulsar.log.client import partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.errors import DENIED, failure, meaning
 from controller.adapters.pulsar.log.messages import AS_THEY_ARE, properties_of
 from controller.adapters.pulsar.log.positions import is_shared
 from controller.adapters.pulsar.log.topics import LogAdmin, executors_control, log_admin
-from controller.adapters.pulsar.log.words import DENIED, failure, meaning
 from controller.log.followed import FollowedClaim, Primitives, unfinished_since
 from controller.log.port import LogRecord, Out, PartitionTakenOverError, Position, Start, TakenOverError
 from controller.log.pulsar.exclusive import ExclusivePartition

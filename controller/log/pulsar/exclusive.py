@@ -15,9 +15,9 @@ import pulsar
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import LARGEST_RECORD, PATIENCE_SECONDS, partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
+from controller.adapters.pulsar.log.errors import failure
 from controller.adapters.pulsar.log.positions import Entry, entry_of, number_of
 from controller.adapters.pulsar.log.topics import RETENTION_SUBSCRIPTION
-from controller.adapters.pulsar.log.words import failure
 from controller.log.port import LogRecord, Out, Position
 from controller.log.pulsar.reading import (
     FIRST,

@@ -15,10 +15,10 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.ends import LogExtents
+from controller.adapters.pulsar.log.errors import failure
 from controller.adapters.pulsar.log.messages import AS_THEY_ARE, key_of, properties_of, published_ms
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, before, entry_of, number_of
 from controller.adapters.pulsar.log.ranges import Ledgers
-from controller.adapters.pulsar.log.words import failure
 from controller.log.port import OLDEST, LogRecord, Position, Start
 from controller.model.errors import TrimtabError
 

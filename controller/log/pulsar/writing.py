@@ -15,7 +15,7 @@ from controller.adapters.network.calls import FinishedCall, side_by_side
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, partition_name, topic_name, where
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.words import error_of, failure, offline
+from controller.adapters.pulsar.log.errors import error_of, failure, offline
 from controller.log.port import Out
 from controller.model.errors import TrimtabError
 

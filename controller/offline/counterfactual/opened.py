@@ -10,7 +10,7 @@ from controller.adapters.recordings.incident_file import IncidentAbout, Unpacked
 from controller.adapters.recordings.manifest import RecordedSettings, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import RecordLog
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.model.errors import SettingsError
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.reading import RecordedLoadLog

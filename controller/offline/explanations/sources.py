@@ -6,7 +6,7 @@ from pathlib import Path
 
 from controller.adapters.recordings.reading import Recording
 from controller.cycle import Policy, policy_for
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.recent import ReadEntry, decided_at, entries_backwards, recent_results
 from controller.log.tail import LogTail
 from controller.model.decision import Command, Decision

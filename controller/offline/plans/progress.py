@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import BY_PLAN, plan_named
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.recent import entries_backwards, recent_results
 from controller.model.controls import Orders
 from controller.model.journal import JournalEntry

@@ -15,7 +15,7 @@ from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.guardrails.undescribed import undescribed
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import with_drained
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.log.recent import last_tick
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats

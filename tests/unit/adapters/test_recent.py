@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.folder.names import number_in, numbered
+from controller.log.factory import recording
 from controller.log.files.log import FolderLog
 from controller.log.memory import MemoryLog, MemoryServer
-from controller.log.opened import recording
 from controller.log.recent import decided_at, entries_backwards
 from controller.log.tail import LogTail
 from controller.model.errors import JournalError

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import Extent
 from controller.cli.app import app
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.model.errors import SettingsError, TrimtabError
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T

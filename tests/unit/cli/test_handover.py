@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.adapters.opened import election_system
+from controller.adapters.factory import election_system
 from controller.cli import controls as controls_of_operators
 from controller.cli import handover
 from controller.model.errors import SettingsError, TrimtabError

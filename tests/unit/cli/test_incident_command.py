@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from controller.adapters.recordings.incident_file import unpacked_incident
 from controller.adapters.recordings.reading import Recording
 from controller.cli.app import app
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.offline.counterfactual.opened import opened_incident
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.settings.trimtab_toml import IntervalSettings

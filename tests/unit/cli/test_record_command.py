@@ -13,7 +13,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import RECORDED_TOPICS
 from controller.cli.app import app as main_app
 from controller.cli.record import record_log
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.errors import SettingsError
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings

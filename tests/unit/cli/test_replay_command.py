@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from controller.adapters.recordings.manifest import RecordingError, recorded_settings
 from controller.cli.replay import replay_log
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.offline.record import Wanted, record
 from controller.settings.trimtab_toml import read_settings
 from tests.folders import file_of

@@ -37,7 +37,7 @@ def test_a_broker_that_has_gone_is_forgotten_and_asked_at_once_when_it_comes_bac
     for broker in (A, "b:8080"):
         health.failed(broker, interval=T)
         health.failed(broker, interval=T + PERIOD)
-    health.keep({"b:8080", "c:8080"})
+    health.retain({"b:8080", "c:8080"})
     assert (health.failures(A), health.failures("b:8080")) == (0, 2)
     assert health.may_ask(A, interval=T + 2 * PERIOD)
     assert not health.may_ask("b:8080", interval=T + 2 * PERIOD)

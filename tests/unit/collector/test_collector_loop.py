@@ -15,7 +15,7 @@ from controller.adapters.metrics.health import ProcessHealth
 from controller.adapters.network.calls import Calls
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.pulsar.server_clocks import ServerClocks
-from controller.collector.cluster_state import ClusterState, Found
+from controller.collector.cluster_state import ClusterState, Reading
 from controller.collector.loop import BrokerAccess, Collector
 from controller.collector.reports import SweepName
 from controller.collector.sweeper import Sweeper
@@ -201,8 +201,8 @@ class Undescribed(ClusterState):
     def domains(self) -> dict[str, str]:
         return {}
 
-    def read(self, interval: int, *, whole: bool, known: Collection[str] = frozenset()) -> Found:
-        return Found(states=(), leader="")
+    def read(self, interval: int, *, whole: bool, known_bundles: Collection[str] = frozenset()) -> Reading:
+        return Reading(states=(), leader="")
 
 
 class Ahead(ServerClocks):
@@ -932,9 +932,9 @@ def test_a_broker_that_failed_or_left_may_come_back_with_the_other_load_manager(
     broker.extensible = True
     assert asked_for_load() == ["load-report", "metrics"]
     assert asked_for_load() == ["metrics"]
-    sweeper.keep([broker.name])
+    sweeper.retain([broker.name])
     assert asked_for_load() == ["metrics"]
-    sweeper.keep(())  # it has left, and comes back
+    sweeper.retain(())  # it has left, and comes back
     assert asked_for_load() == ["load-report", "metrics"]
     broker.broken = "/broker-stats/topics"
     with pytest.raises(PulsarError):
@@ -1108,13 +1108,13 @@ def test_a_broker_that_left_and_comes_back_is_asked_at_once_and_told_of_anew(
 def test_how_brokers_balance_is_known_of_those_that_are_there_and_asked_anew_of_one_that_comes_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept, keep = list[list[str]](), Sweeper.keep
+    kept, keep = list[list[str]](), Sweeper.retain
 
     def note(sweeper: Sweeper, brokers: Collection[str]) -> None:
         kept.append(sorted(brokers))
         keep(sweeper, brokers)
 
-    monkeypatch.setattr(Sweeper, "keep", note)
+    monkeypatch.setattr(Sweeper, "retain", note)
     one, before = world.collector("one"), sorted(world.pulsar.names)
     world.interval(T, one)
     world.pulsar.brokers.pop()

@@ -23,6 +23,6 @@ def test_what_has_gone_is_forgotten_and_news_when_it_comes_back() -> None:
     news = News()
     assert news.is_news("one", "silent")
     assert news.is_news("two", "silent")
-    news.keep({"two"})
+    news.retain({"two"})
     assert news.is_news("one", "silent")
     assert not news.is_news("two", "silent")

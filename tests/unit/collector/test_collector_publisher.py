@@ -50,7 +50,7 @@ def test_a_state_that_is_too_large_for_the_log_is_named_and_holds_up_no_other(
     publisher.states([state("a/huge", 1_300_000), state("a/large", 1_000_000), state("a/small", 4)])
     publisher.publish()
     assert small.keys == ["a/small", "a/large"]
-    told = "not published, and kept while it is time: namespace_state of a/huge, 1300"
+    told = "cannot publish namespace_state of a/huge, 1300"
     assert [told in message for message in caplog.messages] == [True]
     asked = small.asked
     publisher.publish()
@@ -81,8 +81,8 @@ def test_it_is_told_once_that_the_log_takes_something_again(caplog: pytest.LogCa
         publisher.begin(T + number, T + 1000)
         publisher.states([state("a/ns", size)])
         publisher.publish()
-    assert [message.partition(":")[0] for message in caplog.messages] == [
-        "not published, and kept while it is time",
+    assert [message.partition(",")[0] for message in caplog.messages] == [
+        "cannot publish namespace_state of a/ns",
         "namespace_state of a/ns can be published again",
     ]
 

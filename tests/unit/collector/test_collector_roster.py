@@ -42,7 +42,7 @@ def take(
     append_ms: int | None = None,
     with_ticks: bool = True,
 ) -> None:
-    into.take([Arrived(head, append_ms) for head in heads], active, with_ticks=with_ticks)
+    into.ingest([Arrived(head, append_ms) for head in heads], active, with_ticks=with_ticks)
 
 
 def test_a_sweep_counts_once_all_its_chunks_came_in_whatever_order_and_however_often() -> None:

@@ -149,7 +149,7 @@ def test_who_gave_a_large_answer_is_asked_once_from_then_on_until_it_is_gone(
     for _ in range(3):
         swept(sweeper, (*USUAL, *LARGE))
     assert [asked("a:8080"), asked("x:8080")] == [[3, 0], [1, 3]]
-    sweeper.keep({"x:8080"})
+    sweeper.retain({"x:8080"})
     swept(sweeper, LARGE)
     assert [asked("x:8080"), asked("y:8080")] == [[1, 4], [2, 4]]
 

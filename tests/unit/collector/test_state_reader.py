@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.network.calls import FinishedCall
-from controller.collector.cluster_state import Found
+from controller.collector.cluster_state import Reading
 from controller.collector.publisher import Publisher
 from controller.collector.state_reader import StateReader
 from controller.collector.states import ClusterPolicies, Namespace, bundle_data, namespace_state
@@ -17,7 +17,7 @@ from tests.fake_pulsar import SAMPLES
 T, PERIOD = 1_795_233_660_000, 60_000
 
 #: Asks no broker for its switches.
-NOBODY: Any = Mock(begin=lambda: None, take=list)
+NOBODY: Any = Mock(begin=lambda: None, collect_answers=list)
 
 
 class Later:
@@ -44,11 +44,11 @@ class Cluster:
     def leader(self) -> str:
         return "b:8080"
 
-    def read(self, interval: int, **_: Any) -> Found:
+    def read(self, interval: int, **_: Any) -> Reading:
         stored = (SAMPLES / "bundle_data.json").read_bytes()
         namespace = namespace_state("lab", Namespace("lab/ns", (0, 0xFFFFFFFF)), ClusterPolicies({}), version=interval)
         averages = bundle_data("lab", "lab/ns/0x00000000_0xffffffff", "bundle_data", stored)
-        return Found(states=(averages, namespace), leader="b:8080")
+        return Reading(states=(averages, namespace), leader="b:8080")
 
 
 class Log:
@@ -71,7 +71,7 @@ def test_what_was_read_in_an_interval_that_has_not_come_is_not_published_whateve
         reader.ask(leads=True, whole=True)
         publisher.begin(answered, answered + 1000)
         reader.begin(answered)
-        reader.take()
+        reader.collect_answers()
         publisher.publish()
         told.append(len(log.keys))
     assert told == [0, 2, 2]

@@ -16,7 +16,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, RecordLog, StoredRecord
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.engine import decide_interval
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.model.controls import Controls
 from controller.model.decision import Command
 from controller.model.errors import TrimtabError

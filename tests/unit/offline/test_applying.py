@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from controller.cli.controls import stop_all
-from controller.log.opened import log_system
+from controller.log.factory import log_system
 from controller.model.controls import Drained, OrderedMove, Orders, Pause
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError

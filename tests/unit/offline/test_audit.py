@@ -10,7 +10,7 @@ from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.record_log import RecordedTopic, StoredRecord
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.audit.moves import MoveSums
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.model.errors import SettingsError
 from controller.offline.audit import AuditScope, LogPart, MoveAudit, audit, part_of_live_log
 from controller.offline.counterfactual.opened import OpenedRecording, opened_recording

@@ -11,7 +11,7 @@ import pytest
 
 from controller.adapters.recordings.record_log import RecordedTopic, RecordLog, StoredRecord
 from controller.aggregate.shard.fold import DetailLimits
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.model.controls import Controls
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.recorded import RecordedInterval

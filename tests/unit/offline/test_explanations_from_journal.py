@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.log.opened import recording
+from controller.log.factory import recording
 from controller.log.tail import ReadTopic
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError

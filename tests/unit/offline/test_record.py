@@ -9,7 +9,7 @@ import pytest
 from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.record import NothingToRecordError, Wanted, record
 from controller.strategies.shedding.overload_shedder import OverloadShedder

@@ -13,7 +13,7 @@ import pytest
 from controller.adapters.recordings.manifest import Manifest, RecordingError, recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import RECORDED_TOPICS, Extents, RecordedTopic, RecordLog, StoredRecord
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
 from controller.offline.counterfactual.answer import what_would_have_happened

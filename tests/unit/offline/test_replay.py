@@ -8,7 +8,7 @@ import pytest
 from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import RECORDED_TOPICS, RecordedTopic, RecordLog, StoredRecord
-from controller.log.opened import records_in
+from controller.log.factory import records_in
 from controller.log.port import INTERVAL
 from controller.model.balancing import Balancing
 from controller.model.controls import Controls, OrderedMove, Orders

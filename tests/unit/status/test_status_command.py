@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.opened import election_system, own_verdict_store
+from controller.adapters.factory import election_system, own_verdict_store
 from controller.cli import app as cli
 from controller.cli.lookup import lookup
 from controller.cli.status import status

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import pytest
 from rich.console import Console
 
+from controller.adapters.factory import election_system
 from controller.adapters.metrics.executor import ExecutorMetrics
-from controller.adapters.opened import election_system
 from controller.adapters.registration import RegisteredProcesses, processes_of, registered
 from controller.cli.status import status
 from controller.cli.texts.cluster_status import print_status, status_line

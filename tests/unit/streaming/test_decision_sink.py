@@ -59,7 +59,7 @@ def test_without_a_place_for_verdicts_decisions_continue(tmp_path: Path) -> None
 def test_the_dead_letters_of_a_batch_are_kept_after_its_decisions_once_for_each_partition(tmp_path: Path) -> None:
     found: list[object] = []
     letters = Mock()
-    letters.keep.side_effect = lambda spans, batch_id: found.extend((spans, batch_id, journalled(tmp_path)))
+    letters.store_suspects.side_effect = lambda spans, batch_id: found.extend((spans, batch_id, journalled(tmp_path)))
     refused = [Span(0, 2, "", 5, 9), Span(0, 1, "", 3, 3), Span(0, 2, "", 7, 1 << 60)]
     sink(tmp_path, letters=letters)(batch(CLOSED, refused), 7)
     assert found == [[Span(0, 1, "", 3, 3), Span(0, 2, "", 5, 1 << 60)], 7, INTERVALS]
@@ -67,7 +67,7 @@ def test_the_dead_letters_of_a_batch_are_kept_after_its_decisions_once_for_each_
 
 def test_a_batch_whose_dead_letters_cannot_be_kept_fails_and_is_decided_once_all_the_same(tmp_path: Path) -> None:
     letters = Mock()
-    letters.keep.side_effect = JournalError("no such topic")
+    letters.store_suspects.side_effect = JournalError("no such topic")
     failing = sink(tmp_path, letters=letters)
     for _ in range(2):
         with pytest.raises(JournalError):

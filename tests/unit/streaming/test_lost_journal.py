@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 from typer.testing import CliRunner
 
-from controller.adapters.opened import own_verdict_store
+from controller.adapters.factory import own_verdict_store
 from controller.cli import app as cli
 from controller.log.journal_evidence import JOURNALLED, content_of
 from controller.model.errors import JournalLostError

@@ -13,8 +13,8 @@ from controller.model.errors import JournalError, StalledError, StrategyError
 from controller.model.load import ClusterView
 from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.protocols import Shedder
-from streaming.batches.asked import asked_strategy
 from streaming.batches.progress import Look, ProgressWatch, stalled
+from streaming.batches.running_strategy import running_strategy
 
 AFTER = 100.0
 
@@ -158,4 +158,4 @@ def test_a_strategy_that_never_answers_is_named_with_its_line(
         answered.set()
         endless.answer.set()
         thread.join()
-    assert asked_strategy() == ""
+    assert running_strategy() == ""

@@ -12,7 +12,7 @@ LOG = PulsarLogSettings(service_url="pulsar://b:6650", admin_url=("http://b:8080
 
 def test_options_come_back_from_spark_as_they_were() -> None:
     options = PulsarOptions(
-        log=LOG, most=9, start_ms=1_732_000_000_000, gate="/x/gate", spans=[Span(1, 2, "", 3, 1 << 62)]
+        log=LOG, max_entries=9, start_ms=1_732_000_000_000, gate="/x/gate", spans=[Span(1, 2, "", 3, 1 << 62)]
     )
     assert PulsarOptions.from_spark(options.to_spark()) == options
     assert all(isinstance(value, str) for value in options.to_spark().values())
@@ -28,7 +28,7 @@ def test_options_name_the_file_of_a_token_and_not_the_token(tmp_path: Path) -> N
 
 def test_a_gate_counts_how_often_it_was_opened(tmp_path: Path) -> None:
     gate = GateFile(tmp_path / "gate")
-    assert gate.opened() is None
+    assert gate.times_opened() is None
     gate.open()
     gate.open()
-    assert GateFile(tmp_path / "gate").opened() == 2
+    assert GateFile(tmp_path / "gate").times_opened() == 2

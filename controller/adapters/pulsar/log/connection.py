@@ -8,8 +8,8 @@ import pulsar
 
 from controller.adapters.network.waiting import retry
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, log_client, topic_name, where
+from controller.adapters.pulsar.log.errors import failure
 from controller.adapters.pulsar.log.unreachable import why_refused
-from controller.adapters.pulsar.log.words import failure
 from controller.model.errors import AccessDeniedError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 

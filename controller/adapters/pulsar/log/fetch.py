@@ -15,9 +15,9 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.waiting import retry
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, partition_name
 from controller.adapters.pulsar.log.connection import is_passing
+from controller.adapters.pulsar.log.errors import failure
 from controller.adapters.pulsar.log.messages import AS_THEY_ARE, published_ms
 from controller.adapters.pulsar.log.positions import BEGINNING, Entry, in_batch, number_of
-from controller.adapters.pulsar.log.words import failure
 from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ class GateFile:
         with self._path.open("ab") as file:
             file.write(b"o")
 
-    def opened(self) -> int | None:
+    def times_opened(self) -> int | None:
         """How often it has been opened; None where there is no such file, and so no gate."""
         try:
             return self._path.stat().st_size

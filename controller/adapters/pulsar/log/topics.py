@@ -14,7 +14,7 @@ import pulsar
 from controller.adapters.pulsar.http import PulsarError, PulsarHttp
 from controller.adapters.pulsar.log.client import LARGEST_TOLD, log_http, where
 from controller.adapters.pulsar.log.connection import LogConnection
-from controller.adapters.pulsar.log.words import failure
+from controller.adapters.pulsar.log.errors import failure
 from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
 from controller.settings.pulsar_log import PulsarLogSettings
 

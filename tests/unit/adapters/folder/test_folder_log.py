@@ -14,8 +14,8 @@ import pytest
 from controller.adapters.disk import files
 from controller.adapters.folder import line_files
 from controller.adapters.folder.names import numbered
+from controller.log.factory import recording
 from controller.log.inbox import AnswerRecord
-from controller.log.opened import recording
 from controller.model.errors import StateError, TrimtabError
 from tests.folders import commands_in, inbox_in, issue, metrics_in
 from tests.records import CLUSTER, PERIOD, T

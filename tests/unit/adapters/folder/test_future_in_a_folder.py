@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.collector.ticks import TickWriter
-from controller.log.opened import recording, records_in
+from controller.log.factory import recording, records_in
 from tests.folders import collector_in, journal_in, metrics_in
 from tests.journal_entries import entry
 from tests.records import CLUSTER, PERIOD, T, as_bytes, tick

@@ -19,8 +19,8 @@ from controller.adapters.folder.line_files import files_of
 from controller.adapters.folder.names import numbered
 from controller.adapters.recordings.record_log import Extent, StoredRecord
 from controller.cli.app import app
+from controller.log.factory import recording, records_in
 from controller.log.files.log import FolderLog
-from controller.log.opened import recording, records_in
 from controller.model.errors import JournalError, TrimtabError
 from controller.simulator.demo.settings import new_run
 from tests.folders import collector_in, commands_in, entries_in, inbox_in, issue, journal_in, metrics_in

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from controller.adapters.folder.disk_errors import lines_in
+from controller.log.factory import recording, records_in
 from controller.log.files.log import FolderLog
-from controller.log.opened import recording, records_in
 from controller.model.errors import SettingsError, WireError
 from controller.offline.recorded_load import read_load
 from controller.offline.recording import Recorded, RecordedFiles, RefusedRecords, cluster_of, write_ticks

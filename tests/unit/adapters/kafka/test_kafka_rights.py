@@ -3,10 +3,10 @@
 import confluent_kafka as ck
 import pytest
 
+from controller.adapters.kafka.errors import failure
 from controller.adapters.kafka.java_options import refusal
 from controller.adapters.kafka.names import executor_group, journal_writer, result_writer, tick_writer
 from controller.adapters.kafka.rights import rights
-from controller.adapters.kafka.words import failure
 from controller.model.errors import AccessDeniedError
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings

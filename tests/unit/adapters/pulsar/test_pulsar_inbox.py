@@ -8,8 +8,8 @@ import pytest
 from controller.adapters.pulsar.log.connection import LogConnection
 from controller.adapters.pulsar.log.topics import create_topics
 from controller.executor.loop import Executor
+from controller.log.factory import log_system
 from controller.log.inbox import AnswerRecord, Delivery, Inbox
-from controller.log.opened import log_system
 from controller.log.port import PartitionTakenOverError
 from controller.log.pulsar.log import PulsarLog
 from controller.model.decision import Command

@@ -3,7 +3,7 @@
 import pulsar
 import pytest
 
-from controller.adapters.pulsar.log.words import failure, offline
+from controller.adapters.pulsar.log.errors import failure, offline
 from controller.model.errors import AccessDeniedError, LogOfflineError, TrimtabError
 
 

@@ -1,6 +1,6 @@
-"""Which strategy is asked just now, and the line it has come to.
+"""Finds the strategy that is running now, and its current line.
 
-One that a user wrote may never answer, and nothing else names it then.
+A strategy of a user may never return, and only this names it then.
 """
 
 import sys
@@ -13,11 +13,8 @@ from typing import Final
 _ASKING: Final = frozenset({"controller.cycle.checked", "controller.strategies.common.candidates"})
 
 
-def asked_strategy() -> str:
-    """The strategy that a thread of this process has asked and that has not answered; "" where there is none.
-
-    With the module and the line that it has come to.
-    """
+def running_strategy() -> str:
+    """The strategy that a thread of this process is running, with its module and current line; "" if none."""
     return next(filter(None, map(_asked_in, sys._current_frames().values())), "")
 
 

@@ -1,6 +1,6 @@
 """The one place where ``[election] kind`` of trimtab.toml becomes an election; the server of the log; verdicts.
 
-A new system is a folder beside this file and a case here.  controller.log.opened opens the log.
+A new system is a folder beside this file and a case here.  controller.log.factory opens the log.
 """
 
 import logging
