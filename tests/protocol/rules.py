@@ -1,0 +1,263 @@
+"""What a log may show: the rules of the protocol, event by event.
+
+The model is checked against these rules in each of its states (``check``), and so is what really happened, in a
+simulation or on a real site (``trace``).  Both use this code, so a trace is judged by what the model was proved to keep.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+#: An executor began the command, and it was done.
+GOOD: Final = frozenset({"done", "already_done"})
+#: No executor has begun the command, and none ever will.
+NEVER_BEGUN: Final = frozenset({"expired", "fenced", "skipped", "dry_run"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that the log, or a broker, shows.  A list of them is a trace; its order counts.
+
+    kind, and what it uses:
+
+    - ``epoch``: an epoch begins in the journal (epoch)
+    - ``leads``: its leader, or ``trimtab stop-all``, has written that everywhere (epoch)
+    - ``entry``: the journal has a decision (epoch, interval; outcome: "paused" if its controls say so)
+    - ``decided``: a command of that decision (epoch, command; wave and plan, if a plan asked for it)
+    - ``marked``: a partition of the commands has an epoch (epoch, partition)
+    - ``issued``: a partition of the commands has a command (epoch, partition, command)
+    - ``looked``: an executor looked for newer epochs and for the time, and goes on (process, command)
+    - ``begun``: an executor has stored that it begins (process, command)
+    - ``act``: a call that changes Pulsar was sent (process, command)
+    - ``answered``: the log has a result (command, outcome: its status)
+    - ``expired``: the time of a command is over (command)
+    - ``paused``, ``resumed``: the controls say so from now on; ``stopped``: ``trimtab stop-all`` has returned
+    - ``approved``, ``withdrawn``: a person approves a plan, or takes that back (plan)
+    - ``died``, ``started`` (process): for people who read the trace
+    """
+
+    kind: str
+    #: Epoch ms, for messages.
+    at: int = 0
+    #: "" where the log does not say.
+    process: str = ""
+    epoch: int = 0
+    #: T, epoch ms.
+    interval: int = 0
+    partition: int = 0
+    command: str = ""
+    outcome: str = ""
+    plan: str = ""
+    wave: int = 0
+
+
+class Life(NamedTuple):
+    """What is known of one command."""
+
+    #: 0: it was not decided.
+    epoch: int = 0
+    issued: bool = False
+    looked: bool = False
+    begun: bool = False
+    acts: int = 0
+    expired: bool = False
+    answer: str = ""
+    plan: str = ""
+    wave: int = 0
+
+
+class Seen(NamedTuple):
+    """What a trace has shown so far."""
+
+    lives: tuple[Life, ...]
+    #: The newest epoch in the journal, the newest that is known everywhere, and that of each partition of the commands.
+    epoch: int = 0
+    leads: int = 0
+    marks: tuple[int, ...] = ()
+    interval: int = 0
+    #: Of the last entry.
+    paused_entry: bool = False
+    #: How many decisions may still be made as if there was no pause; None: there is none.
+    before_pause: int | None = None
+    stopped: bool = False
+    #: Persons who approved each plan that needs it.
+    approvals: tuple[tuple[str, int], ...] = ()
+
+
+class RuleError(Exception):
+    """An event is against a rule."""
+
+
+def step(seen: Seen, event: Event, at: int, observed: frozenset[str], needed: int = 0) -> Seen:
+    """*seen* after *event*, which is about the life number *at*, if about any.  RuleError where it is not allowed.
+
+    *observed*: the kinds of events that this trace has; what it leaves out is not asked for.  *needed*: how many
+    approvals a plan needs.
+    """
+    rule = _OF_LIFE.get(event.kind)
+    if rule is None:
+        return _OF_ALL[event.kind](seen, event) if event.kind in _OF_ALL else seen
+    life = rule(seen, seen.lives[at], event, observed)
+    if event.kind == "decided" and event.plan:
+        _refuse_plan(seen, event, needed)
+    seen = seen._replace(lives=(*seen.lives[:at], life, *seen.lives[at + 1 :]))
+    return _marked(seen, event) if event.kind == "issued" else seen
+
+
+def unfinished(seen: Seen) -> list[int]:
+    """The lives that are not over although all is quiet."""
+    return [at for at, life in enumerate(seen.lives) if life.epoch and not life.answer]
+
+
+def _require(holds: object, why: str) -> None:
+    if not holds:
+        raise RuleError(why)
+
+
+def _epoch(seen: Seen, event: Event) -> Seen:
+    _require(event.epoch > seen.epoch, f"the journal has epoch {seen.epoch} already")
+    return seen._replace(epoch=event.epoch)
+
+
+def _leads(seen: Seen, event: Event) -> Seen:
+    _require(event.epoch <= seen.epoch, "it is not in the journal")
+    return seen._replace(leads=max(event.epoch, seen.leads))
+
+
+def _entry(seen: Seen, event: Event) -> Seen:
+    _require(event.epoch == seen.epoch, f"epoch {seen.epoch} has begun in the journal")
+    _require(event.interval > seen.interval, f"interval {seen.interval} is decided already")
+    return seen._replace(interval=event.interval, paused_entry=event.outcome == "paused")
+
+
+def _mark(seen: Seen, event: Event) -> Seen:
+    _require(event.epoch <= seen.epoch, "it is not in the journal")
+    return _marked(seen, event)
+
+
+def _marked(seen: Seen, event: Event) -> Seen:
+    marks = list(seen.marks) + [0] * (event.partition + 1 - len(seen.marks))
+    marks[event.partition] = max(marks[event.partition], event.epoch)
+    return seen._replace(marks=tuple(marks))
+
+
+def _paused(seen: Seen, event: Event) -> Seen:
+    if event.kind == "resumed":
+        return seen._replace(before_pause=None, stopped=False)
+    left = 1 if seen.before_pause is None else seen.before_pause
+    return seen._replace(before_pause=left, stopped=seen.stopped or event.kind == "stopped")
+
+
+def _approved(seen: Seen, event: Event) -> Seen:
+    found = dict(seen.approvals)
+    found[event.plan] = found.get(event.plan, 0) + (1 if event.kind == "approved" else -1)
+    return seen._replace(approvals=tuple(sorted(found.items())))
+
+
+def _decided(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:
+    _require(not life.epoch, "it was decided before")
+    _require(event.epoch == seen.epoch, f"epoch {seen.epoch} has begun in the journal")
+    _require(not seen.paused_entry, "the decision was made while paused")
+    _require(not seen.stopped, "`trimtab stop-all` has returned, and nobody has resumed")
+    return life._replace(epoch=event.epoch, plan=event.plan, wave=event.wave)
+
+
+def _refuse_plan(seen: Seen, event: Event, needed: int) -> None:
+    _require(dict(seen.approvals).get(event.plan, 0) >= needed, "too few persons have approved its plan")
+    earlier = [each for each in seen.lives if each.plan == event.plan and 0 < each.wave < event.wave]
+    _require(all(each.answer in GOOD for each in earlier), "the wave before it is not done")
+
+
+def _issued(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
+    _require(life.epoch or "decided" not in observed, "nobody decided it")
+    _require(not life.issued, "it was issued before")
+    _require(life.epoch in (0, event.epoch), f"it was decided in epoch {life.epoch}")
+    _require(event.epoch <= seen.epoch, "its epoch is not in the journal")
+    return life._replace(issued=True, epoch=event.epoch)
+
+
+def _looked(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:  # noqa: ARG001
+    _require(life.issued, "it was not issued")
+    _require(life.epoch >= seen.leads, f"epoch {seen.leads} has begun everywhere")
+    _require(not life.expired, "its time is over")
+    return life._replace(looked=True)
+
+
+def _begun(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+    _require(life.issued, "it was not issued")
+    _require(life.looked or "looked" not in observed, "nobody has looked whether it may be done")
+    _require(not life.begun, "it was begun before")
+    _require(not life.answer, f"it has the result {life.answer}")
+    return life._replace(begun=True)
+
+
+def _act(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+    _require(life.begun or "begun" not in observed, "nobody has stored that it begins")
+    _require(not life.acts, "it was done before")
+    _require(life.answer not in NEVER_BEGUN, f"its result says that it was never begun: {life.answer}")
+    return life._replace(acts=1)
+
+
+def _answered(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+    _require(life.issued, "it was not issued")
+    _require(not life.answer, f"it has the result {life.answer}")
+    if event.outcome == "done":
+        _require(life.acts or "act" not in observed, "nobody has done it")
+    if event.outcome in NEVER_BEGUN:
+        _require(not life.begun and not life.acts, "it was begun")
+    return life._replace(answer=event.outcome)
+
+
+def _expired(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+    return life._replace(expired=True)
+
+
+_OF_ALL: Final[dict[str, Callable[[Seen, Event], Seen]]] = {
+    "epoch": _epoch,
+    "leads": _leads,
+    "entry": _entry,
+    "marked": _mark,
+    "paused": _paused,
+    "resumed": _paused,
+    "stopped": _paused,
+    "approved": _approved,
+    "withdrawn": _approved,
+}
+_OF_LIFE: Final[dict[str, Callable[[Seen, Life, Event, frozenset[str]], Life]]] = {
+    "decided": _decided,
+    "issued": _issued,
+    "looked": _looked,
+    "begun": _begun,
+    "act": _act,
+    "answered": _answered,
+    "expired": _expired,
+}
+KINDS: Final = frozenset([*_OF_ALL, *_OF_LIFE])
+
+
+def allowed(seen: Seen, event: Event, at: int, observed: frozenset[str], needed: int = 0) -> Sequence[str]:
+    """Which kinds of events the rules would allow instead of *event*, with all else as it says."""
+    found = []
+    for kind in sorted(observed):
+        outcomes = ("done", "unknown", "fenced") if kind == "answered" else ("",)
+        for outcome in outcomes:
+            try:
+                step(seen, _as(event, kind, outcome), at, observed, needed)
+            except RuleError:
+                continue
+            found.append(f"{kind} {outcome}".strip())
+    return found
+
+
+def _as(event: Event, kind: str, outcome: str) -> Event:
+    return Event(
+        kind=kind,
+        process=event.process,
+        epoch=event.epoch,
+        interval=event.interval,
+        partition=event.partition,
+        command=event.command,
+        outcome=outcome,
+        plan=event.plan,
+        wave=event.wave,
+    )
