@@ -1,7 +1,7 @@
 """What a log may show: the rules of the protocol, event by event.
 
 The model is checked against these rules in each of its states (``check``), and so is what really happened, in a
-simulation or on a real site (``trace``).  Both use this code, so a trace is judged by what the model was proved to keep.
+simulation or on a real site (``trace``).  Both use this code: a trace is judged by what the model was proved to keep.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,9 @@ class Event:
     - ``epoch``: an epoch begins in the journal (epoch)
     - ``leads``: its leader, or ``trimtab stop-all``, has written that everywhere (epoch)
     - ``entry``: the journal has a decision (epoch, interval; outcome: "paused" if its controls say so)
-    - ``decided``: a command of that decision (epoch, command; wave and plan, if a plan asked for it)
+    - ``handed``: a command belongs to a wave that ``trimtab apply`` hands over (command, plan, wave; epoch: the
+      how-manieth run of it this is)
+    - ``decided``: a command of that decision (epoch, command; plan and wave, if a plan asked for it)
     - ``marked``: a partition of the commands has an epoch (epoch, partition)
     - ``issued``: a partition of the commands has a command (epoch, partition, command)
     - ``looked``: an executor looked for newer epochs and for the time, and goes on (process, command)
@@ -57,6 +59,8 @@ class Life(NamedTuple):
     #: 0: it was not decided.
     epoch: int = 0
     issued: bool = False
+    #: A newer epoch lay in its partition when it was issued.
+    dead: bool = False
     looked: bool = False
     begun: bool = False
     acts: int = 0
@@ -80,26 +84,30 @@ class Seen(NamedTuple):
     #: How many decisions may still be made as if there was no pause; None: there is none.
     before_pause: int | None = None
     stopped: bool = False
-    #: Persons who approved each plan that needs it.
+    #: How many persons have to approve a plan, and how many have approved each.
+    needed: int = 0
     approvals: tuple[tuple[str, int], ...] = ()
+    #: How often a run of `trimtab apply` has taken over from another.
+    turn: int = 0
 
 
 class RuleError(Exception):
     """An event is against a rule."""
 
 
-def step(seen: Seen, event: Event, at: int, observed: frozenset[str], needed: int = 0) -> Seen:
+def step(seen: Seen, event: Event, at: int, observed: frozenset[str]) -> Seen:
     """*seen* after *event*, which is about the life number *at*, if about any.  RuleError where it is not allowed.
 
-    *observed*: the kinds of events that this trace has; what it leaves out is not asked for.  *needed*: how many
-    approvals a plan needs.
+    *observed*: the kinds of events that this trace has; what it leaves out is not asked for.
     """
     rule = _OF_LIFE.get(event.kind)
     if rule is None:
         return _OF_ALL[event.kind](seen, event) if event.kind in _OF_ALL else seen
     life = rule(seen, seen.lives[at], event, observed)
     if event.kind == "decided" and event.plan:
-        _refuse_plan(seen, event, needed)
+        _of_plan(seen, event)
+    if event.kind == "handed":
+        seen = seen._replace(turn=event.epoch)
     seen = seen._replace(lives=(*seen.lives[:at], life, *seen.lives[at + 1 :]))
     return _marked(seen, event) if event.kind == "issued" else seen
 
@@ -127,7 +135,11 @@ def _leads(seen: Seen, event: Event) -> Seen:
 def _entry(seen: Seen, event: Event) -> Seen:
     _require(event.epoch == seen.epoch, f"epoch {seen.epoch} has begun in the journal")
     _require(event.interval > seen.interval, f"interval {seen.interval} is decided already")
-    return seen._replace(interval=event.interval, paused_entry=event.outcome == "paused")
+    is_paused = event.outcome == "paused"
+    if is_paused or seen.before_pause is None:
+        return seen._replace(interval=event.interval, paused_entry=is_paused)
+    _require(seen.before_pause, "a decision since the pause was made as if there was none")
+    return seen._replace(interval=event.interval, paused_entry=False, before_pause=0)
 
 
 def _mark(seen: Seen, event: Event) -> Seen:
@@ -162,10 +174,15 @@ def _decided(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:
     return life._replace(epoch=event.epoch, plan=event.plan, wave=event.wave)
 
 
-def _refuse_plan(seen: Seen, event: Event, needed: int) -> None:
-    _require(dict(seen.approvals).get(event.plan, 0) >= needed, "too few persons have approved its plan")
+def _of_plan(seen: Seen, event: Event) -> None:
     earlier = [each for each in seen.lives if each.plan == event.plan and 0 < each.wave < event.wave]
     _require(all(each.answer in GOOD for each in earlier), "the wave before it is not done")
+
+
+def _handed(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:
+    _require(dict(seen.approvals).get(event.plan, 0) >= seen.needed, "too few persons have approved its plan")
+    _require(event.epoch >= seen.turn, "another `trimtab apply` has taken over")
+    return life if life.epoch else life._replace(plan=event.plan, wave=event.wave)
 
 
 def _issued(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
@@ -173,17 +190,18 @@ def _issued(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> L
     _require(not life.issued, "it was issued before")
     _require(life.epoch in (0, event.epoch), f"it was decided in epoch {life.epoch}")
     _require(event.epoch <= seen.epoch, "its epoch is not in the journal")
-    return life._replace(issued=True, epoch=event.epoch)
+    newest = seen.marks[event.partition] if event.partition < len(seen.marks) else 0
+    return life._replace(issued=True, epoch=event.epoch, dead=event.epoch < newest)
 
 
-def _looked(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:  # noqa: ARG001
+def _looked(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:
     _require(life.issued, "it was not issued")
     _require(life.epoch >= seen.leads, f"epoch {seen.leads} has begun everywhere")
     _require(not life.expired, "its time is over")
     return life._replace(looked=True)
 
 
-def _begun(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+def _begun(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.issued, "it was not issued")
     _require(life.looked or "looked" not in observed, "nobody has looked whether it may be done")
     _require(not life.begun, "it was begun before")
@@ -191,24 +209,25 @@ def _begun(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Li
     return life._replace(begun=True)
 
 
-def _act(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+def _act(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.begun or "begun" not in observed, "nobody has stored that it begins")
     _require(not life.acts, "it was done before")
     _require(life.answer not in NEVER_BEGUN, f"its result says that it was never begun: {life.answer}")
     return life._replace(acts=1)
 
 
-def _answered(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+def _answered(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.issued, "it was not issued")
     _require(not life.answer, f"it has the result {life.answer}")
     if event.outcome == "done":
         _require(life.acts or "act" not in observed, "nobody has done it")
+    _require(not life.dead or event.outcome in NEVER_BEGUN, "a newer epoch lies before it in its partition")
     if event.outcome in NEVER_BEGUN:
         _require(not life.begun and not life.acts, "it was begun")
     return life._replace(answer=event.outcome)
 
 
-def _expired(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:  # noqa: ARG001
+def _expired(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
     return life._replace(expired=True)
 
 
@@ -224,6 +243,7 @@ _OF_ALL: Final[dict[str, Callable[[Seen, Event], Seen]]] = {
     "withdrawn": _approved,
 }
 _OF_LIFE: Final[dict[str, Callable[[Seen, Life, Event, frozenset[str]], Life]]] = {
+    "handed": _handed,
     "decided": _decided,
     "issued": _issued,
     "looked": _looked,
@@ -235,14 +255,14 @@ _OF_LIFE: Final[dict[str, Callable[[Seen, Life, Event, frozenset[str]], Life]]] 
 KINDS: Final = frozenset([*_OF_ALL, *_OF_LIFE])
 
 
-def allowed(seen: Seen, event: Event, at: int, observed: frozenset[str], needed: int = 0) -> Sequence[str]:
+def allowed(seen: Seen, event: Event, at: int, observed: frozenset[str]) -> Sequence[str]:
     """Which kinds of events the rules would allow instead of *event*, with all else as it says."""
     found = []
     for kind in sorted(observed):
         outcomes = ("done", "unknown", "fenced") if kind == "answered" else ("",)
         for outcome in outcomes:
             try:
-                step(seen, _as(event, kind, outcome), at, observed, needed)
+                step(seen, _as(event, kind, outcome), at, observed)
             except RuleError:
                 continue
             found.append(f"{kind} {outcome}".strip())

@@ -30,15 +30,13 @@ def differs(trace: Sequence[Event], *, quiet: bool = True, needed: int = 0) -> D
     """
     observed = frozenset(event.kind for event in trace) & KINDS
     names = {name: at for at, name in enumerate(dict.fromkeys(event.command for event in trace if event.command))}
-    seen = Seen(lives=(Life(),) * len(names))
+    seen = Seen(lives=(Life(),) * len(names), needed=needed)
     for number, event in enumerate(trace):
         at = names.get(event.command, 0)
         try:
-            seen = step(seen, event, at, observed, needed)
+            seen = step(seen, event, at, observed)
         except RuleError as error:
-            return Difference(
-                at=number, event=event, why=str(error), allowed=allowed(seen, event, at, observed, needed)
-            )
+            return Difference(at=number, event=event, why=str(error), allowed=allowed(seen, event, at, observed))
     if quiet and (left := unfinished(seen)):
         command = [*names][left[0]]
         return Difference(at=len(trace), event=None, why=f"command {command} has no result", allowed=("answered",))

@@ -1,0 +1,114 @@
+"""The protocol keeps its rules in every state of the model, and each of its guards is necessary for that."""
+
+from functools import cache
+
+import pytest
+
+from tests.protocol.check import Searched, search
+from tests.protocol.model import GUARDS, NOT_NEEDED, OF_PLANS, Bound
+
+_ONE = Bound(entries=((0,),), partition=(0,), leader_faults=0, executor_faults=0)
+_TWO = Bound(entries=((0,), (1,)), partition=(0, 0), leader_faults=0, executor_faults=0)
+_PLAN = Bound(entries=((0,), (1,)), partition=(0, 0), leader_faults=0, executor_faults=0, needed=1)
+#: What plain pytest searches.
+QUICK = {
+    "leaders crash or are replaced": _TWO._replace(leader_faults=1),
+    "the same on a followed log": _TWO._replace(followed=True, leader_faults=1, executors=1),
+    "executors crash or are replaced, commands come again and expire": _TWO._replace(
+        executor_faults=1, repeats=1, expiries=1
+    ),
+    "executors on a followed log": _TWO._replace(followed=True, executor_faults=2, controllers=1),
+    "stop-all": _ONE._replace(stops=1, executors=1),
+    "a plan in waves": _PLAN._replace(controllers=1, executors=1),
+}
+#: What scripts/test searches, too.
+THOROUGH = {
+    "three commands, leaders, executors, repeats and expiry": Bound(repeats=1, expiries=1),
+    "a plan of three moves with two approvals": Bound(
+        entries=((0,), (1, 2)), needed=2, leader_faults=0, executor_faults=0
+    ),
+}
+#: The whole bound.
+WHOLE = {
+    "three commands on a followed log": Bound(followed=True),
+    "three commands in two partitions": Bound(partition=(0, 1, 0)),
+    "leaders twice, executors twice": Bound(leader_faults=2, executor_faults=2, entries=((0,), (1,)), partition=(0, 0)),
+    "stop-all, leaders and executors": _TWO._replace(stops=1, leader_faults=1),
+    "stop-all on a followed log": _ONE._replace(
+        followed=True, controllers=1, executors=1, leader_faults=1, executor_faults=1, stops=1
+    ),
+    "a plan, and leaders that crash": Bound(leader_faults=1, executor_faults=0, needed=1),
+}
+#: Where leaving a guard out is found with the fewest states; where it is not named, QUICK has it.
+_FOUND_WITH = {
+    "journal fence": _ONE._replace(leader_faults=1),
+    "read behind the fence": _ONE._replace(leader_faults=1),
+    "new epoch": _ONE._replace(stops=1),
+    "epoch before commands": _TWO._replace(leader_faults=1),
+    "controls of each decision": _TWO._replace(stops=1, controllers=1, executors=1),
+    "commands fence": _ONE._replace(followed=True, leader_faults=1),
+    "complete": _ONE._replace(followed=True, leader_faults=1, controllers=1),
+    "complete what is missing": _ONE._replace(followed=True, leader_faults=1, controllers=1),
+    "look": _TWO._replace(leader_faults=1),
+    "epoch stored": _ONE._replace(
+        followed=True, controllers=1, executors=1, leader_faults=1, executor_faults=1, stops=1
+    ),
+    "expiry": _ONE._replace(expiries=1),
+    "begin": _ONE._replace(executor_faults=1),
+    "begun is looked at": _ONE._replace(executor_faults=1),
+    "claim at begin": _ONE._replace(executor_faults=1),
+    "claim at finish": _ONE._replace(executor_faults=1, expiries=1),
+    "answered is passed over": _ONE._replace(executor_faults=1, repeats=1),
+    "complete results": _ONE._replace(followed=True, executor_faults=1),
+    "numbered results": _ONE._replace(followed=True, executor_faults=1),
+    "pause first": _ONE._replace(stops=1),
+    "stop-all fences": _ONE._replace(stops=1),
+    **dict.fromkeys(OF_PLANS, _PLAN._replace(controllers=1, executors=1)),
+}
+#: Takes seconds.
+_SLOW = {"epoch stored"}
+
+
+_searched = cache(search)
+
+
+def keeps_all_rules(found: Searched) -> None:
+    assert found.broken is None, f"\n{found.broken}"
+
+
+@pytest.mark.parametrize("bound", QUICK.values(), ids=QUICK)
+def test_every_state_keeps_the_rules_and_leads_to_a_quiet_end(bound: Bound) -> None:
+    keeps_all_rules(search(bound))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bound", THOROUGH.values(), ids=THOROUGH)
+def test_the_same_with_three_commands(bound: Bound) -> None:
+    keeps_all_rules(search(bound))
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("bound", WHOLE.values(), ids=WHOLE)
+def test_the_same_in_the_whole_bound(bound: Bound) -> None:
+    keeps_all_rules(search(bound))
+
+
+@pytest.mark.parametrize(
+    "guard", [pytest.param(each, marks=[pytest.mark.slow] if each in _SLOW else []) for each in GUARDS]
+)
+def test_each_guard_is_necessary(guard: str) -> None:
+    found = search(_FOUND_WITH[guard]._replace(without=frozenset({guard})))
+    assert found.broken is not None
+    keeps_all_rules(_searched(_FOUND_WITH[guard]))
+
+
+def test_the_journals_fence_is_enough_where_nobody_asks_the_election() -> None:
+    keeps_all_rules(search(_TWO._replace(leader_faults=1, without=frozenset({NOT_NEEDED}))))
+
+
+def test_what_breaks_a_rule_is_told_step_by_step() -> None:
+    broken = search(_ONE._replace(executor_faults=1, without=frozenset({"begin"}))).broken
+    assert broken is not None
+    assert broken.trace[-1] == "an executor begins command 0"
+    assert "it was begun before" in str(broken)
+    assert [each.kind for each in broken.events][:4] == ["epoch", "marked", "leads", "entry"]
