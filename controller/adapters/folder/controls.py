@@ -1,8 +1,5 @@
 """The operator's controls in the folder of a file election: ``controls.json`` beside ``epoch``."""
 
-import fcntl
-import os
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,17 +9,15 @@ from typing import Final
 from controller.adapters.disk import files
 from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.election.controls import ABSENT
+from controller.adapters.folder.changes_lock import changes_locked, lock_in
 from controller.adapters.folder.disk_errors import content_of
 from controller.adapters.folder.epoch_file import epoch_in
-from controller.adapters.network.deadline import Deadline
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError
 from controller.wire.controls import encode_controls, stored_controls
 
 #: The setting that names the folder of a file election.
 ELECTION_PATH: Final = "election.path"
-#: So long a change waits for another one.
-_LOCK_SECONDS: Final = 5.0
 
 
 class FileControls:
@@ -33,7 +28,7 @@ class FileControls:
 
     def __init__(self, folder: Path, *, cluster: str) -> None:
         self._folder, self._cluster = folder, cluster
-        self._file, self._epoch, self._lock = folder / "controls.json", folder / "epoch", folder / "controls.lock"
+        self._file, self._epoch, self._lock = folder / "controls.json", folder / "epoch", lock_in(folder)
 
     def read(self) -> tuple[OperatorControls, int]:
         """See ControlStore."""
@@ -81,21 +76,6 @@ class FileControls:
         except OSError as error:
             raise ControlsUnreachableError(f"{error.filename or self._file}: {error.strerror}") from error
 
-    def _take(self, descriptor: int) -> None:
-        """Take the lock: it is held for milliseconds, but by a process that stands still, for ever."""
-        soon = Deadline.after(_LOCK_SECONDS)
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError as error:
-                if soon.passed:
-                    raise ControlsUnreachableError(
-                        f"{self._lock}: another process has held this lock for {_LOCK_SECONDS:g} s: end it (`fuser -v"
-                        f" {self._lock}` names it)"
-                    ) from error
-            time.sleep(_LOCK_SECONDS / 500)
-
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
@@ -103,13 +83,10 @@ class FileControls:
             if not (self._file.exists() or self._epoch.exists()):
                 # Nobody has worked here yet.  A folder of an earlier release is claimed by who leads there.
                 claim(self._folder, self._cluster, key=ELECTION_PATH)
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise ControlsUnreachableError(f"{self._lock}: {error.strerror}") from error
         try:
-            self._take(descriptor)
-            yield
+            with changes_locked(self._folder):
+                yield
         except OSError as error:
             raise ControlsUnreachableError(f"{self._file}: {error.strerror}") from error
-        finally:
-            os.close(descriptor)

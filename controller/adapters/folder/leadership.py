@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk import files
+from controller.adapters.folder.changes_lock import changes_locked
 from controller.adapters.folder.epoch_file import epoch_in
 from controller.adapters.process.own_process import own_process
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
@@ -75,9 +76,14 @@ class FileLeadership:
 
     def claim(self, journal_epoch: int) -> int:
         """See Leadership."""
-        self.check()
-        epoch = newer_epoch(self._stored(), journal_epoch) + 1
-        files.replace(self._epoch_file, b"%d\n" % epoch)
+        # `trimtab stop-all` raises the same number.
+        with changes_locked(self._epoch_file.parent):
+            self.check()
+            epoch = newer_epoch(self._stored(), journal_epoch) + 1
+            try:
+                files.replace(self._epoch_file, b"%d\n" % epoch)
+            except OSError as error:
+                raise TrimtabError(f"{self._epoch_file} cannot be written: {error.strerror}") from error
         self._epoch = epoch
         return epoch
 

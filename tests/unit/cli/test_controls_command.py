@@ -57,7 +57,7 @@ def test_what_was_set_is_told_in_80_columns_and_as_json(
 def test_a_process_that_stands_still_while_it_sets_controls_keeps_nobody_from_stopping_commands(
     conf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controller.adapters.folder.controls._LOCK_SECONDS", 0.01, raising=False)
+    monkeypatch.setattr("controller.adapters.folder.changes_lock._PATIENCE_SECONDS", 0.01, raising=False)
     (conf.parent / "election").mkdir()
     with (conf.parent / "election" / "controls.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -1,16 +1,20 @@
 """Leadership by a locked file."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
 
+from controller.adapters.disk import files
+from controller.adapters.folder.changes_lock import changes_locked, lock_in
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.leadership import FileLeadership, leader_in
 from controller.model.errors import LeadershipLostError, StateError, TrimtabError
@@ -175,3 +179,63 @@ def test_after_a_killed_leader_the_next_one_leads(tmp_path: Path) -> None:
         other.wait(10)
         assert mine.acquire(after(50))
     assert mine.claim(0) == 2
+
+
+def test_an_epoch_that_is_raised_while_another_is_claimed_is_not_lowered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`trimtab stop-all`, at the moment in which a leader has read the epoch and has not yet written its own."""
+    first, store = leader(tmp_path), FileControls(tmp_path, cluster="standalone")
+    raising = threading.Thread(target=store.raise_epoch, args=(9,))
+    replace = files.replace
+
+    def replaced(path: Path, content: bytes) -> None:
+        if content == b"1\n":
+            raising.start()
+            raising.join(0.05)
+        replace(path, content)
+
+    monkeypatch.setattr(files, "replace", replaced)
+    first.claim(0)
+    raising.join()
+    assert store.epoch() == 9
+    with pytest.raises(LeadershipLostError, match="holds 9"):
+        first.check()
+
+
+def test_an_epoch_that_cannot_be_written_is_an_error_that_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = leader(tmp_path)
+
+    def full(path: Path, _: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(files, "replace", full)
+    with pytest.raises(TrimtabError, match=r"epoch cannot be written: No space left on device"):
+        first.claim(0)
+
+
+def test_a_lock_file_that_was_deleted_keeps_nobody_out_and_lets_no_two_in(tmp_path: Path) -> None:
+    with changes_locked(tmp_path):
+        lock_in(tmp_path).unlink()
+        with changes_locked(tmp_path):
+            pass
+    entered = list[str]()
+
+    def enter() -> None:
+        with changes_locked(tmp_path):
+            entered.append("second")
+
+    with lock_in(tmp_path).open("w") as deleted:
+        fcntl.flock(deleted, fcntl.LOCK_EX)
+        second = threading.Thread(target=enter)
+        second.start()
+        time.sleep(0.03)
+        lock_in(tmp_path).unlink()
+        with changes_locked(tmp_path):
+            deleted.close()
+            second.join(0.05)
+            assert entered == []
+    second.join()
+    assert entered == ["second"]
