@@ -6,6 +6,7 @@ tried ("Testing for Linearizability", 2017): a call may come next if none of the
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 
@@ -17,8 +18,8 @@ class _Unknown:
 
 
 UNKNOWN: Final = _Unknown()
-#: What the object that is called holds.
-Held: TypeAlias = Any
+#: Of the object that is called.
+State: TypeAlias = Any
 
 
 class Call(NamedTuple):
@@ -37,11 +38,11 @@ class Call(NamedTuple):
 class Sequential(Protocol):
     """An object, as it behaves where calls do not overlap."""
 
-    def first(self) -> Held:
+    def first(self) -> State:
         """What it holds at first."""
         ...
 
-    def after(self, held: Held, call: Call) -> Iterable[Held]:
+    def after(self, state: State, call: Call) -> Iterable[State]:
         """What it may hold after *call*, if that can have its result here; nothing if it cannot."""
         ...
 
@@ -55,32 +56,32 @@ class Register:
     def __init__(self, value: object = None) -> None:
         self._value = value
 
-    def first(self) -> Held:
+    def first(self) -> State:
         """See Sequential."""
         return self._value
 
-    def after(self, held: Held, call: Call) -> Iterable[Held]:
+    def after(self, state: State, call: Call) -> Iterable[State]:
         """See Sequential."""
         if call.name == "read":
-            return [held] if call.result in (UNKNOWN, held) else []
+            return [state] if call.result in (UNKNOWN, state) else []
         if call.name == "write":
             return [call.argument]
         old, new = call.argument
-        return [new if held == old else held] if call.result in (UNKNOWN, held == old) else []
+        return [new if state == old else state] if call.result in (UNKNOWN, state == old) else []
 
 
 class Highest:
     """A number that only grows: ``read`` -> number; ``raise`` (number)."""
 
-    def first(self) -> Held:
+    def first(self) -> State:
         """See Sequential."""
         return 0
 
-    def after(self, held: Held, call: Call) -> Iterable[Held]:
+    def after(self, state: State, call: Call) -> Iterable[State]:
         """See Sequential."""
         if call.name == "raise":
-            return [max(held, call.argument)]
-        return [held] if call.result in (UNKNOWN, held) else []
+            return [max(state, call.argument)]
+        return [state] if call.result in (UNKNOWN, state) else []
 
 
 class Fencing:
@@ -90,37 +91,37 @@ class Fencing:
     ``Highest``.  Somebody may lose the lead at any time, so a check or a claim that fails (False) says nothing.
     """
 
-    def first(self) -> Held:
+    def first(self) -> State:
         """See Sequential."""
         return 0, ""
 
-    def after(self, held: Held, call: Call) -> Iterable[Held]:
+    def after(self, state: State, call: Call) -> Iterable[State]:
         """See Sequential."""
-        number, leader = held
+        number, leader = state
         if call.name == "claim":
             claimed = number + 1 if call.result is UNKNOWN else call.result
-            return [held] if claimed is False else [(claimed, call.client)] if claimed > number else []
+            return [state] if claimed is False else [(claimed, call.client)] if claimed > number else []
         if call.name == "check":
-            return [held] if call.result is not True or leader == call.client else []
+            return [state] if call.result is not True or leader == call.client else []
         if call.name == "release":
             return [(number, "" if leader == call.client else leader)]
         if call.name == "raise":
-            return [(call.argument, "") if call.argument > number else held]
-        return [held] if call.result in (UNKNOWN, number) else []
+            return [(call.argument, "") if call.argument > number else state]
+        return [state] if call.result in (UNKNOWN, number) else []
 
 
 class Mutex:
     """A lock without numbers: ``acquire`` -> whether it was free; ``release``."""
 
-    def first(self) -> Held:
+    def first(self) -> State:
         """See Sequential."""
         return ""
 
-    def after(self, held: Held, call: Call) -> Iterable[Held]:
+    def after(self, state: State, call: Call) -> Iterable[State]:
         """See Sequential."""
         if call.name == "release":
-            return [""] if held == call.client else []
-        return [held or call.client] if call.result in (UNKNOWN, not held) else []
+            return [""] if state == call.client else []
+        return [state or call.client] if call.result in (UNKNOWN, not state) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,28 +161,32 @@ def _order(spec: Sequential, calls: Sequence[Call]) -> tuple[bool, list[Call]]:
     """Whether there is an order, and the longest that was found.  Calls without a return may be left out."""
     calls = sorted(calls, key=lambda call: call.invoked)
     wanted = sum(1 << at for at, call in enumerate(calls) if call.returned is not None)
-    tried, longest = set[tuple[int, Held]](), list[Call]()
-    todo: list[tuple[int, Held, tuple[Any, ...]]] = [(0, spec.first(), ())]
+    tried, longest = set[tuple[int, State]](), (0, ())
+    todo: list[tuple[int, State, tuple[int, tuple[Any, ...]]]] = [(0, spec.first(), (0, ()))]
     while todo:
-        done, held, order = todo.pop()
+        done, state, order = todo.pop()
+        longest = order if order[0] > longest[0] else longest
         if done & wanted == wanted:
-            return True, _listed(order)
-        if len(found := _listed(order)) > len(longest):
-            longest = found
+            return True, _listed(order[1])
         for at in _next(calls, done):
-            for after in spec.after(held, calls[at]):
+            pending = calls[at].returned is None
+            for after in spec.after(state, calls[at]):
                 key = done | 1 << at, after
-                if key not in tried:
+                if key not in tried and not (pending and after == state):
                     tried.add(key)
-                    todo.append((*key, (calls[at], order)))
-    return False, longest
+                    todo.append((*key, (order[0] + 1, (calls[at], order[1]))))
+    return False, _listed(longest[1])
 
 
 def _next(calls: Sequence[Call], done: int) -> Iterable[int]:
-    """The calls that may come next: none of those that are left had returned before they began."""
+    """The calls that may come next: none of those that are left had returned before they began.
+
+    The one that returned first is tried first, and so is the last here; those without a return are tried last.
+    """
     left = [at for at in range(len(calls)) if not done >> at & 1]
-    first_return = min((end for at in left if (end := calls[at].returned) is not None), default=None)
-    return [at for at in left if first_return is None or calls[at].invoked <= first_return]
+    end = {at: returned if (returned := calls[at].returned) is not None else inf for at in left}
+    first_return = min(end.values(), default=inf)
+    return sorted((at for at in left if calls[at].invoked <= first_return), key=lambda at: -end[at])
 
 
 def _listed(order: tuple[Any, ...]) -> list[Call]:

@@ -161,9 +161,9 @@ def random_history(random: Random, clients: int, calls: int) -> list[Call]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_random_history_passes_and_with_one_false_result_it_mostly_does_not(seed: int) -> None:
-    calls = random_history(Random(seed), clients=4, calls=60)
+    calls = random_history(Random(seed), clients=4, calls=40)
     assert check(Register(0), calls) is None
     reads = [at for at, call in enumerate(calls) if call.name == "read"]
     false = [[*calls[:at], calls[at]._replace(result=99), *calls[at + 1 :]] for at in reads]
