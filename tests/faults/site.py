@@ -31,6 +31,7 @@ from tests.faults.pulsar_log import PulsarSiteLog, log_section
 from tests.faults.real_pulsar import RealPulsar, real_pulsar
 from tests.faults.replay import undisturbed
 from tests.kafka_log import as_toml, named_topics
+from tests.protocol.site_trace import against_the_model
 
 _START, _PERIOD = 1_735_689_600_000, 60_000
 #: ZooKeeper's session, and an executor's, which cannot be shorter.
@@ -246,7 +247,7 @@ class Site:
 
     def audit(self) -> Findings:
         found = audit(self.log, list(self.pulsar.acts), self.forged, obeyed=self.pulsar.obeys)
-        return replace(found, wrong=[*found.wrong, *self._misplaced()])
+        return replace(found, wrong=[*found.wrong, *self._misplaced(), *against_the_model(self.log, self.forged)])
 
     def _misplaced(self) -> Iterator[str]:
         """Bundles that are not where the last answer since they were piled up says."""

@@ -67,8 +67,8 @@ def _search(bound: Bound, most_states: int) -> Searched:
             sources.append(number)
             targets.append(known)
     stuck = _stuck(len(found), sources, targets, quiet)
-    broken = None if stuck is None else _broken(bound, found, parents, stuck, "nothing leads to a quiet end", "")
-    return Searched(states=len(found), steps=len(sources), depth=max(depth), broken=broken)
+    never = None if stuck is None else _broken(bound, found, parents, stuck, "nothing leads to a quiet end", "")
+    return Searched(states=len(found), steps=len(sources), depth=max(depth), broken=never)
 
 
 def _seen(after: State, shown: Shown, bound: Bound) -> State:

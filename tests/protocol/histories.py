@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any
@@ -47,7 +48,7 @@ def change_controls(store: ControlStore, history: History, client: str, random: 
                 _, version = history.call(client, "read", None, lambda: _read(store))
             else:
                 old, version, new = version, None, f"{client}-{nth}"
-                history.call(client, "cas", (old, new), lambda old=old, new=new: store.write(_controls(new), old))
+                history.call(client, "cas", (old, new), partial(store.write, _controls(new), old))
 
 
 def _controls(value: str) -> OperatorControls:
@@ -85,7 +86,7 @@ def raise_epochs(store: ControlStore, history: History, client: str, random: Ran
             epoch = history.call(client, "read", None, store.epoch)
             if random.random() < 0.5:
                 wanted = epoch + random.randint(1, 3)
-                history.call(client, "raise", wanted, lambda wanted=wanted: store.raise_epoch(wanted))
+                history.call(client, "raise", wanted, partial(store.raise_epoch, wanted))
 
 
 def all_at_once(works: Sequence[Callable[[], object]]) -> None:

@@ -9,7 +9,7 @@ two of them is no step of its own.  A step has the events that the log, or a bro
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from tests.protocol.rules import GOOD, Event, Life, Seen
 
@@ -171,6 +171,7 @@ class State(NamedTuple):
 
 #: What happens, the state after it, and what it shows: events, each with the command that it is about.
 Shown: TypeAlias = tuple[tuple[int, Event], ...]
+Process = TypeVar("Process", Leader, Executor, Apply)
 Step: TypeAlias = tuple[str, State, Shown]
 _OPERATOR: Final = -1
 #: How often a plan is taken over.
@@ -209,15 +210,20 @@ def first_state(bound: Bound) -> State:
 
 def canonical(state: State) -> State:
     """The one of all states that differ from *state* only by who is who, or by what nobody asks for any more."""
-    leaders, executors, applies = (
-        each if len(each) < 2 or each[0] <= each[-1] else tuple(sorted(each))
-        for each in (state.leaders, state.executors, state.applies)
-    )
     seen = state.seen
     if any(life.looked and life.answer for life in seen.lives):
         lives = tuple(life._replace(looked=False, expired=False) if life.answer else life for life in seen.lives)
         seen = seen._replace(lives=lives)
-    return state._replace(seen=seen, leaders=leaders, executors=executors, applies=applies)
+    return state._replace(
+        seen=seen,
+        leaders=_sorted(state.leaders),
+        executors=_sorted(state.executors),
+        applies=_sorted(state.applies),
+    )
+
+
+def _sorted(processes: tuple[Process, ...]) -> tuple[Process, ...]:
+    return processes if len(processes) < 2 or processes[0] <= processes[-1] else tuple(sorted(processes))
 
 
 def is_quiet(state: State, bound: Bound) -> bool:
@@ -253,7 +259,7 @@ def _of_leader(state: State, bound: Bound, at: int) -> Iterator[Step]:
     who = _name(at, me)
     if not me.todo and not me.epoch:
         if me.elected or not any(each.elected for each in state.leaders):
-            opens = (("fence", 0), ("claim", 0), ("begin", 0))
+            opens: tuple[Action, ...] = (("fence", 0), ("claim", 0), ("begin", 0))
             if "read behind the fence" in bound.without:
                 opens = (("read", 0), *opens)
             yield f"{who} is elected", _with(state, at, me._replace(elected=True, todo=opens)), ()

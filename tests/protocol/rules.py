@@ -5,7 +5,7 @@ simulation or on a real site (``trace``).  Both use this code: a trace is judged
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 #: An executor began the command, and it was done.
@@ -256,28 +256,13 @@ KINDS: Final = frozenset([*_OF_ALL, *_OF_LIFE])
 
 
 def allowed(seen: Seen, event: Event, at: int, observed: frozenset[str]) -> Sequence[str]:
-    """Which kinds of events the rules would allow instead of *event*, with all else as it says."""
+    """What the rules would allow instead of *event*, about the same command and with all else as it says."""
     found = []
-    for kind in sorted(observed):
-        outcomes = ("done", "unknown", "fenced") if kind == "answered" else ("",)
-        for outcome in outcomes:
+    for kind in ("decided", "issued", "begun", "act", "answered") if event.command else sorted(_OF_ALL):
+        for outcome in ("done", "unknown", "fenced") if kind == "answered" else ("",):
             try:
-                step(seen, _as(event, kind, outcome), at, observed)
+                step(seen, replace(event, kind=kind, outcome=outcome), at, observed)
             except RuleError:
                 continue
             found.append(f"{kind} {outcome}".strip())
     return found
-
-
-def _as(event: Event, kind: str, outcome: str) -> Event:
-    return Event(
-        kind=kind,
-        process=event.process,
-        epoch=event.epoch,
-        interval=event.interval,
-        partition=event.partition,
-        command=event.command,
-        outcome=outcome,
-        plan=event.plan,
-        wave=event.wave,
-    )

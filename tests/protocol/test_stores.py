@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -26,7 +25,7 @@ from tests.protocol.histories import (
 
 
 @pytest.fixture(params=range(3))
-def random(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Random]:
+def random(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Random:
     """Each write takes a while, and a tenth of the answers are lost."""
     chance, replace = Random(request.param), files.replace
 
