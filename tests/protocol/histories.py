@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.adapters.election.controls import ABSENT, ControlStore
 from controller.model.controls import OperatorControls, Pause
-from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.model.errors import TrimtabError
 from controller.model.leadership import Leadership
 from tests.protocol.linearizable import UNKNOWN, Call, Fencing, Register, check, with_values
 
@@ -69,7 +69,7 @@ def lead(leadership: Leadership, history: History, client: str, random: Random, 
         while random.random() < 0.9 and not until.is_set():
             history.call(client, "check", None, lambda: _leads(leadership))
             until.wait(random.random() * 0.02)
-    except LeadershipLostError:
+    except TrimtabError:
         return not leadership.session_lost()
     return False
 

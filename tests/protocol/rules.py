@@ -258,6 +258,7 @@ KINDS: Final = frozenset([*_OF_ALL, *_OF_LIFE])
 def allowed(seen: Seen, event: Event, at: int, observed: frozenset[str]) -> Sequence[str]:
     """What the rules would allow instead of *event*, about the same command and with all else as it says."""
     found = []
+    event = replace(event, epoch=event.epoch or (seen.lives[at].epoch if event.command else 0) or seen.epoch)
     for kind in ("decided", "issued", "begun", "act", "answered") if event.command else sorted(_OF_ALL):
         for outcome in ("done", "unknown", "fenced") if kind == "answered" else ("",):
             try:
