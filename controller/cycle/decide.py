@@ -75,8 +75,8 @@ def _decided(
         memory, results, view, resumed_ms=controls.resumed_ms, limits=policy.limits, patience=policy.patience
     )
     memory, verdicts = settle(memory, results, interval, policy.patience)
-    memory, anew = of_strategies(memory, policy)
-    verdicts += [*anew, *_about_missing(view, policy)]
+    memory, restarted = of_strategies(memory, policy)
+    verdicts += [*restarted, *_about_missing(view, policy)]
     memory = watched_deaths(memory, view, policy.limits, policy.period_ms, controls.resumed_ms)
     view, rooms, unconfirmed = _without_blocked(view, memory, policy)
     verdicts += unconfirmed
@@ -97,24 +97,24 @@ def _decided(
     ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared, rooms)
     before, issuing = memory, Issuing(policy, controls, ledger)
     splits = splits_of(view, protected, memory, issuing)
-    taken = {command.bundle for command in splits.commands}
     forbidden = refusal_of(view, controls, memory, samples, gap=gap, policy=policy, brokers_balance=brokers_balance)
     refusal = forbidden or unsettled or tripped
-    leaving = frozenset() if refusal is not None else _leaving(splits)
-    unloads = unloads_of(replace(view, splitting=leaving), protected, taken, splits.memory, issuing)
+    unloads = _unloads_after(splits, view, protected, issuing, refused=refusal is not None)
     verdicts = of_dry_run([*verdicts, *splits.verdicts, *unloads.verdicts], before) + ledger.verdicts()
     commands = (*splits.commands, *unloads.commands)
     if refusal is not None:
         verdicts.append(refusal)
         commands = ()
     memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
-    memory = with_failed_predictions(_without_void_predictions(memory, commands, unloads.taken), interval)
+    memory = with_failed_predictions(_without_void_predictions(memory, commands, unloads.issued), interval)
     memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms, samples=samples)
     memory = _with_commands(memory, view, commands, issuing)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
-    said = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
-    said += filter(None, [summary_of(unconfirmed), summary_of_fatal(memory)])
-    summary = "; ".join([_summary(view, commands, held_back, refusal), *said, *(verdict.detail for verdict in anew)])
+    notes = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
+    notes += filter(None, [summary_of(unconfirmed), summary_of_fatal(memory)])
+    summary = "; ".join(
+        [_summary(view, commands, held_back, refusal), *notes, *(verdict.detail for verdict in restarted)]
+    )
     return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
 
 
@@ -135,25 +135,30 @@ def _without_blocked(view: ClusterView, memory: Memory, policy: Policy) -> tuple
     """*view*, in which brokers that list nothing of what they got sent no data; what each may get; and verdicts."""
     rooms = Rooms(memory.destinations, memory.in_flight.values(), policy.limits, view.as_of_ms)
     blocked = rooms.blocked()
-    seen = view.without_data({*blocked}) if blocked else view
-    return seen, rooms, about_unconfirmed(memory, blocked, policy.limits)
+    unblocked_view = view.without_data({*blocked}) if blocked else view
+    return unblocked_view, rooms, about_unconfirmed(memory, blocked, policy.limits)
 
 
 def _about_missing(view: ClusterView, policy: Policy) -> list[Verdict]:
     """A verdict on each broker without data."""
-    found = []
+    verdicts = []
     for name in view.missing:
         detail = "no complete sweep of this interval"
         if (last := view.outdated.get(name)) is not None:
             age, ttl = (view.as_of_ms - last) / MINUTE_MS, policy.balancer.report_ttl_ms / MINUTE_MS
             detail = f"its load report is {age:.0f} min old and stands still; reports count for {ttl:.0f} min"
-        found.append(Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail=detail))
-    return found
+        verdicts.append(Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail=detail))
+    return verdicts
 
 
-def _leaving(splits: Splits) -> frozenset[str]:
-    """The bundles that brokers split now and whose parts they then unload; a dry run splits none."""
-    return frozenset(c.bundle for c in splits.commands if c.unload_after_split and c.mode == "active")
+def _unloads_after(
+    splits: Splits, view: ClusterView, protected: ProtectedBundles, issuing: Issuing, *, refused: bool
+) -> Unloads:
+    """The unloads of the interval once *splits* are decided; *refused*: nothing may be issued."""
+    # Brokers unload the parts of these bundles right after the split.  A dry run splits none.
+    parts_leave = (c.bundle for c in splits.commands if c.unload_after_split and c.mode == "active" and not refused)
+    not_split = protected.and_split(command.bundle for command in splits.commands)
+    return unloads_of(replace(view, splitting=frozenset(parts_leave)), not_split, splits.memory, issuing)
 
 
 def protected_in(view: ClusterView, memory: Memory, policy: Policy) -> ProtectedBundles:
@@ -175,17 +180,22 @@ def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, 
 
     Held back is what budgets refuse, or everything if *nothing* may be issued.
     """
-    held, taken = list(unloads.held), list(unloads.taken)
-    bundles = set(splits.held)
+    held_back, issued = list(unloads.held_back), list(unloads.issued)
+    unsplit = set(splits.held_back)
     if nothing:
-        held, taken = [*taken, *held], []
-        bundles |= {command.bundle for command in splits.commands}
+        held_back, issued = [*issued, *held_back], []
+        unsplit |= {command.bundle for command in splits.commands}
+    split, shedder = after.split, after.shedder
+    if unsplit:
+        split = remembered(split, "revert_unissued_splits", before.split, unsplit)
+    if held_back:
+        shedder = remembered(shedder, "revert_unissued", before.shedder, held_back, issued)
     return replace(
         after,
-        split=remembered(after.split, "revert_unissued_splits", before.split, bundles) if bundles else after.split,
-        shedder=remembered(after.shedder, "revert_unissued", before.shedder, held, taken) if held else after.shedder,
+        split=split,
+        shedder=shedder,
         # Brokers that joined or left are handled again once commands may be issued.
-        membership=before.membership if nothing or unloads.moves_held else after.membership,
+        membership=before.membership if nothing or unloads.moves_held_back else after.membership,
     )
 
 
@@ -207,15 +217,15 @@ def _with_commands(memory: Memory, view: ClusterView, commands: Sequence[Command
     """*memory* with *commands* issued: in flight, counted by budgets, and their bundles in the grace period."""
     at_ms = issuing.controls.decided_at_ms
     interval, policy, table = view.as_of_ms, issuing.policy, view.bundles
-    now = {
+    unloaded = {
         mode: {each.bundle: interval for each in commands if each.action == "unload" and each.mode == mode}
         for mode in ("active", "dry_run")
     }
     in_flight = {each.id: InFlight.of(each, idle=table.is_idle(table.code_of[each.bundle])) for each in commands}
     return replace(
         memory,
-        recently_unloaded=_within_grace(memory.recently_unloaded, interval, policy) | now["active"],
-        dry_run_unloaded=_within_grace(memory.dry_run_unloaded, interval, policy) | now["dry_run"],
+        recently_unloaded=_within_grace(memory.recently_unloaded, interval, policy) | unloaded["active"],
+        dry_run_unloaded=_within_grace(memory.dry_run_unloaded, interval, policy) | unloaded["dry_run"],
         in_flight={**memory.in_flight, **in_flight},
         issued={**memory.issued, **{command.id: replace(charge(view, command), at_ms=at_ms) for command in commands}},
     )
@@ -252,11 +262,11 @@ def _within_grace(unloaded: Mapping[str, int], interval: int, policy: Policy) ->
 
 
 def _summary(view: ClusterView, commands: Sequence[Command], held_back: int, refusal: Verdict | None) -> str:
-    looked = f"{len(view.bundles)} bundles on {len(view.brokers)} brokers"
+    scope = f"{len(view.bundles)} bundles on {len(view.brokers)} brokers"
     if refusal is not None:
-        return f"{looked}: {refusal.reason}, {held_back} commands held back"
+        return f"{scope}: {refusal.reason}, {held_back} commands held back"
     counts: Mapping[str, int] = {a: sum(c.action == a for c in commands) for a in ("split", "unload")}
     done = ", ".join(f"{n} {action}s" for action, n in counts.items() if n)
     if held_back:
-        return f"{looked}: {done or 'nothing issued'}, {held_back} held back by budgets"
-    return f"{looked}: {done or 'nothing to do'}"
+        return f"{scope}: {done or 'nothing issued'}, {held_back} held back by budgets"
+    return f"{scope}: {done or 'nothing to do'}"

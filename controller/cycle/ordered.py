@@ -13,7 +13,7 @@ from controller.cycle.guardrails.freeze import changed_since
 from controller.cycle.policy import Policy
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
-from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, ClusterView, Ints
+from controller.model.load import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, BrokerTable, ClusterView, Ints
 from controller.model.memory import Memory
 
 #: Who gives these verdicts, and the ``by`` of a command's reason that a plan asked for.
@@ -54,19 +54,18 @@ def with_drained(policy: Policy, controls: Controls) -> Policy:
     return replace(policy, filters=(step, *policy.filters), shedder=shedder)
 
 
-def mask_drained_brokers(view: ClusterView, controls: Controls) -> ClusterView:
-    """*view* for shedders: drained brokers that use no more than the others do on average sent no data.
+def drained_below_the_mean(brokers: BrokerTable, controls: Controls) -> frozenset[str]:
+    """The drained of *brokers* that use no more than the others do on average: shedders see no data of them.
 
-    Shedders do not know about drains.  Without this mask they would fill the drained broker again.
+    Shedders do not know about drains.  They would fill the drained broker again.
     """
-    names, drained = view.brokers.names, {*controls.drained}
+    names, drained = brokers.names, {*controls.drained}
     is_drained = np.array([name in drained for name in names], np.bool_)
     if not is_drained.any() or is_drained.all():
-        return view
-    usage, limit = (column[:, _SCARCE] for column in (view.brokers.usage, view.brokers.limit))
+        return frozenset()
+    usage, limit = (column[:, _SCARCE] for column in (brokers.usage, brokers.limit))
     full = np.divide(usage, limit, out=np.zeros_like(usage), where=limit > 0).max(axis=1)
-    unseen = is_drained & (full <= full[~is_drained].mean())
-    return view.without_data({names[row] for row in np.flatnonzero(unseen).tolist()}) if unseen.any() else view
+    return frozenset(names[row] for row in np.flatnonzero(is_drained & (full <= full[~is_drained].mean())).tolist())
 
 
 def _asks_filters(shedder: object) -> bool:
@@ -97,7 +96,7 @@ def ordered_unloads(
     told = told_of(orders)
     unloads = list[Unload]()
     verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{told}, by {orders.by}")]
-    seen, stale = set[str](), plan_stale_reason(view, memory, orders, period_ms)
+    seen, stale = set[str](), plan_stale_reason(view.as_of_ms, memory, orders, period_ms)
     for move in orders.moves:
         against = _against(view, memory, orders, move) or (_outdated(move, stale) if stale else None)
         if move.bundle in seen:
@@ -114,7 +113,7 @@ def ordered_unloads(
     return unloads, verdicts
 
 
-def plan_stale_reason(view: ClusterView, memory: Memory, orders: Orders, period_ms: int) -> str:
+def plan_stale_reason(interval: int, memory: Memory, orders: Orders, period_ms: int) -> str:
     """Why no move of *orders* is issued before `trimtab apply` has checked them again; "" while their check holds.
 
     That of an earlier release checks nothing again while a wave waits, and its orders hold as they did.
@@ -124,7 +123,7 @@ def plan_stale_reason(view: ClusterView, memory: Memory, orders: Orders, period_
     changed = changed_since(memory.roster, orders.checked_at)
     if changed:
         return f"brokers changed after it was checked ({changed}): it has to be checked again"
-    age = view.as_of_ms - orders.checked_at
+    age = interval - orders.checked_at
     if age > HOLD_INTERVALS * period_ms + HOLD_MS:
         return f"it was checked {age // 1000} s ago, so it has to be checked again"
     return ""

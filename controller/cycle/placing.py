@@ -31,29 +31,29 @@ def place(
     unload = unload if _holds_plans(policy) else replace(unload, destination="")
     planned = view.brokers.code_of[unload.destination] if unload.destination else UNOWNED
     view = replace(view, planned=planned) if unload.destination else policy.selection.assigning(view, row)
-    found = policy.selection.candidates(view, row, policy.filters)
+    candidates = policy.selection.candidates(view, row, policy.filters)
 
-    def refused(by: Filter, detail: str) -> Verdict:
+    def rejection(by: Filter, detail: str) -> Verdict:
         return Verdict(subject=unload.bundle, reason=by.reason, by=type(by).__name__, detail=detail)
 
-    against = found.confines(source)
+    against = candidates.confines(source)
     if against is not None:
-        return "", memory, [refused(against, _NO_OTHER)]
-    against = found.anchored(view, row)
+        return "", memory, [rejection(against, _NO_OTHER)]
+    against = candidates.anchored(view, row)
     if against is not None:
-        return "", memory, [refused(against, "the filter keeps it on its broker")]
+        return "", memory, [rejection(against, "the filter keeps it on its broker")]
     verdicts: list[Verdict] = []
     if unload.destination:
-        against = found.excludes(planned)
+        against = candidates.excludes(planned)
         if against is None and not _is_plan_aware(policy.placement):
             return unload.destination, memory, []
         verdicts = [_not_as_planned(unload, against, policy)]
-    acceptable, memory = policy.selection.acceptable(view, row, found, CheckedPlacement(policy.placement), memory)
+    acceptable, memory = policy.selection.acceptable(view, row, candidates, CheckedPlacement(policy.placement), memory)
     others = acceptable[acceptable != source]
     if len(others) == 0:
-        against, by = found.leaves_only(source), type(policy.placement).__name__
+        against, by = candidates.leaves_only(source), type(policy.placement).__name__
         if against is not None:
-            return "", memory, [*verdicts, refused(against, _NO_OTHER)]
+            return "", memory, [*verdicts, rejection(against, _NO_OTHER)]
         same = Verdict(
             subject=unload.bundle, reason=Reason.SAME_BROKER, by=by, detail="no broker is better than its own"
         )
@@ -101,8 +101,8 @@ def sent(view: ClusterView, bundle: str, destination: str, *, counts: bool) -> C
 def place_as_planned(view: ClusterView, unload: Unload, policy: Policy) -> tuple[str, list[Verdict]]:
     """The planned destination of a bundle that moves there or stays; "" with a verdict if a filter is against it."""
     row = view.bundles.code_of[unload.bundle]
-    found = policy.selection.candidates(view, row, policy.filters)
-    against = found.anchored(view, row) or found.excludes(view.brokers.code_of[unload.destination])
+    candidates = policy.selection.candidates(view, row, policy.filters)
+    against = candidates.anchored(view, row) or candidates.excludes(view.brokers.code_of[unload.destination])
     return _unless(against, unload)
 
 

@@ -51,7 +51,6 @@ def switched_off(what: str) -> Verdict:
     return Verdict(subject=CLUSTER, reason=Reason.DISABLED, by=what)
 
 
-def too_few_brokers(view: ClusterView, by: str) -> Verdict:
+def too_few_brokers(brokers: int, by: str) -> Verdict:
     """Verdict: with fewer than two brokers there is nothing to move or split."""
-    observed = float(len(view.brokers))
-    return Verdict(subject=CLUSTER, reason=Reason.NO_BROKERS, observed=observed, limit=2.0, unit="brokers", by=by)
+    return Verdict(subject=CLUSTER, reason=Reason.NO_BROKERS, observed=float(brokers), limit=2.0, unit="brokers", by=by)

@@ -30,7 +30,7 @@ class Splits:
     verdicts: tuple[Verdict, ...]
     commands: tuple[Command, ...] = ()
     #: Bundles whose split was held back and may be issued in a later interval.
-    held: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
 
 
 def splits_of(view: ClusterView, protected: ProtectedBundles, memory: Memory, issuing: Issuing) -> Splits:
@@ -39,28 +39,28 @@ def splits_of(view: ClusterView, protected: ProtectedBundles, memory: Memory, is
     if not policy.split:
         return Splits(memory=memory, verdicts=(switched_off("split"),))
     if len(view.brokers) < 2:
-        return Splits(memory=memory, verdicts=(too_few_brokers(view, "split"),))
+        return Splits(memory=memory, verdicts=(too_few_brokers(len(view.brokers), "split"),))
     # The policy does not see guarded bundles: to choose one would use up its namespace's bundle limit.
     under_way = frozenset(c.bundle for c in memory.in_flight.values() if c.action == "split")
-    found, moved = splits_by(policy.split_policy, replace(protected.rest(), splitting=under_way), memory.split)
-    verdicts, commands, held = [*protected.counts("split"), *found.verdicts], list[Command](), list[str]()
-    for split in found.splits:
+    decision, next_memory = splits_by(policy.split_policy, replace(protected.rest(), splitting=under_way), memory.split)
+    verdicts, commands, held_back = [*protected.counts("split"), *decision.verdicts], list[Command](), list[str]()
+    for split in decision.splits:
         outdated = _outdated(view, split.bundle)
         if outdated is not None:
             verdicts.append(outdated)
-            held.append(split.bundle)
+            held_back.append(split.bundle)
             continue
         command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, issuing.controls)
         if isinstance(command, Verdict):
             verdicts.append(command)
             continue
-        refused = issuing.ledger.try_charge(split.bundle, charge(view, command))
-        if refused is None:
+        rejection = issuing.ledger.try_charge(split.bundle, charge(view, command))
+        if rejection is None:
             commands.append(command)
-        elif refused is Rejection.RETRY:
-            held.append(split.bundle)
-    memory = replace(memory, split=moved)
-    return Splits(memory=memory, verdicts=tuple(verdicts), commands=tuple(commands), held=tuple(held))
+        elif rejection is Rejection.RETRY:
+            held_back.append(split.bundle)
+    memory = replace(memory, split=next_memory)
+    return Splits(memory=memory, verdicts=tuple(verdicts), commands=tuple(commands), held_back=tuple(held_back))
 
 
 def _outdated(view: ClusterView, bundle: str) -> Verdict | None:
@@ -100,5 +100,5 @@ def _may_leave(view: ClusterView, row: int, policy: Policy) -> bool:
 
     Pulsar: shouldNamespacePoliciesUnload, shouldAntiAffinityNamespaceUnload.
     """
-    found = policy.selection.candidates(view, row, policy.filters)
-    return found.confines(int(view.bundles.broker[row])) is None and found.anchored(view, row) is None
+    candidates = policy.selection.candidates(view, row, policy.filters)
+    return candidates.confines(int(view.bundles.broker[row])) is None and candidates.anchored(view, row) is None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.cycle import Policy, decide, unloading
+from controller.cycle import Policy, decide, dispatch
 from controller.cycle.guardrails.budgets import PLACED_IN_VAIN, Ledger, Rejection
 from controller.cycle.limits import Budget, Limits
 from controller.cycle.placing import place_as_planned
@@ -211,7 +211,7 @@ def test_of_a_rebalance_of_everything_only_what_the_budget_allows_is_placed(monk
         placed.append(unload.bundle)
         return place_as_planned(view, unload, policy)
 
-    monkeypatch.setattr(unloading, "place_as_planned", counting)
+    monkeypatch.setattr(dispatch, "place_as_planned", counting)
     eager = RebalanceOnMembershipChange(protocol="eager")
     limited = replace(policy(interval=Budget(unloads=2)), membership=eager)
     quiet: dict[str, Any] = {name(i): bundle(1) for i in range(40)}

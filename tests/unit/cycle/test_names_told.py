@@ -62,7 +62,7 @@ def test_five_namespaces_without_a_state_are_named_and_pulsars_own_are_not(numbe
 
 
 def test_fewer_than_two_brokers_are_too_few() -> None:
-    told = too_few_brokers(cluster_view(Broker("a")), "me")
+    told = too_few_brokers(1, "me")
     assert (told.reason, told.observed, told.limit, told.unit) == (Reason.NO_BROKERS, 1, 2, "brokers")
 
 
