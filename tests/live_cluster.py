@@ -20,9 +20,9 @@ from controller.model.journal import DecidedInterval
 from controller.model.load import ClusterView
 from controller.model.records import CommandResult
 from controller.offline.plans.applying import PlanRun
-from controller.offline.plans.holding import Surroundings
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.source import PlanSource, source_of_log
+from controller.offline.plans.step_lease import Surroundings
 from controller.planning.plans.plan import Plan
 from controller.settings.policy import read_policy
 from controller.settings.standing_controls import standing_controls

@@ -7,7 +7,7 @@ from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.replay import ReplayPolicy
-from controller.offline.counterfactual.shown import with_near_detail
+from controller.offline.counterfactual.replayed_interval import with_near_detail
 from controller.offline.scenarios.simulate import SimulatedRun, simulate, variant_of
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import TurnNumber

@@ -7,7 +7,7 @@ from controller.adapters.recordings.manifest import Manifest, RecordedSettings, 
 from controller.adapters.recordings.record_log import Extent, Extents, RecordedTopic, StoredRecord, offsets_in
 from controller.adapters.recordings.writing import RecordingWriter
 from controller.log.factory import records_in
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 from tests.records import CLUSTER, T
@@ -74,14 +74,14 @@ def some_log(records: int = 20) -> KeptLog:
     return KeptLog({"metrics": metrics, "journal": [stored(0, b"\x00\n\r", key=None), stored(1, b"")]})
 
 
-def made(folder: Path, log: KeptLog, wanted: Wanted | None = None, *, file_records: int = 6) -> Manifest:
+def made(folder: Path, log: KeptLog, wanted: RecordRequest | None = None, *, file_records: int = 6) -> Manifest:
     writer = RecordingWriter(folder, file_records=file_records)
-    return record(log, folder, wanted or Wanted(), SETTINGS, CLUSTER, writer=writer)
+    return record(log, folder, wanted or RecordRequest(), SETTINGS, CLUSTER, writer=writer)
 
 
 def recording_of(conf: Path) -> Path:
     """A recording, beside the settings in *conf*, of the log in the folder ``log`` there."""
     settings, folder = read_settings(conf), conf.parent / "recording"
     log = records_in(conf.parent / "log")
-    record(log, folder, Wanted(), recorded_settings(settings), CLUSTER, writer=RecordingWriter(folder))
+    record(log, folder, RecordRequest(), recorded_settings(settings), CLUSTER, writer=RecordingWriter(folder))
     return folder

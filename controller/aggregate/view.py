@@ -37,7 +37,7 @@ from controller.model.load import (
 )
 from controller.model.names import namespace_of
 from controller.model.policies import Policies
-from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT, kinds_held
+from controller.model.topic_kinds import NON_PERSISTENT, PERSISTENT, kinds_of_bundles
 
 _UNKNOWN = -1
 
@@ -185,7 +185,7 @@ def _bundles(
         namespace=np.array([code_of[name] for name in spaces], np.int64),
         broker=owner[order],
         **{name: column(name)[order] for name in _COLUMNS},
-        kinds=kinds_held(column("kinds")[order], policies.served_kinds(known)[owner[order]]),
+        kinds=kinds_of_bundles(column("kinds")[order], policies.served_kinds(known)[owner[order]]),
         detail=TopicDetail.of(column("detail_size"), column("detail_position"), column("detail_load")).take(order),
     )
     return table, others

@@ -34,7 +34,7 @@ LOOKED_AT: Final = 2
 #: Within this time a move is undone, or part of a sequence.
 HOUR_MS: Final = 3_600_000
 #: So many moves are followed at once; further ones are counted, and nothing is known of them.
-MOST_FOLLOWED: Final = 100_000
+MAX_FOLLOWED: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class MoveAuditor:
                 before=before,
             )
             move.destination = as_promised(move.destination, command, memory)
-            if len(self._open) >= MOST_FOLLOWED:
+            if len(self._open) >= MAX_FOLLOWED:
                 move.outcome = MoveOutcome.TOO_MANY
                 self._too_many.append(self._audited(move))
                 continue

@@ -29,7 +29,7 @@ from controller.model.load import (
     ClusterView,
     Floats,
 )
-from controller.planning.from_view import Counted, stated
+from controller.planning.from_view import Counted, map_problem
 from controller.planning.objective import highest
 from controller.planning.problem import BalanceProblem
 from controller.planning.solving.bounds import fewest_moves, mean_level
@@ -207,7 +207,7 @@ def _end(view: ClusterView, even: float, max_moves: int) -> tuple[BalanceProblem
 
 def _problem(view: ClusterView) -> BalanceProblem:
     weights = {"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0}
-    return stated(view, view.recently_unloaded, Counted(weights=weights)).problem
+    return map_problem(view, view.recently_unloaded, Counted(weights=weights)).problem
 
 
 def _mean(numbers: Sequence[float]) -> float:

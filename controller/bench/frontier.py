@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from controller.bench.balance import cluster
 from controller.bench.exact import solved, with_prices
-from controller.planning.from_view import Counted, stated
+from controller.planning.from_view import Counted, map_problem
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.certify import planned
 from controller.planning.solving.limits import SearchLimits
@@ -21,7 +21,7 @@ def frontier(
 ) -> Iterator[FrontierAnswer]:
     """The plans of at most 0, 1, ... *most* moves for one of the bench's clusters; *exact*: with HiGHS."""
     view = cluster(brokers, bundles, uneven=uneven, seed=seed)
-    problem = stated(view, view.recently_unloaded, _COUNTED).problem
+    problem = map_problem(view, view.recently_unloaded, _COUNTED).problem
     mean = mean_level(problem)
     for max_moves in range(most + 1):
         plan = planned(problem, SearchLimits(max_moves=max_moves))

@@ -19,7 +19,7 @@ from controller.engine import take_over
 from controller.log.factory import log_system, records_in
 from controller.model.controls import Controls
 from controller.model.journal import DecidedInterval
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.offline.record_texts import FOLDED_TOPICS, TextDecoder, begin_of
 from controller.offline.replay import LogReplay
 from controller.settings.policy import read_policy
@@ -40,7 +40,7 @@ def recorded_day(shape: ClusterShape, intervals: int, folder: Path) -> Recording
     commands = _play(shape, intervals, settings)
     log, kept = records_in(folder / "log"), recorded_settings(settings)
     began = time.process_time()
-    record(log, folder / "recording", Wanted(), kept, _CLUSTER)
+    record(log, folder / "recording", RecordRequest(), kept, _CLUSTER)
     recorded = time.process_time() - began
     recording = Recording(folder / "recording")
     began, clock = time.process_time(), time.monotonic()

@@ -24,10 +24,10 @@ from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
-from controller.offline.plans.holding import Surroundings
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource, source_of_log
+from controller.offline.plans.step_lease import Surroundings
 from controller.planning.plans.plan import Plan
 from controller.settings.small_file import open_to_read
 from controller.settings.trimtab_toml import Settings, read_settings

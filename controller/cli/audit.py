@@ -18,8 +18,8 @@ from controller.cli.texts.audit import answer_of, print_audit
 from controller.log.factory import log_system
 from controller.model.names import is_name
 from controller.offline.audit import AuditScope, audit, part_of_live_log
-from controller.offline.counterfactual.opened import OpenedRecording, opened_recording
 from controller.offline.counterfactual.reading import RecordedLoadLog
+from controller.offline.counterfactual.replay_source import ReplaySource, open_source
 from controller.offline.counterfactual.survey import ReplaySpan
 from controller.settings.trimtab_toml import read_settings
 
@@ -92,9 +92,9 @@ def audit_moves(
 
 
 @contextmanager
-def _opened(path: Path | None, conf: Path | None, period_seconds: int, span: ReplaySpan) -> Iterator[OpenedRecording]:
+def _opened(path: Path | None, conf: Path | None, period_seconds: int, span: ReplaySpan) -> Iterator[ReplaySource]:
     if path is not None:
-        with opened_recording(path, conf, period_seconds=period_seconds) as opened:
+        with open_source(path, conf, period_seconds=period_seconds) as opened:
             yield opened
         return
     settings = read_settings(conf or DEFAULT_CONF)
@@ -103,7 +103,7 @@ def _opened(path: Path | None, conf: Path | None, period_seconds: int, span: Rep
         log = RecordedLoadLog(
             records=log_system(settings).records(), cluster=settings.cluster.name, settings=settings.intervals
         )
-        live = OpenedRecording(log=log, settings=recorded_settings(settings), known=True)
+        live = ReplaySource(log=log, settings=recorded_settings(settings), known=True)
         part = part_of_live_log(live, span.since or 0, span.until)
     yield part
 

@@ -16,7 +16,7 @@ from controller.cli.simulate import INCIDENT_SUFFIX, SeedCount
 from controller.cli.texts.figures import mean_text, print_legend
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.comparison import add_recording, compare_on_recording
-from controller.offline.counterfactual.opened import opened_recording
+from controller.offline.counterfactual.replay_source import open_source
 from controller.offline.scenarios.compare import Comparison, compare
 from controller.offline.scenarios.report.page import Report
 from controller.offline.scenarios.shipped import scenario_path, strategy_options
@@ -121,7 +121,7 @@ def _is_recording(given: str) -> bool:
 
 
 def _on_recording(path: Path, strategies: Sequence[str], report: Report | None, pulsar: PulsarVersion | None) -> _Shown:
-    with opened_recording(path, None, pulsar=pulsar) as opened, long_work(f"replaying {path.stem}, intervals") as done:
+    with open_source(path, None, pulsar=pulsar) as opened, long_work(f"replaying {path.stem}, intervals") as done:
         found = compare_on_recording(opened, strategies, done)
     if report is not None:
         add_recording(report, path.stem, found)

@@ -18,7 +18,7 @@ from controller.cli.shared.option_groups import LoadSource, grouped
 from controller.cli.shared.output_file import require_writable, write_output
 from controller.cli.shared.reachable import require
 from controller.cli.texts.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
-from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load, source_of_log, source_of_recording
 from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, REMOVE, RESTART
@@ -73,24 +73,24 @@ class PlanKindOptions:
         typer.Option(min=0, max=10_000, help="Empty so many brokers, those whose bundles disturb the fewest clients."),
     ] = 0
 
-    def asked(self) -> Asked:
+    def asked(self) -> PlanRequest:
         """The plan that is asked for; typer.BadParameter where more than one kind is given."""
         if sum(map(bool, (self.drain, self.join, self.move, self.rolling_restart, self.remove))) > 1:
             raise typer.BadParameter(f"give one of {_KINDS}")
         if self.zone and not self.rolling_restart:
             raise typer.BadParameter("needs --rolling-restart", param_hint="--zone")
         if self.drain:
-            return Asked(kind=DRAIN, brokers=tuple(self.drain), text=f"drain {_listed(self.drain)}"[:900])
+            return PlanRequest(kind=DRAIN, brokers=tuple(self.drain), text=f"drain {_listed(self.drain)}"[:900])
         if self.join:
-            return Asked(kind=JOIN, brokers=tuple(self.join), text=f"fill {_listed(self.join)}"[:900])
+            return PlanRequest(kind=JOIN, brokers=tuple(self.join), text=f"fill {_listed(self.join)}"[:900])
         if self.move:
-            return Asked(named=tuple(map(_named, self.move)), text=f"move {', '.join(self.move)}"[:900])
+            return PlanRequest(named=tuple(map(_named, self.move)), text=f"move {', '.join(self.move)}"[:900])
         if self.rolling_restart:
             each = "failure domain" if self.zone else "broker"
-            return Asked(kind=RESTART, by_zone=self.zone, text=f"restart every {each}")
+            return PlanRequest(kind=RESTART, by_zone=self.zone, text=f"restart every {each}")
         if self.remove:
-            return Asked(kind=REMOVE, number=self.remove, text=f"remove {self.remove} brokers")
-        return Asked(text="spread the load")
+            return PlanRequest(kind=REMOVE, number=self.remove, text=f"remove {self.remove} brokers")
+        return PlanRequest(text="spread the load")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ class PlanLimitOptions:
         """The resources of --own, by the words of a plan."""
         return tuple(sorted({each.value.replace("-", " ") for each in self.own or []}))
 
-    def of(self, asked: Asked) -> Asked:
+    def of(self, asked: PlanRequest) -> PlanRequest:
         """*asked* within these limits."""
         if not self.to >= 1:  # NaN
             raise typer.BadParameter("is no number", param_hint="--to")
@@ -274,7 +274,7 @@ def _named(text: str) -> tuple[str, str]:
     return bundle, broker
 
 
-def _budgeted(asked: Asked, budget: str) -> Asked:
+def _budgeted(asked: PlanRequest, budget: str) -> PlanRequest:
     """*asked* within the *budget* of one --budget."""
     moves, rate = _MOVES.fullmatch(budget), _RATE.fullmatch(budget)
     if moves is not None and asked.kind in (BALANCE, JOIN) and not asked.named:
@@ -302,7 +302,7 @@ def _deadline(text: str, now_ms: int) -> int:
     return found
 
 
-def _refuse_kinds(asked: Asked, output: Path | None, *, sizes: bool, frontier: bool) -> None:
+def _refuse_kinds(asked: PlanRequest, output: Path | None, *, sizes: bool, frontier: bool) -> None:
     if sizes and (asked.kind != BALANCE or asked.named):
         raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
     if sizes and output is not None:
@@ -329,7 +329,7 @@ def _loaded(source: LoadSource, cluster: str | None, conf: Path, now: int) -> Pl
         return source_of_log(settings, before=source.intervals)
 
 
-def _planned(source: PlanSource, asked: Asked) -> PlannedCluster:
+def _planned(source: PlanSource, asked: PlanRequest) -> PlannedCluster:
     with long_work("making the plan"):
         return planned_cluster(source, asked)
 

@@ -24,7 +24,7 @@ from controller.log.factory import log_system, records_in
 from controller.model.errors import SettingsError
 from controller.offline.counterfactual.start import known_before
 from controller.offline.pseudonyms.anonymise import Anonymiser, fingerprint
-from controller.offline.record import KnownBefore, Wanted, record
+from controller.offline.record import KnownBefore, RecordRequest, record
 from controller.offline.record_texts import FOLDED_TOPICS
 from controller.offline.recording import refuse_other_clusters
 from controller.settings.small_file import open_to_read
@@ -139,7 +139,7 @@ def record_log(
         manifest = record(source, output, wanted, kept, cluster, known_before=known)
     else:
         wanted = replace(
-            wanted, asked=f"--anonymise and other options or another key ({fingerprint(key, wanted.asked)})"
+            wanted, options=f"--anonymise and other options or another key ({fingerprint(key, wanted.options)})"
         )
         other = partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
         manifest = record(source, output, wanted, kept, cluster, anonymiser_of=other, known_before=known)
@@ -203,14 +203,14 @@ def _tell_differences(conf: Path | None, recorded: Manifest, kept: RecordedSetti
         typer.echo(f"{conf} counts, not the recording's own settings; different are {shown}{more}", err=True)
 
 
-def _can_begin_midway(wanted: Wanted, before: int | None) -> bool:
+def _can_begin_midway(wanted: RecordRequest, before: int | None) -> bool:
     """Whether what is *wanted* can be replayed, and so needs what was known before it."""
     needed = set(FOLDED_TOPICS.values())
     return before != 0 and needed <= set(wanted.topics) and not needed & wanted.offsets.keys()
 
 
 def _known(
-    log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str, before: int | None
+    log: RecordLog, wanted: RecordRequest, settings: RecordedSettings, cluster: str, before: int | None
 ) -> KnownBefore | None:
     """What was known when the recording begins; None where the log begins later."""
     with long_work("reading what was known before, intervals") as tell:
@@ -224,19 +224,19 @@ def _wanted(
     offsets: Sequence[str],
     log: str,
     before: int | None,
-) -> Wanted:
+) -> RecordRequest:
     from_ms, to_ms = span_of(since, until)
     if from_ms is not None and from_ms == to_ms:
         raise typer.BadParameter("it is not after --from", param_hint="--to")
     many = None if before is None else str(before)
     said = (("--from", since), ("--to", until), ("--before", many), *(("--topic", each) for each in topics))
     asked = [*(f"{name} {value}" for name, value in said if value), *(f"--offsets {each}" for each in offsets)]
-    return Wanted(
+    return RecordRequest(
         topics=tuple(dict.fromkeys(_topic(each, "--topic") for each in topics)) or RECORDED_TOPICS,
         from_ms=None if from_ms is None else max(0, from_ms),
         to_ms=None if to_ms is None else max(0, to_ms),
         offsets=_offsets(offsets),
-        asked=" ".join([log.strip(), *asked]),
+        options=" ".join([log.strip(), *asked]),
     )
 
 

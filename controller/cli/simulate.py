@@ -16,7 +16,7 @@ from controller.cli.shared.option_groups import ScenarioPulsarOption
 from controller.cli.texts.judged import expectation_answers, print_judged, refuse_unmet
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.counterfactual.comparison import judge_recording
-from controller.offline.counterfactual.opened import opened_recording
+from controller.offline.counterfactual.replay_source import open_source
 from controller.offline.scenarios.expectations import JudgedScenario, judge
 from controller.offline.scenarios.shipped import scenario_path, shipped
 from controller.settings.expectation import Expectation, parse_expectation
@@ -119,7 +119,7 @@ def _simulate_incident(
 ) -> None:
     """Run the incident in *path*; *pulsar*: the version of Pulsar, None: the recorded one."""
     expectations = list(map(_expectation, expected))
-    with opened_recording(path, None, pulsar=pulsar) as opened, long_work("simulating, intervals") as done:
+    with open_source(path, None, pulsar=pulsar) as opened, long_work("simulating, intervals") as done:
         found = judge_recording(opened, strategy, expectations, done=done)
         about = opened.about
     assert about is not None, "an incident says what it is about"

@@ -12,7 +12,7 @@ from controller.cli.shared.console import LONGEST_PERIOD, json_option
 from controller.cli.shared.option_groups import ScenarioPulsarOption
 from controller.cli.texts.what_if import answer_of, print_answer
 from controller.offline.counterfactual.answer import what_would_have_happened
-from controller.offline.counterfactual.opened import opened_recording
+from controller.offline.counterfactual.replay_source import open_source
 from controller.offline.counterfactual.survey import ReplaySpan
 from controller.strategies.catalogue import SHEDDERS
 
@@ -81,7 +81,7 @@ def what_if(
     span = ReplaySpan(since=begin, until=end)
     strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))
     with (
-        opened_recording(recording, conf, period_seconds=period_seconds, pulsar=pulsar) as opened,
+        open_source(recording, conf, period_seconds=period_seconds, pulsar=pulsar) as opened,
         long_work("replaying, intervals") as done,
     ):
         found = what_would_have_happened(

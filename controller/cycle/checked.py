@@ -23,7 +23,7 @@ from controller.model.names import FULL_UPPER, parse_bundle
 from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.common.blamed import Blamed
 from controller.strategies.common.capabilities import capability
-from controller.strategies.common.cutting import MOST_CUTS
+from controller.strategies.common.cutting import MAX_CUTS
 from controller.strategies.protocols import (
     HurriedShedder,
     Observer,
@@ -273,8 +273,8 @@ def _splits_flaw(view: ClusterView, found: Any) -> str | None:
             return flaw
         if not cuts:
             continue  # the split algorithm computes them
-        if len(cuts) > MOST_CUTS:
-            return f"it splits {split.bundle} at {len(cuts)} positions, and {MOST_CUTS} are allowed"
+        if len(cuts) > MAX_CUTS:
+            return f"it splits {split.bundle} at {len(cuts)} positions, and {MAX_CUTS} are allowed"
         bundle = parse_bundle(split.bundle)
         ends = len(cuts) > 2 and (cuts[0], cuts[-1]) == (bundle.lower, bundle.upper)
         if not (ends and list(cuts) == sorted(set(cuts))):

@@ -33,7 +33,7 @@ from controller.model.records import CommandResult
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.demo.demo import command_line
 from controller.simulator.demo.settings import new_run
-from controller.simulator.demo.view import MESSAGES, Frame, ShownImbalance, View, view_on
+from controller.simulator.demo.view import MESSAGES, Frame, ImbalanceLine, View, view_on
 from controller.wire.readable import counted, in_number
 from controller.wire.results import Result
 
@@ -66,8 +66,8 @@ class PulsarDemoOutcome:
     intervals: int
     #: Of every command, None where no answer came.
     statuses: tuple[str | None, ...]
-    at_start: ShownImbalance | None
-    at_end: ShownImbalance | None
+    at_start: ImbalanceLine | None
+    at_end: ImbalanceLine | None
     #: Messages that the brokers acknowledged, and how many of them were not received.
     acknowledged: int = 0
     lost: int = 0
@@ -118,7 +118,7 @@ class _Show:
         self._view, self._running, self._folder, self._release = view, running, folder, release
         self._traffic: Traffic | None = None
         self._last: Frame | None = None
-        self._at_start: ShownImbalance | None = None
+        self._at_start: ImbalanceLine | None = None
         self._statuses: list[str | None] = []
 
     def play(self, intervals: int) -> None:
@@ -139,7 +139,7 @@ class _Show:
             stage.gather(cluster.brokers[0])
         self._traffic = running.enter_context(Traffic(cluster.service_url, stage.rates, self._folder / "traffic.log"))
         with long_work("sending messages until the brokers report them"):
-            self._at_start = ShownImbalance.of(flowing(stage, cluster.brokers), MESSAGES)
+            self._at_start = ImbalanceLine.of(flowing(stage, cluster.brokers), MESSAGES)
         view.waiting("Starting trimtab execute, run and collect: Spark takes some seconds ...")
         processes = running.enter_context(Processes(conf, self._folder))
         with long_work("starting trimtab", usual_seconds=_USUAL_SECONDS):

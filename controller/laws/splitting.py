@@ -20,7 +20,7 @@ from controller.strategies.common.cutting import cut
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 #: Pulsar's default of loadBalancerNamespaceMaximumBundles.
-_MOST_BUNDLES: Final = 128
+_MAX_BUNDLES: Final = 128
 
 
 def first_splits(policy: Any, view: ClusterView) -> SplitDecision:
@@ -46,8 +46,8 @@ def _too_many_splits(policy: Any, view: ClusterView) -> str | None:
     for count in view.namespace_bundle_count.tolist():
         if count < 0 and splits:
             return "it splits bundles of a namespace without knowing how many bundles that has"
-        if count >= 0 and splits > max(0, _MOST_BUNDLES - count):
-            return f"it splits {splits} bundles of a namespace that has {count}; {_MOST_BUNDLES} are allowed"
+        if count >= 0 and splits > max(0, _MAX_BUNDLES - count):
+            return f"it splits {splits} bundles of a namespace that has {count}; {_MAX_BUNDLES} are allowed"
     return None
 
 
@@ -132,7 +132,7 @@ def _wrong_cut(algorithm: Any, view: ClusterView) -> str | None:
     return None if inside and list(flaw) == sorted(set(flaw)) else f"its cuts {flaw} do not ascend inside the bundle"
 
 
-def _topics_told(view: ClusterView) -> list[str]:
+def _describe_topics(view: ClusterView) -> list[str]:
     detail = view.bundles.detail
     topics = zip(detail.position.tolist(), detail.load, strict=True)
     return [
@@ -147,6 +147,6 @@ SPLIT_ALGORITHM_LAWS: Final = (
         sentence="It cuts a bundle at ascending positions inside of it, always the same, or says why it does not.",
         examples=bundles_with_topics(),
         flaw=_wrong_cut,
-        describe=_topics_told,
+        describe=_describe_topics,
     ),
 )

@@ -95,7 +95,7 @@ class ControlsCorruptError(TrimtabError):
 class StrategyError(TrimtabError):
     """A strategy raised an error, or answered what cannot be so; nothing was issued.  ``flaw`` says what.
 
-    Asked again about the same interval it fails again: a person must mend it.
+    PlanRequest again about the same interval it fails again: a person must mend it.
     """
 
     exit_code = 2

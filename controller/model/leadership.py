@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 #: No epoch is believed that is further ahead of those that were seen: a leadership adds one.
-MOST_LEADERSHIPS: Final = 1_000_000
+MAX_LEADERSHIPS: Final = 1_000_000
 _NUMBER: Final = re.compile(rb"\s*[0-9]{1,18}\s*")
 
 
@@ -15,7 +15,7 @@ def newer_epoch(known: int, *seen: int) -> int:
     Whoever may write to a topic could write any epoch: an absurd one must not fence all leaders for ever.
     """
     for epoch in seen:
-        if known < epoch <= known + MOST_LEADERSHIPS:
+        if known < epoch <= known + MAX_LEADERSHIPS:
             known = epoch
     return known
 

@@ -55,7 +55,7 @@ def kinds_of(topics: Iterable[str]) -> int:
     return reduce(or_, map(kind_of, topics), 0)
 
 
-def kinds_held(kinds: KindFlags, served: KindFlags) -> KindFlags:
+def kinds_of_bundles(kinds: KindFlags, served: KindFlags) -> KindFlags:
     """(n,) the kinds that bundles hold or may hold: flags without UNLISTED.
 
     *kinds* (n,) are what records say, *served* (n,) what the broker of each bundle serves.  Where the kinds are not

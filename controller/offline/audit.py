@@ -16,9 +16,9 @@ from controller.model.decision import Decision
 from controller.model.errors import SettingsError, WireError
 from controller.model.memory import Memory
 from controller.model.names import namespace_of
-from controller.offline.counterfactual.opened import OpenedRecording
+from controller.offline.counterfactual.replay_source import ReplaySource
 from controller.offline.counterfactual.survey import ReplaySpan
-from controller.offline.record import Wanted, wanted_extents
+from controller.offline.record import RecordRequest, requested_extents
 from controller.offline.replay import LogReplay
 from controller.wire.base import printable, validate
 from controller.wire.journal import DeltaEntry, to_decision
@@ -27,9 +27,9 @@ from controller.wire.journal_records import Decided, EntryReader
 K = TypeVar("K", str, int)
 
 #: Moves, and changes of owners, that are listed.
-MOST_LISTED: Final = 10_000
+MAX_LISTED: Final = 10_000
 #: Strategies, namespaces and hours that have sums of their own, each; hours from the first one on.
-_MOST_SUMS: Final = 100_000
+_MAX_SUMS: Final = 100_000
 _OTHERS: Final = "(others)"
 #: A strategy that a command does not name.
 _UNNAMED: Final = "(not named)"
@@ -89,23 +89,23 @@ class MoveAudit:
     without_memory: int = 0
 
 
-def audit(opened: OpenedRecording, scope: AuditScope, tell: Callable[[float], None] = lambda _: None) -> MoveAudit:
+def audit(source: ReplaySource, scope: AuditScope, tell: Callable[[float], None] = lambda _: None) -> MoveAudit:
     """Audit the moves in *scope*; *tell* takes how many records were read.
 
     Load is read until an hour and two intervals after the scope, as far as there is any.  SettingsError where no
     interval lies in it.
     """
-    log, policy = opened.log, opened.policy().policy
+    log, policy = source.log, source.policy().policy
     auditor = MoveAuditor(period_ms=log.period_ms, weights=weights_of(policy.shedder))
     run = _Run(MoveAudit(cluster=log.cluster, period_ms=log.period_ms), scope, auditor)
     decisions = _Decisions(log.records, log.cluster)
-    load = LogReplay(log.records, opened.settings, policy, log.begin)
+    load = LogReplay(log.records, source.settings, policy, log.begin)
     until = scope.span.until
     for snapshot in load.snapshots(tell):
         for each in decisions.before(snapshot.interval):
             run.unseen(each)
         decided = decisions.of(snapshot.interval)
-        run.seen(snapshot.interval)
+        run.count_interval(snapshot.interval)
         memory = None if decided is None else decided.memory
         memory = None if memory is None else with_read_memories(memory, policy)
         step = auditor.take([snapshot], None if decided is None else decided.decision, memory)
@@ -116,21 +116,21 @@ def audit(opened: OpenedRecording, scope: AuditScope, tell: Callable[[float], No
     else:
         for each in decisions.rest():
             run.unseen(each)
-    found = run.ended()
-    found.refused, found.refused_entries = load.refused, decisions.refused
-    found.has_journal, found.without_memory = decisions.any, decisions.without_memory
-    return found
+    result = run.ended()
+    result.refused, result.refused_entries = load.refused, decisions.refused
+    result.has_journal, result.without_memory = decisions.any, decisions.without_memory
+    return result
 
 
-def part_of_live_log(opened: OpenedRecording, since: int, until: int | None) -> OpenedRecording:
-    """*opened*, a live log, of which only what an audit from *since* on needs is read; epoch ms."""
-    records, period_ms = opened.log.records, opened.log.period_ms
+def part_of_live_log(source: ReplaySource, since: int, until: int | None) -> ReplaySource:
+    """*source*, a live log, of which only what an audit from *since* on needs is read; epoch ms."""
+    records, period_ms = source.log.records, source.log.period_ms
     # Moves of an hour before may be the beginning of a circle; sweeps come before the tick of their interval.
     begin = max(0, since - HOUR_MS - 2 * period_ms)
     end = None if until is None else max(0, until + HOUR_MS + (2 * LOOKED_AT + 1) * period_ms)
-    wanted = Wanted(from_ms=begin, to_ms=end)
-    parts = {topic: wanted_extents(records, wanted, topic, opened.settings) for topic in _TOPICS}
-    return replace(opened, log=replace(opened.log, records=LogPart(records, parts)))
+    request = RecordRequest(from_ms=begin, to_ms=end)
+    parts = {topic: requested_extents(records, request, topic, source.settings) for topic in _TOPICS}
+    return replace(source, log=replace(source.log, records=LogPart(records, parts)))
 
 
 class LogPart:
@@ -172,20 +172,20 @@ class LogPart:
 class _Run:
     """Adds up what the auditor finds."""
 
-    def __init__(self, found: MoveAudit, scope: AuditScope, auditor: MoveAuditor) -> None:
-        self._found, self._scope, self._auditor = found, scope, auditor
+    def __init__(self, result: MoveAudit, scope: AuditScope, auditor: MoveAuditor) -> None:
+        self._result, self._scope, self._auditor = result, scope, auditor
         self._straight = StraightPlan()
 
-    def seen(self, interval: int) -> None:
+    def count_interval(self, interval: int) -> None:
         """The load of *interval* was read."""
-        found = self._found
-        if found.first < 0:
-            found.first = interval
+        result = self._result
+        if result.first < 0:
+            result.first = interval
         else:
-            apart_ms = interval - found.last
-            found.apart_ms = min(found.apart_ms or apart_ms, apart_ms)
-        found.last = interval
-        found.intervals += self._scope.span.has(interval)
+            apart_ms = interval - result.last
+            result.apart_ms = min(result.apart_ms or apart_ms, apart_ms)
+        result.last = interval
+        result.intervals += self._scope.span.has(interval)
 
     def unseen(self, decided: "_DecidedMoves") -> None:
         """The load of this decision's interval is not there."""
@@ -196,10 +196,10 @@ class _Run:
         """Count a decision, if there is one, and the commands of its dry run."""
         if decided is None or not self._is_of_load(decided.decision.interval):
             return
-        self._found.decided += self._scope.span.has(decided.decision.interval)
+        self._result.decided += self._scope.span.has(decided.decision.interval)
         for command in decided.decision.commands:
             if command.action == "unload" and command.mode != "active":
-                self._found.dry_run += self._scope.has(command.interval, command.bundle)
+                self._result.dry_run += self._scope.has(command.interval, command.bundle)
 
     def take(self, settled: "tuple[AuditedMove, ...]", changes: "tuple[OwnerChange, ...]") -> None:
         """Add up moves, oldest first, and changes."""
@@ -208,40 +208,40 @@ class _Run:
                 self._add(move)
         for change in changes:
             if self._scope.has(change.interval, change.bundle):
-                self._found.changed[change.why] += 1
-                if len(self._found.changes) < MOST_LISTED:
-                    self._found.changes.append(change)
+                self._result.changed[change.why] += 1
+                if len(self._result.changes) < MAX_LISTED:
+                    self._result.changes.append(change)
 
     def ended(self) -> MoveAudit:
         """All of it.  SettingsError where no interval lies in the span."""
-        if not self._found.intervals:
+        if not self._result.intervals:
             raise SettingsError("the log has no closed interval in this span: see its ticks, --from and --to")
         self.take(self._auditor.ended(), ())
-        self._found.not_needed = self._straight.not_needed
-        return self._found
+        self._result.not_needed = self._straight.not_needed
+        return self._result
 
     def _is_of_load(self, interval: int) -> bool:
         """Whether *interval* is not before the load: the journal of a recording begins earlier."""
-        return 0 <= self._found.first <= interval
+        return 0 <= self._result.first <= interval
 
     def _add(self, move: AuditedMove) -> None:
-        found, hour = self._found, move.interval // HOUR_MS * HOUR_MS
+        result, hour = self._result, move.interval // HOUR_MS * HOUR_MS
         for sums in (
-            found.total,
-            _sums_of(found.by_strategy, printable(move.strategy) or _UNNAMED, _OTHERS),
-            _sums_of(found.by_namespace, move.namespace, _OTHERS),
-            _sums_of(found.by_hour, hour, next(reversed(found.by_hour), hour)),
+            result.total,
+            _sums_of(result.by_strategy, printable(move.strategy) or _UNNAMED, _OTHERS),
+            _sums_of(result.by_namespace, move.namespace, _OTHERS),
+            _sums_of(result.by_hour, hour, next(reversed(result.by_hour), hour)),
         ):
             sums.add(move)
         if move.came_to:
             self._straight.add(move.bundle, move.source.broker, move.came_to)
-        if len(found.moves) < MOST_LISTED:
-            found.moves.append(move)
+        if len(result.moves) < MAX_LISTED:
+            result.moves.append(move)
 
 
 def _sums_of(by: dict[K, MoveSums], key: K, other: K) -> MoveSums:
     """The sums of *key*; of *other* where there are too many."""
-    return by.setdefault(other if key not in by and len(by) >= _MOST_SUMS else key, MoveSums())
+    return by.setdefault(other if key not in by and len(by) >= _MAX_SUMS else key, MoveSums())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -271,11 +271,11 @@ class _Decisions:
 
     def of(self, interval: int) -> _DecidedMoves | None:
         """The decision on *interval*; None where there is none.  After ``before``."""
-        found = self._next
-        if found is None or found.decision.interval != interval:
+        next_entry = self._next
+        if next_entry is None or next_entry.decision.interval != interval:
             return None
         self._next = next(self._read, None)
-        return found
+        return next_entry
 
     def rest(self) -> Iterator[_DecidedMoves]:
         """All that are left."""

@@ -83,8 +83,8 @@ class Rebalance:
         Evenly: no member has two connectors, or two tasks, more than another.
         """
         sizes = [
-            [len(held.connectors) for held in self.members.values()],
-            [len(held.tasks) for held in self.members.values()],
+            [len(work.connectors) for work in self.members.values()],
+            [len(work.tasks) for work in self.members.values()],
         ]
         running = ConnectorsAndTasks.union(self.members.values())
         once = sum(map(len, self.members.values())) == len(running)
@@ -205,8 +205,8 @@ class _Group:
         else:
             answer, self._leader_memory = self._assignor.assign(group, self._leader_memory, self._now_ms)
         carried_out = {name: self._carried_out(name, answer, change) for name in sorted(self._members)}
-        kept = {name: held - carried_out[name].stop for name, held in self._members.items()}
-        self._members = {name: held + (carried_out[name].start - held) for name, held in kept.items()}
+        still_running = {name: work - carried_out[name].stop for name, work in self._members.items()}
+        self._members = {name: work + (carried_out[name].start - work) for name, work in still_running.items()}
         if not change.answer_lost:
             self._completed = self._generation
         before = self.rebalances[-1] if self.rebalances else None
@@ -232,10 +232,10 @@ class _Group:
         if change.answer_lost:
             # By the eager protocol, everything stopped before the answer could have come.
             return MemberAssignment(stop=self._members[name] if self._assignor is None else NOTHING)
-        told = answer.assignments[name]
+        assigned = answer.assignments[name]
         # Nothing stops that is not running, and nothing twice.
-        stop = ConnectorsAndTasks.union([told.stop & self._members[name]])
-        return replace(told, stop=NOTHING if name in change.does_not_stop else stop)
+        stop = ConnectorsAndTasks.union([assigned.stop & self._members[name]])
+        return replace(assigned, stop=NOTHING if name in change.does_not_stop else stop)
 
 
 def _words(change: Change) -> str:
@@ -282,9 +282,9 @@ def example_rows(release: str = "cooperative-2.6.3") -> list[ExampleRow]:
 def summary_rows(rows: Sequence[ExampleRow]) -> list[ExampleRow]:
     """Some of *rows*, and the sums of starting, of stopping and of both."""
     half = len(rows) // 2
-    few = [row for i, row in enumerate(rows) if i % half == 0 or (i + 1) % _SHOWN_EVERY == 0]
+    sparse = [row for i, row in enumerate(rows) if i % half == 0 or (i + 1) % _SHOWN_EVERY == 0]
     sums = [("start all", rows[:half]), ("stop all", rows[half:]), ("altogether", rows)]
-    return few + [
+    return sparse + [
         ExampleRow(
             what=what,
             tasks=of[-1].tasks,

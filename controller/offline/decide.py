@@ -44,10 +44,10 @@ def recorded_policy(
     file = broker_conf or Path(os.devnull)
     conf = read_broker_conf(file, os.environ)
     own = needed_by(strategy)
-    asked = {SHEDDER: strategy} | ({} if placement is None else {PLACEMENT: placement})
+    classes = {SHEDDER: strategy} | ({} if placement is None else {PLACEMENT: placement})
     decisions = DecisionSettings(mode="active", split=split)
     try:
-        merged = {**own, **{k: v for k, v in conf.items() if v}, **asked}
+        merged = {**own, **{k: v for k, v in conf.items() if v}, **classes}
         return versioned_policy(merged, decisions, GuardrailSettings(), 1, "", period_ms, pulsar=pulsar)
     except SettingsError as error:
         where = "--strategy, --placement"
@@ -113,5 +113,5 @@ def _unhindered(policy: Policy) -> Policy:
 def _with_bundle_counts(view: ClusterView) -> ClusterView:
     """*view*, in which a namespace whose bundles nobody told has at least those that brokers list."""
     listed = np.bincount(view.bundles.namespace, minlength=len(view.bundles.namespaces))
-    told = view.namespace_bundle_count
-    return replace(view, namespace_bundle_count=np.where(told < 0, listed, told))
+    counts = view.namespace_bundle_count
+    return replace(view, namespace_bundle_count=np.where(counts < 0, listed, counts))

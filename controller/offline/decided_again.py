@@ -21,8 +21,8 @@ class DecidedAgain(NamedTuple):
     same: bool | None
 
 
-def decided_again(recording: Recording, wanted: int | None) -> DecidedAgain:
-    """The last decision of *recording*, or the last one that is not after *wanted*, epoch ms, by its own settings.
+def decided_again(recording: Recording, interval: int | None) -> DecidedAgain:
+    """The last decision of *recording*, or the last one that is not after *interval*, epoch ms, by its own settings.
 
     TrimtabError where there is none, or the recording cannot be read.
     """
@@ -32,11 +32,11 @@ def decided_again(recording: Recording, wanted: int | None) -> DecidedAgain:
     replay = Replay(recording, settings, policy)
     with long_work("replaying, records", again.size(), pieces) as tell:
         for snapshot in again.snapshots(tell):
-            if wanted is not None and snapshot.interval > wanted:
+            if interval is not None and snapshot.interval > interval:
                 break
             replay.decide([snapshot])
     if replay.newest is None:
-        when = "" if wanted is None else f" at or before {utc(wanted)}"
+        when = "" if interval is None else f" at or before {utc(interval)}"
         raise TrimtabError(f"{recording.where} has no decision{when}: `trimtab what-if` shows what it spans")
-    told = replay.ended(None)
-    return DecidedAgain(replay.newest, policy, told.comparison.first is None if told.has_journal else None)
+    comparison = replay.ended(None)
+    return DecidedAgain(replay.newest, policy, comparison.comparison.first is None if comparison.has_journal else None)

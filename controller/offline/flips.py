@@ -59,7 +59,7 @@ class Flip:
         return abs(self.after - self.before) / abs(self.before) if self.before else abs(self.after)
 
 
-class FoundFlips(NamedTuple):
+class FlipResult(NamedTuple):
     """What a search has found."""
 
     #: The smallest first.
@@ -75,7 +75,7 @@ def flips(
     *,
     tell: Callable[[float], None] = lambda _: None,
     is_over: Callable[[], bool] = lambda: False,
-) -> FoundFlips:
+) -> FlipResult:
     """What would flip whether anything is done about *subject*, of *kind* bundle, broker or interval; smallest first.
 
     One change each of: the usage of its broker (of an interval, of the busiest and the idlest one), its load, and each
@@ -96,10 +96,10 @@ def flips(
         if after is not _ENDED:
             searches.append((each, search))
         tell(min(100 * tries.made / max(total, 1), 100.0))
-    found = [tries.flip(each, nearest[id(each)]) for each in changes if id(each) in nearest]
-    return FoundFlips(
-        flips=tuple(sorted(found, key=lambda flip: (flip.size, flip.kind, flip.of))),
-        unfinished=tuple(each.of for each in changes if any(each is left for left, _ in searches)),
+    all_flips = [tries.flip(each, nearest[id(each)]) for each in changes if id(each) in nearest]
+    return FlipResult(
+        flips=tuple(sorted(all_flips, key=lambda flip: (flip.size, flip.kind, flip.of))),
+        unfinished=tuple(each.of for each in changes if any(each is unsearched for unsearched, _ in searches)),
     )
 
 
@@ -128,7 +128,7 @@ class _Tries:
 
     def flip(self, each: "_Change", value: float) -> Flip:
         """That *value*, which was tried, flips it."""
-        then = _told(self._commands[id(each), value])
+        then = _describe(self._commands[id(each), value])
         return Flip(kind=each.kind, of=each.of, before=each.value, after=value, unit=each.unit, then=then)
 
     def _done(self, made: Redecision) -> list[Command]:
@@ -144,7 +144,7 @@ def _is_about(command: Command, subject: str, kind: str) -> bool:
     return True
 
 
-def _told(commands: Sequence[Command]) -> str:
+def _describe(commands: Sequence[Command]) -> str:
     if not commands:
         return ""
     first = commands[0]

@@ -16,7 +16,7 @@ from controller.wire.journal_records import Decided, EntryReader, EntryWriter, P
 from controller.wire.readable import utc
 
 #: Of two values that differ so many characters are told.
-_SHOWN: Final = 120
+_MAX_CHARS: Final = 120
 
 
 class LiveEntry(NamedTuple):
@@ -43,8 +43,8 @@ class LiveJournal:
 
     def take(self) -> LiveEntry | None:
         """The next entry."""
-        taken, self._next = self._next, next(self._entries, None)
-        return taken
+        entry, self._next = self._next, next(self._entries, None)
+        return entry
 
     def memory_before(self, interval: int) -> Decided | None:
         """The entry that a replay begins behind, whose first load is that of *interval*; what is before it is taken.
@@ -93,13 +93,18 @@ class JournalComparison:
     """Holds each entry of a replay against the live run's."""
 
     def __init__(
-        self, live: LiveJournal, *, begin: Decided | None, whole_every_ms: int, standing: Callable[[int], Controls]
+        self,
+        live: LiveJournal,
+        *,
+        begin: Decided | None,
+        whole_every_ms: int,
+        fallback_controls: Callable[[int], Controls],
     ) -> None:
-        """*begin*: see LiveJournal.memory_before.  *standing*: the controls of intervals that the live run has not."""
-        self._live, self._standing = live, standing
+        """*begin*: see LiveJournal.memory_before.  *fallback_controls*: of intervals that the live run lacks."""
+        self._live, self._fallback_controls = live, fallback_controls
         base = None if begin is None else begin.remembered
         self._writer = EntryWriter(whole_every_ms=whole_every_ms, base=base)
-        self.told = JournalTally()
+        self.tally = JournalTally()
 
     def controls(self, interval: int) -> Controls:
         """The controls of *interval*: those of the live run's entry.
@@ -109,38 +114,38 @@ class JournalComparison:
         self._skip_before(interval)
         entry = self._live.peek()
         if entry is None:
-            return self._standing(interval)
+            return self._fallback_controls(interval)
         return entry.controls if entry.interval == interval else entry.controls.timeless()
 
     def take(self, entry: JournalEntry) -> None:
         """Compare *entry*, whose controls were asked for."""
-        told, live = self.told, self._live.peek()
+        tally, live = self.tally, self._live.peek()
         if live is not None and live.interval != entry.interval:
             if not live.controls.stale:
                 self._differ(entry.interval, "the live run did not journal this interval")
             return  # too old to act on: the live run wrote no entry either, and the next one builds on the one before
         encoded = self._writer.encode(entry)
         self._writer.wrote(encoded)
-        told.decided += 1
-        told.commands += len(entry.decision.commands)
+        tally.decided += 1
+        tally.commands += len(entry.decision.commands)
         if live is None:
             return
         self._live.take()
-        told.compared += 1
+        tally.compared += 1
         if live.value == encoded.value:
-            told.equal += 1
+            tally.equal += 1
         else:
             self._differ(entry.interval, difference(live.value, encoded.value))
 
     def _skip_before(self, interval: int) -> None:
         while (live := self._live.peek()) is not None and live.interval < interval:
-            self.told.compared += 1
+            self.tally.compared += 1
             self._differ(live.interval, "the replay did not decide this interval")
             self._live.take()
 
     def _differ(self, interval: int, what: str) -> None:
-        if self.told.first is None:
-            self.told.first = EntryDifference(interval=interval, what=what)
+        if self.tally.first is None:
+            self.tally.first = EntryDifference(interval=interval, what=what)
 
 
 def difference(live: bytes, replayed: bytes) -> str:
@@ -148,26 +153,26 @@ def difference(live: bytes, replayed: bytes) -> str:
     ours, theirs = read_object(replayed), read_object(live)
     path, live_value, replayed_value = _first_difference((), theirs, ours)
     where = ".".join(path) or "its text"
-    return f"{where}: live {_shown(live_value)}, replayed {_shown(replayed_value)}"
+    return f"{where}: live {_shortened(live_value)}, replayed {_shortened(replayed_value)}"
 
 
-def _first_difference(path: tuple[str, ...], left: Any, right: Any) -> tuple[tuple[str, ...], Any, Any]:
-    if isinstance(left, dict) and isinstance(right, dict):
-        for key in [*left, *(key for key in right if key not in left)]:
-            if left.get(key) != right.get(key) or (key in left) != (key in right):
-                return _first_difference((*path, str(key)), left.get(key), right.get(key))
-    if isinstance(left, list) and isinstance(right, list):
-        for number, (a, b) in enumerate(zip(left, right, strict=False)):
+def _first_difference(path: tuple[str, ...], live: Any, replayed: Any) -> tuple[tuple[str, ...], Any, Any]:
+    if isinstance(live, dict) and isinstance(replayed, dict):
+        for key in [*live, *(key for key in replayed if key not in live)]:
+            if live.get(key) != replayed.get(key) or (key in live) != (key in replayed):
+                return _first_difference((*path, str(key)), live.get(key), replayed.get(key))
+    if isinstance(live, list) and isinstance(replayed, list):
+        for number, (a, b) in enumerate(zip(live, replayed, strict=False)):
             if a != b:
                 return _first_difference((*path, str(number)), a, b)
-        if len(left) != len(right):
-            return path, f"{len(left)} of them", f"{len(right)} of them"
-    return path, left, right
+        if len(live) != len(replayed):
+            return path, f"{len(live)} of them", f"{len(replayed)} of them"
+    return path, live, replayed
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}..."
 
 
 def _entries(records: Iterable[StoredRecord], cluster: str) -> Iterator[LiveEntry]:

@@ -45,8 +45,8 @@ def read_boundaries(path: Path) -> tuple[int, ...]:
     """
     try:
         fields = read_object(read_small_file(path))
-        found = fields.get("bundles", fields)
-        boundaries = found.get("boundaries") if isinstance(found, dict) else None
+        bundles = fields.get("bundles", fields)
+        boundaries = bundles.get("boundaries") if isinstance(bundles, dict) else None
         state: dict[str, Any] = {"v": 1, "type": "namespace_state", "cluster": "", "namespace": "-", "version": 0}
         return validate(NamespaceStateRecord, json.dumps({**state, "boundaries": boundaries})).boundaries
     except (OSError, WireError) as error:

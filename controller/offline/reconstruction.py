@@ -64,33 +64,33 @@ def snapshot_at(tail: LogTail, settings: Settings, policy: Policy, interval: int
 
 def _span(values: Iterable[bytes], interval: int, first: int, decode: _Decode) -> list[bytes]:
     """Those of *values*, newest first, that the ticks from *first* to *interval* end; the oldest is the first."""
-    found, begun = list[bytes](), False
+    entries, has_begun = list[bytes](), False
     for value in values:
         tick = _tick(value, decode)
         if tick is not None:
-            begun = begun or tick.interval <= interval
+            has_begun = has_begun or tick.interval <= interval
             if tick.interval < first:
                 break
             if tick.interval > interval:
                 continue  # a collector's clock was ahead: the controller has refused it, or decides nothing until then
-        if begun:
-            found.append(value)
-    return found[::-1]
+        if has_begun:
+            entries.append(value)
+    return entries[::-1]
 
 
 def _located(source: int, values: Sequence[bytes], decode: _Decode) -> Iterator[Located]:
     """The records in *values* as those of one partition: a tick of each interval stands where the last one stood."""
     ticks = [tick for value in values if (tick := _tick(value, decode)) is not None]
-    seen = Counter(tick.interval for tick in ticks)
+    ticks_seen = Counter(tick.interval for tick in ticks)
     rosters = {tick.interval: tick.roster for tick in reversed(ticks) if tick.roster is not None}
-    left = {tick.interval: min(_partitions(source, tick), seen[tick.interval]) for tick in ticks}
+    missing = {tick.interval: min(_partitions(source, tick), ticks_seen[tick.interval]) for tick in ticks}
     for offset, value in enumerate(values):
         record = _usable(value, decode)
         if record is None:
             continue
         if isinstance(record, TickRecord):
-            left[record.interval] -= 1
-            if left[record.interval] != 0:
+            missing[record.interval] -= 1
+            if missing[record.interval] != 0:
                 continue
             roster = rosters.get(record.interval) if source == METRICS else None
             record = record.model_copy(update={"partitions": _ONE_EACH, "roster": roster})

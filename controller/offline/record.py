@@ -39,7 +39,7 @@ class NothingToRecordError(TrimtabError):
     """The log holds no record of what is to be copied."""
 
 
-class WantedTime(NamedTuple):
+class RequestedTime(NamedTuple):
     """A stretch of time, epoch ms; None: from the first record on, or up to the present end."""
 
     from_ms: int | None
@@ -56,17 +56,17 @@ def counting(topics: Sequence[RecordedTopic]) -> tuple[RecordedTopic, ...]:
 
 
 def nothing_in(
-    log: RecordLog, topics: Sequence[RecordedTopic], span: WantedTime, *, by_offsets: bool = False
+    log: RecordLog, topics: Sequence[RecordedTopic], span: RequestedTime, *, by_offsets: bool = False
 ) -> NothingToRecordError:
     """The error: the time, or offsets, that were asked for, the time that *log* has records of, and what to do."""
-    wanted = counting(topics)
-    asked = f"{log.where} holds no record of {', '.join(wanted)}{_worded(span)}"
+    names = counting(topics)
+    message = f"{log.where} holds no record of {', '.join(names)}{_worded(span)}"
     if by_offsets:
-        asked = f"{asked} at the offsets of --offsets"
-    held = [each for topic in wanted if (each := _held(log, topic)) is not None]
-    if not held:
-        return NothingToRecordError(f"{asked}, nor of another time: does a collector write to it?")
-    first, last = min(times[0] for times in held), max(times[1] for times in held)
+        message = f"{message} at the offsets of --offsets"
+    spans = [each for topic in names if (each := _time_span(log, topic)) is not None]
+    if not spans:
+        return NothingToRecordError(f"{message}, nor of another time: does a collector write to it?")
+    first, last = min(times[0] for times in spans), max(times[1] for times in spans)
     if span.from_ms is not None and span.to_ms is None:
         # A folder counts records as of the interval that their file begins with, and reads them as of its end.
         last = max(first, min(last, span.from_ms - 1))
@@ -77,19 +77,19 @@ def nothing_in(
         what = "give a later --to"
     elif any(each is not None for each in span):
         what = "give a longer time, --from and --to"
-    return NothingToRecordError(f"{asked}; it holds those from {utc(first)} to {utc(last)}: {what}")
+    return NothingToRecordError(f"{message}; it holds those from {utc(first)} to {utc(last)}: {what}")
 
 
-def _held(log: RecordLog, topic: RecordedTopic) -> tuple[int, int] | None:
+def _time_span(log: RecordLog, topic: RecordedTopic) -> tuple[int, int] | None:
     """When the first and the last record of *topic* were written, epoch ms; None where it has none."""
     there = {partition: at for partition, at in log.extents(topic).items() if at.first < at.end}
     first = [next(iter(log.read(topic, {each: at})), None) for each, at in there.items()]
     ends: Extents = {each: Extent(max(at.first, at.end - _AT_THE_END), at.end) for each, at in there.items()}
-    times = [found.timestamp_ms for found in (*first, *log.read(topic, ends)) if found is not None]
+    times = [record_found.timestamp_ms for record_found in (*first, *log.read(topic, ends)) if record_found is not None]
     return (min(times), max(times)) if times else None
 
 
-def _worded(span: WantedTime) -> str:
+def _worded(span: RequestedTime) -> str:
     if span.from_ms is None:
         return "" if span.to_ms is None else f" before {utc(span.to_ms)}"
     return f" from {utc(span.from_ms)} {'on' if span.to_ms is None else f'to {utc(span.to_ms)}'}"
@@ -99,14 +99,14 @@ def _worded(span: WantedTime) -> str:
 #: was known before.
 AnonymiserOf: TypeAlias = Callable[[Extents, Extents, Sequence[bytes]], Anonymiser]
 #: So many records are copied between two words about how far it is.
-_TOLD_EVERY: Final = 500
+_PROGRESS_EVERY: Final = 500
 #: ``first`` of a recording that begins with the log.
 FROM_THE_BEGINNING: Final[Mapping[RecordedTopic, Mapping[int, int]]] = {topic: {} for topic in FOLDED_TOPICS.values()}
 _AGAIN: Final = "delete it and record again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RecordRequest:
     """What is to be copied."""
 
     topics: Sequence[RecordedTopic] = RECORDED_TOPICS
@@ -118,7 +118,7 @@ class Wanted:
     #: Topic -> partition -> the first offset, instead of what *from_ms* says.
     first: Mapping[RecordedTopic, Mapping[int, int]] = field(default_factory=dict)
     #: As the user asked for it: a recording that was broken off is continued if this is the same.
-    asked: str = ""
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class KnownBefore:
 def record(
     log: RecordLog,
     folder: Path,
-    wanted: Wanted,
+    request: RecordRequest,
     settings: RecordedSettings,
     cluster: str,
     *,
@@ -149,10 +149,10 @@ def record(
     known_before: Callable[[], KnownBefore | None] | None = None,
     writer: RecordingWriter | None = None,
 ) -> Manifest:
-    """Copy what is *wanted* of *log* into *folder*, or go on with that; returns the manifest.
+    """Copy the part of *log* that *request* names into *folder*, or continue; returns the manifest.
 
     *settings* are kept in the manifest.  With *anonymiser_of* names are replaced, and only metrics and results are
-    copied; then no true name lies in the folder at any time, if *wanted* asks without one.  *anonymised*: *log*,
+    copied; then no true name lies in the folder at any time, if *request* asks without one.  *anonymised*: *log*,
     *settings* and *cluster* have other names already.  *known_before* reads what was known when it begins, which is
     kept in it; None where the log begins later, so that it begins with the log.  *writer*: of *folder*.
     NothingToRecordError where there is nothing to copy, which leaves nothing on the disk; TrimtabError where the log
@@ -160,72 +160,74 @@ def record(
     """
     with writer or RecordingWriter(folder) as out:
         if anonymiser_of is not None:
-            wanted = replace(wanted, topics=tuple(topic for topic in wanted.topics if topic in ANONYMISED))
+            request = replace(request, topics=tuple(topic for topic in request.topics if topic in ANONYMISED))
         anonymised = anonymised or _is_anonymised(log)
         if out.begun is None:
-            _refuse_nothing(log, wanted)
+            _refuse_nothing(log, request)
         else:
-            _refuse_another(folder, out.begun, wanted)
+            _refuse_another(folder, out.begun, request)
         # All names count for the pseudonyms, so a recording without names that goes on reads them again.
         known = other = None
         if known_before is not None and (out.begun is None or anonymiser_of is not None):
             known = known_before()
-            wanted = replace(wanted, first=FROM_THE_BEGINNING if known is None else known.first)
-        begun = _begun(log, wanted, settings, cluster) if out.begun is None else out.manifest
+            request = replace(request, first=FROM_THE_BEGINNING if known is None else known.first)
+        manifest = _new_manifest(log, request, settings, cluster) if out.begun is None else out.manifest
         begin = () if known is None else known.records
         if anonymiser_of is not None:
-            other = anonymiser_of(_whole(begun, "metrics"), wanted_extents(log, wanted, "journal", settings), begin)
+            journal = requested_extents(log, request, "journal", settings)
+            other = anonymiser_of(_whole(manifest, "metrics"), journal, begin)
             begin = other.begin(begin)
         content = b"".join(each + b"\n" for each in begin)
         if out.begun is None:
-            begun = begun.model_copy(update={"anonymised": anonymised}) if other is None else other.manifest(begun)
-            begun = begun.model_copy(update={"known_before": _about(known, content)})
-            out.begin(wanted.asked, begun, content, {topic: log.counted_from(topic) for topic in begun.topics})
-        elif other is not None and begun.known_before != _about(known, content):
+            hidden = manifest.model_copy(update={"anonymised": anonymised})
+            manifest = hidden if other is None else other.manifest(manifest)
+            manifest = manifest.model_copy(update={"known_before": _about(known, content)})
+            out.begin(request.options, manifest, content, {topic: log.counted_from(topic) for topic in manifest.topics})
+        elif other is not None and manifest.known_before != _about(known, content):
             raise TrimtabError(f"{log.where}: what was known before is gone since the recording was begun: {_AGAIN}")
-        _copy(log, wanted, out, other)
+        _copy(log, request, out, other)
         return out.finish()
 
 
-def _refuse_another(folder: Path, begun: str, wanted: Wanted) -> None:
-    """Raise SettingsError where the recording that was *begun* in *folder* was asked for otherwise."""
-    if begun != wanted.asked:
+def _refuse_another(folder: Path, options_before: str, request: RecordRequest) -> None:
+    """Raise SettingsError where the recording that was *options_before* in *folder* was asked for otherwise."""
+    if options_before != request.options:
         raise SettingsError(
-            f"{folder} holds the beginning of another recording, made with {begun or 'other options'}: give the"
+            f"{folder} has the beginning of another recording, made with {options_before or 'other options'}: give the"
             " same options to go on, or choose another folder with -o"
         )
 
 
-def _refuse_nothing(log: RecordLog, wanted: Wanted) -> None:
-    """Raise NothingToRecordError where *log* has nothing that is *wanted*."""
-    if not any(offsets_in(_from(log, wanted, topic, wanted.from_ms)) for topic in counting(wanted.topics)):
-        raise _nothing(log, wanted)
+def _refuse_nothing(log: RecordLog, request: RecordRequest) -> None:
+    """Raise NothingToRecordError where *log* has nothing that is *request*."""
+    if not any(offsets_in(_from(log, request, topic, request.from_ms)) for topic in counting(request.topics)):
+        raise _nothing(log, request)
 
 
-def _nothing(log: RecordLog, wanted: Wanted) -> NothingToRecordError:
-    return nothing_in(log, wanted.topics, _span(wanted), by_offsets=bool(wanted.offsets))
+def _nothing(log: RecordLog, request: RecordRequest) -> NothingToRecordError:
+    return nothing_in(log, request.topics, _span(request), by_offsets=bool(request.offsets))
 
 
-def _copy(log: RecordLog, wanted: Wanted, out: RecordingWriter, other: Anonymiser | None) -> None:
+def _copy(log: RecordLog, request: RecordRequest, out: RecordingWriter, other: Anonymiser | None) -> None:
     """Copy what is left of it, with the names of *other*."""
-    left = {topic: _left(log, out, topic) for topic in out.manifest.topics}
-    sizes = [log.size(topic, extents) for topic, extents in left.items()]
+    remaining = {topic: _remaining(log, out, topic) for topic in out.manifest.topics}
+    sizes = [log.size(topic, extents) for topic, extents in remaining.items()]
     total, done = sum(each or 0 for each in sizes) if None not in sizes else 0, 0
     with long_work("recording, records", total, pieces) as tell:
-        for topic, extents in left.items():
-            for found in log.read(topic, extents) if extents else ():
-                out.add(topic, found if other is None else other.rewrite(topic, found))
+        for topic, extents in remaining.items():
+            for stored in log.read(topic, extents) if extents else ():
+                out.add(topic, stored if other is None else other.rewrite(topic, stored))
                 done += 1
-                if done % _TOLD_EVERY == 0:
+                if done % _PROGRESS_EVERY == 0:
                     tell(done)
             out.end_topic(topic)
-    if not {file.topic for file in out.manifest.files} & {*counting(wanted.topics)}:  # only marks of transactions
+    if not {file.topic for file in out.manifest.files} & {*counting(request.topics)}:  # only marks of transactions
         out.discard()
-        raise _nothing(log, wanted)
+        raise _nothing(log, request)
 
 
-def _span(wanted: Wanted) -> WantedTime:
-    return WantedTime(wanted.from_ms, wanted.to_ms)
+def _span(request: RecordRequest) -> RequestedTime:
+    return RequestedTime(request.from_ms, request.to_ms)
 
 
 def _is_anonymised(log: RecordLog) -> bool:
@@ -250,17 +252,17 @@ def _about(known: KnownBefore | None, content: bytes) -> KnownBeginning | None:
     )
 
 
-def _whole(begun: Manifest, topic: RecordedTopic) -> Extents:
-    return {each.partition: Extent(each.first, each.end) for each in begun.topics.get(topic, ())}
+def _whole(manifest: Manifest, topic: RecordedTopic) -> Extents:
+    return {each.partition: Extent(each.first, each.end) for each in manifest.topics.get(topic, ())}
 
 
-def _begun(log: RecordLog, wanted: Wanted, settings: RecordedSettings, cluster: str) -> Manifest:
-    topics = {topic: wanted_extents(log, wanted, topic, settings) for topic in wanted.topics}
+def _new_manifest(log: RecordLog, request: RecordRequest, settings: RecordedSettings, cluster: str) -> Manifest:
+    topics = {topic: requested_extents(log, request, topic, settings) for topic in request.topics}
     return Manifest(
         cluster=cluster,
         made_by=f"trimtab {version('trimtab')}",
-        from_ms=wanted.from_ms,
-        to_ms=wanted.to_ms,
+        from_ms=request.from_ms,
+        to_ms=request.to_ms,
         settings=settings,
         topics={topic: _listed(extents) for topic, extents in topics.items()},
         files=(),
@@ -274,23 +276,25 @@ def _listed(extents: Extents) -> tuple[RecordedExtent, ...]:
     )
 
 
-def wanted_extents(log: RecordLog, wanted: Wanted, topic: RecordedTopic, settings: RecordedSettings) -> Extents:
-    """What of *topic* is copied, or read: what is there, within the offsets or the time that are *wanted*."""
-    begin = wanted.from_ms
+def requested_extents(
+    log: RecordLog, request: RecordRequest, topic: RecordedTopic, settings: RecordedSettings
+) -> Extents:
+    """What of *topic* is copied, or read: what is there, within the requested offsets or time."""
+    begin = request.from_ms
     if begin is not None and topic == "journal":
         # Entries hold what changed in the memory: back to one that holds it whole.
         begin = max(0, begin - (settings.whole_every_intervals + 1) * settings.intervals.period_ms)
-    return _from(log, wanted, topic, begin)
+    return _from(log, request, topic, begin)
 
 
-def _from(log: RecordLog, wanted: Wanted, topic: RecordedTopic, begin: int | None) -> Extents:
-    """What of *topic* is there: within the offsets that are *wanted*, or from the time *begin* on, as far as wanted."""
+def _from(log: RecordLog, request: RecordRequest, topic: RecordedTopic, begin: int | None) -> Extents:
+    """The part of *topic* that exists, within the requested offsets, or from the time *begin* to the requested end."""
     there = log.extents(topic)
-    if topic in wanted.offsets:
-        asked = wanted.offsets[topic]
-        return {each: _within(there[each], at.first, at.end) for each, at in asked.items() if each in there}
-    first = wanted.first[topic] if topic in wanted.first else {} if begin is None else log.since(topic, begin)
-    end = {} if wanted.to_ms is None else log.since(topic, wanted.to_ms)
+    if topic in request.offsets:
+        offsets = request.offsets[topic]
+        return {each: _within(there[each], at.first, at.end) for each, at in offsets.items() if each in there}
+    first = request.first[topic] if topic in request.first else {} if begin is None else log.since(topic, begin)
+    end = {} if request.to_ms is None else log.since(topic, request.to_ms)
     return {each: _within(at, first.get(each, at.first), end.get(each, at.end)) for each, at in there.items()}
 
 
@@ -299,16 +303,16 @@ def _within(there: Extent, first: int, end: int) -> Extent:
     return Extent(first, max(first, min(there.end, end)))
 
 
-def _left(log: RecordLog, out: RecordingWriter, topic: RecordedTopic) -> Extents:
+def _remaining(log: RecordLog, out: RecordingWriter, topic: RecordedTopic) -> Extents:
     """What of *topic* is still to be copied, all of which the log must still have."""
-    left = out.left(topic)
-    there = log.extents(topic) if left else {}
+    remaining = out.left(topic)
+    there = log.extents(topic) if remaining else {}
     moved = log.counted_from(topic) != out.counted_from(topic)
-    for partition, extent in left.items():
+    for partition, extent in remaining.items():
         known = there.get(partition, Extent(0, 0))
         if moved or known.first > extent.first or known.end < extent.end:
             raise TrimtabError(
                 f"{log.where}: records of {topic}, partition {partition}, from offset {extent.first} on are gone since"
                 f" the recording was begun: {_AGAIN}"
             )
-    return left
+    return remaining

@@ -24,12 +24,12 @@ def record_texts(log: RecordLog, source: int, part: Extents | None = None) -> It
     TrimtabError where *log* cannot be read.
     """
     topic = FOLDED_TOPICS[source]
-    found: Iterator[StoredRecord | SplitRecord]
+    records: Iterator[StoredRecord | SplitRecord]
     if part is None and isinstance(log, Recording):
-        found = log.split_records(topic)  # values in parts take less time to decode
+        records = log.split_records(topic)  # values in parts take less time to decode
     else:
-        found = log.read(topic, log.extents(topic) if part is None else part)
-    for each in found:
+        records = log.read(topic, log.extents(topic) if part is None else part)
+    for each in records:
         time_ms = None if each.timestamp_ms < 0 else each.timestamp_ms
         yield RecordText(source, each.partition, each.offset, time_ms, each.value)
 
@@ -66,12 +66,12 @@ class TextDecoder:
         located, refused = [*known], 0
         for text in [*others, *(each for each in texts if each.source != METRICS)]:
             try:
-                found = self.located(text)
+                position = self.located(text)
             except WireError:
                 refused += 1
                 continue
-            if found is not None:
-                located.append(found)
+            if position is not None:
+                located.append(position)
         return DecodedTexts(joined_rows([columnar, rows_from_records(located, self._detail)]), refused)
 
     def located(self, text: RecordText) -> Located | None:

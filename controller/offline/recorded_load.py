@@ -43,7 +43,7 @@ _DEFAULT_CLUSTER = "standalone"
 #: Nothing is forgotten on the way to the last interval.
 _NEVER_MS: Final = 1 << 60
 #: So many records that cannot be used are told one by one.
-_TOLD: Final = 100
+_MAX_REFUSED_SHOWN: Final = 100
 #: Keep every topic: one load fits in memory.
 _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)
 
@@ -75,7 +75,7 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
     where = ", ".join(map(str, sources))
     if next(iter(recorded), None) is None:
         raise SettingsError(f"{where} is empty: give load reports, or a recording of sweeps, as JSON or JSON lines")
-    found, refused, versions = list[Any](), RefusedRecords(_TOLD), dict[str, str]()
+    rows, refused, versions = list[Any](), RefusedRecords(_MAX_REFUSED_SHOWN), dict[str, str]()
     for line in recorded:
         # Before the first record that names a cluster none can be another's.
         cluster = cluster or cluster_of(line)
@@ -85,26 +85,26 @@ def read_load(sources: Sequence[Path], *, cluster: str | None, period_ms: int) -
             refused.add(line, error)
             continue
         if record is not None:
-            found.append(record)
+            rows.append(record)
         if isinstance(record, BrokerLoadRecord):
             versions[record.broker_name] = version_in(line.value)
     cluster = cluster or _DEFAULT_CLUSTER
-    found[:0] = _states(versions, cluster)
-    headers = [header_of(record) for record in found]
-    heard: dict[str, int] = {}
+    rows[:0] = _states(versions, cluster)
+    headers = [header_of(record) for record in rows]
+    last_report: dict[str, int] = {}
     for header in headers:
         if header is not None:
-            heard[header.broker] = max(header.time_ms, heard.get(header.broker, 0))
-    if not heard:
+            last_report[header.broker] = max(header.time_ms, last_report.get(header.broker, 0))
+    if not last_report:
         why = f"; the first of {refused.number} that cannot be used is {refused.lines[0]}" if refused.number else ""
         raise SettingsError(f"{nothing_of(where, cluster, recorded)}{why}")
-    has_ticks = any(isinstance(record, TickRecord) for record in found)
-    ticked = enumerate(_as_ticked(found) if has_ticks else _with_ticks(found, period_ms, cluster))
+    has_ticks = any(isinstance(record, TickRecord) for record in rows)
+    ticked = enumerate(_as_ticked(rows) if has_ticks else _with_ticks(rows, period_ms, cluster))
     records = tuple(Located(source=log, partition=0, offset=i, record=record) for i, (log, record) in ticked)
     options = FoldOptions(bundle_ttl_ms=_NEVER_MS, detail=_ALL)
     _, snapshots = fold(ShardState(shard=0, shards=1), rows_from_records(records, _ALL), options)
-    told = (*refused.lines, *_others(refused.number - len(refused.lines)))
-    return RecordedLoad(cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=heard, refused=told)
+    notes = (*refused.lines, *_others(refused.number - len(refused.lines)))
+    return RecordedLoad(cluster=cluster, period_ms=period_ms, last=_last(snapshots), heard=last_report, refused=notes)
 
 
 def _states(versions: Mapping[str, str], cluster: str) -> list[BrokerStateRecord]:
@@ -165,20 +165,20 @@ def notes_on(recorded: RecordedLoad, brokers: Collection[str]) -> list[str]:
     return [*alone, *silent, *(f"not used: {refused}" for refused in recorded.refused)]
 
 
-def _as_ticked(found: Sequence[object]) -> Iterator[tuple[int, object]]:
-    """*found* with the ticks that close intervals: those with a roster, whatever partitions there were."""
-    for record in found:
+def _as_ticked(rows: Sequence[object]) -> Iterator[tuple[int, object]]:
+    """*rows* with the ticks that close intervals: those with a roster, whatever partitions there were."""
+    for record in rows:
         if not isinstance(record, TickRecord):
             yield METRICS, record
         elif record.roster is not None:
             yield from _tick(record.model_copy(update={"partitions": _ONE_EACH}))
 
 
-def _with_ticks(found: Sequence[object], period_ms: int, cluster: str) -> Iterator[tuple[int, object]]:
+def _with_ticks(rows: Sequence[object], period_ms: int, cluster: str) -> Iterator[tuple[int, object]]:
     behind: dict[int, list[PlacedTick]] = {}
-    for placed in place_ticks([header_of(record) for record in found], period_ms=period_ms):
+    for placed in place_ticks([header_of(record) for record in rows], period_ms=period_ms):
         behind.setdefault(placed.after, []).append(placed)
-    for i, record in enumerate(found):
+    for i, record in enumerate(rows):
         yield METRICS, record
         for placed in behind.get(i, ()):
             roster = tuple(RosterEntry(broker=broker, sweep_id=sweep) for broker, sweep in placed.roster)

@@ -25,9 +25,9 @@ from controller.wire.sweep import SweepHeader
 _LARGEST: Final = 1 << 30
 _LARGEST_DOCUMENT: Final = 64 << 20
 #: So many records that cannot be used are passed over: tiny ones take minutes, and are no log.
-MOST_REFUSED: Final = 1_000_000
+MAX_REFUSED: Final = 1_000_000
 #: So many clusters are told by name.
-_TOLD: Final = 10
+_MAX_LINES: Final = 10
 
 
 class Recorded(NamedTuple):
@@ -41,19 +41,19 @@ class Recorded(NamedTuple):
 class RefusedRecords:
     """The records that cannot be used: the first *told* of them with why, and how many there are."""
 
-    def __init__(self, told: int) -> None:
-        self._told = told
+    def __init__(self, max_lines: int) -> None:
+        self._max_lines = max_lines
         self.lines: list[str] = []
         self.number = 0
 
     def add(self, record: Recorded, why: WireError) -> None:
         """Count *record*.  SettingsError where there are more than MOST_REFUSED."""
         self.number += 1
-        if len(self.lines) < self._told:
+        if len(self.lines) < self._max_lines:
             self.lines.append(f"{record.path}, line {record.line}: {why}")
-        if self.number > MOST_REFUSED:
+        if self.number > MAX_REFUSED:
             raise SettingsError(
-                f"more than {MOST_REFUSED:,} records cannot be used, the first is {self.lines[0]}: give load reports,"
+                f"more than {MAX_REFUSED:,} records cannot be used, the first is {self.lines[0]}: give load reports,"
                 " or a recording of sweeps, as JSON or JSON lines; leave out files that hold none"
             )
 
@@ -73,7 +73,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     # Listed once: the target may come to lie in the source.
     paths = recorded_files(source)
     records = RecordedFiles(paths)
-    refused = RefusedRecords(told=1)
+    refused = RefusedRecords(max_lines=1)
     headers = [_header(record, cluster, period_ms, refused) for record in records]
     ticks = place_ticks(headers, period_ms=period_ms)
     if not ticks:
@@ -104,12 +104,12 @@ def recorded_files(source: Path) -> list[Path]:
             " `replay`, `what-if` and `audit` take it"
         )
     folder = source / "metrics" if (source / "metrics").is_dir() else source
-    found = sorted(path for path in folder.glob("*.json*") if path.is_file())  # no pipe, which would be waited for
-    if not found:
+    paths = sorted(path for path in folder.glob("*.json*") if path.is_file())  # no pipe, which would be waited for
+    if not paths:
         raise SettingsError(
             f"{folder} holds no file whose name counts: *.json, a load report each, or *.jsonl, a record on each line"
         )
-    return found
+    return paths
 
 
 class RecordedFiles:
@@ -184,7 +184,7 @@ def refuse_other_clusters(log: RecordLog, cluster: str) -> None:
 
 def _listed(clusters: Iterable[str]) -> str:
     """Some of *clusters*: anybody who writes records can name any number of them."""
-    return some_of(sorted(clusters), _TOLD, format_item=repr)
+    return some_of(sorted(clusters), _MAX_LINES, format_item=repr)
 
 
 def cluster_of(record: Recorded) -> str | None:
@@ -202,8 +202,8 @@ def cluster_of(record: Recorded) -> str | None:
 def version_in(report: bytes) -> str:
     """The version of Pulsar that a broker's load *report*, which could be decoded, says; "" for none."""
     fields = json.loads(report)
-    said = fields.get("report", fields).get("brokerVersionString")
-    return said if isinstance(said, str) and PulsarVersion.parse(said) is not None else ""
+    broker_version = fields.get("report", fields).get("brokerVersionString")
+    return broker_version if isinstance(broker_version, str) and PulsarVersion.parse(broker_version) is not None else ""
 
 
 def _is_large(document: bytes) -> bool:

@@ -127,7 +127,7 @@ class Replay:
     def decide(self, snapshots: Sequence[Snapshot]) -> None:
         """Decide the next interval; *snapshots* are those of its shards.  One that the memory knows is left out."""
         interval = snapshots[0].interval
-        journal = self._journal or self._begun(interval)
+        journal = self._journal or self._started(interval)
         if self._memory.last_interval is None or interval > self._memory.last_interval:
             controls = journal.controls(interval)
             entry = decide_interval(snapshots, self._memory, controls, self._policy)
@@ -140,14 +140,14 @@ class Replay:
         if self._journal is None:
             raise TrimtabError("the log closes no interval: a replay needs sweeps or load reports, and ticks")
         return Replayed(
-            comparison=self._journal.told,
+            comparison=self._journal.tally,
             last=self._memory.last_interval,
             refused=refused,
             begins_midway=self._begins_midway,
             has_journal=self._has_journal,
         )
 
-    def _begun(self, interval: int) -> JournalComparison:
+    def _started(self, interval: int) -> JournalComparison:
         """Begin behind what the live run had decided before *interval*."""
         begin = self._live.memory_before(interval)
         self._begins_midway = begin is not None
@@ -156,12 +156,12 @@ class Replay:
             self._live,
             begin=begin,
             whole_every_ms=self._settings.whole_every_intervals * self._policy.period_ms,
-            standing=standing(self._settings),
+            fallback_controls=controls_of_settings(self._settings),
         )
         return self._journal
 
 
-def standing(settings: RecordedSettings) -> Callable[[int], Controls]:
+def controls_of_settings(settings: RecordedSettings) -> Callable[[int], Controls]:
     """The controls of *settings* alone, for intervals that no live run tells of."""
     maintenance = maintenance_of(settings.guardrails)
     decisions = settings.decisions

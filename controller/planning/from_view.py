@@ -127,7 +127,7 @@ class _Column(NamedTuple):
     assumed: bool = False
 
 
-def stated(
+def map_problem(
     view: ClusterView,
     stays: Bools,
     counted: Counted,

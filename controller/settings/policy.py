@@ -29,7 +29,7 @@ from controller.strategies.catalogue import (
     EXTENSIBLE_FILTERS,
     FILTERS,
     SPLIT_POLICIES,
-    class_meant,
+    class_in_version,
     is_python_name,
     short_name,
 )
@@ -187,7 +187,7 @@ def why_not_balanced(load_manager: str) -> str:
     why = _NOT_BALANCED.get(load_manager.removesuffix(".class").rpartition(".")[2])
     if why:
         return f"{why}; {allowed}"
-    meant = class_meant(load_manager)
+    meant = class_in_version(load_manager)
     return f"no load manager of Pulsar; {f'did you mean {meant}? ' if meant else ''}{allowed}"
 
 

@@ -22,7 +22,7 @@ from controller.strategies.catalogue import (
     PLACEMENTS,
     SHEDDERS,
     SPLIT_ALGORITHMS,
-    class_meant,
+    class_in_version,
     is_python_name,
     short_name,
 )
@@ -75,7 +75,7 @@ class StrategyKind(Generic[T]):
 
 
 def _no_class_of_pulsar(name: str) -> str:
-    meant = class_meant(name)
+    meant = class_in_version(name)
     if not meant:
         return "a Java class that trimtab does not have"
     return f"Pulsar has no class of this name, and brokers use their default in its place; did you mean {meant}?"

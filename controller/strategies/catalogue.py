@@ -168,7 +168,7 @@ def short_name(name: str) -> str:
     return last if anywhere else CLASSES_OF_PULSAR.get(name, name)
 
 
-def class_meant(name: str) -> str:
+def class_in_version(name: str) -> str:
     """The full name of Pulsar's class that *name*, a class name with a wrong package, may mean; "" for none."""
     last = name.removesuffix(".class").rpartition(".")[2]
     return next((full for full in CLASSES_OF_PULSAR if full.rpartition(".")[2] == last), "")

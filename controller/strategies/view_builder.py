@@ -46,7 +46,7 @@ _MB: Final = 1024 * 1024
 #: The limit of every resource: usages are given as shares of it.
 _LIMIT: Final = 100.0
 #: A usage above this was most likely meant as percent.
-_MOST_USAGE: Final = 10.0
+_MAX_USAGE: Final = 10.0
 _COUNTS: Final = ("topics", "producers", "consumers", "short_samples", "long_samples")
 
 
@@ -208,9 +208,7 @@ def _broker_table(brokers: list[Broker], bundles: BundleTable) -> BrokerTable:
     usage = np.zeros((len(brokers), len(RESOURCE_FIELDS)))
     for row, broker in enumerate(brokers):
         of, hint = f"broker {broker.name}", ": a share of the limit, 0.9 for 90 %"
-        usage[row] = [
-            _number(of, name, getattr(broker, name), limit=_MOST_USAGE, hint=hint) for name in RESOURCE_FIELDS
-        ]
+        usage[row] = [_number(of, name, getattr(broker, name), limit=_MAX_USAGE, hint=hint) for name in RESOURCE_FIELDS]
         _number(of, "on_its_way", broker.on_its_way)
     owned, width = bundles.owned, len(brokers)
     total: Floats = np.zeros((width, 4))

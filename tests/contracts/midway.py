@@ -7,7 +7,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import RecordLog
 from controller.log.ticks import MetricsLog
 from controller.offline.counterfactual.start import known_before
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.offline.replay import LogReplay
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
@@ -33,7 +33,7 @@ def knows_what_was_known_and_begins_behind_the_ticks(log: RecordLog, folder: Pat
     whole = LogReplay(log, SETTINGS, SETTINGS.policy(CLUSTER)).snapshots()
     since = T + _FROM * PERIOD
     known = partial(known_before, log, since, SETTINGS.intervals, CLUSTER)
-    manifest = record(log, folder, Wanted(from_ms=since), SETTINGS, CLUSTER, known_before=known)
+    manifest = record(log, folder, RecordRequest(from_ms=since), SETTINGS, CLUSTER, known_before=known)
     assert manifest.known_before is not None
     assert (manifest.known_before.intervals, manifest.known_before.undescribed) == (_FROM, 0)
     recording = Recording(folder)

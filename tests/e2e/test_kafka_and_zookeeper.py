@@ -15,7 +15,7 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.log.factory import log_system
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
-from controller.simulator.demo.view import ShownImbalance
+from controller.simulator.demo.view import ImbalanceLine
 from controller.simulator.lock_step import LockStep
 from controller.wire.commands import EpochEvent, parse_event
 from controller.wire.dead_letter import DeadLetter
@@ -162,7 +162,7 @@ def test_commands_come_back_and_a_standby_takes_over_from_a_killed_leader(
 ) -> None:
     settings = read_settings(conf)
     cluster = ModelledCluster(ClusterShape(brokers=4, bundles=32, topics=400), seed=1, name="lab")
-    at_start = ShownImbalance.of(cluster.broker_load()[:, 2:].sum(axis=1))
+    at_start = ImbalanceLine.of(cluster.broker_load()[:, 2:].sum(axis=1))
     lock_step = LockStep(cluster, settings)
     log_system(settings).metrics().publish(("bad", value) for value in _BAD_RECORDS.values())
     first = start(conf, "first", controllers)
@@ -187,7 +187,7 @@ def test_commands_come_back_and_a_standby_takes_over_from_a_killed_leader(
     play(range(5, 9), AnyOf(second))
 
     assert [encode_entry(entry) for entry in log_system(settings).decisions()] == decided
-    assert ShownImbalance.of(cluster.broker_load()[:, 2:].sum(axis=1)).max_over_mean < at_start.max_over_mean
+    assert ImbalanceLine.of(cluster.broker_load()[:, 2:].sum(axis=1)).max_over_mean < at_start.max_over_mean
     events = [parse_event(event) for event in issued(settings)]
     ids = [event.id for event in events if not isinstance(event, EpochEvent)]
     assert len(ids) == len(set(ids))

@@ -23,7 +23,7 @@ from controller.log.port import LogRecord, Out
 from controller.log.records import LogRecords
 from controller.model.errors import AnotherClusterError, JournalError, LeadershipLostError
 from controller.model.journal import JournalEntry, JournalHead
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import EpochEvent, epoch_event, parse_event
@@ -295,7 +295,7 @@ def test_a_recording_holds_the_committed_records_byte_for_byte(settings: KafkaLo
         raise ZeroDivisionError
     with closing(KafkaLog(settings, cluster=CLUSTER)) as connected:
         log = LogRecords(connected, where="Kafka")
-        record(log, tmp_path / "rec", Wanted(), SETTINGS, CLUSTER)
+        record(log, tmp_path / "rec", RecordRequest(), SETTINGS, CLUSTER)
         recording = Recording(tmp_path / "rec")
         found = [*recording.read("metrics", recording.extents("metrics"))]
         assert len(found) == 13

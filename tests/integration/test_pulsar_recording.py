@@ -12,7 +12,7 @@ from controller.lab.pulsar_server import PulsarCluster
 from controller.log.port import Out
 from controller.log.pulsar.log import PulsarLog
 from controller.log.records import LogRecords
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from tests.integration.pulsar_log import own_topics
 from tests.recordings import SETTINGS
 from tests.records import CLUSTER
@@ -31,7 +31,7 @@ def test_a_recording_holds_the_messages_byte_for_byte_batches_and_all(log: Pulsa
         values = [b"%d/%d" % (batch, number) + b"\x00\r\n" for number in range(20)]
         log.append([Out("commands", value, key=b"tenant/ns") for value in values], within_seconds=30.0)
     records = LogRecords(log, where="Pulsar")
-    record(records, tmp_path / "rec", Wanted(), SETTINGS, CLUSTER)
+    record(records, tmp_path / "rec", RecordRequest(), SETTINGS, CLUSTER)
     recording = Recording(tmp_path / "rec")
     held = [*recording.read("commands", recording.extents("commands"))]
     live = [(each.partition, each.position, each.key, each.value) for each in log.read("commands").read_to_end()]

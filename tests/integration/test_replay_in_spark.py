@@ -10,7 +10,7 @@ from controller.adapters.recordings.manifest import recorded_settings
 from controller.adapters.recordings.reading import Recording
 from controller.log.factory import records_in
 from controller.offline.counterfactual.start import known_before
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.offline.replay import LogReplay, Replay, batches
 from controller.settings.trimtab_toml import read_settings
 from streaming.recorded import replay_options, run_on_files, write_files
@@ -29,7 +29,7 @@ def test_the_journal_is_the_live_runs_also_from_the_midst_on(spark: SparkSession
     settings = recorded_settings(read_settings(conf))
     log, since = records_in(tmp_path / "log"), T + begins * PERIOD
     known = partial(known_before, log, since, settings.intervals, CLUSTER)
-    record(log, tmp_path / "rec", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
+    record(log, tmp_path / "rec", RecordRequest(from_ms=since), settings, CLUSTER, known_before=known)
     recording = Recording(tmp_path / "rec")
     policy = settings.policy(CLUSTER)
     replay = Replay(recording, settings, policy)

@@ -9,7 +9,7 @@ from typing import Final
 from controller.adapters.disk import jars
 from controller.adapters.disk.java_compiler import compile_java
 from controller.bench.java_rival import UNVERIFIED
-from tests.java_rival.asked import Asked
+from tests.java_rival.asked import PlanRequest
 
 _JAVA: Final = Path(__file__).with_name("java")
 
@@ -33,7 +33,7 @@ class Driver:
         return said
 
 
-def differing(cases: Sequence[Sequence[Asked]], said: Sequence[str]) -> Iterator[str]:
+def differing(cases: Sequence[Sequence[PlanRequest]], said: Sequence[str]) -> Iterator[str]:
     """The first difference of each of *cases* whose answers by Java, *said*, are not ours."""
     left = iter(said)
     for number, case in enumerate(cases):

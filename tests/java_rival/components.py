@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from controller.adapters.disk import jars
 from controller.strategies.rebalance.incremental_cooperative import Release as Assignor
-from tests.java_rival.asked import Asked
+from tests.java_rival.asked import PlanRequest
 from tests.java_rival.extensible import transferring
 from tests.java_rival.rebalances import rebalances
 from tests.java_rival.releases import LOCK, RELEASES, Release
 
-Play = Callable[[Random], Iterator[Asked]]
+Play = Callable[[Random], Iterator[PlanRequest]]
 
 
 class Rival(NamedTuple):

@@ -19,7 +19,7 @@ from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from tests.cluster import INTERVAL, broker_table, bundle_table, cluster_view
 from tests.conformance.vectors import configured
-from tests.java_rival.asked import Asked
+from tests.java_rival.asked import PlanRequest
 
 _STEP: Final = 100_000
 _MINUTE_MS: Final = 60_000
@@ -28,10 +28,10 @@ _USED: Final = [CPU, BANDWIDTH_IN, BANDWIDTH_OUT]
 Owners = dict[str, str]
 
 
-def transferring(random: Random) -> Iterator[Asked]:
+def transferring(random: Random) -> Iterator[PlanRequest]:
     """Several rounds of TransferShedder; bundles come, move and split between them, whatever it decides."""
     config = _options(random)
-    yield Asked(" ".join(map(str, ["new", *(_word(word) for item in config.items() for word in item)])), ("new",))
+    yield PlanRequest(" ".join(map(str, ["new", *(_word(word) for item in config.items() for word in item)])), ("new",))
     # Java is told of no broker that was unloaded recently.
     shedder = replace(configured(TransferShedder, config), shedding_delay_seconds=0)
     memory = shedder.initial_memory()
@@ -43,7 +43,7 @@ def transferring(random: Random) -> Iterator[Asked]:
         unloads = sorted(
             f"{one.bundle} {one.source} {one.destination or '-'} {one.why.reason}" for one in decision.unloads
         )
-        yield Asked(_round_line(view), (" ".join(["averages", *_averages(memory), "unloads", *unloads]),))
+        yield PlanRequest(_round_line(view), (" ".join(["averages", *_averages(memory), "unloads", *unloads]),))
         changing = random.sample(sorted(owner), min(len(owner), random.choice((0, 0, 1, 3))))
         for bundle in changing:
             yield from _changed(random, names, owner, bundle)
@@ -67,7 +67,7 @@ def _word(word: object) -> object:
     return str(word).lower() if isinstance(word, bool) else word
 
 
-def _changed(random: Random, names: list[str], owner: Owners, bundle: str) -> Iterator[Asked]:
+def _changed(random: Random, names: list[str], owner: Owners, bundle: str) -> Iterator[PlanRequest]:
     """*bundle* is split where it is, or moves, or another one is owned for the first time."""
     source, other = owner[bundle], random.choice([name for name in names if name != owner[bundle]])
     name = parse_bundle(bundle)
@@ -91,8 +91,8 @@ def _changed(random: Random, names: list[str], owner: Owners, bundle: str) -> It
             yield _state(bundle, "Owned", other, source)
 
 
-def _state(bundle: str, state: str, destination: str, source: str) -> Asked:
-    return Asked(f"state {bundle} {state} {destination} {source}", ("state",))
+def _state(bundle: str, state: str, destination: str, source: str) -> PlanRequest:
+    return PlanRequest(f"state {bundle} {state} {destination} {source}", ("state",))
 
 
 def _cluster(random: Random, names: list[str], owner: Owners) -> ClusterView:

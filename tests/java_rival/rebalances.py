@@ -13,7 +13,7 @@ from controller.strategies.common.worker_group import (
     MemberAssignment,
 )
 from controller.strategies.rebalance.incremental_cooperative import IncrementalCooperativeAssignor, Release
-from tests.java_rival.asked import Asked
+from tests.java_rival.asked import PlanRequest
 
 #: Java goes through hash sets of single letters from a on, of which there are no more than twelve, in their order.
 _MEMBERS: Final = "abcdefgh"
@@ -21,11 +21,11 @@ _CONNECTORS: Final = "pqrstu"
 _ROUNDS: Final = 7
 
 
-def rebalances(release: Release, random: Random) -> Iterator[Asked]:
+def rebalances(release: Release, random: Random) -> Iterator[PlanRequest]:
     """The rebalances of a random group under one leader: members come, go, and miss answers."""
     longest = random.choice((0, 1, 1000, 300_000))
     assignor = IncrementalCooperativeAssignor(scheduled_rebalance_max_delay_ms=longest, release=release)
-    yield Asked(f"new {longest}", ("new",))
+    yield PlanRequest(f"new {longest}", ("new",))
     memory, now, generation, completed = assignor.initial_memory(), 1_000_000, 1, -1
     configured = {name: random.randint(0, 6) for name in random.sample(_CONNECTORS, random.randint(1, 5))}
     held = dict.fromkeys(sorted(random.sample(_MEMBERS, random.randint(1, 4))), ConnectorsAndTasks())
@@ -37,7 +37,7 @@ def rebalances(release: Release, random: Random) -> Iterator[Asked]:
             last_completed_generation=completed,
         )
         found, memory = assignor.assign(group, memory, now)
-        yield Asked(_line(now, group), (_answer(found),))
+        yield PlanRequest(_line(now, group), (_answer(found),))
         held = _changed(random, {name: _after(random, work, found.assignments[name]) for name, work in held.items()})
         configured = _reconfigured(random, configured)
         completed = generation if random.random() < 0.93 else random.randint(-1, generation)

@@ -9,7 +9,7 @@ from controller.audit.moves import AuditedMove, AuditedSide, MoveSums
 from controller.audit.seen_load import BrokerFigures
 from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.layout import Column, print_fields, print_line
-from controller.offline.audit import MOST_LISTED, MoveAudit
+from controller.offline.audit import MAX_LISTED, MoveAudit
 from controller.wire.answers.audit import (
     AuditAnswer,
     AuditedMoveAnswer,
@@ -34,9 +34,9 @@ def answer_of(found: MoveAudit, *, is_known: bool) -> AuditAnswer:
         first_interval=found.first,
         last_interval=found.last,
         total=_sums(found.total),
-        strategies={name: _sums(sums) for name, sums in sorted(found.by_strategy.items())[:MOST_LISTED]},
-        namespaces={name: _sums(sums) for name, sums in namespaces[:MOST_LISTED]},
-        hours={hour: _sums(sums) for hour, sums in hours[:MOST_LISTED]},
+        strategies={name: _sums(sums) for name, sums in sorted(found.by_strategy.items())[:MAX_LISTED]},
+        namespaces={name: _sums(sums) for name, sums in namespaces[:MAX_LISTED]},
+        hours={hour: _sums(sums) for hour, sums in hours[:MAX_LISTED]},
         moves=[_move(each) for each in found.moves],
         changed_by_others=found.changed["others"],
         changed_as_broker_left=found.changed["broker_left"],

@@ -25,7 +25,7 @@ from controller.model.java_regex.syntax import (
 )
 
 #: Groups, and sets, one within another.
-MOST_NESTED: Final = 50
+MAX_NESTED: Final = 50
 
 _SETS: Final = {
     "d": sets.DIGIT, "D": sets.ALL & ~sets.DIGIT,
@@ -117,8 +117,8 @@ class _Parser:
 
     def _nested(self) -> None:
         self._depth += 1
-        if self._depth > MOST_NESTED:
-            raise ParseError(f"groups or sets nested more than {MOST_NESTED} deep")
+        if self._depth > MAX_NESTED:
+            raise ParseError(f"groups or sets nested more than {MAX_NESTED} deep")
 
     def _choice(self) -> Node:
         self._nested()

@@ -14,7 +14,7 @@ from controller.model.decision import Command, Decision
 from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
 from controller.offline.counterfactual.reading import RecordedLoadLog
-from controller.offline.counterfactual.shown import with_near_detail
+from controller.offline.counterfactual.replayed_interval import with_near_detail
 from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.offline.pseudonyms.log import AnonymisedLog
 from controller.wire.journal import encode_entry
@@ -33,10 +33,10 @@ class AnonymisedIncident:
 def anonymised(load: RecordedLoadLog, other: Anonymiser) -> AnonymisedIncident:
     """What *load* holds, with the names of *other*."""
     begin = other.begin(load.begin)
-    told = [_stored(number, each.interval, encode_entry(other.journal.entry(each)))
+    stored_entries = [_stored(number, each.interval, encode_entry(other.journal.entry(each)))
             for number, each in enumerate(load.decided())]  # fmt: skip
     renamed = replace(
-        load, records=AnonymisedLog(load.records, other, told), cluster=other.cluster, begin=begin,
+        load, records=AnonymisedLog(load.records, other, stored_entries), cluster=other.cluster, begin=begin,
         parts={topic: part for topic, part in load.parts.items() if topic != "journal"},
     )  # fmt: skip
     entries, otherwise = list[JournalEntry](), list[int]()

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from controller.model.decision import Command
 from controller.model.load import CPU, RESOURCE_WORDS
-from controller.offline.counterfactual.opened import OpenedRecording
 from controller.offline.counterfactual.replay import ReplayedDecision, ReplayedRun, moved, replay
+from controller.offline.counterfactual.replay_source import ReplaySource
 from controller.offline.counterfactual.reproduction import (
     Reproduction,
     reproduction_of_journal,
@@ -55,10 +55,10 @@ def difference(first: ReplayedRun, second: ReplayedRun) -> Difference:
     """Compare the decisions of *first* and *second*, replays of one recording."""
     same, different = 0, []
     for one, other in zip(first.decisions, second.decisions, strict=True):
-        found = _of_interval(one, other)
-        same += len(one.commands) - len(found.only_first)
-        if found.only_first or found.only_second:
-            different.append(found)
+        interval = _of_interval(one, other)
+        same += len(one.commands) - len(interval.only_first)
+        if interval.only_first or interval.only_second:
+            different.append(interval)
     return Difference(intervals=len(first.decisions), same=same, different=tuple(different))
 
 
@@ -109,7 +109,7 @@ class Counterfactual:
 
 
 def what_would_have_happened(
-    opened: OpenedRecording,
+    source: ReplaySource,
     strategies: Sequence[str],
     span: ReplaySpan,
     *,
@@ -123,11 +123,11 @@ def what_would_have_happened(
     *compared*: two of *strategies*, whose decisions are compared one by one.  *done* takes the number of intervals.
     """
     # All at once, so that a wrong option of the last one is told before the recording is read.
-    policies = {strategy: opened.policy(strategy) for strategy in strategies}
-    if reproduce and opened.known:
-        policies[_RECORDED] = opened.policy(as_recorded=True)
-    surveyed = survey(opened.log, span)
-    replayed = replay(opened.log, span, surveyed, policies, done)
+    policies = {strategy: source.policy(strategy) for strategy in strategies}
+    if reproduce and source.known:
+        policies[_RECORDED] = source.policy(as_recorded=True)
+    surveyed = survey(source.log, span)
+    replayed = replay(source.log, span, surveyed, policies, done)
     terms = RecordingTerms(
         intervals=len(surveyed.intervals), period_seconds=surveyed.period_ms // 1000, limit_percent=limit_percent
     )
@@ -149,13 +149,13 @@ def what_would_have_happened(
         runs=runs,
         figures={name: figures_of(terms, run.run) for name, run in runs.items()},
         difference=None if compared is None else difference(*(runs[name] for name in compared)),
-        notes=tuple(_notes(opened, surveyed)),
+        notes=tuple(_notes(source, surveyed)),
     )
 
 
-def _notes(opened: OpenedRecording, surveyed: Survey) -> list[str]:
+def _notes(source: ReplaySource, surveyed: Survey) -> list[str]:
     n, notes = len(surveyed.intervals), []
-    if not opened.known:
+    if not source.known:
         notes.append(
             "the settings of the recorded controller are not known (--conf names them): what a strategy does not set"
             " has its default"

@@ -6,13 +6,13 @@ from typing import Final
 
 from controller.model.decision import Command, Decision
 from controller.offline.counterfactual.answer import Counterfactual, RecordingTerms, what_would_have_happened
-from controller.offline.counterfactual.opened import OpenedRecording
 from controller.offline.counterfactual.replay import ReplayedRun, replay
+from controller.offline.counterfactual.replay_source import ReplaySource
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, survey
 from controller.offline.scenarios.compare import Comparison, FigureOverSeeds
 from controller.offline.scenarios.expectations import JudgedExpectation, JudgedScenario
 from controller.offline.scenarios.figures import figures_of, value_of
-from controller.offline.scenarios.report.page import Report, ShownRecording
+from controller.offline.scenarios.report.page import Report, ReportedRecording
 from controller.settings.expectation import Expectation
 from controller.wire.readable import counted, utc
 
@@ -31,19 +31,19 @@ class JudgedIncident:
 
 
 def judge_recording(
-    opened: OpenedRecording,
+    source: ReplaySource,
     strategy: str,
     expected: Sequence[Expectation],
     *,
     done: Callable[[int], None] = lambda _: None,
 ) -> JudgedIncident:
-    """Run what was *opened* with *strategy*, "" for the recorded settings, and judge what is *expected*.
+    """Run what was *source* with *strategy*, "" for the recorded settings, and judge what is *expected*.
 
     There is no chance in it, so there is one run.  SettingsError where the strategy cannot be used.
     """
-    policy, span = opened.policy(strategy), ReplaySpan()
-    surveyed = survey(opened.log, span)
-    run = replay(opened.log, span, surveyed, {strategy: policy}, done).runs[strategy].run
+    policy, span = source.policy(strategy), ReplaySpan()
+    surveyed = survey(source.log, span)
+    run = replay(source.log, span, surveyed, {strategy: policy}, done).runs[strategy].run
     terms = RecordingTerms(
         intervals=len(surveyed.intervals), period_seconds=surveyed.period_ms // 1000, limit_percent=_LIMIT_PERCENT
     )
@@ -75,47 +75,47 @@ class ComparedOnRecording:
     #: With one run each: there is no chance in a replay.
     compared: Comparison
     notes: tuple[str, ...]
-    found: Counterfactual
+    result: Counterfactual
 
 
 def compare_on_recording(
-    opened: OpenedRecording,
+    source: ReplaySource,
     strategies: Sequence[str],
     done: Callable[[int], None] = lambda _: None,
 ) -> ComparedOnRecording:
-    """Replay what was *opened* with each of *strategies*, beside what happened; *done* takes the number of intervals.
+    """Replay what was *source* with each of *strategies*, beside what happened; *done* takes the number of intervals.
 
     Raises SettingsError where a strategy cannot be used, TrimtabError where there is nothing to replay.
     """
-    found = what_would_have_happened(opened, strategies, ReplaySpan(), reproduce=False, done=done)
-    intervals = found.surveyed.intervals
+    result = what_would_have_happened(source, strategies, ReplaySpan(), reproduce=False, done=done)
+    intervals = result.surveyed.intervals
     span = f"{utc(intervals[0])} to {utc(intervals[-1])}"
     return ComparedOnRecording(
-        title=f"Recorded load of cluster {opened.log.cluster}, {span}",
+        title=f"Recorded load of cluster {source.log.cluster}, {span}",
         intervals=len(intervals),
         compared=Comparison(
-            seeds=(opened.settings.decisions.seed,),
-            figures={name: _as_one_run(of) for name, of in {HAPPENED: found.happened, **found.figures}.items()},
+            seeds=(source.settings.decisions.seed,),
+            figures={name: _as_one_run(of) for name, of in {HAPPENED: result.happened, **result.figures}.items()},
         ),
-        notes=found.notes,
-        found=found,
+        notes=result.notes,
+        result=result,
     )
 
 
 def add_recording(report: Report, name: str, compared: ComparedOnRecording) -> None:
     """Show in *report* what happened and every replay of the recording *name*."""
-    found, times = compared.found, compared.found.surveyed.intervals
-    report.take(HAPPENED, found.happened_run, _recorded_decisions(found.surveyed), _UNCOMMANDED)
-    for strategy, run in found.runs.items():
+    result, times = compared.result, compared.result.surveyed.intervals
+    report.take(HAPPENED, result.happened_run, _recorded_decisions(result.surveyed), _UNCOMMANDED)
+    for strategy, run in result.runs.items():
         report.take(strategy, run.run, _replayed_decisions(times, run), _UNCOMMANDED)
-    shown = ShownRecording(
+    reported = ReportedRecording(
         title=compared.title,
         text=" ".join(f"Note: {note}." for note in compared.notes),
-        period_seconds=found.surveyed.period_ms // 1000,
-        limit_percent=found.limit_percent,
+        period_seconds=result.surveyed.period_ms // 1000,
+        limit_percent=result.limit_percent,
         times=times,
     )
-    report.add(name, shown, compared.compared)
+    report.add(name, reported, compared.compared)
 
 
 def _recorded_decisions(surveyed: Survey) -> list[Decision]:

@@ -21,12 +21,12 @@ from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
 from controller.model.records import BrokerState
 from controller.offline.counterfactual.anonymised import anonymised
-from controller.offline.counterfactual.opened import opened_incident
 from controller.offline.counterfactual.reading import RecordedLoadLog
-from controller.offline.counterfactual.shown import with_near_detail
+from controller.offline.counterfactual.replay_source import source_of_incident
+from controller.offline.counterfactual.replayed_interval import with_near_detail
 from controller.offline.counterfactual.start import known_at, start_before
 from controller.offline.pseudonyms.anonymise import plain_versions
-from controller.offline.record import FROM_THE_BEGINNING, AnonymiserOf, Wanted, record, wanted_extents
+from controller.offline.record import FROM_THE_BEGINNING, AnonymiserOf, RecordRequest, record, requested_extents
 from controller.offline.record_texts import FOLDED_TOPICS
 from controller.wire.journal import encode_entry
 from controller.wire.readable import utc
@@ -80,13 +80,13 @@ def make_incident(
     period_ms = settings.intervals.period_ms
     start = start_before(log, span.since, settings.intervals, cluster, before=span.before)
     known = known_at(start, log, cluster)
-    wanted = Wanted(
+    request = RecordRequest(
         from_ms=max(0, span.since - period_ms),
         to_ms=span.until + _AFTER * period_ms,
         first=FROM_THE_BEGINNING if known is None else known.first,
     )
     offsets: dict[RecordedTopic, Extents] = {
-        topic: wanted_extents(log, wanted, topic, settings) for topic in FOLDED_TOPICS.values()
+        topic: requested_extents(log, request, topic, settings) for topic in FOLDED_TOPICS.values()
     }
     if not any(extent.end > extent.first for extent in offsets["metrics"].values()):
         raise TrimtabError(f"{log.where} holds no load from {utc(span.since)} to {utc(span.until)}")
@@ -94,19 +94,20 @@ def make_incident(
     otherwise: tuple[int, ...] = ()
     if anonymiser_of is not None:
         begin = () if known is None else known.records
-        parts: dict[RecordedTopic, Extents] = {**offsets, "journal": wanted_extents(log, wanted, "journal", settings)}
+        journal = requested_extents(log, request, "journal", settings)
+        parts: dict[RecordedTopic, Extents] = {**offsets, "journal": journal}
         load = RecordedLoadLog(records=log, cluster=cluster, settings=settings.intervals, begin=begin, parts=parts)
         other = anonymiser_of(parts["metrics"], parts["journal"], begin)
-        found = anonymised(load, other)
-        log, otherwise = found.log, found.otherwise
-        known = None if known is None else replace(known, records=found.begin)
-        wanted = replace(wanted, offsets={**offsets, "journal": log.extents("journal")})
+        contents = anonymised(load, other)
+        log, otherwise = contents.log, contents.otherwise
+        known = None if known is None else replace(known, records=contents.begin)
+        request = replace(request, offsets={**offsets, "journal": log.extents("journal")})
         settings, cluster = other.settings, other.cluster
         versions |= {"brokers": plain_versions(versions["brokers"])}
     with scratch_folder("trimtab-incident-") as made:
         folder = made / "recording"
         hidden = anonymiser_of is not None
-        manifest = record(log, folder, wanted, settings, cluster, anonymised=hidden, known_before=lambda: known)
+        manifest = record(log, folder, request, settings, cluster, anonymised=hidden, known_before=lambda: known)
         about = IncidentAbout(
             cluster=manifest.cluster, around=span.around, anonymised=manifest.anonymised, versions=versions
         )
@@ -115,23 +116,23 @@ def make_incident(
 
 
 def _versions(brokers: States[BrokerState]) -> dict[str, str]:
-    told = sorted({state.broker_version for state in brokers if state.broker_version})
+    versions = sorted({state.broker_version for state in brokers if state.broker_version})
     return {
         "trimtab": version("trimtab"),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "brokers": ", ".join(told)[:1000],
+        "brokers": ", ".join(versions)[:1000],
     }
 
 
 def check_incident(incident: UnpackedIncident) -> CheckedIncident:
     """Make every decision of *incident* again, each from the recorded memory."""
-    opened = opened_incident(incident)
-    policy = opened.policy(as_recorded=True)
+    source = source_of_incident(incident)
+    policy = source.policy(as_recorded=True)
     detail = policy.policy.detail_limits(policy.detail_share)
     same, different, unknown = list[int](), list[int](), list[int]()
     passed: Memory | None = None  # after intervals that the live run did not journal
-    for each in opened.log.intervals():
+    for each in source.log.intervals():
         entry, memory = each.entry, passed or each.memory
         if memory is None and entry is not None and entry.memory.samples == 1:
             memory = policy.policy.initial_memory(policy.seed)
@@ -146,7 +147,7 @@ def check_incident(incident: UnpackedIncident) -> CheckedIncident:
             (same if encode_entry(again) == encode_entry(entry) else different).append(each.interval)
     decided = [interval for interval in (*same, *different, *unknown) if interval <= incident.about.around]
     return CheckedIncident(
-        cluster=opened.log.cluster,
+        cluster=source.log.cluster,
         around=max(decided, default=None),
         same=tuple(same),
         different=tuple(different),

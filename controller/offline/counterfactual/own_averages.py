@@ -42,25 +42,25 @@ class OwnAverages:
                 columns[column][at] = getattr(before, column)[row_of[name]]
         self._known = KnownBundles(names=table.names, **columns)
 
-    def in_snapshot(self, shown: Snapshot) -> Snapshot:
-        """*shown* with these averages, which take the load of its interval."""
+    def in_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        """*snapshot* with these averages, which take the load of its interval."""
         if not len(self._known):
-            return shown
-        row_of = {name: row for row, name in enumerate(shown.names)}
+            return snapshot
+        row_of = {name: row for row, name in enumerate(snapshot.names)}
         pairs = [(at, row_of[name]) for at, name in enumerate(self._known.names) if name in row_of]
         if not pairs:
-            return shown
+            return snapshot
         at, rows = np.array(pairs, np.int64).T
-        self._known = self._known.advanced(at, shown.load[rows], shown.interval)
-        return replace(shown, **self._columns(shown, at, rows))
+        self._known = self._known.advanced(at, snapshot.load[rows], snapshot.interval)
+        return replace(snapshot, **self._columns(snapshot, at, rows))
 
-    def _columns(self, shown: Snapshot, at: Ints, rows: Ints) -> dict[str, Any]:
+    def _columns(self, snapshot: Snapshot, at: Ints, rows: Ints) -> dict[str, Any]:
         columns = {}
         for name in _COLUMNS:
-            columns[name] = getattr(shown, name).copy()
+            columns[name] = getattr(snapshot, name).copy()
             columns[name][rows] = getattr(self._known, name)[at]
         return columns
 
     def _without(self, bundles: Sequence[str]) -> KnownBundles:
-        gone = set(bundles)
-        return self._known.keep(np.array([name not in gone for name in self._known.names], np.bool_))
+        names = set(bundles)
+        return self._known.keep(np.array([name not in names for name in self._known.names], np.bool_))

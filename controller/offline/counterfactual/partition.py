@@ -25,22 +25,22 @@ class Cuts:
 
     def add(self, namespace: str, cuts: Iterable[int]) -> None:
         """Cut *namespace* at *cuts*, too."""
-        held = self.of.setdefault(namespace, [])
-        held[:] = sorted({*held, *cuts})
+        positions = self.of.setdefault(namespace, [])
+        positions[:] = sorted({*positions, *cuts})
 
     def has(self, bundle: BundleName) -> bool:
         """Whether *bundle* is one: its ends are cuts, and none lies between."""
-        held = self.of.get(bundle.namespace, [])
-        at = bisect_left(held, bundle.lower)
-        return held[at : at + 2] == [bundle.lower, bundle.upper]
+        positions = self.of.get(bundle.namespace, [])
+        at = bisect_left(positions, bundle.lower)
+        return positions[at : at + 2] == [bundle.lower, bundle.upper]
 
     def around(self, namespace: str, cut: int) -> BundleName | None:
         """The bundle that *cut* lies strictly inside; None where it is a cut already, or nothing is there."""
-        held = self.of.get(namespace, [])
-        at = bisect_right(held, cut)
-        if not 0 < at < len(held) or held[at - 1] == cut:
+        positions = self.of.get(namespace, [])
+        at = bisect_right(positions, cut)
+        if not 0 < at < len(positions) or positions[at - 1] == cut:
             return None
-        return BundleName(namespace, held[at - 1], held[at])
+        return BundleName(namespace, positions[at - 1], positions[at])
 
     def bundles(self, namespace: str) -> list[BundleName]:
         """All bundles of *namespace*."""
@@ -74,19 +74,19 @@ class BundlePart:
     topic_load: Floats
 
 
-def parts_of(snapshot: Snapshot, rows: Ints, wanted: Sequence[BundleName]) -> list[BundlePart]:
-    """What those of *wanted*, bundles of one namespace, carry that overlap its recorded bundles at *rows*.
+def parts_of(snapshot: Snapshot, rows: Ints, parts: Sequence[BundleName]) -> list[BundlePart]:
+    """What those of *parts*, bundles of one namespace, carry that overlap its recorded bundles at *rows*.
 
     Topics of a bundle that are not recorded one by one are taken to lie evenly on its range, and each part to have all
     its kinds of topics.
     """
     recorded = [(row, parse_bundle(snapshot.names[row])) for row in rows.tolist()]
-    found = []
-    for bundle in wanted:
+    bundle_parts = []
+    for bundle in parts:
         overlapping = [(row, one) for row, one in recorded if one.lower < bundle.upper and bundle.lower < one.upper]
         if overlapping:
-            found.append(_part(snapshot, bundle, overlapping))
-    return found
+            bundle_parts.append(_part(snapshot, bundle, overlapping))
+    return bundle_parts
 
 
 def _part(snapshot: Snapshot, bundle: BundleName, overlapping: Sequence[tuple[int, BundleName]]) -> BundlePart:

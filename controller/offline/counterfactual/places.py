@@ -66,17 +66,17 @@ class Places:
     def advance(self, snapshot: Snapshot) -> PlaceChanges:
         """Take the recorded changes up to *snapshot*, the next one."""
         changed, fresh = self._differences(snapshot)
-        roster, found = set(snapshot.roster), PlaceChanges()
+        roster, changes = set(snapshot.roster), PlaceChanges()
         self._apart |= self.elsewhere.keys()
-        self._take_cuts(fresh, snapshot.interval, found)
+        self._take_cuts(fresh, snapshot.interval, changes)
         self._forget_what_agrees()
         self._differs = bool(self.elsewhere)
         for change in changed:
             if self._follows(change, snapshot.interval, roster) and change.source in roster:
-                found.moves.append(change)
+                changes.moves.append(change)
         self._before = snapshot
         self._apart = set()
-        return found
+        return changes
 
     def _forget_what_agrees(self) -> None:
         """Forget cuts and places that the recording has now, too."""
@@ -158,7 +158,7 @@ class Places:
         command = self._commands.behind(action, bundle, source, interval)
         return self._commands.known if command is None else command.id in self.followed
 
-    def _take_cuts(self, fresh: Sequence[str], interval: int, found: PlaceChanges) -> None:
+    def _take_cuts(self, fresh: Sequence[str], interval: int, changes: PlaceChanges) -> None:
         """Take the cuts of the *fresh* bundles: those inside of a bundle that was there are its split."""
         new: dict[str, set[int]] = {}
         parents: dict[BundleName, set[int]] = {}
@@ -173,24 +173,24 @@ class Places:
                     if namespace in self.cuts.of and self.cuts.around(namespace, cut) is None:
                         self.cuts.add(namespace, (cut,))
         for parent, cuts in parents.items():
-            self._take_split(parent, cuts, interval, found)
+            self._take_split(parent, cuts, interval, changes)
             new.setdefault(parent.namespace, set()).update(cuts)
         for namespace, cuts in new.items():
             self.recorded_cuts.add(namespace, cuts)
 
-    def _take_split(self, parent: BundleName, cuts: set[int], interval: int, found: PlaceChanges) -> None:
+    def _take_split(self, parent: BundleName, cuts: set[int], interval: int, changes: PlaceChanges) -> None:
         name = str(parent)
         if not self.exists(name):
             return
         if not self._follows_all and not self._is_taken("split", name, self._recorded[name], interval):
             self._differ(parent.namespace)
             self.elsewhere.setdefault(name, self._recorded[name])
-            found.whole.append(name)
+            changes.whole.append(name)
             return
-        found.splits.append(name)
+        changes.splits.append(name)
         parts, was = children(parent, cuts), self._recorded[name]
-        left = [part for part in parts if name not in self.elsewhere and self._recorded.get(part, was) != was]
-        found.moves += [PlaceChange(part, was, self._recorded[part]) for part in left]
+        remaining = [part for part in parts if name not in self.elsewhere and self._recorded.get(part, was) != was]
+        changes.moves += [PlaceChange(part, was, self._recorded[part]) for part in remaining]
         if parent.namespace in self.cuts.of:
             self.cuts.add(parent.namespace, cuts)
         broker = self.elsewhere.pop(name, None)

@@ -46,8 +46,8 @@ class RecordedCommands:
 
     def same(self, command: Command) -> Command | None:
         """The recorded command that does what *command* does, in the same interval; None where there is none."""
-        found = self._by_id.get(command.id)
-        return found if found is not None and same_move(found, command) else None
+        command_recorded = self._by_id.get(command.id)
+        return command_recorded if command_recorded is not None and same_move(command_recorded, command) else None
 
     def behind(self, action: str, bundle: str, source: str, interval: int) -> Command | None:
         """The last command that may have led to what happened to *bundle* by *interval*, epoch ms."""

@@ -17,7 +17,12 @@ from controller.model.journal import JournalEntry
 from controller.model.load import Floats
 from controller.model.memory import Memory
 from controller.offline.counterfactual.recorded import RecordedInterval, ReplayableRecording
-from controller.offline.counterfactual.shown import ShownInterval, counted_usage, true_limits, with_shifted_usage
+from controller.offline.counterfactual.replayed_interval import (
+    CounterfactualInterval,
+    counted_usage,
+    true_limits,
+    with_shifted_usage,
+)
 from controller.offline.counterfactual.survey import ReplaySpan, Survey, until
 from controller.offline.counterfactual.world import ReplayedWorld
 from controller.offline.scenarios.simulate import SimulatedRun
@@ -107,14 +112,14 @@ class _Run:
         self._code_of = {name: code for code, name in enumerate(surveyed.brokers)}
         self._usage: list[Floats] = []
 
-    def live(self, recorded: RecordedInterval, before: Snapshot | None) -> ShownInterval:
+    def live(self, recorded: RecordedInterval, before: Snapshot | None) -> CounterfactualInterval:
         """Let the next interval happen."""
-        shown = self.world.live(recorded.snapshot, before)
+        replayed = self.world.live(recorded.snapshot, before)
         usage = np.full(len(self._brokers), np.nan)
-        for broker, percent in shown.usage.items():
+        for broker, percent in replayed.usage.items():
             usage[self._code_of[broker]] = percent
         self._usage.append(usage)
-        return shown
+        return replayed
 
     def run(self) -> SimulatedRun:
         """All of it."""
@@ -142,11 +147,11 @@ class _Replaying:
 
     def take(self, recorded: RecordedInterval, before: Snapshot | None) -> None:
         """Replay the next interval; *before* is the recorded one before it."""
-        shown = self._run.live(recorded, before)
-        self._errors.append(_largest_error(shown))
+        replayed = self._run.live(recorded, before)
+        self._errors.append(_largest_error(replayed))
         entry = recorded.entry
         if self._known and entry is None:
-            self._pass(recorded, shown)
+            self._pass(recorded, replayed)
             return
         if self._memory is None:
             self._memory = recorded.memory or self._first_memory(entry)
@@ -157,13 +162,13 @@ class _Replaying:
                 return
         assert self._memory is not None, "a first memory is known without an entry"
         controls = Controls(mode="active") if entry is None else self._controls(entry.controls)
-        decided = decide_interval([shown.snapshot], self._memory, controls, self._policy.policy)
+        decided = decide_interval([replayed.snapshot], self._memory, controls, self._policy.policy)
         self._decisions.append(
             ReplayedDecision(
                 interval=recorded.interval,
                 commands=decided.decision.commands,
                 summary=decided.decision.summary,
-                uncertain=self._is_uncertain(shown, controls, decided.decision.commands),
+                uncertain=self._is_uncertain(replayed, controls, decided.decision.commands),
                 verdicts=_about(entry, decided),
             )
         )
@@ -172,13 +177,13 @@ class _Replaying:
             self._run.world.evenly = _spreads_evenly(self._policy.policy.on(used.version))
         self._run.world.execute(decided.decision.commands)
 
-    def _pass(self, recorded: RecordedInterval, shown: ShownInterval) -> None:
+    def _pass(self, recorded: RecordedInterval, replayed: CounterfactualInterval) -> None:
         """Take in an interval that the recorded controller did not decide: it was not there, or it was too late."""
         if self._memory is None:
             self._memory = recorded.memory
         if recorded.passed is not None and self._memory is not None:
             controls = self._controls(recorded.passed)
-            self._memory = decide_interval([shown.snapshot], self._memory, controls, self._policy.policy).memory
+            self._memory = decide_interval([replayed.snapshot], self._memory, controls, self._policy.policy).memory
 
     def ended(self) -> ReplayedRun:
         """All of it."""
@@ -194,18 +199,18 @@ class _Replaying:
     def _controls(self, recorded: Controls) -> Controls:
         return recorded if self._policy.as_recorded else replace(recorded, mode="active")
 
-    def _is_uncertain(self, shown: ShownInterval, controls: Controls, commands: Sequence[Command]) -> bool:
+    def _is_uncertain(self, replayed: CounterfactualInterval, controls: Controls, commands: Sequence[Command]) -> bool:
         """Whether usage within the model's error leads to other commands."""
         memory = self._memory
-        if memory is None or not any(error.any() for error in shown.errors.values()):
+        if memory is None or not any(error.any() for error in replayed.errors.values()):
             return False
-        busy = float(np.mean(list(shown.usage.values())))
+        busy = float(np.mean(list(replayed.usage.values())))
         decided = set(map(moved, commands))
         for above, below in _SHIFTS:
-            sign = {broker: above if shown.usage[broker] >= busy else below for broker in shown.errors}
-            shift = {broker: sign[broker] * error for broker, error in shown.errors.items()}
-            snapshot = with_shifted_usage(shown.snapshot, shift)
-            shares = {broker: sign[broker] * share for broker, share in error_shares(shown).items()}
+            sign = {broker: above if replayed.usage[broker] >= busy else below for broker in replayed.errors}
+            shift = {broker: sign[broker] * error for broker, error in replayed.errors.items()}
+            snapshot = with_shifted_usage(replayed.snapshot, shift)
+            shares = {broker: sign[broker] * share for broker, share in error_shares(replayed).items()}
             entry = decide_interval([snapshot], _shifted(memory, shares), controls, self._policy.policy)
             if set(map(moved, entry.decision.commands)) != decided:
                 return True
@@ -221,16 +226,18 @@ def moved(command: Command) -> tuple[str, str, str, str, tuple[int, ...]]:
     return command.action, command.bundle, command.source, command.destination, command.boundaries
 
 
-def error_shares(shown: ShownInterval) -> dict[str, float]:
+def error_shares(replayed: CounterfactualInterval) -> dict[str, float]:
     """Broker -> how far off its usage may be, as a fraction of its limit."""
-    limits = true_limits(shown.snapshot)
+    limits = true_limits(replayed.snapshot)
     return {
-        broker: counted_usage(error, limits[broker]) / 100 for broker, error in shown.errors.items() if broker in limits
+        broker: counted_usage(error, limits[broker]) / 100
+        for broker, error in replayed.errors.items()
+        if broker in limits
     }
 
 
-def _largest_error(shown: ShownInterval) -> float:
-    return 100 * max(error_shares(shown).values(), default=0.0)
+def _largest_error(replayed: CounterfactualInterval) -> float:
+    return 100 * max(error_shares(replayed).values(), default=0.0)
 
 
 def _about(entry: JournalEntry | None, decided: JournalEntry) -> tuple[Verdict, ...]:

@@ -50,11 +50,11 @@ def reproduction_of_journal(recorded: Sequence[Command], replayed: ReplayedRun) 
     theirs = {(command.interval, *moved(command)): command for command in recorded if command.interval in decisions}
     first = min((key[0] for key in mine.keys() ^ theirs.keys()), default=0)
     missing = [
-        _told(command, _why(command, decisions[command.interval], first))
+        _not_reproduced(command, _why(command, decisions[command.interval], first))
         for key, command in theirs.items()
         if key not in mine
     ]
-    added = [_told(command, "") for key, command in mine.items() if key not in theirs]
+    added = [_not_reproduced(command, "") for key, command in mine.items() if key not in theirs]
     return Reproduction(
         recorded=len(theirs),
         reproduced=len(theirs.keys() & mine.keys()),
@@ -65,12 +65,12 @@ def reproduction_of_journal(recorded: Sequence[Command], replayed: ReplayedRun) 
 
 def reproduction_of_moves(happened: SimulatedRun, replayed: SimulatedRun, intervals: Sequence[int]) -> Reproduction:
     """Compare the moves that were recorded with those of the replay: a recording without a journal."""
-    left: dict[tuple[str, int, int], list[int]] = {}
+    unmatched: dict[tuple[str, int, int], list[int]] = {}
     for move in replayed.moves:
-        left.setdefault((move.bundle, move.source, move.destination), []).append(move.turn)
+        unmatched.setdefault((move.bundle, move.source, move.destination), []).append(move.turn)
     missing = list[NotReproduced]()
     for move in happened.moves:
-        at = left.get((move.bundle, move.source, move.destination), [])
+        at = unmatched.get((move.bundle, move.source, move.destination), [])
         near = [each for each in at if abs(each - move.turn) <= _NEAR]
         if near:
             at.remove(min(near, key=lambda each: abs(each - move.turn)))
@@ -80,7 +80,7 @@ def reproduction_of_moves(happened: SimulatedRun, replayed: SimulatedRun, interv
     added = [
         _of_move(move, happened.brokers, intervals, "")
         for move in replayed.moves
-        if move.turn in left.get((move.bundle, move.source, move.destination), [])
+        if move.turn in unmatched.get((move.bundle, move.source, move.destination), [])
     ]
     n = len(happened.moves)
     return Reproduction(recorded=n, reproduced=n - len(missing), missing=tuple(missing), added=tuple(added))
@@ -91,18 +91,18 @@ def _why(command: Command, decision: ReplayedDecision, first: int) -> str:
     for other in decision.commands:
         if (other.action, other.bundle) == (command.action, command.bundle):
             return f"the replay takes it from {other.source} to {other.destination or other.boundaries}"
-    said = [
+    reasons = [
         str(verdict)
         for subject in (command.bundle, command.source)
         for verdict in decision.verdicts
         if verdict.subject == subject
     ]
-    told = said[0] if said else decision.summary
+    reason = reasons[0] if reasons else decision.summary
     earlier = f"the replay differs since {utc(first)}; " if first < command.interval else ""
-    return f"{earlier}{told}"
+    return f"{earlier}{reason}"
 
 
-def _told(command: Command, why: str) -> NotReproduced:
+def _not_reproduced(command: Command, why: str) -> NotReproduced:
     return NotReproduced(
         interval=command.interval,
         action=command.action,

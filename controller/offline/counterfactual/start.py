@@ -39,19 +39,19 @@ def known_in(state: ShardState, cluster: str) -> Iterator[bytes]:
     yield from _averages(seeds, set(seeds.names) - known, cluster)
 
 
-def _averages(table: KnownBundles | Seeds, wanted: Set[str], cluster: str) -> Iterator[bytes]:
+def _averages(table: KnownBundles | Seeds, names: Set[str], cluster: str) -> Iterator[bytes]:
     for row, name in enumerate(table.names):
-        if name in wanted:
+        if name in names:
             short = _average(table.short_term[row], int(table.short_samples[row]), SHORT_TERM_SAMPLES)
             long = _average(table.long_term[row], int(table.long_samples[row]), LONG_TERM_SAMPLES)
             stored = StoredBundleData(short_term_data=short, long_term_data=long, topics=0)
             yield encode(BundleData(cluster=cluster, bundle=name, bundle_data=stored))
 
 
-def _average(load: Floats, samples: int, most: int) -> TimeAverage:
+def _average(load: Floats, samples: int, max_samples: int) -> TimeAverage:
     rate_in, rate_out, bytes_in, bytes_out = load.tolist()
     return TimeAverage(
-        max_samples=most,
+        max_samples=max_samples,
         num_samples=samples,
         msg_rate_in=rate_in,
         msg_rate_out=rate_out,
@@ -179,14 +179,14 @@ def known_at(start: LogStart | None, log: RecordLog, cluster: str) -> KnownBefor
     """What was known at *start*; None: when *log* begins, and None where that is nothing."""
     if start is None:
         return _known_when_it_begins(log)
-    seen = {namespace_of(name) for name in start.state.bundles.names}
+    namespaces_seen = {namespace_of(name) for name in start.state.bundles.names}
     return KnownBefore(
         records=tuple(known_in(start.state, cluster)),
         first=start.first,
         intervals=start.intervals,
         first_ms=start.first_ms,
         last_ms=start.last_ms,
-        undescribed=len(seen - {state.namespace for state in start.state.namespaces}),
+        undescribed=len(namespaces_seen - {state.namespace for state in start.state.namespaces}),
     )
 
 
@@ -218,8 +218,8 @@ def _ticks(step: FoldedBatch) -> Iterator[_Tick]:
 
 
 def _parts_since(log: RecordLog, time_ms: int) -> dict[RecordedTopic, dict[int, Extent]]:
-    found: dict[RecordedTopic, dict[int, Extent]] = {}
+    extents: dict[RecordedTopic, dict[int, Extent]] = {}
     for topic in FOLDED_TOPICS.values():
         since = log.since(topic, max(0, time_ms))
-        found[topic] = {each: Extent(since.get(each, at.first), at.end) for each, at in log.extents(topic).items()}
-    return found
+        extents[topic] = {each: Extent(since.get(each, at.first), at.end) for each, at in log.extents(topic).items()}
+    return extents

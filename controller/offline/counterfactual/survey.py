@@ -11,13 +11,13 @@ from controller.aggregate.snapshot import Snapshot
 from controller.model.decision import Command
 from controller.model.errors import SettingsError
 from controller.offline.counterfactual.recorded import RecordedCommands, RecordedInterval, ReplayableRecording
-from controller.offline.counterfactual.shown import true_limits
+from controller.offline.counterfactual.replayed_interval import true_limits
 from controller.offline.counterfactual.usage_model import UsageModel, UsageSamples, drivers_of, fit_usage
 from controller.offline.counterfactual.world import ReplayedWorldOptions
 from controller.simulator.cluster import sum_by
 
 #: The model is fitted on so many broker-intervals at most, evenly chosen among all.
-_MOST_SAMPLES: Final = 200_000
+_MAX_SAMPLES: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +66,14 @@ def survey(recording: ReplayableRecording, span: ReplaySpan) -> Survey:
     """
     intervals, brokers, bundles = list[int](), set[str](), set[str]()
     commands, parts, waits = list[Command](), list[_Sample](), list[int]()
-    decided, begun = 0, dict[str, int]()
+    decided, issued_at = 0, dict[str, int]()
     has_journal = False
     for number, recorded in enumerate(until(recording, span)):
         snapshot, entry = recorded.snapshot, recorded.entry
         has_journal |= entry is not None
-        waits += [recorded.interval - begun.pop(each.id) for each in snapshot.results if each.id in begun]
+        waits += [recorded.interval - issued_at.pop(each.id) for each in snapshot.results if each.id in issued_at]
         issued = () if entry is None else entry.decision.commands
-        begun |= {each.id: each.interval for each in issued}
+        issued_at |= {each.id: each.interval for each in issued}
         commands += issued
         # The model is that of the whole recording: more is known so.
         parts.append(_sample(number, snapshot))
@@ -125,27 +125,27 @@ def _sample(number: int, snapshot: Snapshot) -> _Sample:
     drivers = drivers_of(snapshot.load, snapshot.producers, snapshot.consumers)
     of_roster = sum_by(snapshot.owner, drivers, len(snapshot.roster))
     place = {name: row for row, name in enumerate(snapshot.roster)}
-    kept = [row for row in rows if row.broker in place]
+    placed = [row for row in rows if row.broker in place]
     return _Sample(
         number,
-        tuple(row.broker for row in kept),
-        of_roster[[place[row.broker] for row in kept]],
-        np.array([row.numbers[NUMBER_USAGE] for row in kept], np.float64).reshape(len(kept), 5),
-        np.array([limits[row.broker] for row in kept], np.float64).reshape(len(kept), 5),
+        tuple(row.broker for row in placed),
+        of_roster[[place[row.broker] for row in placed]],
+        np.array([row.numbers[NUMBER_USAGE] for row in placed], np.float64).reshape(len(placed), 5),
+        np.array([limits[row.broker] for row in placed], np.float64).reshape(len(placed), 5),
     )
 
 
 def _samples(parts: list[_Sample]) -> UsageSamples:
     total = sum(len(part.brokers) for part in parts)
     # Whole intervals are left out, evenly.
-    kept = parts[:: max(1, -(-total // _MOST_SAMPLES))]
-    names = tuple(sorted({name for part in kept for name in part.brokers}))
+    chosen = parts[:: max(1, -(-total // _MAX_SAMPLES))]
+    names = tuple(sorted({name for part in chosen for name in part.brokers}))
     code_of = {name: code for code, name in enumerate(names)}
     return UsageSamples(
-        interval=np.array([part.interval for part in kept for _ in part.brokers], np.int64),
-        broker=np.array([code_of[name] for part in kept for name in part.brokers], np.int64),
+        interval=np.array([part.interval for part in chosen for _ in part.brokers], np.int64),
+        broker=np.array([code_of[name] for part in chosen for name in part.brokers], np.int64),
         brokers=names,
-        drivers=np.concatenate([part.drivers for part in kept]),
-        usage=np.concatenate([part.usage for part in kept]),
-        limit=np.concatenate([part.limit for part in kept]),
+        drivers=np.concatenate([part.drivers for part in chosen]),
+        usage=np.concatenate([part.usage for part in chosen]),
+        limit=np.concatenate([part.limit for part in chosen]),
     )

@@ -27,9 +27,9 @@ _SATURATED: Final = 0.995
 _OUTLIER: Final = 5.0
 #: A broker has a model of its own where its error is below this share of its class's, from so many intervals on.
 _CLEARLY: Final = 0.8
-_FEW: Final = 20
+_MIN_BROKERS: Final = 20
 #: Brokers with models of their own, at most; and a class's error, a fraction of the limit, from which they are tried.
-_MOST_OWN: Final = 100
+_MAX_OWN: Final = 100
 _WORTHWHILE: Final = 0.005
 #: The error that is told is above so many of a hundred errors.
 _PERCENTILE: Final = 90.0
@@ -109,7 +109,7 @@ def fit_usage(samples: UsageSamples) -> UsageModel:
             part = _Part(samples.drivers[rows], share[rows, resource], folds[rows], RESOURCE_WORDS[resource])
             fit = _fit(part, text, len(members))
             fits.append(fit)
-            if 1 < len(members) <= _MOST_OWN and fit.error > _WORTHWHILE:
+            if 1 < len(members) <= _MAX_OWN and fit.error > _WORTHWHILE:
                 own += _of_single_brokers(part, samples.broker[rows], members, samples.brokers)
     factors = {name: np.zeros((len(RESOURCE_WORDS), len(DRIVERS))) for name in samples.brokers}
     errors = {name: np.zeros(len(RESOURCE_WORDS)) for name in samples.brokers}
@@ -135,24 +135,24 @@ class _Part(NamedTuple):
 
 def _of_single_brokers(part: _Part, broker: Ints, members: Sequence[int], names: Sequence[str]) -> list[ResourceFit]:
     """Models of those brokers that are clearly better predicted alone than with their class, *part*."""
-    off, found = _held_out(part), []
+    off, models = _split_samples(part), []
     for one in members:
         rows: Bools = np.isin(broker, one)
-        if rows.sum() >= _FEW:
+        if rows.sum() >= _MIN_BROKERS:
             alone = _fit(part.take(rows), names[one], 1)
             if alone.error < _CLEARLY * _percentile(off[rows]):
-                found.append(alone)
-    return found
+                models.append(alone)
+    return models
 
 
 def _classes(samples: UsageSamples) -> Iterable[tuple[str, list[int]]]:
     """The machine classes: their limits as text, and the rows of their brokers, which last reported these."""
-    found: dict[tuple[float, ...], list[int]] = {}
+    by_limits: dict[tuple[float, ...], list[int]] = {}
     last = {int(broker): row for row, broker in enumerate(samples.broker.tolist())}
     for broker in sorted(last):
         limit = samples.limit[last[broker]]
-        found.setdefault(tuple(float(f"{each:.3g}") for each in limit.tolist()), []).append(broker)
-    for limits, members in sorted(found.items()):
+        by_limits.setdefault(tuple(float(f"{each:.3g}") for each in limit.tolist()), []).append(broker)
+    for limits, members in sorted(by_limits.items()):
         yield "/".join(f"{each:g}" for each in limits), members
 
 
@@ -164,8 +164,8 @@ def _folds(interval: Ints) -> Ints:
 
 
 def _fit(part: _Part, of: str, brokers: int) -> ResourceFit:
-    fit, error = _robust(part.drivers, part.share), _percentile(_held_out(part))
-    flat = _percentile(_held_out(part._replace(drivers=part.drivers[:, :0])))
+    fit, error = _robust(part.drivers, part.share), _percentile(_split_samples(part))
+    flat = _percentile(_split_samples(part._replace(drivers=part.drivers[:, :0])))
     # A model that predicts no better than a constant is none: heap usage, for example, says nothing about load.
     if error >= flat:
         constant = float(np.mean(part.share)) if len(part.share) else 0.0
@@ -199,7 +199,7 @@ def _predicted(fit: Fit, drivers: Floats) -> Floats:
     return np.asarray(fit.constant + drivers @ np.array(fit.factors, np.float64), np.float64)
 
 
-def _held_out(part: _Part) -> Floats:
+def _split_samples(part: _Part) -> Floats:
     """(n,) how far each sample is from what the other fifths predict; all of it where there is one fifth only."""
     drivers, share, folds, _ = part
     off = np.abs(share)

@@ -23,8 +23,8 @@ from controller.offline.counterfactual.own_averages import OwnAverages
 from controller.offline.counterfactual.partition import BundlePart, parts_of, rows_of
 from controller.offline.counterfactual.places import Places
 from controller.offline.counterfactual.recorded import RecordedCommands
-from controller.offline.counterfactual.shown import (
-    ShownInterval,
+from controller.offline.counterfactual.replayed_interval import (
+    CounterfactualInterval,
     added_to_brokers,
     other_parts,
     with_bundles,
@@ -126,32 +126,32 @@ class ReplayedWorld:
         #: What bundles that are elsewhere carried when a broker last listed them.
         self._last: dict[str, _Carried] = {}
         self._unlisted: set[str] = set()
-        self._shown_last: Snapshot | None = None
+        self._last_replayed: Snapshot | None = None
         self._lookups: Lookups | None = None
         self._number = -1
         self.moves: list[SimulatedMove] = []
         self.splits: list[tuple[int, str]] = []
         self.failures: list[tuple[int, str]] = []
 
-    def live(self, recorded: Snapshot, before: Snapshot | None) -> ShownInterval:
+    def live(self, recorded: Snapshot, before: Snapshot | None) -> CounterfactualInterval:
         """Let the interval of *recorded* happen, the one after *before*: what the controller sees."""
         self._number += 1
         # Before lookups, as in the simulator: an unload is done between two sweeps.
         finished = self._finish(recorded)
-        found = self._places.advance(recorded)
-        self._splits_happened(found.splits)
+        changes = self._places.advance(recorded)
+        self._splits_happened(changes.splits)
         if before is not None:
-            self._own.go_on(before, found.whole)
-        for change in found.moves:
+            self._own.go_on(before, changes.whole)
+        for change in changes.moves:
             self._moved(recorded, *change)
         self._look_up(recorded)
         results = [each for each in recorded.results if each.id not in self._mine]
         self._failed(results)
         results += finished
-        shown = self._shown(recorded)
-        snapshot = with_near_detail(replace(shown.snapshot, results=tuple(results)), self._detail)
+        replayed = self._replayed(recorded)
+        snapshot = with_near_detail(replace(replayed.snapshot, results=tuple(results)), self._detail)
         self._remember(snapshot)
-        return replace(shown, snapshot=snapshot)
+        return replace(replayed, snapshot=snapshot)
 
     def execute(self, commands: Sequence[Command]) -> None:
         """Begin *commands*, those of the interval that happened last."""
@@ -181,7 +181,7 @@ class ReplayedWorld:
         else:
             to = command.destination
             if to not in recorded.roster:
-                to = self._found(recorded, command.bundle, but=owner)
+                to = self._looked_up_broker(recorded, command.bundle, but=owner)
             self._moved(recorded, command.bundle, owner, to)
             self._places.put(command.bundle, to)
             if command.destination and to != command.destination:
@@ -201,7 +201,7 @@ class ReplayedWorld:
         self._splits_happened([command.bundle])
         self._own.begin(command.bundle, parts)
         for part in parts if command.unload_after_split else ():
-            to = self._found(recorded, part)
+            to = self._looked_up_broker(recorded, part)
             if to != owner:
                 self._moved(recorded, part, owner, to)
                 self._places.put(part, to)
@@ -243,9 +243,9 @@ class ReplayedWorld:
         row = bisect_left(recorded.names, bundle)
         if row < len(recorded.names) and recorded.names[row] == bundle:
             return _part_at(recorded, row)
-        found = parts_of(recorded, rows_of(recorded, namespace_of(bundle)), [parse_bundle(bundle)])
-        if found:
-            return found[0]
+        parts = parts_of(recorded, rows_of(recorded, namespace_of(bundle)), [parse_bundle(bundle)])
+        if parts:
+            return parts[0]
         last = self._last.get(bundle)
         return last.part if last is not None else _empty(bundle)
 
@@ -255,7 +255,7 @@ class ReplayedWorld:
             if broker not in recorded.roster:
                 self._places.put(bundle, self._chosen(recorded, bundle))
 
-    def _found(self, recorded: Snapshot, bundle: str, but: str = "") -> str:
+    def _looked_up_broker(self, recorded: Snapshot, bundle: str, but: str = "") -> str:
         """The broker that a lookup gives *bundle* to: the recorded one, if the recording has it, not on *but*."""
         row = bisect_left(recorded.names, bundle)
         if row < len(recorded.names) and recorded.names[row] == bundle:
@@ -267,7 +267,7 @@ class ReplayedWorld:
     def _chosen(self, recorded: Snapshot, bundle: str) -> str:
         """The broker that the brokers' own load manager gives *bundle* to."""
         if self._lookups is None:
-            self._lookups = Lookups(self._shown_last, evenly=self.evenly)
+            self._lookups = Lookups(self._last_replayed, evenly=self.evenly)
         part = self._carries(recorded, bundle)
         brokers = [row.broker for row in recorded.brokers] or recorded.roster
         to = self._lookups.chosen(bundle, serving(recorded, part.kinds, brokers))
@@ -276,11 +276,11 @@ class ReplayedWorld:
 
     # ---- what is seen ----
 
-    def _shown(self, recorded: Snapshot) -> ShownInterval:
+    def _replayed(self, recorded: Snapshot) -> CounterfactualInterval:
         places = self._places
         if not places.elsewhere and not places.cuts.of:
             return with_usage(self._own.in_snapshot(recorded), {}, self._options.model)
-        kept, parts = other_parts(recorded, places.cuts)
+        is_uncut, parts = other_parts(recorded, places.cuts)
         row_of = {name: row for row, name in enumerate(recorded.names)}
         roster = {name: row for row, name in enumerate(recorded.roster)}
         owner, listed = recorded.owner.copy(), set(recorded.names) | {part.bundle for part in parts}
@@ -291,12 +291,12 @@ class ReplayedWorld:
                 parts += self._still_there(bundle, recorded.interval)
         parts = [part for part in parts if places.owner(part.bundle) in roster]
         owners: Ints = np.array([roster[places.owner(part.bundle)] for part in parts], np.int64)
-        shown = with_cuts(with_bundles(recorded, kept, owner, parts, owners), places.cuts)
+        replayed = with_cuts(with_bundles(recorded, is_uncut, owner, parts, owners), places.cuts)
         other = {part.bundle for part in parts} | places.elsewhere.keys()
-        other |= {recorded.names[row] for row in np.flatnonzero(~kept).tolist()}
-        added = added_to_brokers(recorded, shown, lambda name: name not in other)
+        other |= {recorded.names[row] for row in np.flatnonzero(~is_uncut).tolist()}
+        added = added_to_brokers(recorded, replayed, lambda name: name not in other)
         self._own.add([part.bundle for part in parts])
-        return with_usage(self._own.in_snapshot(shown), added, self._options.model)
+        return with_usage(self._own.in_snapshot(replayed), added, self._options.model)
 
     def _still_there(self, bundle: str, interval: int) -> list[BundlePart]:
         """*bundle*, which no broker lists now, with its last load, if that is not old."""
@@ -306,14 +306,14 @@ class ReplayedWorld:
         self._unlisted.add(bundle)
         return [last.part]
 
-    def _remember(self, shown: Snapshot) -> None:
+    def _remember(self, replayed: Snapshot) -> None:
         """Keep what is needed of the next interval."""
-        self._shown_last, self._lookups = shown, None
+        self._last_replayed, self._lookups = replayed, None
         elsewhere, row_of = self._places.elsewhere, {}
         if elsewhere:
-            row_of = {name: row for row, name in enumerate(shown.names)}
+            row_of = {name: row for row, name in enumerate(replayed.names)}
         self._last = {
-            bundle: _Carried(interval=shown.interval, part=_part_at(shown, row_of[bundle]))
+            bundle: _Carried(interval=replayed.interval, part=_part_at(replayed, row_of[bundle]))
             if bundle in row_of and bundle not in self._unlisted
             else self._last[bundle]
             for bundle in elsewhere

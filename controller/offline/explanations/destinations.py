@@ -24,18 +24,18 @@ def destinations(view: ClusterView, bundle: str, policy: Policy, placed: Placed)
     weights = weights_of(policy.shedder)
     usage = np.nan_to_num(weights.weighted_usage(brokers.usage, brokers.limit), neginf=0.0)
     resources = weights.fullest(brokers.usage, brokers.limit)
-    found = []
+    answers = []
     for row, name in enumerate(brokers.names):
-        said = _answer(row, name, source, policy, placed)
-        found.append(
+        one = _answer(row, name, source, policy, placed)
+        answers.append(
             BrokerForBundleAnswer(
                 broker=name,
-                answer=said.answer,
-                by=said.by,
-                reason="" if said.against is None else said.against.reason,
-                kind="" if said.against is None else MEANINGS[said.against.reason].kind.value,
-                text=said.text,
-                filters=_of_filters(placed.found, row),
+                answer=one.answer,
+                by=one.by,
+                reason="" if one.against is None else one.against.reason,
+                kind="" if one.against is None else MEANINGS[one.against.reason].kind.value,
+                text=one.text,
+                filters=_of_filters(placed.candidates, row),
                 usage=float(usage[row]),
                 resource=resources[row],
                 msg_rate=float(brokers.load[row, RATE_IN] + brokers.load[row, RATE_OUT]),
@@ -43,24 +43,28 @@ def destinations(view: ClusterView, bundle: str, policy: Policy, placed: Placed)
                 bundles=int(brokers.bundle_count[row]),
             )
         )
-    return sorted(found, key=lambda each: _ORDER.index(each.answer))
+    return sorted(answers, key=lambda each: _ORDER.index(each.answer))
 
 
 def ignored_filters(policy: Policy, placed: Placed) -> str:
     """Why brokers count that filters have excluded; "" where none does."""
-    rows, found = placed.acceptable, placed.found
-    if rows is None or not found.steps:
+    rows, candidates = placed.acceptable, placed.candidates
+    if rows is None or not candidates.steps:
         return ""
-    if any(not (found.remaining == row).any() for row in rows.tolist()):
+    if any(not (candidates.remaining == row).any() for row in rows.tolist()):
         return (
             "all brokers that the filters leave are overloaded, so only the binding ones hold"
             " (loadBalancerBrokerOverloadedThresholdPercentage, trimtabOverloadedBrokersKeepFilters)"
         )
     names = ", ".join(type(step).__name__ for step in policy.filters if not step.binding)
-    return f"the filters together leave no broker, so these are ignored: {names}" if not len(found.steps[-1][1]) else ""
+    return (
+        f"the filters together leave no broker, so these are ignored: {names}"
+        if not len(candidates.steps[-1][1])
+        else ""
+    )
 
 
-class _Said(NamedTuple):
+class _Answer(NamedTuple):
     """The answer about one broker, who gives it, the filter that excludes it, and all that in words."""
 
     answer: DestinationAnswer
@@ -69,33 +73,33 @@ class _Said(NamedTuple):
     text: str
 
 
-def _answer(row: int, name: str, source: int, policy: Policy, placed: Placed) -> _Said:
+def _answer(row: int, name: str, source: int, policy: Policy, placed: Placed) -> _Answer:
     """The answer about the broker at *row*."""
     if name == placed.destination:
-        return _Said("chosen", "", None, "")
+        return _Answer("chosen", "", None, "")
     if row == source:
-        return _Said("source", "", None, "it is there")
+        return _Answer("source", "", None, "it is there")
     if placed.acceptable is not None and row in placed.acceptable:
-        return _Said("yes", "", None, "as good as the chosen one")
-    against = placed.found.excludes(row)
+        return _Answer("yes", "", None, "as good as the chosen one")
+    against = placed.candidates.excludes(row)
     if against is not None:
-        return _Said("no", type(against).__name__, against, MEANINGS[against.reason].text)
+        return _Answer("no", type(against).__name__, against, MEANINGS[against.reason].text)
     planned = placed.view.planned
     if placed.acceptable is None or placed.acceptable.tolist() == [planned]:
-        return _Said("yes", "", None, "no filter is against it; the shedder planned another one")
+        return _Answer("yes", "", None, "no filter is against it; the shedder planned another one")
     if row == planned:
-        return _Said("no", type(policy.placement).__name__, None, "the shedder planned it, and it is overloaded")
+        return _Answer("no", type(policy.placement).__name__, None, "the shedder planned it, and it is overloaded")
     if placed.best is not None and row in placed.best:
-        return _Said("no", type(policy.selection).__name__, None, "it is overloaded")
-    return _Said("no", type(policy.placement).__name__, None, "another broker is better")
+        return _Answer("no", type(policy.selection).__name__, None, "it is overloaded")
+    return _Answer("no", type(policy.placement).__name__, None, "another broker is better")
 
 
-def _of_filters(found: Candidates, row: int) -> dict[str, bool | None]:
+def _of_filters(candidates: Candidates, row: int) -> dict[str, bool | None]:
     """Filter -> whether it keeps the broker at *row*; None behind the first that does not."""
     answers: dict[str, bool | None] = {}
-    kept = True
-    for step, left in found.steps:
-        keeps = bool((left == row).any())
-        answers[type(step).__name__] = keeps if kept else None
-        kept = kept and keeps
+    passed_so_far = True
+    for step, remaining in candidates.steps:
+        keeps = bool((remaining == row).any())
+        answers[type(step).__name__] = keeps if passed_so_far else None
+        passed_so_far = passed_so_far and keeps
     return answers

@@ -32,7 +32,7 @@ class Placed:
 
     #: The view at its turn, with the bundles that were placed before it.
     view: ClusterView
-    found: Candidates
+    candidates: Candidates
     #: The rows that are equally good; None where the placement was not asked, as the destination was planned.
     acceptable: Ints | None = None
     #: The rows that the placement likes best, also overloaded ones.
@@ -42,7 +42,7 @@ class Placed:
 
 
 @dataclass(slots=True)
-class Heard:
+class StrategyAnswers:
     """What the strategies answered while a decision was made; of several decisions, the last one."""
 
     #: Bundle -> what was left for it, of bundles that were placed.
@@ -56,36 +56,36 @@ class Heard:
         return {unload.bundle: unload for unloads in self.unloads.values() for unload in unloads}
 
 
-class _HeardSelection:
+class _ObservedSelection:
     """Passes on to the policy's selection, and keeps its answers."""
 
-    def __init__(self, selection: Any, heard: Heard) -> None:
-        self._selection, self._heard = selection, heard
+    def __init__(self, selection: Any, answers: StrategyAnswers) -> None:
+        self._selection, self._answers = selection, answers
 
     def __getattr__(self, name: str) -> Any:
         # What is not listened to is the selection's own.
         return getattr(self._selection, name)
 
     def candidates(self, view: ClusterView, bundle: int, filters: Any) -> Candidates:
-        found: Candidates = self._selection.candidates(view, bundle, filters)
-        self._heard.placed[view.bundles.names[bundle]] = Placed(view=view, found=found)
-        return found
+        candidates: Candidates = self._selection.candidates(view, bundle, filters)
+        self._answers.placed[view.bundles.names[bundle]] = Placed(view=view, candidates=candidates)
+        return candidates
 
     def acceptable(
-        self, view: ClusterView, bundle: int, found: Candidates, placement: Any, memory: Any
+        self, view: ClusterView, bundle: int, candidates: Candidates, placement: Any, memory: Any
     ) -> tuple[Ints, Any]:
-        best, _ = placement.acceptable(view, bundle, found.remaining, memory)
-        rows, memory = self._selection.acceptable(view, bundle, found, placement, memory)
-        placed = self._heard.placed[view.bundles.names[bundle]]
+        best, _ = placement.acceptable(view, bundle, candidates.remaining, memory)
+        rows, memory = self._selection.acceptable(view, bundle, candidates, placement, memory)
+        placed = self._answers.placed[view.bundles.names[bundle]]
         placed.acceptable, placed.best = rows, best
         return rows, memory
 
 
-class _HeardShedder:
+class _ObservedShedder:
     """Passes on to a shedder, and keeps what it chose."""
 
-    def __init__(self, shedder: Any, heard: Heard) -> None:
-        self._shedder, self._heard = shedder, heard
+    def __init__(self, shedder: Any, answers: StrategyAnswers) -> None:
+        self._shedder, self._answers = shedder, answers
 
     @property
     def wrapped(self) -> Any:
@@ -95,19 +95,19 @@ class _HeardShedder:
         return self._shedder.initial_memory()
 
     def decide(self, view: ClusterView, memory: Any) -> tuple[UnloadDecision, Any]:
-        found, memory = unloads_by(self._shedder, view, memory)
-        self._heard.unloads[type(self).__name__] = found.unloads
-        return found, memory
+        decision, memory = unloads_by(self._shedder, view, memory)
+        self._answers.unloads[type(self).__name__] = decision.unloads
+        return decision, memory
 
 
-class _HeardHurriedShedder(_HeardShedder):
+class _ObservedHurriedShedder(_ObservedShedder):
     """The same for a shedder that knows brokers that cannot wait: it is listened to when it relieves them, too."""
 
     def hurries(self, view: ClusterView) -> Any:
         return self._hurried.hurries(view)
 
     def relieving(self) -> Any:
-        return _heard_shedder(self._hurried.relieving(), self._heard)
+        return _observed_shedder(self._hurried.relieving(), self._answers)
 
     @property
     def _hurried(self) -> HurriedShedder:
@@ -115,22 +115,22 @@ class _HeardHurriedShedder(_HeardShedder):
         return hurried
 
 
-def heard_policy(policy: Policy) -> tuple[Policy, Heard]:
+def observed_policy(policy: Policy) -> tuple[Policy, StrategyAnswers]:
     """*policy*, whose strategies are listened to while it decides, and what is heard then."""
-    heard = Heard()
-    membership = None if policy.membership is None else _heard_shedder(policy.membership, heard)
+    answers = StrategyAnswers()
+    membership = None if policy.membership is None else _observed_shedder(policy.membership, answers)
     return replace(
         policy,
-        selection=cast("Any", _HeardSelection(policy.selection, heard)),
-        shedder=_heard_shedder(policy.shedder, heard),
+        selection=cast("Any", _ObservedSelection(policy.selection, answers)),
+        shedder=_observed_shedder(policy.shedder, answers),
         membership=membership,
-    ), heard
+    ), answers
 
 
-def _heard_shedder(shedder: Any, heard: Heard) -> Any:
+def _observed_shedder(shedder: Any, answers: StrategyAnswers) -> Any:
     # Verdicts name a strategy by its class.
-    kind = _HeardShedder if capability(shedder, HurriedShedder) is None else _HeardHurriedShedder
-    return type(type(shedder).__name__, (kind,), {})(shedder, heard)
+    kind = _ObservedShedder if capability(shedder, HurriedShedder) is None else _ObservedHurriedShedder
+    return type(type(shedder).__name__, (kind,), {})(shedder, answers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class Examined:
     decision: Decision
     #: After the decision.
     memory: Memory
-    heard: Heard
+    answers: StrategyAnswers
     #: What the decision was made of.
     made_of: Redecision
 
@@ -155,8 +155,8 @@ class Examined:
 
     def guard_of(self, bundle: str) -> Verdict | None:
         """The guardrail that kept *bundle* where it is, or None."""
-        found = self.guarded().verdict(bundle)
-        return None if found is None else of_dry_run([found], self.made_of.memory)[0]
+        verdict = self.guarded().verdict(bundle)
+        return None if verdict is None else of_dry_run([verdict], self.made_of.memory)[0]
 
     def placed(self, bundle: str) -> tuple[Placed, bool] | None:
         """Where *bundle* may go, and whether the decision asked; None where no broker with data owns it.
@@ -166,12 +166,12 @@ class Examined:
         row = self.view.bundles.code_of.get(bundle)
         if row is None or not self.view.bundles.owned[row]:
             return None
-        if bundle in self.heard.chosen and bundle in self.heard.placed:
+        if bundle in self.answers.chosen and bundle in self.answers.placed:
             return self._as_decided(bundle), True
         return self._at_the_end(bundle, int(self.view.bundles.broker[row])), False
 
     def _as_decided(self, bundle: str) -> Placed:
-        placed, unload = self.heard.placed[bundle], self.heard.chosen[bundle]
+        placed, unload = self.answers.placed[bundle], self.answers.chosen[bundle]
         command = next((each for each in self.decision.commands if each.bundle == bundle), None)
         if command is not None:
             return replace(placed, destination=command.destination)
@@ -184,38 +184,38 @@ class Examined:
 
     def _counts_at_once(self, bundle: str) -> bool:
         """Whether the decision counted *bundle* at its destination when it placed the next one."""
-        unload = self.heard.chosen.get(bundle)
+        unload = self.answers.chosen.get(bundle)
         return unload is None or self._is_planned(unload) or counts_at_once(unload, self.policy)
 
     def _is_planned(self, unload: Unload) -> bool:
         """Whether *unload* is of the membership rebalancer."""
-        return unload in self.heard.unloads.get(type(self.policy.membership).__name__, ())
+        return unload in self.answers.unloads.get(type(self.policy.membership).__name__, ())
 
     def _at_the_end(self, bundle: str, source: int) -> Placed:
         view, policy = self.view, self.policy
         for command in self.decision.commands:
             if command.destination:
                 view = sent(view, command.bundle, command.destination, counts=self._counts_at_once(command.bundle))
-        policy, heard = heard_policy(policy)
-        asked = Verdict(subject=bundle, reason=Reason.PLACED)
-        unload = Unload(bundle=bundle, source=view.brokers.names[source], why=asked)
+        policy, answers = observed_policy(policy)
+        placed = Verdict(subject=bundle, reason=Reason.PLACED)
+        unload = Unload(bundle=bundle, source=view.brokers.names[source], why=placed)
         destination, _, verdicts = place(view, unload, self.memory.placement, self.memory.seed, policy)
-        return replace(heard.placed[bundle], destination=destination, verdicts=verdicts)
+        return replace(answers.placed[bundle], destination=destination, verdicts=verdicts)
 
 
 def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Policy) -> Examined:
     """Decide the interval of *snapshot* as the engine does, from *memory*, and listen."""
     policy = with_drained(policy_for([snapshot], memory, policy), controls)
-    listening, heard = heard_policy(policy)
-    seen = list[ClusterView]()
+    listening, answers = observed_policy(policy)
+    views = list[ClusterView]()
 
     def look(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
-        seen.append(view_of(snapshots, memory, policy))
-        return seen[0]
+        views.append(view_of(snapshots, memory, policy))
+        return views[0]
 
     memory = without_dry_run(with_read_memories(memory, policy), controls)
     entry = decide_interval([snapshot], memory, controls, listening, look)
-    made_of = Redecision(view=seen[0], results=snapshot.results, memory=memory, controls=controls, policy=policy)
+    made_of = Redecision(view=views[0], results=snapshot.results, memory=memory, controls=controls, policy=policy)
     return Examined(
-        policy=policy, view=seen[0], decision=entry.decision, memory=entry.memory, heard=heard, made_of=made_of
+        policy=policy, view=views[0], decision=entry.decision, memory=entry.memory, answers=answers, made_of=made_of
     )

@@ -38,7 +38,7 @@ _ASKS_FOR_A_MOVE: Final = frozenset({Reason.OVERLOADED, Reason.UNDERLOADED})
 _DESTINATION: Final = "filters and placement"
 _RECENT: Final = (Reason.RECENTLY_UNLOADED, Reason.DRY_RUN)
 #: Reasons that one sentence gives.
-_TOLD: Final = 3
+_MAX_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,29 +61,29 @@ class ExplainedDecision:
     pulsar: VersionInUse | None = None
 
 
-def explain(told: ExplainedDecision, subject: str, kind: SubjectKind) -> ExplainAnswer:
+def explain(explained: ExplainedDecision, subject: str, kind: SubjectKind) -> ExplainAnswer:
     """The explanation of *subject*, of the *kind* bundle, broker or interval."""
-    about = _About(told, subject, kind)
+    about = _About(explained, subject, kind)
     answers = about.answers()
     return ExplainAnswer(
-        cluster=told.cluster,
+        cluster=explained.cluster,
         subject=subject,
         kind=kind,
-        interval=told.interval,
-        source=told.source,
-        summary=told.summary,
-        pulsar=PulsarVersionAnswer.of(told.pulsar),
+        interval=explained.interval,
+        source=explained.source,
+        summary=explained.summary,
+        pulsar=PulsarVersionAnswer.of(explained.pulsar),
         because=about.because(answers),
         commands=[CommandAnswer.of(command, result) for command, result in about.commands],
         answers=answers,
         where_to=about.where_to(),
         brokers=None
-        if about.placed is None or told.examined is None
-        else destinations(told.examined.view, subject, told.policy, about.placed),
+        if about.placed is None or explained.examined is None
+        else destinations(explained.examined.view, subject, explained.policy, about.placed),
         chosen=about.was_placed if about.placed is not None else None,
         verdicts=[VerdictAnswer.short(verdict) for verdict in about.verdicts],
-        reproduced=told.reproduced,
-        notes=[*told.notes, *about.notes()],
+        reproduced=explained.reproduced,
+        notes=[*explained.notes, *about.notes()],
     )
 
 
@@ -99,15 +99,15 @@ def _decisive(answers: Sequence[GivenAnswer]) -> GivenAnswer | None:
 class _About:
     """What is known about one subject."""
 
-    def __init__(self, told: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
-        self._told, self._subject, self._kind = told, subject, kind
-        self._all = told.verdicts or ()
-        self.commands = [each for each in told.commands if self._names(each[0])]
+    def __init__(self, explained: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
+        self._explained, self._subject, self._kind = explained, subject, kind
+        self._all = explained.verdicts or ()
+        self.commands = [each for each in explained.commands if self._names(each[0])]
         self.verdicts = [each for each in self._all if kind == "interval" or each.subject == subject]
-        found = told.examined.placed(subject) if told.examined is not None and kind == "bundle" else None
-        self.placed: Placed | None = None if found is None else found[0]
-        self.was_placed = found is not None and found[1]
-        self._shedder = type(told.policy.shedder).__name__
+        placed = explained.examined.placed(subject) if explained.examined is not None and kind == "bundle" else None
+        self.placed: Placed | None = None if placed is None else placed[0]
+        self.was_placed = placed is not None and placed[1]
+        self._shedder = type(explained.policy.shedder).__name__
 
     def _names(self, command: Command) -> bool:
         """Whether *command* is about the subject."""
@@ -116,38 +116,38 @@ class _About:
 
     def answers(self) -> list[GivenAnswer]:
         """Of guardrails and strategies, in the order of their weight: the first "no" decides."""
-        if self._told.verdicts is None:
+        if self._explained.verdicts is None:
             return []
-        shedding = before_shedding(self._all, self._told.policy, self._told.interval)
-        asked = all(each.answer == "yes" for each in shedding)
+        shedding = before_shedding(self._all, self._explained.policy, self._explained.interval)
+        was_asked = all(each.answer == "yes" for each in shedding)
         if self._kind == "bundle":
-            own = list(self._of_bundle(asked=asked))
+            own = list(self._of_bundle(was_asked=was_asked))
         else:
-            own = [self._of_shedder(asked=asked), self._of_budgets()]
+            own = [self._of_shedder(was_asked=was_asked), self._of_budgets()]
         return [*shedding, *own, *refusals(self._all)]
 
     def notes(self) -> Iterator[str]:
         """About the answers of the filters."""
         if self.placed is not None:
-            ignored = ignored_filters(self._told.policy, self.placed)
+            ignored = ignored_filters(self._explained.policy, self.placed)
             yield from [ignored] if ignored else []
-        elif self._kind == "bundle" and self._told.examined is not None:
+        elif self._kind == "bundle" and self._explained.examined is not None:
             yield "no broker with load data had the bundle, so it could not be moved"
 
     def because(self, answers: Sequence[GivenAnswer]) -> str:
         """One sentence: the reasons of the commands, else the first "no"."""
-        said = list(dict.fromkeys(verdict_text(command.why) for command, _ in self.commands))
+        reasons = list(dict.fromkeys(verdict_text(command.why) for command, _ in self.commands))
         if self._kind == "broker" and self.commands:
             gives = sum(command.source == self._subject for command, _ in self.commands)
-            said.insert(0, f"gives {counted(gives, 'bundle')}, gets {len(self.commands) - gives}")
-        if said:
-            more = f"; and {len(said) - _TOLD} more" if len(said) > _TOLD else ""
-            return f"{'; '.join(said[:_TOLD])}{more}"
+            reasons.insert(0, f"gives {counted(gives, 'bundle')}, gets {len(self.commands) - gives}")
+        if reasons:
+            more = f"; and {len(reasons) - _MAX_NAMED} more" if len(reasons) > _MAX_NAMED else ""
+            return f"{'; '.join(reasons[:_MAX_NAMED])}{more}"
         against = _decisive(answers)
         if against is not None:
             return f"{against.asked}: {against.text}; {against.means}"
-        if self._told.verdicts is None:
-            return f"not known, only the summary is kept: {self._told.summary}"
+        if self._explained.verdicts is None:
+            return f"not known, only the summary is kept: {self._explained.summary}"
         return "no verdict is about it: nothing is against a move, and nothing asks for one"
 
     # ---- a bundle ----
@@ -162,30 +162,30 @@ class _About:
         assert self.placed is not None
         return self.placed.destination or reason_text(self.placed.verdicts[-1])
 
-    def _of_bundle(self, *, asked: bool) -> Iterator[GivenAnswer]:
+    def _of_bundle(self, *, was_asked: bool) -> Iterator[GivenAnswer]:
         guard, recently = self._guard(), self._recently()
         # Without the load, only a guardrail that said no is known.
-        known = self._told.examined is not None or guard is not None or recently is not None
+        known = self._explained.examined is not None or guard is not None or recently is not None
         guards = about_bundle(guard, recently) if known else []
         yield from guards
-        free = asked and all(each.answer == "yes" for each in guards)
+        free = was_asked and all(each.answer == "yes" for each in guards)
         why = self._chosen()
         if why is not None:
             yield yes(why.by or self._shedder, verdict_text(why))
             yield self._of_destination()
             yield self._of_budgets()
             return
-        yield self._of_shedder(asked=free)
+        yield self._of_shedder(was_asked=free)
         yield from (not_asked(_DESTINATION), not_asked(BUDGETS))
 
     def _guard(self) -> Verdict | None:
-        examined, names = self._told.examined, [each.by for each in GUARDRAILS]
-        found = None if examined is None else examined.guard_of(self._subject)
-        told = (each for each in self.verdicts if each.by in names and each.reason is not Reason.SETTLED)
-        return found or next(told, None)
+        examined, names = self._explained.examined, [each.by for each in GUARDRAILS]
+        verdict = None if examined is None else examined.guard_of(self._subject)
+        by_guardrails = (each for each in self.verdicts if each.by in names and each.reason is not Reason.SETTLED)
+        return verdict or next(by_guardrails, None)
 
     def _recently(self) -> Verdict | None:
-        examined = self._told.examined
+        examined = self._explained.examined
         if examined is None:
             return next((each for each in self.verdicts if each.reason in _RECENT), None)
         row = examined.view.bundles.code_of.get(self._subject)
@@ -193,16 +193,16 @@ class _About:
             return None
         since = examined.made_of.memory.recently_unloaded.get(self._subject)
         detail = "" if since is None else f"unloaded at {utc(since)}"
-        found = Verdict(subject=self._subject, reason=Reason.RECENTLY_UNLOADED, by=GRACE_PERIOD, detail=detail)
-        return of_dry_run([found], examined.made_of.memory)[0]
+        verdict = Verdict(subject=self._subject, reason=Reason.RECENTLY_UNLOADED, by=GRACE_PERIOD, detail=detail)
+        return of_dry_run([verdict], examined.made_of.memory)[0]
 
     def _chosen(self) -> Verdict | None:
         """Why the shedder takes the bundle off its broker; None where it does not."""
         for command, _ in self.commands:
             if command.action == "unload":
                 return command.why
-        examined = self._told.examined
-        unload = None if examined is None else examined.heard.chosen.get(self._subject)
+        examined = self._explained.examined
+        unload = None if examined is None else examined.answers.chosen.get(self._subject)
         return None if unload is None else unload.why
 
     def _of_destination(self) -> GivenAnswer:
@@ -217,10 +217,10 @@ class _About:
 
     # ---- all subjects ----
 
-    def _of_shedder(self, *, asked: bool) -> GivenAnswer:
-        if not asked:
+    def _of_shedder(self, *, was_asked: bool) -> GivenAnswer:
+        if not was_asked:
             return not_asked(self._shedder)
-        examined, subjects = self._told.examined, [self._subject]
+        examined, subjects = self._explained.examined, [self._subject]
         if self._kind == "bundle" and examined is not None:
             row = examined.view.bundles.code_of.get(self._subject)
             owner = -1 if row is None else int(examined.view.bundles.broker[row])
@@ -229,16 +229,16 @@ class _About:
             return yes(self._shedder, "unloads bundles from it")
         by_shedder = [each for each in self._all if each.by == self._shedder]
         for name in [*subjects, CLUSTER]:
-            found = next((each for each in by_shedder if each.subject == name), None)
-            if found is not None and self._kind == "broker" and found.reason in _ASKS_FOR_A_MOVE:
-                found = self._against_its_bundles(by_shedder) or found
-            if found is not None:
-                return no(self._shedder, found)
+            verdict = next((each for each in by_shedder if each.subject == name), None)
+            if verdict is not None and self._kind == "broker" and verdict.reason in _ASKS_FOR_A_MOVE:
+                verdict = self._against_its_bundles(by_shedder) or verdict
+            if verdict is not None:
+                return no(self._shedder, verdict)
         return yes(self._shedder) if self._kind == "interval" else not_asked(self._shedder)
 
     def _against_its_bundles(self, by_shedder: Sequence[Verdict]) -> Verdict | None:
         """Why no bundle leaves the broker although the shedder wants that: what holds most of them, else its reason."""
-        examined, counts = self._told.examined, Counter[Reason]()
+        examined, counts = self._explained.examined, Counter[Reason]()
         if examined is not None and self._subject in examined.view.brokers.code_of:
             table = examined.view.bundles
             own = {table.names[row] for row in table.of_broker(examined.view.brokers.code_of[self._subject]).tolist()}
@@ -256,7 +256,9 @@ class _About:
             if self.commands or (self.was_placed and self.placed is not None and not self.placed.destination):
                 return yes(BUDGETS) if self.commands else not_asked(BUDGETS)
             brokers = [] if self.placed is None else [self.placed.destination]
-            unload = None if self._told.examined is None else self._told.examined.heard.chosen.get(self._subject)
+            unload = (
+                None if self._explained.examined is None else self._explained.examined.answers.chosen.get(self._subject)
+            )
             brokers += [] if unload is None else [unload.source]
             against = budget_against(self._all, [CLUSTER, *brokers, namespace_of(self._subject)])
         elif self._kind == "broker":

@@ -23,11 +23,11 @@ BUDGETS: Final = "guardrails: budgets"
 _Says: TypeAlias = Callable[[Verdict], bool]
 
 
-def no(asked: str, verdict: Verdict) -> GivenAnswer:
-    """The "no" of *asked*, as *verdict* tells it."""
+def no(question: str, verdict: Verdict) -> GivenAnswer:
+    """The "no" of *question*, as *verdict* tells it."""
     meaning = MEANINGS[verdict.reason]
     return GivenAnswer(
-        asked=asked,
+        asked=question,
         answer="no",
         reason=verdict.reason,
         kind=meaning.kind.value,
@@ -36,14 +36,14 @@ def no(asked: str, verdict: Verdict) -> GivenAnswer:
     )
 
 
-def yes(asked: str, text: str = "") -> GivenAnswer:
-    """The "yes" of *asked*."""
-    return GivenAnswer(asked=asked, answer="yes", reason="", kind="", text=text, means="")
+def yes(question: str, text: str = "") -> GivenAnswer:
+    """The "yes" of *question*."""
+    return GivenAnswer(asked=question, answer="yes", reason="", kind="", text=text, means="")
 
 
-def not_asked(asked: str) -> GivenAnswer:
-    """*asked* was not asked."""
-    return GivenAnswer(asked=asked, answer="not asked", reason="", kind="", text="", means="")
+def not_asked(question: str) -> GivenAnswer:
+    """*question* was not asked."""
+    return GivenAnswer(asked=question, answer="not asked", reason="", kind="", text="", means="")
 
 
 def refusals(verdicts: Iterable[Verdict]) -> list[GivenAnswer]:
@@ -55,7 +55,7 @@ def before_shedding(verdicts: Iterable[Verdict], policy: Policy, interval: int) 
     """Whether the shedder is asked at all in the *interval* (T, epoch ms) of *verdicts*; where not, when it is."""
     every, length = policy.balancer.shedding_interval_option, policy.balancer.shedding_interval_ms
     detail = f"the next round is at {utc(interval - interval % length + length)}, one every {duration(length / 1000)}"
-    told = [
+    answers = [
         replace(each, detail=each.detail or detail)
         if (each.reason, each.by) == (Reason.NOT_THIS_INTERVAL, every)
         else each
@@ -63,7 +63,7 @@ def before_shedding(verdicts: Iterable[Verdict], policy: Policy, interval: int) 
     ]
     return list(
         _chain(
-            told,
+            answers,
             [
                 ("decisions.shed", lambda each: each.reason is Reason.DISABLED and each.by == "shed"),
                 (every, lambda each: (each.reason, each.by) == (Reason.NOT_THIS_INTERVAL, every)),
@@ -89,12 +89,12 @@ def budget_against(verdicts: Iterable[Verdict], whose: Sequence[str]) -> Verdict
 
 
 def _chain(
-    verdicts: Iterable[Verdict], asked: Sequence[tuple[str, _Says]], *, about: str | None = CLUSTER
+    verdicts: Iterable[Verdict], questions: Sequence[tuple[str, _Says]], *, about: str | None = CLUSTER
 ) -> Iterator[GivenAnswer]:
-    """The answers of those that are *asked* one after the other, until one says no."""
+    """The answers of those that are *questions* one after the other, until one says no."""
     verdicts = [each for each in verdicts if about in (None, each.subject)]
     against: Verdict | None = None
-    for name, says in asked:
+    for name, says in questions:
         if against is not None:
             yield not_asked(name)
             continue

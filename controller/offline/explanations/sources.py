@@ -15,7 +15,7 @@ from controller.model.journal import JournalEntry
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.decide import decide_on_load, recorded_policy
 from controller.offline.decided_again import decided_again
-from controller.offline.explanations.examined import Examined, examine, heard_policy
+from controller.offline.explanations.examined import Examined, examine, observed_policy
 from controller.offline.explanations.explanation import ExplainedDecision
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
@@ -33,12 +33,12 @@ _OTHERWISE = (
 )
 
 
-def recorded_decision(recording: Recording, wanted: int | None) -> ExplainedDecision:
-    """The last decision of *recording*, or the last one that is not after *wanted*, epoch ms, by its own settings.
+def recorded_decision(recording: Recording, interval: int | None) -> ExplainedDecision:
+    """The last decision of *recording*, or the last one that is not after *interval*, epoch ms, by its own settings.
 
     TrimtabError where there is none, or the recording cannot be read.
     """
-    again = decided_again(recording, wanted)
+    again = decided_again(recording, interval)
     policy, made_of = again.policy, again.interval
     [snapshot] = made_of.snapshots
     examined = examine(snapshot, made_of.memory, made_of.controls, policy)
@@ -61,15 +61,15 @@ def recorded_decision(recording: Recording, wanted: int | None) -> ExplainedDeci
 
 def _results(recording: Recording, policy: Policy) -> dict[str, Result]:
     """Command id -> its first result."""
-    found: dict[str, Result] = {}
+    by_command: dict[str, Result] = {}
     for record in recording.read("results", recording.extents("results")):
         try:
             result = decode_result(record.value, cluster=policy.cluster, period_ms=policy.period_ms)
         except WireError:
             continue
         if isinstance(result, Result):
-            found.setdefault(result.id, result)
-    return found
+            by_command.setdefault(result.id, result)
+    return by_command
 
 
 def decision_on_load(
@@ -88,25 +88,30 @@ def decision_on_load(
     policy = recorded_policy(strategy, None, broker_conf, split=False, period_ms=period_ms, pulsar=pulsar)
     recorded = read_load(load, cluster=None, period_ms=period_ms)
     policy = policy_for([recorded.last], policy.initial_memory(0), policy)
-    listening, heard = heard_policy(policy)
-    found = decide_on_load(recorded.last, listening, rounds=rounds)
+    listening, answers = observed_policy(policy)
+    decided = decide_on_load(recorded.last, listening, rounds=rounds)
     # Without the listeners.
     of_strategies = {name: getattr(policy, name) for name in ("shedder", "selection", "membership")}
-    made_of = replace(found.made_of, policy=replace(found.made_of.policy, **of_strategies))
+    made_of = replace(decided.made_of, policy=replace(decided.made_of.policy, **of_strategies))
     examined = Examined(
-        policy=policy, view=found.view, decision=found.decision, memory=found.memory, heard=heard, made_of=made_of
+        policy=policy,
+        view=decided.view,
+        decision=decided.decision,
+        memory=decided.memory,
+        answers=answers,
+        made_of=made_of,
     )
     return ExplainedDecision(
         cluster=recorded.cluster,
-        interval=found.view.as_of_ms,
+        interval=decided.view.as_of_ms,
         source="load",
-        summary=found.decision.summary,
-        pulsar=found.decision.pulsar,
-        commands=tuple((command, None) for command in found.decision.commands),
-        verdicts=found.decision.verdicts,
+        summary=decided.decision.summary,
+        pulsar=decided.decision.pulsar,
+        commands=tuple((command, None) for command in decided.decision.commands),
+        verdicts=decided.decision.verdicts,
         policy=policy,
         examined=examined,
-        notes=tuple(notes_on(recorded, found.view.brokers.names)),
+        notes=tuple(notes_on(recorded, decided.view.brokers.names)),
     )
 
 
@@ -119,13 +124,13 @@ _OTHERWISE = (
 _NO_VERDICTS = "the verdicts of this interval are not kept any more, or are on another machine (journal.verdicts_path)"
 
 
-def journalled_decision(settings: Settings, wanted: int | None, *, before: int) -> ExplainedDecision:
-    """The newest decision, or the newest one that is not after *wanted*, epoch ms.
+def journalled_decision(settings: Settings, interval: int | None, *, before: int) -> ExplainedDecision:
+    """The newest decision, or the newest one that is not after *interval*, epoch ms.
 
     *before*: so many intervals before it are read of the log, too.  TrimtabError where there is none.
     """
     tail, cluster, policy = log_system(settings).tail(), settings.cluster.name, read_policy(settings)
-    record = _newest(tail, cluster, wanted).record
+    record = _newest(tail, cluster, interval).record
     decision = to_decision(record)
     examined, why_not = _again(tail, settings, policy, decision.interval, before)
     reproduced = None if examined is None else _moves(examined.decision) == _moves(decision)
@@ -149,11 +154,11 @@ def journalled_decision(settings: Settings, wanted: int | None, *, before: int) 
     )
 
 
-def _newest(tail: LogTail, cluster: str, wanted: int | None) -> ReadEntry:
+def _newest(tail: LogTail, cluster: str, interval: int | None) -> ReadEntry:
     for read in entries_backwards(tail, cluster):
-        if wanted is None or read.record.interval <= wanted:
+        if interval is None or read.record.interval <= interval:
             return read
-    when = "" if wanted is None else f" at or before {utc(wanted)}"
+    when = "" if interval is None else f" at or before {utc(interval)}"
     raise TrimtabError(f"the journal has no decision about cluster {cluster!r}{when}: see `trimtab journal`")
 
 

@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Final
 
 from controller.model.controls import Orders
-from controller.offline.plans.held import held_by
-from controller.offline.plans.holding import HeldStep, PlanHaltedError, Surroundings, some
+from controller.offline.plans.blockers import blocked_by
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.progress import MoveState, PlanProgress
+from controller.offline.plans.step_lease import PlanHaltedError, StepLease, Surroundings, some
 from controller.offline.plans.today import Today, today
 from controller.planning.plans.plan import Plan
 from controller.wire.readable import counted, lasting
@@ -57,18 +57,18 @@ class PlanRun:
     #: The newest decision that was seen, T.
     _decided: int | None = None
     #: What held back the last moves that were handed over and not issued.
-    _held: str = ""
+    _blocked_by: str = ""
     #: Whether the last decision with moves issued none of them.
-    _held_all: bool = False
+    _all_blocked: bool = False
     #: What was said last of a wave, and of its moves.
-    _said_wave: str = ""
-    _said_moves: str = ""
+    _last_wave_text: str = ""
+    _last_moves_text: str = ""
 
     def check(self) -> Today:
         """How the step stands now; PlanHaltedError where the cluster is not as the plan says."""
-        found = today(self.plan, self.number, self.around.source(), tolerance=self.tolerance, issued=self._issued)
-        self._note(found.notes)
-        late = self.around.now_ms() - found.interval
+        state = today(self.plan, self.number, self.around.source(), tolerance=self.tolerance, issued=self._issued)
+        self._note(state.notes)
+        late = self.around.now_ms() - state.interval
         if late > _STALE * self.plan.period_ms + _MINUTE_MS:
             raise PlanHaltedError(
                 f"the newest load is {lasting(late / 1000)} old, so no move is issued: see whether"
@@ -80,56 +80,56 @@ class PlanRun:
                 f"the newest load is of a time that is {lasting(-late / 1000)} ahead of this host's clock, so no move"
                 " is issued: set the clock (chrony, ntpd)"
             )
-        if found.changed:
+        if state.changed:
             raise PlanHaltedError(
-                f"the cluster is not as the plan says, so no move is issued: {some(found.changed)}; make a new plan,"
+                f"the cluster is not as the plan says, so no move is issued: {some(state.changed)}; make a new plan,"
                 " or one of what is left with --repair"
             )
-        return found
+        return state
 
     def run(self) -> Applied:
         """Carry the step out.  PlanHaltedError where something is in the way; what was issued is finished."""
         try:
             self._go_on()
             while True:
-                found, is_new = self._seen(), not self._held_step.is_held
-                paused = self._hold_empty(found.interval)
-                if not found.waves:
-                    return self._finished(found)
+                state, is_new = self._checked(), not self._lease.is_active
+                paused = self._hold_empty(state.interval)
+                if not state.waves:
+                    return self._finished(state)
                 if paused:
-                    self._until_resumed(found.interval)
+                    self._until_resumed(state.interval)
                 elif is_new:
-                    self._until_decided(found.interval)
+                    self._until_decided(state.interval)
                 else:
-                    self._wave(found)
+                    self._wave(state)
         except PlanHaltedError as error:
-            drained = self._held_step.still_drained()
+            drained = self._lease.still_drained()
             raise PlanHaltedError(f"{error}; {drained}" if drained else str(error)) from error
         except BaseException:  # the log is away, or the person ends it
-            if drained := self._held_step.still_drained():
+            if drained := self._lease.still_drained():
                 self.around.say(drained)
             raise
         finally:
-            self._held_step.withdraw()
+            self._lease.withdraw()
 
     def _go_on(self) -> None:
         """Finish the wave that an earlier run of this plan left in force."""
-        left = self._held_step.take_over()
-        if left is not None:
-            self.around.say(f"going on with wave {left.wave} of {left.waves}, which was handed over before")
-            self._held_step.hold(left)
-            self._settle([move.bundle for move in left.moves], left)
+        orders = self._lease.take_over()
+        if orders is not None:
+            self.around.say(f"going on with wave {orders.wave} of {orders.waves}, which was handed over before")
+            self._lease.hold(orders)
+            self._settle([move.bundle for move in orders.moves], orders)
 
-    def _seen(self) -> Today:
+    def _checked(self) -> Today:
         """How the step stands, once every bundle that was issued is seen somewhere."""
-        begun = self.around.now_ms()
+        started_ms = self.around.now_ms()
         while True:
-            found = self.check()
-            if not found.unseen:
-                return found
-            if self.around.now_ms() - begun >= _UNSEEN * self.plan.period_ms:
-                raise PlanHaltedError(f"{some(found.unseen)}; {self._so_far(found)}")
-            self._hold_empty(found.interval)
+            state = self.check()
+            if not state.unseen:
+                return state
+            if self.around.now_ms() - started_ms >= _UNSEEN * self.plan.period_ms:
+                raise PlanHaltedError(f"{some(state.unseen)}; {self._so_far(state)}")
+            self._hold_empty(state.interval)
             self._pause()
 
     def _until_resumed(self, checked_at: int) -> None:
@@ -142,9 +142,9 @@ class PlanRun:
 
     def _until_decided(self, interval: int) -> None:
         """Wait for a decision after *interval*: what the strategies did before they were held is known then."""
-        begun = self.around.now_ms()
+        started_ms = self.around.now_ms()
         while (self.around.progress(self.sha256, interval).decided or 0) <= interval:
-            if self.around.now_ms() - begun > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
+            if self.around.now_ms() - started_ms > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
                 raise PlanHaltedError(
                     f"the controllers have decided nothing for {_PATIENCE} intervals: see"
                     f" `{self.around.command('status')}`"
@@ -152,25 +152,25 @@ class PlanRun:
             self._hold_empty(interval)
             self._pause()
 
-    def _wave(self, found: Today) -> None:
+    def _wave(self, state: Today) -> None:
         """Hand over the first wave that is left, and wait until it is settled and its time is over."""
         whole = len(self.plan.steps[self.number].waves)
-        wave, number = found.waves[0], whole - len(found.waves) + 1
+        wave, number = state.waves[0], whole - len(state.waves) + 1
         connections = sum(move.connections for move in wave)
         text = f"wave {number} of {whole}: {counted(len(wave), 'move')}, {counted(int(connections), 'connection')}"
-        if text != self._said_wave:
-            self._said_wave, self._said_moves = text, ""
+        if text != self._last_wave_text:
+            self._last_wave_text, self._last_moves_text = text, ""
             self.around.say(text)
-        begun = self.around.now_ms()
-        orders = self._orders(wave, number, found.interval)
-        self._held_step.hold(orders)
+        started_ms = self.around.now_ms()
+        orders = self._orders(wave, number, state.interval)
+        self._lease.hold(orders)
         self._settle([move.bundle for move in wave], orders)
         rate = self.plan.pace.connections_per_second
         issued = [move for move in wave if move.bundle in self._issued]
-        until = begun + (0 if rate is None else sum(move.connections for move in issued) / rate * 1000)
-        is_last = len(found.waves) == 1 and len(issued) == len(wave)
+        until = started_ms + (0 if rate is None else sum(move.connections for move in issued) / rate * 1000)
+        is_last = len(state.waves) == 1 and len(issued) == len(wave)
         while self.around.now_ms() < until and not is_last:
-            self._hold_empty(found.interval)
+            self._hold_empty(state.interval)
             self._pause()
 
     def _settle(self, bundles: Sequence[str], orders: Orders) -> None:
@@ -182,89 +182,93 @@ class PlanRun:
         last: dict[str, MoveState] = {}
         is_taken_back = False
         while True:
-            found = self.around.progress(self.sha256, orders.checked_at)
-            states = found.of(bundles)
-            obeyed = found.orders is not None and _same(found.orders, orders)
-            left = MoveState.WAITING in states.values()
+            progress = self.around.progress(self.sha256, orders.checked_at)
+            states = progress.of(bundles)
+            obeyed = progress.orders is not None and _same(progress.orders, orders)
+            has_waiting = MoveState.WAITING in states.values()
             if obeyed:
-                self._held, self._held_all = self._held_by(found, states), not _begun(states)
-            self._follow(states, found, moved=_begun(states) != last)
-            last = _begun(states)
-            if MoveState.UNDER_WAY not in states.values() and (not left or (is_taken_back and self._is_known(found))):
-                self._end_wave(found, states)
+                self._blocked_by, self._all_blocked = self._blockers(progress, states), not _issued(states)
+            self._follow(states, progress, moved=_issued(states) != last)
+            last = _issued(states)
+            if MoveState.UNDER_WAY not in states.values() and (
+                not has_waiting or (is_taken_back and self._is_known(progress))
+            ):
+                self._end_wave(progress, states)
                 return
             if is_taken_back:
-                self._held_step.hold(replace(orders, moves=(), held_back=self._held_all))
-            elif self._held_step.hold(orders) or (obeyed and left):
+                self._lease.hold(replace(orders, moves=(), held_back=self._all_blocked))
+            elif self._lease.hold(orders) or (obeyed and has_waiting):
                 is_taken_back = True
-                self._held_step.hold(replace(orders, moves=(), held_back=self._held_all))
+                self._lease.hold(replace(orders, moves=(), held_back=self._all_blocked))
                 if obeyed and not last:
                     self.check()
             self._pause()
 
-    def _follow(self, states: dict[str, MoveState], found: PlanProgress, *, moved: bool) -> None:
+    def _follow(self, states: dict[str, MoveState], progress: PlanProgress, *, moved: bool) -> None:
         """Say how far a wave is; PlanHaltedError where the breaker tripped, or nothing explains a standstill.
 
         *moved*: whether a move is further than at the last look.
         """
         now_ms = self.around.now_ms()
         self._issued |= {bundle for bundle, state in states.items() if state is MoveState.DONE}
-        if moved or (self._held and found.decided != self._decided) or self._idle_since is None:
+        if moved or (self._blocked_by and progress.decided != self._decided) or self._idle_since is None:
             self._idle_since = now_ms
-        self._decided = found.decided
-        text = f"{_told(states)}{f'; held back by {self._held}' if self._held else ''}"
-        if text != self._said_moves:
-            self._said_moves = text
+        self._decided = progress.decided
+        text = f"{_describe(states)}{f'; held back by {self._blocked_by}' if self._blocked_by else ''}"
+        if text != self._last_moves_text:
+            self._last_moves_text = text
             self.around.say(text)
-        if found.breaker:
-            raise PlanHaltedError(f"the breaker tripped: {found.breaker}; {_told(states)}")
+        if progress.breaker:
+            raise PlanHaltedError(f"the breaker tripped: {progress.breaker}; {_describe(states)}")
         if now_ms - self._idle_since > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
             raise PlanHaltedError(
-                f"nothing has changed for {_PATIENCE} intervals: {_told(states)}; the last decision: "
-                f"{found.summary or 'none'}; `{self.around.command('explain')}` says why a bundle stays"
+                f"nothing has changed for {_PATIENCE} intervals: {_describe(states)}; the last decision: "
+                f"{progress.summary or 'none'}; `{self.around.command('explain')}` says why a bundle stays"
             )
 
-    def _held_by(self, found: PlanProgress, states: dict[str, MoveState]) -> str:
+    def _blockers(self, progress: PlanProgress, states: dict[str, MoveState]) -> str:
         """What held back the moves that the newest decision had and did not issue; "": nothing that passes."""
         waiting = [self._named[bundle] for bundle, state in states.items() if state is MoveState.WAITING]
-        if not waiting or found.last is None:
+        if not waiting or progress.last is None:
             return ""
-        return held_by(found.last, found.limits, self.plan.period_ms, waiting)
+        return blocked_by(progress.last, progress.limits, self.plan.period_ms, waiting)
 
     @cached_property
-    def _held_step(self) -> HeldStep:
-        return HeldStep(self.plan, self.sha256, self.number, self.around)
+    def _lease(self) -> StepLease:
+        return StepLease(self.plan, self.sha256, self.number, self.around)
 
     @cached_property
     def _named(self) -> dict[str, NamedMove]:
         """The moves of the step, by bundle."""
         return {move.bundle: move for wave in named_moves(self.plan, self.plan.steps[self.number]) for move in wave}
 
-    def _end_wave(self, found: PlanProgress, states: dict[str, MoveState]) -> None:
+    def _end_wave(self, progress: PlanProgress, states: dict[str, MoveState]) -> None:
         """PlanHaltedError where a move failed; a standstill that nothing explains goes on to count."""
-        failed = [f"{name} ({found.details[name]})" for name, state in states.items() if state is MoveState.FAILED]
+        failed = [f"{name} ({progress.details[name]})" for name, state in states.items() if state is MoveState.FAILED]
         if failed:
             raise PlanHaltedError(f"{counted(len(failed), 'move')} failed: {some(failed)}")
-        if _begun(states) or self._held:
+        if _issued(states) or self._blocked_by:
             self._idle_since = None
 
-    def _is_known(self, found: PlanProgress) -> bool:
+    def _is_known(self, progress: PlanProgress) -> bool:
         """Whether the newest decision was made when nothing was handed over."""
-        return found.orders is not None and found.orders.holder == self.around.holder and not found.orders.moves
+        return (
+            progress.orders is not None and progress.orders.holder == self.around.holder and not progress.orders.moves
+        )
 
     def _hold_empty(self, checked_at: int) -> bool:
         """Keep the plan in force between two waves; whether the controllers are paused."""
-        return self._held_step.hold(self._orders((), 0, checked_at))
+        return self._lease.hold(self._orders((), 0, checked_at))
 
     def _orders(self, wave: Sequence[NamedMove], number: int, checked_at: int) -> Orders:
-        return self._held_step.orders(wave, number=number, checked_at=checked_at, held_back=self._held_all)
+        return self._lease.orders(wave, number=number, checked_at=checked_at, held_back=self._all_blocked)
 
-    def _finished(self, found: Today) -> Applied:
+    def _finished(self, state: Today) -> Applied:
         return Applied(
             moves=sum(len(wave) for wave in named_moves(self.plan, self.plan.steps[self.number])),
-            done=len(found.done),
+            done=len(state.done),
             notes=tuple(self._notes),
-            left_behind=found.on_emptied,
+            left_behind=state.on_emptied,
         )
 
     def _note(self, notes: Sequence[str]) -> None:
@@ -273,20 +277,20 @@ class PlanRun:
         for note in new:
             self.around.say(note)
 
-    def _so_far(self, found: Today) -> str:
-        left = sum(len(wave) for wave in found.waves)
-        return f"{counted(len(found.done), 'move')} done, {left} not issued"
+    def _so_far(self, state: Today) -> str:
+        not_issued = sum(len(wave) for wave in state.waves)
+        return f"{counted(len(state.done), 'move')} done, {not_issued} not issued"
 
     def _pause(self) -> None:
         self.around.sleep(min(5.0, max(0.5, self.plan.period_ms / 6000)))
 
 
-def _told(states: dict[str, MoveState]) -> str:
+def _describe(states: dict[str, MoveState]) -> str:
     counts = {state: sum(each is state for each in states.values()) for state in MoveState}
     return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
 
 
-def _begun(states: dict[str, MoveState]) -> dict[str, MoveState]:
+def _issued(states: dict[str, MoveState]) -> dict[str, MoveState]:
     """The moves of *states* that were issued."""
     return {bundle: state for bundle, state in states.items() if state is not MoveState.WAITING}
 

@@ -24,22 +24,24 @@ def named(each: Filter) -> str:
     return f"{each.reason} ({', '.join(options)})" if options else str(each.reason)
 
 
-def filters_against(source: PlanSource, found: MappedProblem, bundle: int, step: PlanStep, owner: Ints) -> list[Filter]:
+def filters_against(
+    source: PlanSource, mapped: MappedProblem, bundle: int, step: PlanStep, owner: Ints
+) -> list[Filter]:
     """The filters without each of which *bundle* could go somewhere after *step*, not to the brokers that it empties.
 
     *owner* (m,) has the bundles before the step.
     """
 
     def has_a_place(left_out: Filter) -> bool:
-        closing = source.closing(found, without=[left_out])
+        closing = source.closing(mapped, without=[left_out])
         return closing is None or bool(closing(step.brokers, owner)(bundle, step.moves).any())
 
     return [each for each in source.policy.filters if has_a_place(each)]
 
 
-def told_against(
+def describe_filters_against(
     source: PlanSource,
-    found: MappedProblem,
+    mapped: MappedProblem,
     move: PlannedMove,
     moves: Sequence[PlannedMove],
     closed: Collection[int] = (),
@@ -51,12 +53,12 @@ def told_against(
     filters, to = source.policy.filters, source.view.brokers.names[move.destination]
 
     def lets(without: Sequence[Filter]) -> bool:
-        closing = source.closing(found, without=without)
+        closing = source.closing(mapped, without=without)
         return closing is None or bool(closing(closed, None)(move.bundle, moves)[move.destination])
 
-    enough = [each for each in filters if lets([each])]
-    if enough:
-        return f"filters do not let it go to {to}: without {_listed(enough, 'or')} they do"
+    sole_blockers = [each for each in filters if lets([each])]
+    if sole_blockers:
+        return f"filters do not let it go to {to}: without {_listed(sole_blockers, 'or')} they do"
     alone = [each for each in filters if not lets([other for other in filters if other is not each])]
     if alone:
         return f"filters do not let it go to {to}: {_listed(alone, 'and')} each exclude it"

@@ -14,43 +14,43 @@ from controller.planning.from_view import MappedProblem
 from controller.planning.problem import PlannedMove
 
 #: So many names are listed.
-_TOLD: Final = 5
+_MAX_NAMED: Final = 5
 
 
-def named_moves(source: PlanSource, found: MappedProblem, wanted: Sequence[tuple[str, str]]) -> tuple[PlannedMove, ...]:
-    """*wanted*, (bundle, destination) by name, as moves of *found*.
+def named_moves(source: PlanSource, mapped: MappedProblem, pairs: Sequence[tuple[str, str]]) -> tuple[PlannedMove, ...]:
+    """*pairs*, (bundle, destination) by name, as moves of *mapped*.
 
     SettingsError where a name is unknown, a bundle is named twice, is there already, or must not move.
     """
-    view, times = source.view, Counter(bundle for bundle, _ in wanted)
+    view, times = source.view, Counter(bundle for bundle, _ in pairs)
     row_of = {name: row for row, name in enumerate(view.bundles.names)}
-    at_of = {row: at for at, row in enumerate(found.rows.tolist())}
+    at_of = {row: at for at, row in enumerate(mapped.rows.tolist())}
     moves = []
-    for bundle, broker in wanted:
-        said = f"--move {bundle}={broker}"
+    for bundle, broker in pairs:
+        option = f"--move {bundle}={broker}"
         if times[bundle] > 1:
-            raise SettingsError(f"{said}: the bundle is named {times[bundle]} times; give one destination")
+            raise SettingsError(f"{option}: the bundle is named {times[bundle]} times; give one destination")
         if bundle not in row_of:
-            raise SettingsError(f"{said}: there is no bundle {bundle!r} in the load{_near_bundle(bundle, row_of)}")
-        row, to = row_of[bundle], broker_named(source, broker, f"{said}: ")
+            raise SettingsError(f"{option}: there is no bundle {bundle!r} in the load{_near_bundle(bundle, row_of)}")
+        row, to = row_of[bundle], broker_named(source, broker, f"{option}: ")
         if int(view.bundles.broker[row]) == to:
-            raise SettingsError(f"{said}: the bundle is there already; leave this move out")
+            raise SettingsError(f"{option}: the bundle is there already; leave this move out")
         if row not in at_of:
-            raise SettingsError(f"{said}: the bundle must not move: {_why_not(source, row)}")
-        moves.append(PlannedMove(at_of[row], int(found.problem.owner[at_of[row]]), to))
+            raise SettingsError(f"{option}: the bundle must not move: {_why_not(source, row)}")
+        moves.append(PlannedMove(at_of[row], int(mapped.problem.owner[at_of[row]]), to))
     return tuple(moves)
 
 
-def broker_named(source: PlanSource, name: str, said: str = "") -> int:
+def broker_named(source: PlanSource, name: str, option: str = "") -> int:
     """The row of the broker *name*.
 
-    SettingsError, which begins with *said*, where there is no such broker; TrimtabError where it has no data now.
+    SettingsError, which begins with *option*, where there is no such broker; TrimtabError where it has no data now.
     """
     brokers = source.view.brokers
     if name in source.view.missing:
-        raise TrimtabError(f"{said}broker {name} has no complete data in this interval: wait for the next one")
+        raise TrimtabError(f"{option}broker {name} has no complete data in this interval: wait for the next one")
     if name not in brokers.code_of:
-        raise SettingsError(f"{said}there is no broker {name!r} in the load{_near(name, brokers.names)}")
+        raise SettingsError(f"{option}there is no broker {name!r} in the load{_near(name, brokers.names)}")
     return brokers.code_of[name]
 
 
@@ -85,4 +85,4 @@ def _near_bundle(bundle: str, known: Collection[str]) -> str:
 def _near(name: str, known: Collection[str], what: str = "") -> str:
     if near := get_close_matches(name, known, n=1):
         return f"; did you mean {what}{near[0]}?"
-    return f"; it has {what}{some_of(known, _TOLD)}"
+    return f"; it has {what}{some_of(known, _MAX_NAMED)}"

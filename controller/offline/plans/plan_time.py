@@ -14,7 +14,7 @@ from controller.cycle.guardrails.budgets import Ledger
 from controller.cycle.guardrails.listing import Rooms
 from controller.cycle.limits import Limits
 from controller.model.memory import Destination, Issued
-from controller.offline.plans.held import budget_told, most_connections, never_issued
+from controller.offline.plans.blockers import describe_budget, max_connections, never_issued
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.planning.plans.plan import Plan
 from controller.settings.maintenance import Maintenance
@@ -25,7 +25,7 @@ _LONGEST_MS: Final = 8 * 86_400_000
 #: Windows begin and end with a minute.
 _MINUTE_MS: Final = 60_000
 #: So many of what makes a plan longer are told.
-_TOLD: Final = 3
+_MAX_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,8 @@ def plan_time(plan: Plan, limits: Limits, maintenance: Maintenance, used: Iterab
     walk, free = _Walk(plan, limits, maintenance, before), _Walk(plan, Limits(), Maintenance(), ())
     steps, least = walk.steps(), sum(free.steps())
     slowed = ""
-    if sum(steps) > least and walk.held:
-        because = " and ".join(text for text, _ in walk.held.most_common(_TOLD))
+    if sum(steps) > least and walk.blockers:
+        because = " and ".join(text for text, _ in walk.blockers.most_common(_MAX_NAMED))
         slowed = f"{duration(sum(steps))} instead of {duration(least)}, because of {because}"
     return PlanTime(steps=tuple(steps), slowed=slowed, never=tuple(walk.never))
 
@@ -67,7 +67,7 @@ class _Walk:
         """*used*: what counts against the budgets of the rolling window before the plan, by interval."""
         self._plan, self._limits, self._maintenance = plan, limits, maintenance
         self._now = plan.interval
-        self._most = most_connections(limits)
+        self._max_connections = max_connections(limits)
         self._window = deque(used)
         #: No window opens before, epoch ms.
         self._opens = 0
@@ -75,7 +75,7 @@ class _Walk:
         #: How many bundles went to each broker; it is taken to have listed them by the next decision.
         self._sent: Counter[str] = Counter()
         #: What held moves back, and in how many decisions; and moves that are not issued, a sentence each.
-        self.held: Counter[str] = Counter()
+        self.blockers: Counter[str] = Counter()
         self.never: list[str] = []
 
     def steps(self) -> list[float]:
@@ -83,24 +83,26 @@ class _Walk:
         return [self._step(named_moves(self._plan, step)) for step in self._plan.steps]
 
     def _step(self, waves: Sequence[Sequence[NamedMove]]) -> float:
-        begun, period = self._now, self._plan.period_ms
+        started, period = self._now, self._plan.period_ms
         # The first decision is one that knows of the plan; from then on each second one has moves.
-        at = begun + 2 * period
+        at = started + 2 * period
         for wave in waves:
-            left = [move for move in wave if not self._is_never(move)]
-            while left:
-                issued = self._issued(at, left)
-                left = [move for move in left if move not in issued]
+            waiting = [move for move in wave if not self._is_never(move)]
+            while waiting:
+                issued = self._issued(at, waiting)
+                waiting = [move for move in waiting if move not in issued]
                 if issued:
                     self._now = at + period
                 elif at - self._now > _LONGEST_MS:
-                    self.never += [f"{move.bundle} is not issued for {_LONGEST_MS // 86_400_000} days" for move in left]
-                    return (self._now - begun) / 1000
+                    self.never += [
+                        f"{move.bundle} is not issued for {_LONGEST_MS // 86_400_000} days" for move in waiting
+                    ]
+                    return (self._now - started) / 1000
                 at += self._until_next(issued) if issued else self._until_another_try(at)
-        return (self._now - begun) / 1000
+        return (self._now - started) / 1000
 
     def _is_never(self, move: NamedMove) -> bool:
-        if move.connections <= self._most:
+        if move.connections <= self._max_connections:
             return False
         why = never_issued(move, self._limits)
         self.never += [f"{move.bundle} {why}"] if why else []
@@ -110,19 +112,19 @@ class _Walk:
         """Those of *moves* that the decision of the interval *at* issues."""
         forbidden = self._maintenance.forbids(at)
         if forbidden:
-            self.held[f"guardrails.maintenance ({forbidden})"] += 1
+            self.blockers[f"guardrails.maintenance ({forbidden})"] += 1
             self._opens = at + _MINUTE_MS
             return []
-        gone = list[Issued]()
+        issued_now = list[Issued]()
         while self._window and self._window[0].interval <= at - self._limits.window_ms:
-            gone.append(self._window.popleft())
+            issued_now.append(self._window.popleft())
         listed = {broker: Destination(listed=bundles) for broker, bundles in self._sent.items()}
-        self._ledger = ledger = self._ledger.of_next_interval(gone, Rooms(listed, (), self._limits, at))
+        self._ledger = ledger = self._ledger.of_next_interval(issued_now, Rooms(listed, (), self._limits, at))
         issued = [move for move in moves if ledger.try_charge(move.bundle, move.issued(at)) is None]
         self._sent.update(move.destination for move in issued)
         self._window.extend(move.issued(at) for move in issued)
         for verdict in ledger.verdicts():
-            self.held[budget_told(verdict, self._limits.window_ms)] += 1
+            self.blockers[describe_budget(verdict, self._limits.window_ms)] += 1
         return issued
 
     def _until_next(self, issued: Sequence[NamedMove]) -> int:

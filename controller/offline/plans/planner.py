@@ -10,7 +10,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.model.load import Ints
 from controller.model.names import is_broker_own, is_system_owned, namespace_of
 from controller.model.some_of import some_of
-from controller.offline.plans.filters import filters_against, named, told_against
+from controller.offline.plans.filters import describe_filters_against, filters_against, named
 from controller.offline.plans.named_moves import better_or_worse, broker_named, named_moves
 from controller.offline.plans.plan_time import PlanTime, plan_time
 from controller.offline.plans.shortfall import shortfall
@@ -22,12 +22,12 @@ from controller.planning.from_view import MappedProblem, unexplained
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART, Plan, PlanKind, PlanStep
 from controller.planning.plans.plan_steps import (
-    MOST_MOVES,
+    MAX_MOVES,
     PlanLimits,
     emptied_step,
     empty_step,
     fill_step,
-    kept_step,
+    given_step,
     named_step,
     restart_steps,
     spread_step,
@@ -47,7 +47,7 @@ _NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PlanRequest:
     """What a person asks a plan for."""
 
     kind: PlanKind = BALANCE
@@ -63,7 +63,7 @@ class Asked:
     moves: tuple[tuple[str, str, str], ...] | None = None
     #: Of a balance: these moves (bundle, destination), which a person named, and no others.
     named: tuple[tuple[str, str], ...] = ()
-    max_moves: int = MOST_MOVES
+    max_moves: int = MAX_MOVES
     #: Producers and consumers that reconnect in a second, at most; None: any number.
     connections_per_second: float | None = None
     #: Those that reconnect at once are at most as many as that allows in so many seconds; None: as between two waves.
@@ -102,78 +102,78 @@ class PlannedCluster:
 class _Planner:
     """One plan that is being made."""
 
-    def __init__(self, source: PlanSource, asked: Asked) -> None:
-        if asked.kind in _OF_EVERY_BROKER:
-            source.require_every_broker(_OF_EVERY_BROKER[asked.kind])
-        self._source, self._found, self._own = source, *_stated(source, asked)
-        self._asked = asked
-        if not len(source.view.brokers) or not self._found.problem.resources:
+    def __init__(self, source: PlanSource, request: PlanRequest) -> None:
+        if request.kind in _OF_EVERY_BROKER:
+            source.require_every_broker(_OF_EVERY_BROKER[request.kind])
+        self._source, self._mapped, self._own = source, *_mapped_problem(source, request)
+        self._request = request
+        if not len(source.view.brokers) or not self._mapped.problem.resources:
             raise TrimtabError("the load has no broker with a usage and a limit that count, so nothing can be planned")
-        is_ordered = bool(asked.named) or asked.moves is not None
-        self._allowed = source.allowed(self._found, must_leave=is_ordered)
-        self._closing = source.closing(self._found)
+        is_ordered = bool(request.named) or request.moves is not None
+        self._allowed = source.allowed(self._mapped, must_leave=is_ordered)
+        self._closing = source.closing(self._mapped)
         self._pace = WavePace(
             wave_seconds=2 * source.period_ms / 1000,
-            connections_per_second=asked.connections_per_second,
-            burst_seconds=asked.burst_seconds,
+            connections_per_second=request.connections_per_second,
+            burst_seconds=request.burst_seconds,
         )
         self._limits = PlanLimits(
-            max_moves=asked.max_moves,
+            max_moves=request.max_moves,
             waves=WaveLimits(
-                max_moves=asked.wave_moves,
-                max_per_broker=asked.wave_moves_per_broker,
+                max_moves=request.wave_moves,
+                max_per_broker=request.wave_moves_per_broker,
                 max_connections=self._pace.max_connections,
             ),
-            ceiling=asked.ceiling,
+            ceiling=request.ceiling,
             effort=source.shedder.effort,
         )
         self.fewest: int | None = None
         #: Bundles of named moves that are not possible, and why.
         self._not_possible: dict[str, str] = {}
-        self.notes = [*source.notes, *source.note_on_missing, *_assumed(self._found), *_by_rate(self._own, asked)]
+        self.notes = [*source.notes, *source.note_on_missing, *_assumed(self._mapped), *_by_rate(self._own, request)]
 
     @property
     def problem(self) -> BalanceProblem:
-        return self._found.problem
+        return self._mapped.problem
 
     def steps(self) -> Sequence[PlanStep]:
-        asked, rows = self._asked, self._rows(self._asked.brokers)
-        if asked.named:
-            return [self._named(named_moves(self._source, self._found, asked.named))]
-        if asked.moves is not None:
-            return [kept_step(self.problem, self._kept(asked.moves), self._limits, self._allowed)]
-        if asked.kind == BALANCE:
-            spread = spread_step(self.problem, self._limits, asked.to, self._allowed)
-            self.notes += shortfall(self._source, self._found, spread, asked.to, self._limits)
+        request, rows = self._request, self._rows(self._request.brokers)
+        if request.named:
+            return [self._named(named_moves(self._source, self._mapped, request.named))]
+        if request.moves is not None:
+            return [given_step(self.problem, self._given_moves(request.moves), self._limits, self._allowed)]
+        if request.kind == BALANCE:
+            spread = spread_step(self.problem, self._limits, request.to, self._allowed)
+            self.notes += shortfall(self._source, self._mapped, spread, request.to, self._limits)
             return [spread]
-        if asked.kind == DRAIN:
+        if request.kind == DRAIN:
             self.fewest = int(np.isin(self.problem.owner, rows).sum())
             return [empty_step(self.problem, rows, self._limits, self._closing)]
-        if asked.kind == JOIN:
+        if request.kind == JOIN:
             return [fill_step(self.problem, rows, self._limits, allowed=self._allowed)]
-        if asked.kind == RESTART:
+        if request.kind == RESTART:
             return self._restart()
         return self._removal()
 
-    def _kept(self, moves: Sequence[tuple[str, str, str]]) -> list[PlannedMove]:
+    def _given_moves(self, moves: Sequence[tuple[str, str, str]]) -> list[PlannedMove]:
         view = self._source.view
-        row_of = {view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
+        row_of = {view.bundles.names[row]: at for at, row in enumerate(self._mapped.rows.tolist())}
         codes = view.brokers.code_of
         return [PlannedMove(row_of[bundle], codes[source], codes[to]) for bundle, source, to in moves]
 
     def _named(self, moves: Sequence[PlannedMove]) -> PlanStep:
         problem = self.problem
         step = named_step(problem, moves, self._limits, self._allowed)
-        taken = frozenset(step.moves)
+        done = frozenset(step.moves)
         for move in moves:
-            if move not in taken:
-                self._not_possible[self._found_name(move.bundle)] = self._why_not(move, step)
+            if move not in done:
+                self._not_possible[self._bundle_name(move.bundle)] = self._why_not(move, step)
         before, after = (highest(load_after(problem, of), problem.capacity) for of in ((), step.moves))
         self.notes.append(better_or_worse(before, after))
         return step
 
-    def _found_name(self, bundle: int) -> str:
-        return self._source.view.bundles.names[int(self._found.rows[bundle])]
+    def _bundle_name(self, bundle: int) -> str:
+        return self._source.view.bundles.names[int(self._mapped.rows[bundle])]
 
     def _why_not(self, move: PlannedMove, step: PlanStep) -> str:
         """Why *move*, which was named, is not in *step*."""
@@ -182,20 +182,20 @@ class _Planner:
             return f"{to} has no room for it"
         if len(self._not_possible) >= _EXPLAINED:
             return f"filters do not let it go to {to}"
-        return told_against(self._source, self._found, move, step.moves)
+        return describe_filters_against(self._source, self._mapped, move, step.moves)
 
     def _restart(self) -> Sequence[PlanStep]:
-        found, steps = restart_steps(self.problem, self._groups(), self._limits, self._closing)
-        self.fewest = found.fewest
-        again = int((found.times() > 1).sum())
-        most = int(found.times().max(initial=0))
-        twice = "twice" if most == 2 else f"up to {most} times"
+        restart, steps = restart_steps(self.problem, self._groups(), self._limits, self._closing)
+        self.fewest = restart.fewest
+        again = int((restart.times() > 1).sum())
+        max_times = int(restart.times().max(initial=0))
+        twice = "twice" if max_times == 2 else f"up to {max_times} times"
         self.notes.append(
-            f"{counted(found.moves, 'move')} to empty every broker once ({found.fewest} is the minimum)"
+            f"{counted(restart.moves, 'move')} to empty every broker once ({restart.fewest} is the minimum)"
             + (f"; {counted(again, 'bundle')} {'moves' if again == 1 else 'move'} {twice}" if again else "")
         )
         if steps and steps[-1].task == FILL:
-            back = len(found.steps[-1].moves)
+            back = len(restart.steps[-1].moves)
             self.notes.append(
                 f"the last step fills the broker that was restarted last, with {counted(len(steps[-1].moves), 'move')}"
                 f" (bringing its own bundles back would take {back})"
@@ -203,26 +203,27 @@ class _Planner:
         return steps
 
     def _removal(self) -> Sequence[PlanStep]:
-        asked = self._asked
-        if asked.number >= len(self._source.view.brokers):
-            raise SettingsError(f"--remove {asked.number}: the cluster has {len(self._source.view.brokers)} brokers")
-        found = removable(self.problem, asked.number, asked.ceiling, self._closing)
-        if not found.is_complete:
-            no_room = sum(each.no_room for each in found.stuck)
+        request = self._request
+        if request.number >= len(self._source.view.brokers):
+            raise SettingsError(f"--remove {request.number}: the cluster has {len(self._source.view.brokers)} brokers")
+        removed = removable(self.problem, request.number, request.ceiling, self._closing)
+        if not removed.is_complete:
+            no_room = sum(each.no_room for each in removed.stuck)
             why = {
-                f"{counted(no_room, 'bundle')} fit nowhere below {asked.ceiling:.0%} of the capacity": no_room,
-                f"filters let {counted(len(found.stuck) - no_room, 'bundle')} go nowhere": len(found.stuck) - no_room,
+                f"{counted(no_room, 'bundle')} fit nowhere below {request.ceiling:.0%} of the capacity": no_room,
+                f"filters let {counted(len(removed.stuck) - no_room, 'bundle')} go nowhere": len(removed.stuck)
+                - no_room,
             }
             raise TrimtabError(
-                f"no way was found to remove {counted(asked.number, 'broker')}: {len(found.brokers)} can go; of the"
+                f"no way was found to remove {counted(request.number, 'broker')}: {len(removed.brokers)} can go; of the"
                 f" next one {' and '.join(text for text, number in why.items() if number)}"
             )
-        self.fewest = int(np.isin(self.problem.owner, list(found.brokers)).sum())
-        return [emptied_step(self.problem, found.brokers, found.emptied, self._limits, self._closing)]
+        self.fewest = int(np.isin(self.problem.owner, list(removed.brokers)).sum())
+        return [emptied_step(self.problem, removed.brokers, removed.emptied, self._limits, self._closing)]
 
     def _groups(self) -> list[list[int]]:
         names = self._source.view.brokers.names
-        if not self._asked.by_zone:
+        if not self._request.by_zone:
             return [[row] for row in range(len(names))]
         zones: dict[str, list[int]] = {}
         for row, name in enumerate(names):
@@ -237,22 +238,22 @@ class _Planner:
 
     def plan(self) -> Plan:
         steps, view = self.steps(), self._source.view
-        kept = [step for step in steps if step.waves or step.stuck or step.task == EMPTY]
+        nonempty = [step for step in steps if step.waves or step.stuck or step.task == EMPTY]
         plan = Plan(
             cluster=self._source.cluster,
             interval=view.as_of_ms,
-            kind=self._asked.kind,
-            asked=self._asked.text,
+            kind=self._request.kind,
+            asked=self._request.text,
             period_ms=self._source.period_ms,
             pace=self._pace,
-            ceiling=self._asked.ceiling,
+            ceiling=self._request.ceiling,
             own=self._own,
-            fits=tuple(self._found.fits.items()),
+            fits=tuple(self._mapped.fits.items()),
             brokers=view.brokers.names,
-            bundles=tuple(view.bundles.names[row] for row in self._found.rows.tolist()),
+            bundles=tuple(view.bundles.names[row] for row in self._mapped.rows.tolist()),
             problem=self.problem,
-            msg_rate=self._source.msg_rate(self._found),
-            steps=tuple(kept),
+            msg_rate=self._source.msg_rate(self._mapped),
+            steps=tuple(nonempty),
         )
         wrong = plan_flaws(plan)
         if wrong:
@@ -261,20 +262,20 @@ class _Planner:
 
     def frontier(self, plan: Plan) -> tuple[CertifiedPlan, ...]:
         """Plans of other numbers of moves than *plan* has, up to as many as bring all brokers to the mean usage."""
-        if not self._asked.frontier:
+        if not self._request.frontier:
             return ()
         problem, effort, moves = self.problem, self._limits.effort, len(plan.moves)
-        [to_the_mean] = plans_by_moves(problem, [MOST_MOVES], effort, self._allowed)
+        [to_the_mean] = plans_by_moves(problem, [MAX_MOVES], effort, self._allowed)
         numbers = numbers_of_moves(len(to_the_mean.moves), also=(moves, moves + FURTHER_MOVES))
-        found = tuple(plans_by_moves(problem, numbers, effort, self._allowed))
-        wrong = [flaw for each in found for flaw in flaws(problem, each.moves, each.certificate)]
+        plans = tuple(plans_by_moves(problem, numbers, effort, self._allowed))
+        wrong = [flaw for each in plans for flaw in flaws(problem, each.moves, each.certificate)]
         if wrong:
             raise TrimtabError(f"no frontier is given: the checker refuses a plan of it: {'; '.join(wrong[:3])}")
-        return found
+        return plans
 
     def stays(self, plan: Plan) -> dict[str, str]:
         """Why bundles stay on brokers that are to be empty, or where a named move would take them from."""
-        found = dict(self._not_possible)
+        reasons = dict(self._not_possible)
         for number, step in enumerate(plan.steps):
             owner = plan.before(number).owner
             allowed = None if self._closing is None else self._closing(step.brokers, owner)
@@ -283,32 +284,32 @@ class _Planner:
                     why = f"no other broker has room for it below {plan.ceiling:.0%}"
                 else:
                     why = "filters allow no other"
-                    if len(found) < _EXPLAINED:
+                    if len(reasons) < _EXPLAINED:
                         why += self._without_one(bundle, step, owner)
-                found[plan.bundles[bundle]] = why
-        return found | self._guarded({row for step in plan.steps if step.task == EMPTY for row in step.brokers})
+                reasons[plan.bundles[bundle]] = why
+        return reasons | self._guarded({row for step in plan.steps if step.task == EMPTY for row in step.brokers})
 
     def _without_one(self, bundle: int, step: PlanStep, owner: Ints) -> str:
         """Without which filter *bundle* could leave the brokers that *step* empties."""
-        against = filters_against(self._source, self._found, bundle, step, owner)
+        against = filters_against(self._source, self._mapped, bundle, step, owner)
         return f": without {' or '.join(map(named, against))} there is one" if against else ""
 
     def _guarded(self, emptied: set[int]) -> dict[str, str]:
         """Bundles that must not move although their broker is *emptied*, and why."""
-        view, source, found, pulsars = self._source.view, self._source, dict[str, str](), 0
+        view, source, reasons, pulsars = self._source.view, self._source, dict[str, str](), 0
         on_them = np.isin(view.bundles.broker, list(emptied)) & source.guarded & ~source.own
         for row in np.flatnonzero(on_them).tolist():
             name = view.bundles.names[row]
             if is_system_owned(namespace_of(name)):
                 pulsars += not is_broker_own(namespace_of(name))
             else:
-                found[name] = source.why_guarded(row)
+                reasons[name] = source.why_guarded(row)
         if pulsars:
             self.notes.append(
                 f"{counted(pulsars, 'bundle')} of Pulsar's own namespaces are not moved: Pulsar moves them when the"
                 " broker stops"
             )
-        return found
+        return reasons
 
 
 def _by_hand(source: PlanSource, plan: Plan) -> dict[str, str]:
@@ -318,32 +319,32 @@ def _by_hand(source: PlanSource, plan: Plan) -> dict[str, str]:
     """
     owner = plan.before(len(plan.steps)).owner
     ascending = np.argsort(highest(loads(plan.problem, owner), plan.problem.capacity), kind="stable").tolist()
-    found = dict[str, str]()
+    commands = dict[str, str]()
     for step in plan.steps:
         others = [plan.brokers[row] for row in ascending if row not in step.brokers]
         if step.task == EMPTY and others:
             own = own_bundles_on(source, [plan.brokers[row] for row in step.brokers], others[0])
-            found |= {each.bundle: each.command for each in own}
-    return found
+            commands |= {each.bundle: each.command for each in own}
+    return commands
 
 
-def _stated(source: PlanSource, asked: Asked) -> tuple[MappedProblem, tuple[str, ...]]:
-    """The problem that *asked* is about, and the resources whose usage counts as the brokers' own.
+def _mapped_problem(source: PlanSource, request: PlanRequest) -> tuple[MappedProblem, tuple[str, ...]]:
+    """The problem that *request* is about, and the resources whose usage counts as the brokers' own.
 
     Of a balance, these are all that no load explains, where such a one is the scarcest: nothing else would move.
     """
-    recently = asked.kind != BALANCE or asked.moves is not None or bool(asked.named)
-    found = source.problem(asked.kind, asked.own, recently_unloaded_too=recently)
-    own = unexplained(found) if asked.kind == BALANCE and not asked.own else ()
+    recently = request.kind != BALANCE or request.moves is not None or bool(request.named)
+    mapped = source.problem(request.kind, request.own, recently_unloaded_too=recently)
+    own = unexplained(mapped) if request.kind == BALANCE and not request.own else ()
     if not own:
-        return found, asked.own
-    by_rate = source.problem(asked.kind, own, recently_unloaded_too=recently)
-    return (by_rate, own) if RATE_SHARE in by_rate.problem.resources else (found, ())
+        return mapped, request.own
+    by_rate = source.problem(request.kind, own, recently_unloaded_too=recently)
+    return (by_rate, own) if RATE_SHARE in by_rate.problem.resources else (mapped, ())
 
 
-def _by_rate(own: Sequence[str], asked: Asked) -> list[str]:
+def _by_rate(own: Sequence[str], request: PlanRequest) -> list[str]:
     """That bundles are spread by message rate although nobody asked for it; nothing where that is not so."""
-    if not own or asked.own:
+    if not own or request.own:
         return []
     return [
         f"the brokers' {' and '.join(own)} usage does not follow their messages (do they share hosts?): planned by"
@@ -351,11 +352,11 @@ def _by_rate(own: Sequence[str], asked: Asked) -> list[str]:
     ]
 
 
-def _assumed(found: MappedProblem) -> list[str]:
-    """What a person should know of how *found* counts the bundles."""
-    if not found.assumed:
+def _assumed(mapped: MappedProblem) -> list[str]:
+    """What a person should know of how *mapped* counts the bundles."""
+    if not mapped.assumed:
         return []
-    of, options = " and ".join(found.assumed), " ".join(f"--own {name.replace(' ', '-')}" for name in found.assumed)
+    of, options = " and ".join(mapped.assumed), " ".join(f"--own {name.replace(' ', '-')}" for name in mapped.assumed)
     return [
         f"trimtab cannot tell how much {of} leaves with a bundle, so it assumes all of it; if brokers share their"
         f" machines, add {options}: then bundles are spread by message rate"
@@ -376,12 +377,12 @@ def _undescribed(source: PlanSource) -> list[str]:
     ]
 
 
-def planned_cluster(source: PlanSource, asked: Asked) -> PlannedCluster:
-    """The plan that *asked* describes, of *source*, verified.
+def planned_cluster(source: PlanSource, request: PlanRequest) -> PlannedCluster:
+    """The plan that *request* describes, of *source*, verified.
 
     TrimtabError where there is none; SettingsError where a name is not known.
     """
-    planner = _Planner(source, asked)
+    planner = _Planner(source, request)
     plan = planner.plan()
     stays = planner.stays(plan)
     planner.notes += _undescribed(source)

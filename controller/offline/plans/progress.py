@@ -16,7 +16,7 @@ from controller.wire.journal import to_decision
 
 _DONE = frozenset({"done", "already_done"})
 #: Nobody began it, so the controllers issue it again.
-_NEVER_BEGUN = frozenset({"expired", "fenced"})
+_NEVER_STARTED = frozenset({"expired", "fenced"})
 
 
 class MoveState(StrEnum):
@@ -78,7 +78,7 @@ def plan_progress(settings: Settings, plan: str, since: int) -> PlanProgress:
         if result is None:
             states[bundle] = MoveState.UNDER_WAY if key in last.memory.in_flight else MoveState.FAILED
             details[bundle] = "no result came back"
-        elif result.status in _NEVER_BEGUN:
+        elif result.status in _NEVER_STARTED:
             states[bundle] = MoveState.WAITING
         elif key in last.memory.in_flight:
             states[bundle] = MoveState.UNDER_WAY  # the controllers have not read the result yet

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
 from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, SPREAD, Plan, PlanKind, StepTask
@@ -21,7 +21,7 @@ def repaired(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -
     A broker that was to be emptied, or filled, is planned anew.  Of a balance, the moves that are still possible stay.
     """
     step = plan.steps[number]
-    asked = Asked(
+    request = PlanRequest(
         brokers=tuple(plan.brokers[row] for row in step.brokers),
         connections_per_second=plan.pace.connections_per_second,
         burst_seconds=plan.pace.burst_seconds,
@@ -33,6 +33,6 @@ def repaired(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -
     kind = _KINDS[step.task]
     moves = None
     if kind == BALANCE:
-        left = today(plan, number, source, tolerance=tolerance).waves
-        moves = tuple((move.bundle, move.source, move.destination) for wave in left for move in wave)
-    return planned_cluster(source, replace(asked, kind=kind, moves=moves))
+        waves = today(plan, number, source, tolerance=tolerance).waves
+        moves = tuple((move.bundle, move.source, move.destination) for wave in waves for move in wave)
+    return planned_cluster(source, replace(request, kind=kind, moves=moves))

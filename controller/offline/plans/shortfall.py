@@ -10,7 +10,7 @@ from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import MappedProblem
 from controller.planning.objective import highest, load_after
 from controller.planning.plans.plan import PlanStep
-from controller.planning.plans.plan_steps import MOST_MOVES, PlanLimits
+from controller.planning.plans.plan_steps import MAX_MOVES, PlanLimits
 from controller.planning.problem import CertifiedPlan
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.certify import planned
@@ -24,51 +24,53 @@ _LOWER: Final = 0.005
 _ROUNDING: Final = 1e-9
 
 
-def shortfall(source: PlanSource, found: MappedProblem, step: PlanStep, to: float, limits: PlanLimits) -> list[str]:
+def shortfall(source: PlanSource, mapped: MappedProblem, step: PlanStep, to: float, limits: PlanLimits) -> list[str]:
     """What keeps *step* from *to* times the mean usage, in sentences; none where its moves get there.
 
     A step without moves says that the cluster is there already.
 
     Costs a search for a plan without any filter, and, where that one is better, one without each.
     """
-    wanted, proof = mean_level(found.problem) * to, step.certificate
-    if proof.reached <= wanted + _ROUNDING:
+    goal, proof = mean_level(mapped.problem) * to, step.certificate
+    if proof.reached <= goal + _ROUNDING:
         return [] if step.waves else [f"no move is needed: the highest usage is at most {to:g} times the mean already"]
-    said = [f"a highest usage of {wanted:.1%}, {to:g} times the mean, is not reached: {_fullest(source, found, step)}"]
-    if proof.bound > wanted + _ROUNDING:
-        most = "" if limits.max_moves >= MOST_MOVES else f" of at most {counted(limits.max_moves, 'move')}"
-        said.append(f"no plan{most} gets there: none ends below {proof.bound:.1%} ({proof.kind})")
+    sentences = [
+        f"a highest usage of {goal:.1%}, {to:g} times the mean, is not reached: {_fullest(source, mapped, step)}"
+    ]
+    if proof.bound > goal + _ROUNDING:
+        at_most = "" if limits.max_moves >= MAX_MOVES else f" of at most {counted(limits.max_moves, 'move')}"
+        sentences.append(f"no plan{at_most} gets there: none ends below {proof.bound:.1%} ({proof.kind})")
     # Filters are not in the way of what nothing could do much better.
     if proof.bound < proof.reached * (1 - _LOWER):
-        said += _in_the_way(source, found, limits, wanted, proof.reached)
-    return said
+        sentences += _in_the_way(source, mapped, limits, goal, proof.reached)
+    return sentences
 
 
 def _in_the_way(
-    source: PlanSource, found: MappedProblem, limits: PlanLimits, wanted: float, reached: float
+    source: PlanSource, mapped: MappedProblem, limits: PlanLimits, goal: float, reached: float
 ) -> Iterator[str]:
     def without(left_out: Sequence[Filter]) -> CertifiedPlan | None:
         """The plan without these filters; None where it ends hardly lower."""
-        search = SearchLimits(max_moves=limits.max_moves, begin=wanted, goal=wanted, effort=limits.effort)
-        plan = planned(found.problem, search, source.allowed(found, without=left_out))
+        search = SearchLimits(max_moves=limits.max_moves, begin=goal, goal=goal, effort=limits.effort)
+        plan = planned(mapped.problem, search, source.allowed(mapped, without=left_out))
         return plan if plan.certificate.reached < reached * (1 - _LOWER) else None
 
     filters = source.policy.filters
     free = without(filters) if filters else None
     if free is None:
         return
-    told = False
+    is_explained = False
     for each in filters:
         if (plan := without([each])) is not None:
-            told = True
+            is_explained = True
             yield f"the filter {named(each)} is in the way: without it {_end(plan)}"
-    if not told:
+    if not is_explained:
         yield f"the filters together are in the way: without any of them {_end(free)}"
 
 
-def _fullest(source: PlanSource, found: MappedProblem, step: PlanStep) -> str:
+def _fullest(source: PlanSource, mapped: MappedProblem, step: PlanStep) -> str:
     """Which brokers are fullest in the end."""
-    after = highest(load_after(found.problem, step.moves), found.problem.capacity)
+    after = highest(load_after(mapped.problem, step.moves), mapped.problem.capacity)
     first, *others = np.argsort(-after, kind="stable")[:2].tolist()
     names = source.view.brokers.names
     return f"{names[first]} ends at {after[first]:.1%}" + "".join(

@@ -28,7 +28,7 @@ from controller.offline.decide import decide_on_load, recorded_policy
 from controller.offline.decided_again import decided_again
 from controller.offline.reconstruction import snapshot_at
 from controller.offline.recorded_load import notes_on, read_load
-from controller.planning.from_view import FOLLOWING, MappedProblem, stated
+from controller.planning.from_view import FOLLOWING, MappedProblem, map_problem
 from controller.planning.plans.plan import BALANCE, JOIN, PlanKind
 from controller.planning.sequence import Allowed, Closing
 from controller.planning.shares import Fit
@@ -48,11 +48,11 @@ from controller.strategies.shedding.peak_shedder.destinations import Destination
 _SHEDDER = "PeakShedder"
 _NO_FITS: Final[Mapping[str, Fit]] = {}
 #: More than any broker carries.
-_MOST = 1e15
+_MAX_VALUE = 1e15
 #: So many times the cluster's message rate fill no broker, however few there are.
 _NO_LIMIT: Final = 1e6
 #: So many brokers without a report are named.
-_TOLD = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,7 +93,7 @@ class PlanSource:
 
     @property
     def _missing(self) -> str:
-        return some_of(self.view.missing, _TOLD)
+        return some_of(self.view.missing, _MAX_NAMED)
 
     def problem(
         self,
@@ -121,7 +121,7 @@ class PlanSource:
             counted = replace(counted, weights=weights, rate_share=1.0)
         elif own and by_rate:
             counted = replace(counted, rate_share=_NO_LIMIT)
-        return stated(self.view, stays, counted, following=following, fits=fits)
+        return map_problem(self.view, stays, counted, following=following, fits=fits)
 
     @cached_property
     def guarded(self) -> Bools:
@@ -136,8 +136,8 @@ class PlanSource:
     def undescribed(self) -> Bools:
         """(bundles,) that stay because nothing describes their namespace; Pulsar's own namespaces aside."""
         names = np.array([not is_system_owned(name) for name in self.view.bundles.namespaces], np.bool_)
-        found = undescribed(self.view, self.policy.limits)
-        return found & names[self.view.bundles.namespace] if len(found) else found
+        unknown = undescribed(self.view, self.policy.limits)
+        return unknown & names[self.view.bundles.namespace] if len(unknown) else unknown
 
     def why_guarded(self, row: int) -> str:
         """Why the bundle at *row* of the view, which is guarded, must not move."""
@@ -156,9 +156,9 @@ class PlanSource:
         return np.array(names, np.bool_)[self.view.bundles.namespace] if len(self.view.bundles) else self.guarded
 
     def closing(
-        self, found: MappedProblem, *, without: Sequence[Filter] = (), must_leave: bool = True
+        self, mapped: MappedProblem, *, without: Sequence[Filter] = (), must_leave: bool = True
     ) -> Closing | None:
-        """Where the filters, but those of *without*, let the bundles of *found* go, when brokers are closed.
+        """Where the filters, but those of *without*, let the bundles of *mapped* go, when brokers are closed.
 
         *must_leave*: a person says which bundles leave, so filters limit only where they go.  False: trimtab chooses
         them, as a shedder does, and filters may keep bundles where they are.  None: there are no filters.
@@ -166,19 +166,21 @@ class PlanSource:
         filters = tuple(each for each in self.policy.filters if each not in without)
         if not filters:
             return None
-        return Destinations(view=self.view, rows=found.rows, filters=filters, must_leave=must_leave).closing
+        return Destinations(view=self.view, rows=mapped.rows, filters=filters, must_leave=must_leave).closing
 
     def allowed(
-        self, found: MappedProblem, *, without: Sequence[Filter] = (), must_leave: bool = False
+        self, mapped: MappedProblem, *, without: Sequence[Filter] = (), must_leave: bool = False
     ) -> Allowed | None:
         """``closing`` where no broker is closed."""
-        closing = self.closing(found, without=without, must_leave=must_leave)
+        closing = self.closing(mapped, without=without, must_leave=must_leave)
         return None if closing is None else closing((), None)
 
-    def msg_rate(self, found: MappedProblem) -> Floats:
-        """(m,) messages/s in and out of the bundles of *found*, by short-term averages."""
-        short = self.view.bundles.short_term[found.rows]
-        rate: Floats = np.nan_to_num(short[:, RATE_IN] + short[:, RATE_OUT], nan=0.0, posinf=_MOST).clip(0.0, _MOST)
+    def msg_rate(self, mapped: MappedProblem) -> Floats:
+        """(m,) messages/s in and out of the bundles of *mapped*, by short-term averages."""
+        short = self.view.bundles.short_term[mapped.rows]
+        rate: Floats = np.nan_to_num(short[:, RATE_IN] + short[:, RATE_OUT], nan=0.0, posinf=_MAX_VALUE).clip(
+            0.0, _MAX_VALUE
+        )
         return rate
 
 
@@ -195,27 +197,27 @@ def source_of_load(
     policy = replace(policy, limits=Limits())
     recorded = read_load(load, cluster=cluster, period_ms=period_ms)
     policy = policy_for([recorded.last], policy.initial_memory(0), policy)
-    found = decide_on_load(recorded.last, policy)
+    decided = decide_on_load(recorded.last, policy)
     shedder = policy.shedder
     if not isinstance(shedder, PeakShedder):
         raise TrimtabError(f"{_SHEDDER} is not {type(shedder).__name__}")
     return PlanSource(
         cluster=recorded.cluster,
         period_ms=recorded.period_ms,
-        view=found.view,
+        view=decided.view,
         policy=policy,
         memory=policy.initial_memory(0),
         shedder=shedder,
-        notes=tuple(notes_on(recorded, {*found.view.brokers.names, *found.view.outdated})),
+        notes=tuple(notes_on(recorded, {*decided.view.brokers.names, *decided.view.outdated})),
     )
 
 
-def source_of_recording(recording: Recording, wanted: int | None) -> PlanSource:
-    """The cluster as *recording* ends, or as of its last decision that is not after *wanted*, epoch ms.
+def source_of_recording(recording: Recording, interval: int | None) -> PlanSource:
+    """The cluster as *recording* ends, or as of its last decision that is not after *interval*, epoch ms.
 
     With its settings, and what its controllers remembered.  TrimtabError where there is no such decision.
     """
-    again = decided_again(recording, wanted)
+    again = decided_again(recording, interval)
     made_of = again.interval
     memory = forget_dry_run(made_of.remembered)
     policy = with_drained(policy_for(made_of.snapshots, memory, again.policy), made_of.controls)

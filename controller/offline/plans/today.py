@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from controller.offline.plans.filters import told_against
-from controller.offline.plans.held import never_issued
+from controller.offline.plans.blockers import never_issued
+from controller.offline.plans.filters import describe_filters_against
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.source import PlanSource
 from controller.planning.checking.wave_checker import wave_flaws
@@ -33,14 +33,14 @@ def own_bundles_on(source: PlanSource, emptied: Collection[str], destination: st
     """The bundles of trimtab's own topics on the brokers *emptied*; the commands move them to *destination*."""
     bundles, brokers = source.view.bundles, source.view.brokers
     rows = [row for name in emptied if (row := brokers.code_of.get(name)) is not None]
-    found = list[OwnBundle]()
+    own = list[OwnBundle]()
     for row in np.flatnonzero(np.isin(bundles.broker, rows) & source.own & bundles.owned).tolist():
         namespace, _, bounds = bundles.names[row].rpartition("/")
         words = ["pulsar-admin", "namespaces", "unload", namespace, "--bundle", bounds]
         words += ["--destinationBroker", destination]
         broker = brokers.names[int(bundles.broker[row])]
-        found.append(OwnBundle(bundle=bundles.names[row], broker=broker, command=shlex.join(words)))
-    return found
+        own.append(OwnBundle(bundle=bundles.names[row], broker=broker, command=shlex.join(words)))
+    return own
 
 
 #: A change of a bundle's load below this share of its broker's capacity is none.
@@ -73,8 +73,8 @@ class _Comparison:
     def __init__(self, plan: Plan, number: int, source: PlanSource, tolerance: float, issued: Set[str]) -> None:
         self._plan, self._number, self._step = plan, number, plan.steps[number]
         self._source, self._view, self._tolerance, self._issued = source, source.view, tolerance, issued
-        self._found: MappedProblem = source.problem(plan.kind, plan.own, fits=dict(plan.fits))
-        self._row_of = {source.view.bundles.names[row]: at for at, row in enumerate(self._found.rows.tolist())}
+        self._mapped: MappedProblem = source.problem(plan.kind, plan.own, fits=dict(plan.fits))
+        self._row_of = {source.view.bundles.names[row]: at for at, row in enumerate(self._mapped.rows.tolist())}
         self._planned = {plan.bundles[move.bundle]: move for move in self._step.moves}
         self.done, self.changed, self.unseen, self.notes = list[NamedMove](), list[str](), list[str](), list[str]()
 
@@ -85,14 +85,14 @@ class _Comparison:
             return ()
         self.changed += self._silent()
         self.notes += self._own_topics()
-        left = tuple(tuple(filter(self._is_left, wave)) for wave in named_moves(self._plan, self._step))
-        left = tuple(wave for wave in left if wave)
+        unfinished = tuple(tuple(filter(self._is_unfinished, wave)) for wave in named_moves(self._plan, self._step))
+        unfinished = tuple(wave for wave in unfinished if wave)
         self.changed += self._unplanned()
         if not self.changed and not self.unseen:
-            self.changed += self._impossible(left)
-        return left
+            self.changed += self._impossible(unfinished)
+        return unfinished
 
-    def _is_left(self, move: NamedMove) -> bool:
+    def _is_unfinished(self, move: NamedMove) -> bool:
         """Whether *move* is still to be carried out, and can be; else it is put where it belongs."""
         table, brokers = self._view.bundles, self._view.brokers
         row, issued = table.code_of.get(move.bundle), move.bundle in self._issued
@@ -133,7 +133,7 @@ class _Comparison:
         return float((problem.size[move.bundle] / problem.capacity[move.source]).max(initial=0.0))
 
     def _share_now(self, at: int) -> float:
-        problem = self._found.problem
+        problem = self._mapped.problem
         return float((problem.size[at] / problem.capacity[problem.owner[at]]).max(initial=0.0))
 
     def _silent(self) -> Iterator[str]:
@@ -166,7 +166,7 @@ class _Comparison:
         """What filters or capacity have against the waves, by today's load."""
         step, codes, before = self._step, self._view.brokers.code_of, list[PlannedMove]()
         rows = [codes[name] for row in step.brokers if (name := self._plan.brokers[row]) in codes]
-        closing, closed = self._source.closing(self._found), rows if step.task == EMPTY else []
+        closing, closed = self._source.closing(self._mapped), rows if step.task == EMPTY else []
         allowed = None if closing is None else closing(closed, None)
         of_today = list[list[PlannedMove]]()
         for wave in waves:
@@ -174,11 +174,12 @@ class _Comparison:
             for move in wave:
                 planned = PlannedMove(self._row_of[move.bundle], codes[move.source], codes[move.destination])
                 if not self._may_go(planned, before, allowed, closed):
-                    yield f"{move.bundle}: {told_against(self._source, self._found, planned, before, closed)}"
+                    against = describe_filters_against(self._source, self._mapped, planned, before, closed)
+                    yield f"{move.bundle}: {against}"
                 before.append(planned)
                 of_today[-1].append(planned)
         names = self._view.brokers.names
-        for flaw in wave_flaws(self._found.problem, of_today, self._ceilings()):
+        for flaw in wave_flaws(self._mapped.problem, of_today, self._ceilings()):
             # The checker knows rows.
             yield f"by today's load, {_with_names(flaw, names)}"
 
@@ -191,7 +192,7 @@ class _Comparison:
         """
         if allowed is None or allowed(move.bundle, before)[move.destination]:
             return True
-        closing, problem = self._source.closing(self._found), self._found.problem
+        closing, problem = self._source.closing(self._mapped), self._mapped.problem
         if closing is None or not closed:
             return False
         load = loads(problem, problem.owner)
@@ -205,14 +206,17 @@ class _Comparison:
 
         The plan's own figure is no leave to fill a broker above what any of them has today.
         """
-        problem, plan, names = self._found.problem, self._plan, self._view.brokers.names
+        problem, plan, names = self._mapped.problem, self._plan, self._view.brokers.names
         if self._step.task == EMPTY:
             return [plan.ceiling] * len(names)
         today = highest(loads(problem, problem.owner), problem.capacity)
         after = highest(load_after(plan.before(self._number), self._step.moves), plan.problem.capacity)
         ends = dict(zip(plan.brokers, after.tolist(), strict=True))
-        most = float(today.max(initial=0.0))
-        return [max(1.0, now, min(ends.get(name, 0.0), most)) for name, now in zip(names, today.tolist(), strict=True)]
+        highest_now = float(today.max(initial=0.0))
+        return [
+            max(1.0, now, min(ends.get(name, 0.0), highest_now))
+            for name, now in zip(names, today.tolist(), strict=True)
+        ]
 
 
 def _with_names(flaw: str, names: tuple[str, ...]) -> str:
@@ -247,5 +251,5 @@ def _on_emptied(step: PlanStep, plan: Plan, source: PlanSource) -> tuple[str, ..
         return ()
     view = source.view
     rows = [row for each in step.brokers if (row := view.brokers.code_of.get(plan.brokers[each])) is not None]
-    left = np.isin(view.bundles.broker, rows) & ~source.guarded
-    return tuple(view.bundles.names[row] for row in np.flatnonzero(left).tolist())
+    remaining = np.isin(view.bundles.broker, rows) & ~source.guarded
+    return tuple(view.bundles.names[row] for row in np.flatnonzero(remaining).tolist())

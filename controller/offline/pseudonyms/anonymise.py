@@ -44,10 +44,10 @@ _PLAIN: Final = re.compile(rf"[0-9.,+\-eE ]{{0,100}}|true|false|{'|'.join(PROTOC
 
 def anonymised_settings(settings: RecordedSettings, names: Pseudonyms) -> RecordedSettings:
     """*settings* with other *names*; of broker.conf only numbers, switches, and names of strategies of trimtab."""
-    given = next(filter(is_pattern, (*settings.decisions.excluded, *settings.decisions.only)), None)
-    if given is not None:
+    pattern = next(filter(is_pattern, (*settings.decisions.excluded, *settings.decisions.only)), None)
+    if pattern is not None:
         raise TrimtabError(
-            f"{given!r} in [decisions] is a pattern, and other names would not match it: leave out --anonymise, or name"
+            f"{pattern!r} in [decisions] is a pattern, and pseudonyms would not match it: omit --anonymise, or name"
             " each namespace in the settings before the next recording"
         )
     excluded = tuple(map(names.namespace_or_bundle, settings.decisions.excluded))
@@ -59,11 +59,11 @@ def anonymised_settings(settings: RecordedSettings, names: Pseudonyms) -> Record
 def _options(conf: Mapping[str, str], names: Pseudonyms) -> dict[str, str]:
     # Without the options of a strategy that somebody wrote, and without those that only brokers read.
     known = known_keys({}) - {row.key for row in brokers_own_rows()}
-    told = {key: _told(key, value, names) for key, value in conf.items() if key in known}
-    return {key: value for key, value in told.items() if value is not None}
+    options = {key: _option_value(key, value, names) for key, value in conf.items() if key in known}
+    return {key: value for key, value in options.items() if value is not None}
 
 
-def _told(key: str, value: str, names: Pseudonyms) -> str | None:
+def _option_value(key: str, value: str, names: Pseudonyms) -> str | None:
     """The *value* of option *key* where it holds nothing but numbers and words of Pulsar and trimtab; else None.
 
     Namespaces get other *names*.
@@ -199,8 +199,8 @@ class Anonymiser:
         return encode(record.model_copy(update={"cluster": self.cluster, **changes}))
 
     def _swept(self, sweep: Any, **changes: Any) -> Any:
-        said = {"broker": self._names.broker(sweep.broker), "sweep_id": self._names.text("sweep", sweep.sweep_id)}
-        return sweep.model_copy(update={"cluster": self.cluster, **said, **changes})
+        names = {"broker": self._names.broker(sweep.broker), "sweep_id": self._names.text("sweep", sweep.sweep_id)}
+        return sweep.model_copy(update={"cluster": self.cluster, **names, **changes})
 
     def _arrow(self, sweep: ArrowSweep) -> bytes:
         batch, names = sweep.batch, self._names
@@ -243,33 +243,33 @@ class Anonymiser:
             owner_after=names.broker(result.owner_after or "") or None,
         )
 
-    def _command_id(self, told: str) -> str:
-        return self._commands.get(told) or self._names.text("command", told)
+    def _command_id(self, command_id: str) -> str:
+        return self._commands.get(command_id) or self._names.text("command", command_id)
 
     def _renamed_commands(self, journal: Iterable[StoredRecord]) -> dict[str, str]:
         """The id of each command in the *journal* -> the id that a replay gives it."""
-        found, joiner = dict[str, str](), PartJoiner()
+        ids, joiner = dict[str, str](), PartJoiner()
         for record in journal:
             for command in _commands_in(record.value, joiner, self._cluster):
                 action, bundle = command["type"].removeprefix("trimtab."), self._names.bundle(command["subject"])
-                found[command["id"]] = command_id(self.cluster, command["data"]["interval"], action, bundle)
-        return found
+                ids[command["id"]] = command_id(self.cluster, command["data"]["interval"], action, bundle)
+        return ids
 
 
-def fingerprint(key: bytes, asked: str) -> str:
-    """Tells what was *asked* for with *key* from everything else, and nothing of either to whom has no key."""
-    return hmac.new(key, b"trimtab recording\0" + asked.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:32]
+def fingerprint(key: bytes, text: str) -> str:
+    """Tells what was *text* for with *key* from everything else, and nothing of either to whom has no key."""
+    return hmac.new(key, b"trimtab recording\0" + text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
 def plain_version(version: str) -> str | None:
     """The numbers of *version*, and whether it is a pre-release, without the name of a build; None without numbers."""
-    found = _VERSION.match(version)
-    return found and found[0]
+    match = _VERSION.match(version)
+    return match and match[0]
 
 
 def plain_versions(versions: str) -> str:
     """The same of several, which commas divide."""
-    return ", ".join(sorted({found for each in versions.split(",") if (found := plain_version(each.strip()))}))
+    return ", ".join(sorted({plain for each in versions.split(",") if (plain := plain_version(each.strip()))}))
 
 
 def _names(values: Iterable[bytes]) -> tuple[set[str], set[str]]:

@@ -15,7 +15,7 @@ _UNREAD: Final = "(?>|)"
 #: Matches no name, for a policy lists one expression for namespaces at least.
 _NONE: Final = quoted("none")
 #: So many policies are kept; a cluster has a few, each of which stands in many namespaces' records.
-_MOST_POLICIES: Final = 4096
+_MAX_POLICIES: Final = 4096
 
 
 class IsolationPseudonyms:
@@ -29,15 +29,15 @@ class IsolationPseudonyms:
         self._tenants: dict[str, list[str]] = {}
         for name in self._namespaces:
             self._tenants.setdefault(_tenant(name), []).append(name)
-        self._replaced = lru_cache(maxsize=_MOST_POLICIES)(self._replace)
+        self._replaced = lru_cache(maxsize=_MAX_POLICIES)(self._replace)
 
-    def policy(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """*given* without its names; of its fail-over policy only the numbers.  What cannot be read stays so."""
-        replaced: dict[str, Any] = json.loads(self._replaced(json.dumps(given, sort_keys=True)))
+    def policy(self, policy: Mapping[str, Any]) -> dict[str, Any]:
+        """*policy* without its names; of its fail-over policy only the numbers.  What cannot be read stays so."""
+        replaced: dict[str, Any] = json.loads(self._replaced(json.dumps(policy, sort_keys=True)))
         return replaced
 
-    def _replace(self, given: str) -> str:
-        policy = isolation_policy(json.loads(given))
+    def _replace(self, regex: str) -> str:
+        policy = isolation_policy(json.loads(regex))
         failover = policy.auto_failover
         numbers = {"min_limit": failover.min_limit, "usage_threshold": failover.usage_threshold}
         return json.dumps(
@@ -69,22 +69,22 @@ class IsolationPseudonyms:
 
     def _of_namespaces(self, regexes: tuple[str, ...]) -> list[str]:
         """A tenant all of whose namespaces match is one expression: a policy of thousands stays short."""
-        found = list[str]()
+        patterns = list[str]()
         sure, unsure = _matched(regexes, self._namespaces)
         for names in self._tenants.values():
             matched = [self._namespaces[name] for name in names if name in sure]
             if matched and len(matched) == len(names) and len({_tenant(other) for other in matched}) == 1:
-                found.append(f"{quoted(_tenant(matched[0]) + '/')}.*")
+                patterns.append(f"{quoted(_tenant(matched[0]) + '/')}.*")
             else:
-                found += map(quoted, matched)
-        found += self._unread(regexes, (self._namespaces[name] for name in self._namespaces if name in unsure))
-        return found or [_NONE]
+                patterns += map(quoted, matched)
+        patterns += self._unread(regexes, (self._namespaces[name] for name in self._namespaces if name in unsure))
+        return patterns or [_NONE]
 
     @staticmethod
     def _unread(regexes: tuple[str, ...], might: Iterable[str]) -> list[str]:
         """For those of *regexes* that cannot be read: what they *might* match, and an expression at least."""
-        found = [f"{quoted(other)}{_UNREAD}" for other in might]
-        return found or ([f"{_NONE}{_UNREAD}"] if Expressions(regexes).refused else [])
+        patterns = [f"{quoted(other)}{_UNREAD}" for other in might]
+        return patterns or ([f"{_NONE}{_UNREAD}"] if Expressions(regexes).refused else [])
 
 
 def _matched(regexes: tuple[str, ...], names: Iterable[str]) -> tuple[set[str], set[str]]:
@@ -92,7 +92,7 @@ def _matched(regexes: tuple[str, ...], names: Iterable[str]) -> tuple[set[str], 
     if not regexes:
         return set(), set()
     hits = Expressions(regexes).hits(list(names))
-    sure = {name for name, found in hits.items() if any(hit.sure for hit in found)}
+    sure = {name for name, hits_of_name in hits.items() if any(hit.sure for hit in hits_of_name)}
     return sure, hits.keys() - sure
 
 

@@ -47,8 +47,8 @@ class AnonymisedLog:
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
         """See RecordLog."""
         if topic == "journal":
-            wanted = extents.get(0, Extent(0, 0))
-            yield from self._journal[wanted.first : wanted.end]
+            extent = extents.get(0, Extent(0, 0))
+            yield from self._journal[extent.first : extent.end]
         elif topic in ANONYMISED:
             for record in self._log.read(topic, extents):
                 yield self._other.rewrite(topic, record)

@@ -44,8 +44,8 @@ class Pseudonyms:
         """Another text for *name*, which is one of *kind*; "" for "" alone."""
         if not name:
             return ""
-        said = hmac.new(self._key, f"{kind}\0{name}".encode(errors="surrogatepass"), hashlib.sha256)
-        return f"{kind}-{said.hexdigest()[:_LETTERS]}"
+        digest = hmac.new(self._key, f"{kind}\0{name}".encode(errors="surrogatepass"), hashlib.sha256)
+        return f"{kind}-{digest.hexdigest()[:_LETTERS]}"
 
     def broker(self, name: str) -> str:
         """``host:port`` with another host and the same port."""
@@ -58,8 +58,8 @@ class Pseudonyms:
 
     def bundle(self, name: str) -> str:
         """The same range of another namespace.  TrimtabError where it is no bundle."""
-        found = parse_bundle(name)
-        return str(BundleName(self.namespace(found.namespace), found.lower, found.upper))
+        parts = parse_bundle(name)
+        return str(BundleName(self.namespace(parts.namespace), parts.lower, parts.upper))
 
     def _namespace(self, name: str) -> str:
         if name in _SYSTEM:

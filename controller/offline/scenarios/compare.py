@@ -61,10 +61,10 @@ class Duel:
     @property
     def probability(self) -> float:
         """How probable so uneven a result is if both are equally good: the two-sided sign test, without equal seeds."""
-        n, most = self.first_wins + self.second_wins, max(self.first_wins, self.second_wins)
+        n, wins = self.first_wins + self.second_wins, max(self.first_wins, self.second_wins)
         if n == 0:
             return 1.0
-        ways = sum(math.comb(n, k) for k in range(most, n + 1))
+        ways = sum(math.comb(n, k) for k in range(wins, n + 1))
         return min(1.0, float(2 * ways / (1 << n)))
 
     @property
@@ -119,21 +119,21 @@ def compare(
     numbers = tuple(range(scenario.seed, scenario.seed + seeds))
     # All at once, so that a wrong option of the last one is told before the first run.
     variants = {name: variant_of(scenario, strategy=conf) for name, conf in strategies.items()}
-    found: dict[str, list[Mapping[str, float]]] = {name: [] for name in variants}
+    figures: dict[str, list[Mapping[str, float]]] = {name: [] for name in variants}
     runs: Sequence[tuple[str, int]] = [(name, seed) for seed in numbers for name in variants]
     for number, (name, seed) in enumerate(runs, start=1):
         decisions: list[Decision] = []
-        shown = show is not None and seed == scenario.seed
-        run = simulate(scenario, variants[name], seed, tell=decisions.append if shown else _forget)
-        if show is not None and shown:
+        is_shown = show is not None and seed == scenario.seed
+        run = simulate(scenario, variants[name], seed, tell=decisions.append if is_shown else _forget)
+        if show is not None and is_shown:
             show(name, run, decisions)
-        found[name].append(figures_of(scenario, run))
+        figures[name].append(figures_of(scenario, run))
         done(number)
     return Comparison(
         seeds=numbers,
         figures={
             name: {figure: FigureOverSeeds(values=tuple(each[figure] for each in of)) for figure in of[0]}
-            for name, of in found.items()
+            for name, of in figures.items()
         },
     )
 

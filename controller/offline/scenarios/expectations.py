@@ -88,5 +88,5 @@ def judge(scenario: Scenario, seeds: int, done: Callable[[int], None] = lambda _
 
 
 def _figures(scenario: Scenario, runs: Sequence[SimulatedRun]) -> dict[str, tuple[float, ...]]:
-    found = [figures_of(scenario, run) for run in runs]
-    return {name: tuple(each[name] for each in found) for name in (found[0] if found else ())}
+    by_run = [figures_of(scenario, run) for run in runs]
+    return {name: tuple(each[name] for each in by_run) for name in (by_run[0] if by_run else ())}

@@ -79,27 +79,27 @@ def intervals_to_balance(scenario: FigureTerms, run: SimulatedRun) -> Floats:
         off = np.abs(run.usage / _of_interval(np.nanmean, run.usage)[:, None] - 1)
     balanced = _of_interval(np.nanmax, off) <= scenario.balanced_percent / 100
     events = events_of(scenario, run)
-    found = []
+    waits = []
     for begin, end in zip(events, [*events[1:], scenario.intervals], strict=True):
-        found.append(_first_settled(balanced[begin:end]))
-    return np.array(found, np.float64)
+        waits.append(_first_settled(balanced[begin:end]))
+    return np.array(waits, np.float64)
 
 
 def events_of(scenario: FigureTerms, run: SimulatedRun) -> list[int]:
     """The intervals in which something happens: the start, brokers that come or go, bursts, hot topics, lags."""
     there = ~np.isnan(run.usage)
-    found = {0, *(np.flatnonzero((there[1:] != there[:-1]).any(axis=1)) + 1).tolist()}
+    events = {0, *(np.flatnonzero((there[1:] != there[:-1]).any(axis=1)) + 1).tolist()}
     for happening in (*scenario.bursts, *scenario.hot_topics, *scenario.lags):
-        found |= {happening.at, happening.at + happening.intervals}
-    return sorted(each for each in found if each < scenario.intervals)
+        events |= {happening.at, happening.at + happening.intervals}
+    return sorted(each for each in events if each < scenario.intervals)
 
 
 def undone(moves: Sequence[SimulatedMove]) -> int:
     """How many moves took a bundle back to a broker that an earlier move had taken it from."""
-    left: dict[str, set[int]] = {}
+    departures: dict[str, set[int]] = {}
     count = 0
     for move in moves:
-        before = left.setdefault(move.bundle, set())
+        before = departures.setdefault(move.bundle, set())
         count += move.destination in before
         before.add(move.source)
     return count
@@ -137,12 +137,12 @@ def thrash(moves: Sequence[SimulatedMove], usage: Floats) -> float:
     """
     away = np.isnan(usage)
     there: Bools = ~(away & ~away.all(axis=1, keepdims=True))  # all of them: nobody was asked in that interval
-    left = np.vstack([np.zeros((1, usage.shape[1]), np.int64), np.cumsum(there[:-1] & ~there[1:], axis=0)])
+    departed = np.vstack([np.zeros((1, usage.shape[1]), np.int64), np.cumsum(there[:-1] & ~there[1:], axis=0)])
     # A line for each time that a broker is there, by the interval.
     lines: dict[tuple[int, int], dict[int, float]] = {}
     for move in moves:
         for broker, sign in ((move.source, -1), (move.destination, 1)):
-            life = int(left[min(move.turn, len(left) - 1), broker])
+            life = int(departed[min(move.turn, len(departed) - 1), broker])
             line = lines.setdefault((broker, life), {})
             line[move.turn] = line.get(move.turn, 0.0) + sign * move.usage
     total = ranges = 0.0
@@ -176,8 +176,8 @@ def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun)
             return float(sum(at >= after for at, _ in run.failures))
         case "intervals to balance":
             events = np.array(events_of(scenario, run))
-            found = intervals_to_balance(scenario, run)[events >= after]
-            return float(found.mean()) if len(found) else 0.0
+            waits = intervals_to_balance(scenario, run)[events >= after]
+            return float(waits.mean()) if len(waits) else 0.0
         case figure if figure in _OF_USAGE:
             return _of_usage(figure, usage, scenario)
         case figure:
@@ -255,10 +255,10 @@ def _unsteadiness(usage: Floats) -> float:
 
 def _of_interval(reduce: "np.ufunc | object", usage: Floats) -> Floats:
     """(intervals,) *reduce* of the brokers that are there; NaN without any."""
-    found = np.full(len(usage), np.nan)
+    values = np.full(len(usage), np.nan)
     some = ~np.isnan(usage).all(axis=1)
-    found[some] = reduce(usage[some], axis=1)  # type: ignore[operator]
-    return found
+    values[some] = reduce(usage[some], axis=1)  # type: ignore[operator]
+    return values
 
 
 def _first_settled(balanced: Bools) -> int:

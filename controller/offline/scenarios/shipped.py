@@ -30,30 +30,30 @@ def shipped(library: Path = LIBRARY) -> Iterator[tuple[str, Scenario]]:
         yield path.stem, read_scenario(path)
 
 
-def scenario_path(given: str) -> Path:
-    """The file of the scenario *given* as a path, or as the name of one that comes with trimtab."""
-    if given.endswith(_SUFFIX) or os.sep in given:
-        return Path(given)
-    path = LIBRARY / f"{given}{_SUFFIX}"
+def scenario_path(name: str) -> Path:
+    """The file of the scenario *name* as a path, or as the name of one that comes with trimtab."""
+    if name.endswith(_SUFFIX) or os.sep in name:
+        return Path(name)
+    path = LIBRARY / f"{name}{_SUFFIX}"
     if not path.is_file():
         raise SettingsError(
-            f"{given or repr(given)}: no scenario of that name comes with trimtab; give a file that ends in {_SUFFIX},"
+            f"{name or repr(name)}: no scenario of that name comes with trimtab; give a file that ends in {_SUFFIX},"
             " or a name that `trimtab simulate --list` prints"
         )
     return path
 
 
-def strategy_options(given: str) -> dict[str, str]:
-    """The options of broker.conf that the strategy *given* stands for: a shedder, a shedder+placement, or a file.
+def strategy_options(text: str) -> dict[str, str]:
+    """The options of broker.conf that the strategy *text* stands for: a shedder, a shedder+placement, or a file.
 
     Raises SettingsError where there is no such shedder or file.
     """
-    if given.endswith(_CONF_SUFFIX):
-        return read_broker_conf(Path(given))
-    shedder, _, placement = given.partition("+")
+    if text.endswith(_CONF_SUFFIX):
+        return read_broker_conf(Path(text))
+    shedder, _, placement = text.partition("+")
     if short_name(shedder) not in SHEDDERS and not is_python_name(shedder):
         raise SettingsError(
-            f"{given}: no such strategy; allowed: {', '.join(SHEDDERS)}, one of these with a placement as in"
+            f"{text}: no such strategy; allowed: {', '.join(SHEDDERS)}, one of these with a placement as in"
             " ThresholdShedder+LeastResourceUsageWithWeight, or a file that ends in .conf"
         )
     needed = needed_by(shedder)

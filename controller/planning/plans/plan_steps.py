@@ -21,7 +21,7 @@ from controller.planning.solving.certify import certified, planned
 from controller.planning.solving.limits import SearchLimits
 
 #: A plan has no more moves, unless fewer are asked for.
-MOST_MOVES: Final = 10_000
+MAX_MOVES: Final = 10_000
 #: A broker that is filled gets bundles until it is this near to the mean usage, as a share of it.
 _FILLED: Final = 1.02
 #: Goals that are tried where filters kept a plan from the one that was asked for.  First lower ones: so much of what
@@ -34,7 +34,7 @@ _LOOSER: Final = (1.05, 1.1, 1.2, 1.5)
 class PlanLimits:
     """What a plan may do, and how long it is looked for."""
 
-    max_moves: int = MOST_MOVES
+    max_moves: int = MAX_MOVES
     waves: WaveLimits = field(default_factory=WaveLimits)
     #: No broker that gets bundles of emptied ones goes above this share of its capacity; at most 1.
     ceiling: float = 1.0
@@ -70,7 +70,7 @@ def _rank(problem: BalanceProblem, moves: Sequence[PlannedMove], goal: float) ->
     return *above(after, goal), score(problem, moves).disturbance
 
 
-def kept_step(
+def given_step(
     problem: BalanceProblem, moves: Sequence[PlannedMove], limits: PlanLimits, allowed: Allowed | None = None
 ) -> PlanStep:
     """Those of *moves* that capacity and filters allow one after the other."""

@@ -12,7 +12,7 @@ from controller.planning.problem import BalanceProblem
 from controller.planning.sequence import Closing
 
 #: On more brokers than this nothing is placed.
-MOST_BROKERS: Final = 10_000
+MAX_BROKERS: Final = 10_000
 #: More brokers than this are not counted.
 _COUNTLESS: Final = 1e15
 #: So many brokers are tried as the next one to go, those whose bundles disturb least.
@@ -104,7 +104,7 @@ class _Empty(NamedTuple):
 def _fewest_that_fit(empty: _Empty, at_least: int) -> int | None:
     """The fewest brokers, from *at_least* on, for which a placement was found; None: none for up to MOST_BROKERS."""
     # With a broker for each bundle there is room.
-    limit = min(MOST_BROKERS, max(at_least, len(empty.sizes)))
+    limit = min(MAX_BROKERS, max(at_least, len(empty.sizes)))
     if at_least > limit:
         return None
     below = number = at_least

@@ -25,8 +25,8 @@ from controller.planning.solving.steps import EPSILON, Fits, largest
 #: So many changes are asked of the filters in a step.
 _MAX_CHECKS: Final = 32
 #: Of the bundles that come to the fullest broker, and of the others of the plan, so many are looked at.
-_MOST_COMING: Final = 128
-_MOST_OTHERS: Final = 1024
+_MAX_COMING: Final = 128
+_MAX_OTHERS: Final = 1024
 _NOBODY: Final = -1
 
 
@@ -126,8 +126,8 @@ class _Packing:
         """All changes of bundles of the plan that leave *broker* or come to it."""
         moves = np.array(self._assignment.moves, np.int64).reshape(-1, 3)
         # The first ones were placed first: they are the largest, but for those that were changed.
-        coming, others = moves[moves[:, 2] == broker][:_MOST_COMING], moves[moves[:, 2] != broker][:_MOST_OTHERS]
-        touching = moves[(moves[:, 1] == broker) | (moves[:, 2] == broker)][:_MOST_COMING]
+        coming, others = moves[moves[:, 2] == broker][:_MAX_COMING], moves[moves[:, 2] != broker][:_MAX_OTHERS]
+        touching = moves[(moves[:, 1] == broker) | (moves[:, 2] == broker)][:_MAX_COMING]
         parts = (self._elsewhere(coming), self._exchanged(broker, coming, others), self._instead(touching))
         return _Changes(
             np.concatenate([part.bundles for part in parts]),

@@ -21,7 +21,7 @@ from controller.model.records import CommandResult
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
-from controller.simulator.demo.view import Frame, ShownImbalance, view_on
+from controller.simulator.demo.view import Frame, ImbalanceLine, view_on
 from controller.simulator.lock_step import PATIENCE_SECONDS, Controller, LockStep
 from controller.wire.decision_texts import because
 from controller.wire.readable import counted, in_number
@@ -49,8 +49,8 @@ class DemoOutcome:
     finished: bool
     intervals: int
     commands: int
-    at_start: ShownImbalance
-    at_end: ShownImbalance
+    at_start: ImbalanceLine
+    at_end: ImbalanceLine
 
 
 def run_demo(
@@ -71,7 +71,7 @@ def run_demo(
     folder = Path(settings.log.folder.path)
     cluster = ModelledCluster(shape or ClusterShape(), seed=seed, name=settings.cluster.name)
     stop = threading.Event()
-    at_start = ShownImbalance.of(_throughput(cluster))
+    at_start = ImbalanceLine.of(_throughput(cluster))
     last: Frame | None = None
     with view_on(console) as view, shown_by(view.waiting):
         lock_step = LockStep(cluster, settings)  # makes the folders that the controller reads
@@ -101,7 +101,7 @@ def _frames(
     cluster: ModelledCluster, lock_step: LockStep, controller: Controller, period_ms: int, intervals: int
 ) -> Iterator[Frame]:
     """Play the intervals, and yield a frame for each when its commands have been carried out."""
-    at_start = ShownImbalance.of(_throughput(cluster))
+    at_start = ImbalanceLine.of(_throughput(cluster))
     history: tuple[str, ...] = ()
     for number in range(1, intervals + 1):
         interval, throughput = _START_MS + number * period_ms, _throughput(cluster)

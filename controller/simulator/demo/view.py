@@ -45,7 +45,7 @@ MESSAGES: Final = Unit(name="msg/s", size=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownImbalance:
+class ImbalanceLine:
     """How uneven the brokers' load is."""
 
     #: The busiest broker over the mean; 1 is even.
@@ -76,7 +76,7 @@ class Frame:
     brokers: tuple[str, ...]
     #: (brokers,) in + out that the decision was made on, counted as the imbalance at the start.
     load: Floats
-    at_start: ShownImbalance
+    at_start: ImbalanceLine
     #: The controller's summary of its decision on T.
     summary: str
     #: The commands of T, a line each, and those of all intervals so far, oldest first.
@@ -86,9 +86,9 @@ class Frame:
     with_seconds: bool = False
 
     @property
-    def imbalance(self) -> ShownImbalance:
+    def imbalance(self) -> ImbalanceLine:
         """Of this frame's load."""
-        return ShownImbalance.of(self.load, self.at_start.unit)
+        return ImbalanceLine.of(self.load, self.at_start.unit)
 
     @property
     def clock(self) -> str:

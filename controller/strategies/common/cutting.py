@@ -13,7 +13,7 @@ from controller.model.names import can_split, parse_bundle
 from controller.strategies.protocols import SplitAlgorithm
 
 #: Of a split, at most: all are in one command, and Kafka takes a command of 1 MiB at most.
-MOST_CUTS: Final = 10_000
+MAX_CUTS: Final = 10_000
 
 
 def cut(view: ClusterView, row: int, algorithm: SplitAlgorithm) -> tuple[int, ...] | Verdict:
@@ -32,8 +32,8 @@ def cut(view: ClusterView, row: int, algorithm: SplitAlgorithm) -> tuple[int, ..
     cuts = algorithm.cuts(name.lower, name.upper, detail.position[topics], detail.load[topics])
     if isinstance(cuts, Reason):
         return refused(cuts)
-    if len(cuts) > MOST_CUTS:
-        return refused(Reason.IMPOSSIBLE_CUT, f"at {len(cuts)} positions, allowed: {MOST_CUTS}")
+    if len(cuts) > MAX_CUTS:
+        return refused(Reason.IMPOSSIBLE_CUT, f"at {len(cuts)} positions, allowed: {MAX_CUTS}")
     try:
         return divided(name.lower, name.upper, cuts)[1:-1]
     except TrimtabError as error:

@@ -20,7 +20,7 @@ from controller.strategies.common.bundle_stats_order import ascending, stats_key
 
 #: The partition can take as many rounds as there are bundles.  After so many the rest is sorted: the report holds
 #: bundles of the same ranks then, but among equal ones perhaps others than Pulsar's.
-_MOST_ROUNDS: Final = 64
+_MAX_ROUNDS: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: strategies that have another base with slots derive from it
@@ -91,7 +91,7 @@ def top(ranks: Ints, k: int) -> Ints:
     rank_of = ranks.tolist()
     order = list(range(len(rank_of)))
     first, last, target = 0, len(order) - 1, k - 1
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         above, below = _partition(order, rank_of, first, last)
         if target < above:
             last = above - 1

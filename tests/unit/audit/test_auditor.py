@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pytest
 
 from controller.aggregate.snapshot import Snapshot
-from controller.audit.auditor import MOST_FOLLOWED, MoveAuditor
+from controller.audit.auditor import MAX_FOLLOWED, MoveAuditor
 from controller.audit.moves import AuditedMove, MoveSums
 from controller.audit.seen_load import BrokerFigures, weights_of
 from controller.model.decision import Command, Decision
@@ -478,7 +478,7 @@ def test_more_moves_than_can_be_followed_are_counted_and_not_known(monkeypatch: 
     audits = auditor()
     audits.take([interval(0, BEFORE, BUNDLES)], decided(0, move(0, LEFT, "b-1", "b-3"), move(0, RIGHT, "b-1", "b-2")))
     assert [each.outcome for each in audits.ended()] == ["too_many", "not_yet"]
-    assert MOST_FOLLOWED > 1
+    assert MAX_FOLLOWED > 1
 
 
 @pytest.mark.parametrize("usage", [{}, {"b-1": None}, {"b-1": 0.0}])

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from controller.audit.auditor import MOST_FOLLOWED
+from controller.audit.auditor import MAX_FOLLOWED
 from controller.audit.moves import AuditedMove, AuditedSide, MoveOutcome, MoveSums, PredictedBy, StraightPlan
 from controller.audit.seen_load import BrokerFigures, CarriedLoad
 
@@ -146,7 +146,7 @@ def test_a_straight_plan_takes_each_bundle_from_its_first_broker_to_its_last() -
 
 
 def test_a_hundred_thousand_moves_are_followed() -> None:
-    assert MOST_FOLLOWED == 100_000
+    assert MAX_FOLLOWED == 100_000
 
 
 def test_producers_that_are_back_later_or_never_are_counted_apart() -> None:

@@ -16,8 +16,8 @@ from controller.cli.controls import release
 from controller.cli.plan import plan
 from controller.model.controls import Drained
 from controller.model.errors import PlanRefusedError, TrimtabError
-from controller.offline.plans.holding import PlanHaltedError
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
+from controller.offline.plans.step_lease import PlanHaltedError
 from controller.planning.plans.plan import DRAIN
 from controller.wire.plan import encode_plan, hash_of
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
@@ -32,7 +32,7 @@ BROKER = "broker-1:8080"
 def live(tmp_path_factory: pytest.TempPathFactory) -> LiveCluster:
     folder = tmp_path_factory.mktemp("to apply")
     live = LiveCluster(settings_in(folder, broker_conf=QUIET, more=SETTINGS))
-    plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
+    plan = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,))).plan
     (folder / "plan.json").write_bytes(encode_plan(plan))
     (folder / "hash").write_text(hash_of(plan), encoding="ascii")
     live.folder = folder  # type: ignore[attr-defined]
@@ -88,7 +88,7 @@ def test_a_clock_that_is_behind_is_no_ground_for_moves_either(
 
 
 def test_a_plan_for_intervals_of_another_length_is_refused(live: LiveCluster, tmp_path: Path) -> None:
-    plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
+    plan = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,))).plan
     other = replace(plan, period_ms=plan.period_ms // 2)
     (tmp_path / "plan.json").write_bytes(encode_plan(other))
     app = typer.Typer()

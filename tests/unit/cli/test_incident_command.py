@@ -14,8 +14,8 @@ from controller.adapters.recordings.incident_file import unpacked_incident
 from controller.adapters.recordings.reading import Recording
 from controller.cli.app import app
 from controller.log.factory import records_in
-from controller.offline.counterfactual.opened import opened_incident
 from controller.offline.counterfactual.reading import RecordedLoadLog
+from controller.offline.counterfactual.replay_source import source_of_incident
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.wire.answers.simulate import SimulateAnswer
 from controller.wire.answers.what_if import IncidentAnswer, WhatIfAnswer
@@ -119,7 +119,7 @@ def test_with_other_names_the_decisions_are_the_same_and_come_out_of_the_file(co
     assert "names are replaced" in told("incident", "check", other)
     live = RecordedLoadLog(records=records_in(conf.parent / "log"), cluster=CLUSTER, settings=IntervalSettings())
     with unpacked_incident(other) as unpacked:
-        assert moves(opened_incident(unpacked).log) == moves(live) != []
+        assert moves(source_of_incident(unpacked).log) == moves(live) != []
 
 
 def test_no_name_is_left_in_a_file_with_other_names(conf: Path, incident: Path, other: Path) -> None:

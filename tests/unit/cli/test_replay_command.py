@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from controller.adapters.recordings.manifest import RecordingError, recorded_settings
 from controller.cli.replay import replay_log
 from controller.log.factory import records_in
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.settings.trimtab_toml import read_settings
 from tests.folders import file_of
 from tests.modelled_log import played, settings_in
@@ -27,7 +27,9 @@ def conf(tmp_path: Path) -> Path:
     """A log of four intervals, and a recording of it."""
     path = settings_in(tmp_path)
     played(path, 4)
-    record(records_in(tmp_path / "log"), tmp_path / "rec", Wanted(), recorded_settings(read_settings(path)), CLUSTER)
+    record(
+        records_in(tmp_path / "log"), tmp_path / "rec", RecordRequest(), recorded_settings(read_settings(path)), CLUSTER
+    )
     return path
 
 

@@ -15,7 +15,7 @@ from controller.model.memory import InFlight, Memory
 from controller.model.strategy_memory import NoMemory
 from controller.model.topic_kinds import PERSISTENT, SEGMENTS
 from controller.strategies.catalogue import SPLIT_ALGORITHMS
-from controller.strategies.common.cutting import MOST_CUTS, cut
+from controller.strategies.common.cutting import MAX_CUTS, cut
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.protocols import SplitAlgorithm
 from controller.strategies.shedding.overload_shedder import OverloadShedder
@@ -116,7 +116,7 @@ def test_a_split_at_more_positions_than_a_command_holds_is_not_sent() -> None:
         needs_topic_detail: bool = False
 
         def cuts(self, lower: int, *_: object) -> tuple[int, ...]:
-            return tuple(range(lower + 1, lower + MOST_CUTS + 2))
+            return tuple(range(lower + 1, lower + MAX_CUTS + 2))
 
     decision, _ = cycle(BIG, replace(POLICY, split_algorithm=Crumbs()))
     assert decision.commands == ()
@@ -127,7 +127,7 @@ def test_a_split_at_more_positions_than_a_command_holds_is_not_sent() -> None:
 def test_a_bundle_may_be_cut_at_as_many_positions_as_a_command_holds() -> None:
     class Crumbs(RangeEquallyDivide):
         def cuts(self, lower: int, *_: object) -> tuple[int, ...]:
-            return tuple(range(lower + 1, lower + MOST_CUTS + 1))
+            return tuple(range(lower + 1, lower + MAX_CUTS + 1))
 
     held: dict[str, Any] = {"acme/test/0x00000000_0xffffffff": bundle()}
     whole = view(broker("a", **held))

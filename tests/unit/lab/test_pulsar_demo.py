@@ -20,7 +20,7 @@ from controller.settings.broker_conf import read_broker_conf
 from controller.settings.known_options import options_table
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.simulator.demo.view import ShownImbalance
+from controller.simulator.demo.view import ImbalanceLine
 from tests.cluster import INTERVAL, broker, bundle, view
 
 BROKERS = ("127.0.0.1:20001", "127.0.0.1:20002", "127.0.0.1:20003")
@@ -88,7 +88,7 @@ def play(
         )
         cluster = replace(cluster, as_of_ms=INTERVAL + number * policy.period_ms, balancing=dict.fromkeys(BROKERS, OFF))
         decision, memory = decide(cluster, answers, memory, Controls(mode="active"), policy)
-        played.append((ShownImbalance.of(cluster.brokers.load[:, RATE_IN]).max_over_mean, len(decision.commands)))
+        played.append((ImbalanceLine.of(cluster.brokers.load[:, RATE_IN]).max_over_mean, len(decision.commands)))
         where |= {command.bundle: command.destination for command in decision.commands}
         answers = tuple(CommandResult(id=command.id, status="done") for command in decision.commands)
     return played

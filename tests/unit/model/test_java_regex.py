@@ -1,7 +1,7 @@
 import pytest
 
 from controller.model.java_regex import Expressions, Hit, matches, quoted
-from controller.model.java_regex.parser import MOST_NESTED
+from controller.model.java_regex.parser import MAX_NESTED
 
 
 def refusal(regex: str) -> str:
@@ -114,7 +114,7 @@ def test_the_whole_text_must_match_and_classes_are_ascii(regex: str, text: str) 
         ("(?<n>a)(?<n>b)", "two groups of the same name: n"),
         ("(?P<name>a)", "a group of an unknown kind: (?P"),
         ("(a|b)" * 2000, "longer than 8,192 characters"),
-        ("(" * 60 + "a" + ")" * 60, f"groups or sets nested more than {MOST_NESTED} deep"),
+        ("(" * 60 + "a" + ")" * 60, f"groups or sets nested more than {MAX_NESTED} deep"),
         ("(?:[a-z]{300}){3}" * 12, "too large"),
     ],
 )

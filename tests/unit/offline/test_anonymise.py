@@ -29,7 +29,7 @@ from controller.model.topic_name import parse_topic
 from controller.offline.pseudonyms.anonymise import Anonymiser
 from controller.offline.pseudonyms.isolation import IsolationPseudonyms
 from controller.offline.pseudonyms.names import Pseudonyms
-from controller.offline.record import AnonymiserOf, Wanted, record
+from controller.offline.record import AnonymiserOf, RecordRequest, record
 from controller.offline.replay import LogReplay
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
@@ -93,7 +93,7 @@ def anonymiser_of(log: RecordLog, settings: RecordedSettings) -> AnonymiserOf:
 def recording(conf: Path) -> Path:
     folder, settings = conf.parent / "other", recorded_settings(read_settings(conf))
     log = records_in(conf.parent / "log")
-    record(log, folder, Wanted(), settings, CLUSTER, anonymiser_of=anonymiser_of(log, settings))
+    record(log, folder, RecordRequest(), settings, CLUSTER, anonymiser_of=anonymiser_of(log, settings))
     return folder
 
 
@@ -116,11 +116,11 @@ def test_no_name_is_left_of_a_recording_that_was_killed(conf: Path, tmp_path: Pa
         folder, dying = tmp_path / str(after), KeptLog({each: [*log.read(each, log.extents(each))] for each in TOPICS})
         writer = RecordingWriter(folder, file_records=8)
         with pytest.raises(KilledError):
-            record(Dying(dying, after), folder, Wanted(), settings, CLUSTER,
+            record(Dying(dying, after), folder, RecordRequest(), settings, CLUSTER,
                    anonymiser_of=anonymiser_of(log, settings), writer=writer)  # fmt: skip
         kept = (folder / "progress.json").read_bytes()
         assert not [name for name in (*NAMES, CLUSTER.encode()) if name in kept]
-        record(dying, folder, Wanted(), settings, CLUSTER, anonymiser_of=anonymiser_of(log, settings))
+        record(dying, folder, RecordRequest(), settings, CLUSTER, anonymiser_of=anonymiser_of(log, settings))
         assert Recording(folder).manifest.anonymised
 
 
@@ -310,7 +310,7 @@ def test_the_journal_is_read_of_the_time_that_is_recorded(tmp_path: Path) -> Non
     records = [stored(i, at=T + i * minute) for i in range(200)]
     log = KeptLog({"metrics": records, "journal": records})
     with patch.object(log, "read", wraps=log.read) as read:
-        wanted = Wanted(from_ms=T + 100 * minute, to_ms=T + 120 * minute)
+        wanted = RecordRequest(from_ms=T + 100 * minute, to_ms=T + 120 * minute)
         record(log, tmp_path / "new", wanted, SETTINGS, CLUSTER, anonymiser_of=anonymiser_of(log, SETTINGS))
     assert [call.args for call in read.call_args_list if call.args[0] == "journal"] == [
         ("journal", {0: Extent(39, 120)})
@@ -319,7 +319,7 @@ def test_the_journal_is_read_of_the_time_that_is_recorded(tmp_path: Path) -> Non
 
 def test_a_namespace_without_a_tenant_has_another_name(tmp_path: Path) -> None:
     log = KeptLog({"metrics": [stored(0, as_bytes(namespace_state(namespace="acme")), at=T)]})
-    record(log, tmp_path / "new", Wanted(), SETTINGS, CLUSTER, anonymiser_of=anonymiser_of(log, SETTINGS))
+    record(log, tmp_path / "new", RecordRequest(), SETTINGS, CLUSTER, anonymiser_of=anonymiser_of(log, SETTINGS))
     new = Recording(tmp_path / "new")
     (renamed,) = new.read("metrics", new.extents("metrics"))
     assert json.loads(renamed.value)["namespace"].startswith("nsp-")

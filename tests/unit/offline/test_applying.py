@@ -14,11 +14,11 @@ from controller.model.controls import Drained, OrderedMove, Orders, Pause
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
-from controller.offline.plans.holding import PlanHaltedError
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource
+from controller.offline.plans.step_lease import PlanHaltedError
 from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.plan import encode_plan, hash_of, parse_plan
@@ -39,7 +39,7 @@ def live(tmp_path: Path) -> LiveCluster:
 
 
 def drain(live: LiveCluster, **changes: object) -> Plan:
-    asked = Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
+    asked = PlanRequest(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
     return planned_cluster(live.source(), replace(asked, **changes)).plan  # type: ignore[arg-type]
 
 
@@ -74,7 +74,7 @@ def test_moves_that_a_person_named_are_carried_out_and_no_others(live: LiveClust
     names = [view.bundles.names[row] for row in view.bundles.of_broker(view.brokers.code_of[BROKER]).tolist()][:2]
     target = view.brokers.names[-1]  # no filter is against it
     wanted = tuple((bundle, target) for bundle in names)
-    plan = planned_cluster(live.source(), Asked(kind=BALANCE, named=wanted, text="move")).plan
+    plan = planned_cluster(live.source(), PlanRequest(kind=BALANCE, named=wanted, text="move")).plan
     assert live.run(parse_plan(encode_plan(plan))[0]).run().done == 2
     assert [(command.bundle, command.destination) for command in live.commands] == list(wanted)
     assert set(names) <= set(live.bundles_on(target))
@@ -102,18 +102,18 @@ def test_a_drained_broker_gets_nothing_until_it_is_released(live: LiveCluster) -
     live.run(drain(live)).run()
     assert [each.broker for each in live.controls.drained] == [BROKER]
     live.advance()
-    back = planned_cluster(live.source(), Asked(kind=JOIN, brokers=(BROKER,)))
+    back = planned_cluster(live.source(), PlanRequest(kind=JOIN, brokers=(BROKER,)))
     assert back.plan.moves == ()
     live.change(drained=())
     live.advance()
-    back = planned_cluster(live.source(), Asked(kind=JOIN, brokers=(BROKER,)))
+    back = planned_cluster(live.source(), PlanRequest(kind=JOIN, brokers=(BROKER,)))
     assert len(back.plan.moves) > 0
     assert live.run(back.plan).run().done == len(back.plan.moves)
     assert live.bundles_on(BROKER)
 
 
 def test_a_plan_that_sends_bundles_to_a_drained_broker_is_refused(live: LiveCluster) -> None:
-    plan = planned_cluster(live.source(), Asked(kind=JOIN, brokers=("broker-6:8080",))).plan
+    plan = planned_cluster(live.source(), PlanRequest(kind=JOIN, brokers=("broker-6:8080",))).plan
     live.change(drained=(Drained(broker="broker-6:8080", by="bob", at_ms=1),))
     with pytest.raises(PlanHaltedError, match="is drained and gets no bundles"):
         live.run(plan).run()
@@ -450,7 +450,7 @@ def test_what_is_left_is_planned_anew_with_a_hash_of_its_own(live: LiveCluster) 
 
 
 def test_a_balance_is_repaired_to_the_moves_that_are_still_possible(live: LiveCluster) -> None:
-    plan = planned_cluster(live.source(), Asked(to=1.1)).plan
+    plan = planned_cluster(live.source(), PlanRequest(to=1.1)).plan
     assert len(plan.moves) > 1
     first = plan.moves[0]
     live.hand(plan.bundles[first.bundle], plan.brokers[first.source], plan.brokers[first.destination])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from controller.model.controls import Choice, Pause
-from controller.offline.plans.holding import PlanHaltedError
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
+from controller.offline.plans.step_lease import PlanHaltedError
 from controller.planning.plans.plan import DRAIN, Plan
 from controller.simulator.cluster import ClusterShape
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
@@ -30,7 +30,7 @@ def cluster(folder: Path, more: str) -> LiveCluster:
 
 def drain(live: LiveCluster) -> Plan:
     return planned_cluster(
-        live.source(), Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
+        live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
     ).plan
 
 
@@ -162,7 +162,7 @@ def test_a_broker_above_the_urgent_usage_does_not_wait_for_a_plan_that_a_budget_
     )
     for _ in range(4):
         live.advance()
-    plan = planned_cluster(live.source(), Asked(kind=DRAIN, brokers=(BROKER,))).plan
+    plan = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,))).plan
     full = "broker-2:8080"
     at: list[int] = []
 
@@ -218,7 +218,9 @@ class Over(BaseException):
 def test_a_plan_takes_as_long_as_it_says(tmp_path: Path, guardrails: str, rate: float | None) -> None:
     live = cluster(tmp_path, SETTINGS + guardrails)
     live.looks = 3
-    asked = Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3, connections_per_second=rate)
+    asked = PlanRequest(
+        kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3, connections_per_second=rate
+    )
     found = planned_cluster(live.source(), asked)
     begun = live.interval
     assert live.run(found.plan).run().done == len(found.plan.moves)

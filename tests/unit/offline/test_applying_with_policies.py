@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.model.records import NamespaceState
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.planning.plans.plan import DRAIN
 from controller.wire.base import encode
 from controller.wire.metrics import NamespaceStateRecord
@@ -44,7 +44,7 @@ def test_a_drain_moves_bundles_of_an_anti_affinity_group(
     assert {source.view.policies.group_of(name) for name in source.view.bundles.namespaces} == {"apart"}
     before = live.bundles_on(BROKER)
     assert before
-    asked = Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
+    asked = PlanRequest(kind=DRAIN, brokers=(BROKER,), wave_moves=3, wave_moves_per_broker=3)
     plan = planned_cluster(source, asked).plan
     found = live.run(plan).run()
     assert (found.done, found.left_behind) == (len(before), ())
@@ -54,7 +54,7 @@ def test_a_drain_moves_bundles_of_an_anti_affinity_group(
 def test_no_broker_gets_more_than_its_share_of_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_cluster, "namespace_record", in_a_group)
     live = LiveCluster(settings_in(tmp_path, broker_conf=EXTENSIBLE, more=SETTINGS))
-    plan = planned_cluster(live.source(), replace(Asked(kind=DRAIN), brokers=(BROKER,))).plan
+    plan = planned_cluster(live.source(), replace(PlanRequest(kind=DRAIN), brokers=(BROKER,))).plan
     owner = plan.before(len(plan.steps)).owner.tolist()
     others = [owner.count(row) for row, name in enumerate(plan.brokers) if name != BROKER]
     begun = [plan.problem.owner.tolist().count(row) for row, name in enumerate(plan.brokers) if name != BROKER]

@@ -13,9 +13,9 @@ from controller.audit.moves import MoveSums
 from controller.log.factory import records_in
 from controller.model.errors import SettingsError
 from controller.offline.audit import AuditScope, LogPart, MoveAudit, audit, part_of_live_log
-from controller.offline.counterfactual.opened import OpenedRecording, opened_recording
+from controller.offline.counterfactual.replay_source import ReplaySource, open_source
 from controller.offline.counterfactual.survey import ReplaySpan
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.base import LONGEST_TEXT
 from tests.modelled_log import played, settings_in
@@ -39,31 +39,31 @@ def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened(conf: Path) -> OpenedRecording:
-    with opened_recording(conf.parent / "log", conf) as found:
+def opened(conf: Path) -> ReplaySource:
+    with open_source(conf.parent / "log", conf) as found:
         return replace(found, log=replace(found.log, records=kept(found)))
 
 
 @pytest.fixture(scope="module")
-def whole(opened: OpenedRecording) -> MoveAudit:
+def whole(opened: ReplaySource) -> MoveAudit:
     return audit(opened, AuditScope())
 
 
-def kept(of: OpenedRecording) -> KeptLog:
+def kept(of: ReplaySource) -> KeptLog:
     """Its records in memory."""
     records = of.log.records
     topics: tuple[RecordedTopic, ...] = ("metrics", "results", "journal")
     return KeptLog({topic: list(records.read(topic, records.extents(topic))) for topic in topics})
 
 
-def with_topics(of: OpenedRecording, **topics: Sequence[StoredRecord]) -> OpenedRecording:
+def with_topics(of: ReplaySource, **topics: Sequence[StoredRecord]) -> ReplaySource:
     records = of.log.records
     assert isinstance(records, KeptLog)
     changed: Mapping[RecordedTopic, Sequence[StoredRecord]] = {**records.topics, **topics}  # type: ignore[dict-item]
     return replace(of, log=replace(of.log, records=KeptLog(changed)))
 
 
-def journal(of: OpenedRecording) -> list[StoredRecord]:
+def journal(of: ReplaySource) -> list[StoredRecord]:
     records = of.log.records
     assert isinstance(records, KeptLog)
     return list(records.topics["journal"])
@@ -76,7 +76,7 @@ def added(sums: Sequence[MoveSums]) -> tuple[int, ...]:
     )
 
 
-def test_every_unload_of_the_journal_is_audited(opened: OpenedRecording, whole: MoveAudit) -> None:
+def test_every_unload_of_the_journal_is_audited(opened: ReplaySource, whole: MoveAudit) -> None:
     assert whole.total.moves == len(whole.moves) > 3
     assert (whole.intervals, whole.decided, whole.first, whole.last) == (
         _INTERVALS, _INTERVALS, T, T + (_INTERVALS - 1) * PERIOD,
@@ -101,13 +101,13 @@ def test_a_recording_tells_the_same_as_its_log_in_files_of_any_size(
 ) -> None:
     folder, settings = tmp_path / "recording", recorded_settings(read_settings(conf))
     writer = RecordingWriter(folder, file_records=file_records)
-    record(records_in(conf.parent / "log"), folder, Wanted(), settings, CLUSTER, writer=writer)
-    with opened_recording(folder, None) as found:
+    record(records_in(conf.parent / "log"), folder, RecordRequest(), settings, CLUSTER, writer=writer)
+    with open_source(folder, None) as found:
         assert audit(found, AuditScope()) == whole
 
 
 @pytest.mark.parametrize("cut", [1, 3, 5])
-def test_the_parts_of_a_time_add_up_to_the_whole(opened: OpenedRecording, whole: MoveAudit, cut: int) -> None:
+def test_the_parts_of_a_time_add_up_to_the_whole(opened: ReplaySource, whole: MoveAudit, cut: int) -> None:
     at = T + cut * PERIOD
     spans = ReplaySpan(until=at - 1), ReplaySpan(since=at)
     parts = [audit(opened, AuditScope(span=span)) for span in spans]
@@ -116,7 +116,7 @@ def test_the_parts_of_a_time_add_up_to_the_whole(opened: OpenedRecording, whole:
     assert sum(part.intervals for part in parts) == sum(part.decided for part in parts) == _INTERVALS
 
 
-def test_bundles_and_namespaces_are_chosen(opened: OpenedRecording, whole: MoveAudit) -> None:
+def test_bundles_and_namespaces_are_chosen(opened: ReplaySource, whole: MoveAudit) -> None:
     first = whole.moves[0]
     of_bundle = audit(opened, AuditScope(bundle=first.bundle))
     assert of_bundle.moves == [move for move in whole.moves if move.bundle == first.bundle]
@@ -126,14 +126,14 @@ def test_bundles_and_namespaces_are_chosen(opened: OpenedRecording, whole: MoveA
     assert audit(opened, AuditScope(bundle="no/such/0x00000000_0xffffffff")).total.moves == 0
 
 
-def test_the_end_of_a_live_log_is_enough(opened: OpenedRecording, whole: MoveAudit) -> None:
+def test_the_end_of_a_live_log_is_enough(opened: ReplaySource, whole: MoveAudit) -> None:
     """What is read begins an hour before, by the time of the records."""
     live = part_of_live_log(opened, T + 4 * PERIOD, None)
     found = audit(live, AuditScope(span=ReplaySpan(since=T + 4 * PERIOD)))
     assert found.moves == [move for move in whole.moves if move.interval >= T + 4 * PERIOD]
 
 
-def test_a_part_of_a_log_reads_that_part_alone(opened: OpenedRecording) -> None:
+def test_a_part_of_a_log_reads_that_part_alone(opened: ReplaySource) -> None:
     extents = opened.log.records.extents("metrics")
     half = {partition: part._replace(end=part.end // 2) for partition, part in extents.items()}
     part = LogPart(opened.log.records, {"metrics": half})
@@ -149,7 +149,7 @@ def test_a_part_of_a_log_reads_that_part_alone(opened: OpenedRecording) -> None:
 
 
 def test_a_log_without_a_journal_has_changes_by_others_in_place_of_moves(
-    opened: OpenedRecording, whole: MoveAudit
+    opened: ReplaySource, whole: MoveAudit
 ) -> None:
     found = audit(with_topics(opened, journal=[]), AuditScope())
     assert (found.has_journal, found.total.moves) == (False, 0)
@@ -158,7 +158,7 @@ def test_a_log_without_a_journal_has_changes_by_others_in_place_of_moves(
     assert found.changed["others"] == len(came)
 
 
-def test_records_that_are_none_of_a_journal_are_left_out_and_counted(opened: OpenedRecording, whole: MoveAudit) -> None:
+def test_records_that_are_none_of_a_journal_are_left_out_and_counted(opened: ReplaySource, whole: MoveAudit) -> None:
     told = journal(opened)
     rubbish = [b"", b"\x00", b"{}", b"[[[[", b'{"v":1,"type":"decision"}', b'{"v":99,"type":"epoch"}']
     rubbish.append(told[0].value[:-9])
@@ -167,12 +167,12 @@ def test_records_that_are_none_of_a_journal_are_left_out_and_counted(opened: Ope
     assert (found.moves, found.refused_entries) == (whole.moves, len(rubbish))
 
 
-def test_an_entry_that_is_there_twice_counts_once(opened: OpenedRecording, whole: MoveAudit) -> None:
+def test_an_entry_that_is_there_twice_counts_once(opened: ReplaySource, whole: MoveAudit) -> None:
     twice = [each._replace(offset=2 * i + n) for i, each in enumerate(journal(opened)) for n in (0, 1)]
     assert audit(with_topics(opened, journal=twice), AuditScope()).moves == whole.moves
 
 
-def test_decisions_without_their_memory_are_audited_by_what_they_say(opened: OpenedRecording, whole: MoveAudit) -> None:
+def test_decisions_without_their_memory_are_audited_by_what_they_say(opened: ReplaySource, whole: MoveAudit) -> None:
     """The first entry has the whole memory; without it, the others are changes of nothing."""
     told = [each for each in journal(opened) if b'"decision"' not in each.value[:60]]
     found = audit(with_topics(opened, journal=told), AuditScope())
@@ -182,7 +182,7 @@ def test_decisions_without_their_memory_are_audited_by_what_they_say(opened: Ope
 
 
 def test_decisions_whose_load_is_missing_are_audited_as_far_as_they_can_be(
-    opened: OpenedRecording, whole: MoveAudit
+    opened: ReplaySource, whole: MoveAudit
 ) -> None:
     records = opened.log.records
     assert isinstance(records, KeptLog)
@@ -196,9 +196,9 @@ def test_decisions_whose_load_is_missing_are_audited_as_far_as_they_can_be(
 
 
 def test_what_a_journal_calls_strategies_is_printable_and_bounded(
-    opened: OpenedRecording, monkeypatch: pytest.MonkeyPatch
+    opened: ReplaySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controller.offline.audit._MOST_SUMS", 1)
+    monkeypatch.setattr("controller.offline.audit._MAX_SUMS", 1)
     odd = "\\u001b[31m" + "x" * 10_000
     named = [each._replace(value=each.value.replace(b'"UniformLoadShedder"', f'"{odd}"'.encode(), 1))
              for each in journal(opened)]  # fmt: skip
@@ -213,11 +213,11 @@ def test_what_a_journal_calls_strategies_is_printable_and_bounded(
 
 
 @pytest.mark.parametrize("span", [ReplaySpan(since=T + 100 * PERIOD), ReplaySpan(until=T - PERIOD)])
-def test_a_span_without_intervals_is_refused(opened: OpenedRecording, span: ReplaySpan) -> None:
+def test_a_span_without_intervals_is_refused(opened: ReplaySource, span: ReplaySpan) -> None:
     with pytest.raises(SettingsError, match="no closed interval"):
         audit(opened, AuditScope(span=span))
 
 
-def test_a_log_without_load_is_refused(opened: OpenedRecording) -> None:
+def test_a_log_without_load_is_refused(opened: ReplaySource) -> None:
     with pytest.raises(SettingsError, match="no closed interval"):
         audit(with_topics(opened, metrics=[]), AuditScope())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.model.errors import TrimtabError
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load
 from controller.planning.plans.plan import DRAIN, JOIN, REMOVE, RESTART
@@ -38,8 +38,10 @@ def source(load: Path) -> PlanSource:
     return source_of_load([load], None, cluster=None, period_ms=60_000)
 
 
-@pytest.mark.parametrize("asked", [Asked(kind=RESTART), Asked(kind=REMOVE, number=1)], ids=lambda asked: asked.kind)
-def test_what_concerns_every_broker_is_refused_and_the_broker_named(loads: dict[str, Path], asked: Asked) -> None:
+@pytest.mark.parametrize(
+    "asked", [PlanRequest(kind=RESTART), PlanRequest(kind=REMOVE, number=1)], ids=lambda asked: asked.kind
+)
+def test_what_concerns_every_broker_is_refused_and_the_broker_named(loads: dict[str, Path], asked: PlanRequest) -> None:
     with pytest.raises(TrimtabError, match=rf"from {SILENT}, and a .* wait for the next interval"):
         planned_cluster(source(loads["part"]), asked)
     assert planned_cluster(source(loads["whole"]), asked).plan.moves
@@ -53,10 +55,14 @@ def test_no_number_of_brokers_is_told_without_the_load_of_all(loads: dict[str, P
 
 @pytest.mark.parametrize(
     "asked",
-    [Asked(max_moves=1), Asked(kind=DRAIN, brokers=("broker-1:8080",)), Asked(kind=JOIN, brokers=("broker-1:8080",))],
+    [
+        PlanRequest(max_moves=1),
+        PlanRequest(kind=DRAIN, brokers=("broker-1:8080",)),
+        PlanRequest(kind=JOIN, brokers=("broker-1:8080",)),
+    ],
     ids=lambda asked: asked.kind,
 )
-def test_other_plans_say_that_it_is_not_counted(loads: dict[str, Path], asked: Asked) -> None:
+def test_other_plans_say_that_it_is_not_counted(loads: dict[str, Path], asked: PlanRequest) -> None:
     told = [note for note in planned_cluster(source(loads["part"]), asked).notes if SILENT in note]
     assert len(told) == 1
     assert "not counted" in told[0]

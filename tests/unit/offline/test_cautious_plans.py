@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from controller.model.load import BANDWIDTH_OUT, CPU, DIRECT_MEMORY
-from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
@@ -45,7 +45,7 @@ def even(load: Path, resource: int, percent: float, brokers: int = BROKERS, **op
 
 
 def drained(source: PlanSource, *own: str) -> PlannedCluster:
-    return planned_cluster(source, Asked(kind=DRAIN, brokers=(BROKER,), own=own))
+    return planned_cluster(source, PlanRequest(kind=DRAIN, brokers=(BROKER,), own=own))
 
 
 @pytest.mark.parametrize(("resource", "name"), [(CPU, "cpu"), (BANDWIDTH_OUT, "bandwidth out")])
@@ -108,7 +108,7 @@ def uneven(source: PlanSource, moved: Sequence[PlannedMove]) -> PlanSource:
 def test_a_drain_does_not_take_what_it_has_done_for_a_change_of_the_load(tmp_path: Path) -> None:
     """The first waves make the brokers uneven, and that proves that a part of the CPU is their own."""
     source = even(modelled_load(tmp_path, ClusterShape(brokers=6, bundles=96, topics=192)), CPU, 60.0, brokers=6)
-    found = planned_cluster(uneven(source, ()), Asked(kind=DRAIN, brokers=(BROKER,), wave_moves=4))
+    found = planned_cluster(uneven(source, ()), PlanRequest(kind=DRAIN, brokers=(BROKER,), wave_moves=4))
     plan, _ = parse_plan(encode_plan(found.plan))
     assert UNSURE.format("cpu", "cpu") in found.notes
     step = plan.steps[0]

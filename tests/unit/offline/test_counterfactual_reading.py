@@ -15,7 +15,7 @@ from controller.log.factory import records_in
 from controller.model.controls import Controls
 from controller.offline.counterfactual.reading import RecordedLoadLog
 from controller.offline.counterfactual.recorded import RecordedInterval
-from controller.offline.counterfactual.shown import with_near_detail
+from controller.offline.counterfactual.replayed_interval import with_near_detail
 from controller.settings.trimtab_toml import IntervalSettings
 from tests.folds import OPTIONS, A, snapshots, sweep, ticked
 from tests.modelled_log import played, settings_in

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.offline.decide import LoadDecision, decide_on_load, recorded_policy
-from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.source import PlanSource, source_of_load
 from controller.offline.recorded_load import read_load
 from controller.planning.plans.plan import BALANCE, DRAIN, REMOVE, RESTART
@@ -163,7 +163,7 @@ def test_under_an_isolation_policy_a_primary_broker_has_to_serve_the_topics_too(
     assert destinations(decided(tmp_path, options, SHEDDER_OF[manager], both)) in allowed
     one = uneven(N, NO_NON_PERSISTENT, primary("b[01]", ["b2"]), warm={})
     assert destinations(decided(tmp_path, options, SHEDDER_OF[manager], one)) == set()
-    found = planned_cluster(source(tmp_path, manager, one), Asked(kind=DRAIN, brokers=(HOT,)))
+    found = planned_cluster(source(tmp_path, manager, one), PlanRequest(kind=DRAIN, brokers=(HOT,)))
     assert found.plan.moves == ()
     assert set(found.stays.values()) <= {
         "filters allow no other: without TopicKinds there is one",
@@ -176,15 +176,17 @@ def test_under_an_isolation_policy_a_primary_broker_has_to_serve_the_topics_too(
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(kind=DRAIN, brokers=(HOT,)),
-        Asked(kind=RESTART),
-        Asked(kind=RESTART, by_zone=True),
-        Asked(kind=REMOVE, number=1),
-        Asked(kind=BALANCE),
+        PlanRequest(kind=DRAIN, brokers=(HOT,)),
+        PlanRequest(kind=RESTART),
+        PlanRequest(kind=RESTART, by_zone=True),
+        PlanRequest(kind=REMOVE, number=1),
+        PlanRequest(kind=BALANCE),
     ],
     ids=lambda asked: f"{asked.kind}{' by zone' * asked.by_zone}",
 )
-def test_no_plan_sends_a_bundle_where_its_topics_are_not_served(tmp_path: Path, manager: str, asked: Asked) -> None:
+def test_no_plan_sends_a_bundle_where_its_topics_are_not_served(
+    tmp_path: Path, manager: str, asked: PlanRequest
+) -> None:
     records = uneven(N, NO_NON_PERSISTENT, warm={})
     if asked.by_zone:
         zones = {HOT: "z0", COLD: "z1", WARM: "z2"}
@@ -198,7 +200,7 @@ def test_no_plan_sends_a_bundle_where_its_topics_are_not_served(tmp_path: Path, 
 @MANAGERS
 def test_a_drain_leaves_what_nobody_else_serves_and_says_why(tmp_path: Path, manager: str) -> None:
     records = uneven(N, NO_NON_PERSISTENT, warm=NO_NON_PERSISTENT)
-    found = planned_cluster(source(tmp_path, manager, records), Asked(kind=DRAIN, brokers=(HOT,)))
+    found = planned_cluster(source(tmp_path, manager, records), PlanRequest(kind=DRAIN, brokers=(HOT,)))
     assert found.plan.moves == ()
     why = "filters allow no other: without TopicKinds there is one"
     assert found.stays == {bundle(part): why for part in range(4)}
@@ -207,7 +209,9 @@ def test_a_drain_leaves_what_nobody_else_serves_and_says_why(tmp_path: Path, man
 @MANAGERS
 def test_a_move_that_a_person_names_is_refused_with_the_reason(tmp_path: Path, manager: str) -> None:
     records = uneven(N, NO_NON_PERSISTENT, warm={})
-    found = planned_cluster(source(tmp_path, manager, records), Asked(named=((bundle(0), COLD), (bundle(1), WARM))))
+    found = planned_cluster(
+        source(tmp_path, manager, records), PlanRequest(named=((bundle(0), COLD), (bundle(1), WARM)))
+    )
     assert moved(found) == {WARM}
     assert list(found.stays) == [bundle(0)]
     assert "TopicKinds" in found.stays[bundle(0)]
@@ -220,7 +224,7 @@ def test_where_an_anti_affinity_group_would_rather_have_a_broker_that_serves_no_
     records = uneven(P, NO_PERSISTENT, warm={})
     records[0]["antiAffinityGroup"] = "apart"
     records[-3:] = [sweep(HOT, 40, dict.fromkeys(range(4), P)), sweep(COLD, 5, {}), sweep(WARM, 10, {7: P})]
-    found = planned_cluster(source(tmp_path, manager, records), Asked(kind=DRAIN, brokers=(HOT,)))
+    found = planned_cluster(source(tmp_path, manager, records), PlanRequest(kind=DRAIN, brokers=(HOT,)))
     assert moved(found) == {WARM}
     assert found.stays == {}
 

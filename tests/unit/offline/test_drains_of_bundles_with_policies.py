@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.source import PlanSource, source_of_load
 from controller.offline.plans.today import today
 from controller.planning.plans.plan import BALANCE, DRAIN, REMOVE, RESTART
@@ -85,7 +85,7 @@ def where(found: PlannedCluster) -> dict[str, str]:
 @BOTH
 def test_bundles_of_an_anti_affinity_group_leave_a_drained_broker(tmp_path: Path, manager: str) -> None:
     made = records({"b0:8080": ["n0"], "b1:8080": ["n1"]}, group="apart")
-    found = planned_cluster(cluster(tmp_path, manager, made), Asked(kind=DRAIN, brokers=("b0:8080",)))
+    found = planned_cluster(cluster(tmp_path, manager, made), PlanRequest(kind=DRAIN, brokers=("b0:8080",)))
     assert found.stays == {}
     assert where(found)[bundle("n0")] == "b1:8080"
 
@@ -93,7 +93,7 @@ def test_bundles_of_an_anti_affinity_group_leave_a_drained_broker(tmp_path: Path
 @BOTH
 def test_the_other_brokers_keep_the_group_as_far_apart_as_they_can(tmp_path: Path, manager: str) -> None:
     made = records({"b0:8080": ["n0", "n1", "n2"], "b1:8080": ["n3"], "b2:8080": [], "b3:8080": []}, group="apart")
-    found = planned_cluster(cluster(tmp_path, manager, made), Asked(kind=DRAIN, brokers=("b0:8080",)))
+    found = planned_cluster(cluster(tmp_path, manager, made), PlanRequest(kind=DRAIN, brokers=("b0:8080",)))
     assert found.stays == {}
     assert sorted(Counter(where(found).values()).values()) == [1, 1, 2]
 
@@ -102,7 +102,7 @@ def test_the_other_brokers_keep_the_group_as_far_apart_as_they_can(tmp_path: Pat
 @pytest.mark.parametrize("kind", [RESTART, REMOVE])
 def test_a_restart_and_a_removal_move_them_as_well(tmp_path: Path, manager: str, kind: str) -> None:
     made = records({"b0:8080": ["n0"], "b1:8080": ["n1"], "b2:8080": ["n2"]}, group="apart")
-    asked = Asked(kind=kind, number=1 if kind == REMOVE else 0)  # type: ignore[arg-type]
+    asked = PlanRequest(kind=kind, number=1 if kind == REMOVE else 0)  # type: ignore[arg-type]
     assert planned_cluster(cluster(tmp_path, manager, made), asked).stays == {}
 
 
@@ -112,13 +112,13 @@ def test_a_restart_by_failure_domain_moves_them_as_well(tmp_path: Path, manager:
     of_brokers = {"v": 1, "cluster": "lab", "type": "broker_state", "version": T}
     made[:0] = [{**of_brokers, "broker": f"b{n}:8080", "failureDomain": f"zone-{n}"} for n in range(2)]
     source = cluster(tmp_path, f"{manager}failureDomainsEnabled=true\n", made)
-    assert planned_cluster(source, Asked(kind=RESTART, by_zone=True)).stays == {}
+    assert planned_cluster(source, PlanRequest(kind=RESTART, by_zone=True)).stays == {}
 
 
 @BOTH
 def test_a_move_that_a_person_names_is_possible(tmp_path: Path, manager: str) -> None:
     made = records({"b0:8080": ["n0", "n1"], "b1:8080": []}, group="apart")
-    found = planned_cluster(cluster(tmp_path, manager, made), Asked(named=((bundle("n0"), "b1:8080"),)))
+    found = planned_cluster(cluster(tmp_path, manager, made), PlanRequest(named=((bundle("n0"), "b1:8080"),)))
     assert found.stays == {}
     assert where(found)[bundle("n0")] == "b1:8080"
 
@@ -126,14 +126,14 @@ def test_a_move_that_a_person_names_is_possible(tmp_path: Path, manager: str) ->
 def test_a_shedding_option_keeps_no_bundle_on_a_drained_broker(tmp_path: Path) -> None:
     made = records({"b0:8080": ["n0"], "b1:8080": ["n1"]})
     conf = f"{EXTENSIBLE}loadBalancerSheddingExcludedNamespaces=acme/n0\n"
-    found = planned_cluster(cluster(tmp_path, conf, made), Asked(kind=DRAIN, brokers=("b0:8080",)))
+    found = planned_cluster(cluster(tmp_path, conf, made), PlanRequest(kind=DRAIN, brokers=("b0:8080",)))
     assert found.stays == {}
     assert len(found.plan.moves) == 1
 
 
 def test_a_balance_leaves_bundles_with_policies_where_they_are_as_the_shedder_does(tmp_path: Path) -> None:
     made = records({"b0:8080": ["n0", "n1", "n2", "n3"], "b1:8080": []}, group="apart")
-    assert planned_cluster(cluster(tmp_path, EXTENSIBLE, made), Asked(kind=BALANCE)).plan.moves == ()
+    assert planned_cluster(cluster(tmp_path, EXTENSIBLE, made), PlanRequest(kind=BALANCE)).plan.moves == ()
 
 
 def isolated(primary: str, secondary: list[str]) -> dict[str, object]:
@@ -150,14 +150,14 @@ def isolated(primary: str, secondary: list[str]) -> dict[str, object]:
 @BOTH
 def test_an_isolation_policy_still_says_where_a_bundle_may_go(tmp_path: Path, manager: str) -> None:
     made = records({"b0:8080": ["n0"], "b1:8080": []}, policies=isolated("b0", []))
-    found = planned_cluster(cluster(tmp_path, manager, made), Asked(kind=DRAIN, brokers=("b0:8080",)))
+    found = planned_cluster(cluster(tmp_path, manager, made), PlanRequest(kind=DRAIN, brokers=("b0:8080",)))
     assert found.stays == {bundle("n0"): "filters allow no other: without IsolationPolicy there is one"}
 
 
 @BOTH
 def test_where_the_last_primary_broker_is_drained_a_secondary_one_gets_the_bundle(tmp_path: Path, manager: str) -> None:
     made = records({"b0:8080": ["n0"], "b1:8080": [], "b2:8080": []}, policies=isolated("b0", ["b2"]))
-    found = planned_cluster(cluster(tmp_path, manager, made), Asked(kind=DRAIN, brokers=("b0:8080",)))
+    found = planned_cluster(cluster(tmp_path, manager, made), PlanRequest(kind=DRAIN, brokers=("b0:8080",)))
     assert found.stays == {}
     assert where(found)[bundle("n0")] == "b2:8080"
 
@@ -169,7 +169,7 @@ def test_where_the_brokers_with_the_least_of_the_group_are_full_the_next_ones_ge
     made = records({"b0:8080": ["n0"], "b1:8080": ["n1"], "b2:8080": []}, group="apart")
     made[-1]["cpu"] = {"usage": 395.0, "limit": 400}
     source = cluster(tmp_path, manager, made)
-    plan = planned_cluster(source, Asked(kind=DRAIN, brokers=("b0:8080",))).plan
+    plan = planned_cluster(source, PlanRequest(kind=DRAIN, brokers=("b0:8080",))).plan
     assert [plan.brokers[move.destination] for move in plan.moves] == ["b1:8080"]
     now = today(plan, 0, source, tolerance=0.25)  # `trimtab apply` agrees
     assert now.changed == ()

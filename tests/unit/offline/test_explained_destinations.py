@@ -5,7 +5,7 @@ from dataclasses import replace
 from controller.cycle import Policy, decide
 from controller.model.controls import Controls
 from controller.offline.explanations.destinations import destinations
-from controller.offline.explanations.examined import heard_policy
+from controller.offline.explanations.examined import observed_policy
 from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
 from controller.strategies.shedding.avg_shedder import AvgShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
@@ -35,7 +35,7 @@ def said(*, plans_by_bundle: bool) -> dict[str, tuple[str, str]]:
         split_policy=BundleSplitterTask(),
         split_algorithm=RangeEquallyDivide(),
     )
-    listening, heard = heard_policy(policy)
+    listening, heard = observed_policy(policy)
     memory = replace(policy.initial_memory(7), last_interval=INTERVAL - 60_000, samples=10)
     made, _ = decide(cluster, [], memory, Controls(mode="active"), listening)
     placed = replace(heard.placed[SMALL], destination=made.commands[0].destination)

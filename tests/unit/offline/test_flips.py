@@ -9,7 +9,7 @@ from controller.cycle import Policy, view_of
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.resource_usage import max_usage
-from controller.offline.flips import Flip, FoundFlips, Redecision, flips
+from controller.offline.flips import Flip, FlipResult, Redecision, flips
 from controller.offline.scenarios.simulate import variant_of
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import TurnNumber
@@ -89,7 +89,7 @@ def test_a_bundle_that_moves_would_stay_with_another_load_or_usage() -> None:
 
 def test_where_a_guardrail_holds_everything_back_no_single_change_flips_it() -> None:
     decided = replace(made(1), controls=Controls(mode="active", paused=True))
-    assert flips(decided, "interval", "interval") == FoundFlips(flips=(), unfinished=())
+    assert flips(decided, "interval", "interval") == FlipResult(flips=(), unfinished=())
 
 
 @pytest.mark.parametrize(("subject", "kind"), [("t/n/0x00000000_0x00000001", "bundle"), ("nobody:8080", "broker")])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from controller.cycle.limits import Budget, Limits
 from controller.model.memory import Issued, Roster
-from controller.offline.plans.held import held_by
+from controller.offline.plans.blockers import blocked_by
 from controller.offline.plans.moves import NamedMove
 from tests.journal_entries import entry
 from tests.records import PERIOD, T
@@ -19,7 +19,7 @@ def held(limits: Limits, summary: str = "", *, maintenance: str = "", **memory: 
         decision=replace(found.decision, summary=f"3 bundles on 2 brokers: {summary}"),
         controls=replace(found.controls, maintenance=maintenance),
     )
-    return held_by(found, limits, PERIOD, [MOVE])
+    return blocked_by(found, limits, PERIOD, [MOVE])
 
 
 def issued(number: int, interval: int) -> dict[str, Issued]:

@@ -10,7 +10,7 @@ import pytest
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.load import ClusterView, Ints
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
 from controller.planning.plans.plan import DRAIN, EMPTY, REMOVE, RESTART
@@ -33,24 +33,24 @@ def even(tmp_path_factory: pytest.TempPathFactory) -> PlanSource:
 
 @pytest.mark.parametrize("nth", range(1, 1 + BROKERS))
 def test_every_bundle_leaves_a_drained_broker(even: PlanSource, nth: int) -> None:
-    found = planned_cluster(even, Asked(kind=DRAIN, brokers=(f"broker-{nth}:8080",)))
+    found = planned_cluster(even, PlanRequest(kind=DRAIN, brokers=(f"broker-{nth}:8080",)))
     assert found.stays == {}
     assert len(found.plan.moves) == found.fewest_moves == EACH
 
 
 def test_a_drain_is_possible_as_planned_before_the_broker_is_marked_as_drained(even: PlanSource) -> None:
-    plan = planned_cluster(even, Asked(kind=DRAIN, brokers=("broker-1:8080",))).plan
+    plan = planned_cluster(even, PlanRequest(kind=DRAIN, brokers=("broker-1:8080",))).plan
     now = today(plan, 0, even, tolerance=0.25)
     assert now.changed == ()
     assert sum(map(len, now.waves)) == EACH
 
 
 def test_a_broker_can_be_removed(even: PlanSource) -> None:
-    assert len(planned_cluster(even, Asked(kind=REMOVE, number=1)).plan.moves) == EACH
+    assert len(planned_cluster(even, PlanRequest(kind=REMOVE, number=1)).plan.moves) == EACH
 
 
 def test_brokers_that_were_restarted_count_as_empty_in_the_next_step_of_a_rolling_restart(even: PlanSource) -> None:
-    found = planned_cluster(even, Asked(kind=RESTART))
+    found = planned_cluster(even, PlanRequest(kind=RESTART))
     emptied = [step for step in found.plan.steps if step.task == EMPTY]
     assert found.stays == {}
     assert sum(len(step.moves) for step in emptied) == found.fewest_moves == (BROKERS + 1) * EACH
@@ -75,14 +75,14 @@ def isolated(even: PlanSource) -> PlanSource:
 
 
 def test_of_what_stays_the_filter_is_named_without_which_it_could_leave(isolated: PlanSource) -> None:
-    found = planned_cluster(isolated, Asked(kind=DRAIN, brokers=("broker-1:8080",)))
+    found = planned_cluster(isolated, PlanRequest(kind=DRAIN, brokers=("broker-1:8080",)))
     assert len(found.stays) == EACH
     assert set(found.stays.values()) == {"filters allow no other: without IsolationPolicy there is one"}
 
 
 def test_a_removal_that_filters_forbid_is_not_said_to_lack_room(isolated: PlanSource) -> None:
     with pytest.raises(TrimtabError) as refused:
-        planned_cluster(isolated, Asked(kind=REMOVE, number=1))
+        planned_cluster(isolated, PlanRequest(kind=REMOVE, number=1))
     assert str(refused.value) == (
         "no way was found to remove 1 broker: 0 can go; of the next one filters let 20 bundles go nowhere"
     )
@@ -90,4 +90,4 @@ def test_a_removal_that_filters_forbid_is_not_said_to_lack_room(isolated: PlanSo
 
 def test_a_removal_without_room_says_so(even: PlanSource) -> None:
     with pytest.raises(TrimtabError, match=r"of the next one [0-9]+ bundles? fit nowhere below 55% of the capacity$"):
-        planned_cluster(even, Asked(kind=REMOVE, number=1, ceiling=0.55))
+        planned_cluster(even, PlanRequest(kind=REMOVE, number=1, ceiling=0.55))

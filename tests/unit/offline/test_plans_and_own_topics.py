@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.cycle.limits import Limits
 from controller.model.memory import InFlight
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
 from controller.planning.plans.plan import DRAIN
@@ -38,7 +38,7 @@ def test_bundles_of_trimtabs_own_topics_are_no_failure_of_a_drain_and_the_comman
     bundles = on_the_broker(found)
     namespace = bundles[0].rpartition("/")[0]
     own = sorted(name for name in bundles if name.startswith(f"{namespace}/"))
-    planned = planned_cluster(owning(found, namespace), Asked(kind=DRAIN, brokers=(BROKER,)))
+    planned = planned_cluster(owning(found, namespace), PlanRequest(kind=DRAIN, brokers=(BROKER,)))
     assert planned.stays == {}
     assert sorted(planned.by_hand) == own
     moved = {planned.plan.bundles[move.bundle] for move in planned.plan.moves}
@@ -80,7 +80,7 @@ def test_namespaces_of_which_nothing_is_known_are_named(tmp_path: Path) -> None:
         policy=replace(found.policy, limits=Limits(move_undescribed=False)),
     )
     number = int(np.isin(found.view.bundles.namespace, found.view.bundles.namespaces.index(namespace)).sum())
-    notes = planned_cluster(unknown, Asked()).notes
+    notes = planned_cluster(unknown, PlanRequest()).notes
     [note] = [each for each in notes if namespace in each]
     assert note.startswith(f"{number} bundle")
     assert f"the policies of namespace {namespace} are not known yet" in note

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.offline.plans.planner import Asked, PlannedCluster, planned_cluster
+from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load
 from controller.offline.plans.today import today
@@ -74,14 +74,14 @@ UNEVEN = {"b0:8080": [100.0] * 6, "b1:8080": [50.0] * 4, "b2:8080": [50.0] * 4}
 @pytest.mark.parametrize("own", [ALL, ("cpu",)])
 def test_a_drain_on_shared_hosts_spreads_by_message_rate(tmp_path: Path, own: tuple[str, ...]) -> None:
     source = shared_hosts(tmp_path, UNEVEN, cpu=399.0)
-    found = planned_cluster(source, Asked(kind=DRAIN, brokers=("b0:8080",), own=own))
+    found = planned_cluster(source, PlanRequest(kind=DRAIN, brokers=("b0:8080",), own=own))
     assert found.stays == {}
     assert rates_after(found) == {"b0:8080": 0.0, "b1:8080": 500.0, "b2:8080": 500.0}
 
 
 def test_a_low_ceiling_is_one_of_usage_and_not_of_messages(tmp_path: Path) -> None:
     source = shared_hosts(tmp_path, {"b0:8080": [100.0] * 6, "b1:8080": []}, cpu=40.0)
-    found = planned_cluster(source, Asked(kind=DRAIN, brokers=("b0:8080",), own=ALL, ceiling=0.3))
+    found = planned_cluster(source, PlanRequest(kind=DRAIN, brokers=("b0:8080",), own=ALL, ceiling=0.3))
     assert found.stays == {}
     assert rightsizing(source, headroom=0.5, added=0, own=ALL).resource in ("cpu", "direct memory", *ALL)
 
@@ -89,7 +89,7 @@ def test_a_low_ceiling_is_one_of_usage_and_not_of_messages(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_balance_is_by_message_rate_where_usage_does_not_follow_the_load(tmp_path: Path) -> None:
     source = shared_hosts(tmp_path, UNEVEN)
-    found = planned_cluster(source, Asked(kind=BALANCE, to=1.1))
+    found = planned_cluster(source, PlanRequest(kind=BALANCE, to=1.1))
     after = np.array(list(rates_after(found).values()))
     assert after.max() <= 1.1 * after.mean()
     assert any("planned by message rate" in note for note in found.notes)
@@ -101,7 +101,7 @@ def test_a_balance_is_by_message_rate_where_usage_does_not_follow_the_load(tmp_p
 @pytest.mark.slow
 def test_a_balance_takes_the_resources_that_a_person_says_do_not_follow(tmp_path: Path) -> None:
     source = shared_hosts(tmp_path, UNEVEN, cpu=200.0)
-    found = planned_cluster(source, Asked(kind=BALANCE, to=1.1, own=ALL))
+    found = planned_cluster(source, PlanRequest(kind=BALANCE, to=1.1, own=ALL))
     after = np.array(list(rates_after(found).values()))
     assert after.max() <= 1.1 * after.mean()
     assert not any("planned by message rate" in note for note in found.notes)
@@ -109,7 +109,7 @@ def test_a_balance_takes_the_resources_that_a_person_says_do_not_follow(tmp_path
 
 def test_a_join_and_a_restart_on_shared_hosts_spread_by_message_rate(tmp_path: Path) -> None:
     source = shared_hosts(tmp_path, {"b0:8080": [100.0] * 4, "b1:8080": [100.0] * 4, "b2:8080": []})
-    found = planned_cluster(source, Asked(kind=JOIN, brokers=("b2:8080",), own=ALL))
+    found = planned_cluster(source, PlanRequest(kind=JOIN, brokers=("b2:8080",), own=ALL))
     assert rates_after(found)["b2:8080"] == pytest.approx(800 / 3, abs=100)
-    restarted = planned_cluster(source, Asked(kind=RESTART, own=ALL))
+    restarted = planned_cluster(source, PlanRequest(kind=RESTART, own=ALL))
     assert max(rates_after(restarted).values()) <= 400

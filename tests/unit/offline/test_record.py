@@ -11,7 +11,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import RECORDED_TOPICS, Extent, Extents, RecordedTopic, StoredRecord
 from controller.log.factory import records_in
 from controller.model.errors import SettingsError, TrimtabError
-from controller.offline.record import NothingToRecordError, Wanted, record
+from controller.offline.record import NothingToRecordError, RecordRequest, record
 from controller.strategies.shedding.overload_shedder import OverloadShedder
 from tests.recordings import SETTINGS, KeptLog, made, some_log, stored
 from tests.records import CLUSTER, T
@@ -61,7 +61,7 @@ def test_a_span_of_time_is_copied_with_the_journal_from_an_entry_with_the_whole_
     minute = 60_000
     metrics = [stored(i, at=T + i * minute) for i in range(200)]
     log = KeptLog({"metrics": metrics, "journal": metrics})
-    made(tmp_path / "new", log, Wanted(from_ms=T + 100 * minute, to_ms=T + 120 * minute), file_records=100)
+    made(tmp_path / "new", log, RecordRequest(from_ms=T + 100 * minute, to_ms=T + 120 * minute), file_records=100)
     found = held(tmp_path / "new")
     assert [each.offset for each in found["metrics"]] == [*range(100, 120)]
     assert [each.offset for each in found["journal"]] == [*range(39, 120)]
@@ -73,9 +73,9 @@ def minutes(*numbers: int) -> KeptLog:
     return KeptLog({"metrics": written, "journal": written})
 
 
-def spanning(since: int | None, until: int | None) -> Wanted:
+def spanning(since: int | None, until: int | None) -> RecordRequest:
     from_ms, to_ms = (None if minute is None else T + minute * 60_000 for minute in (since, until))
-    return Wanted(from_ms=from_ms, to_ms=to_ms)
+    return RecordRequest(from_ms=from_ms, to_ms=to_ms)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_time_without_records_is_refused_with_what_the_log_has_and_nothing_is_
 def test_the_journal_alone_is_copied_where_it_is_asked_for_alone(tmp_path: Path) -> None:
     log = KeptLog({"metrics": [], "journal": minutes(10).topics["journal"]})
     with pytest.raises(NothingToRecordError):
-        made(tmp_path / "new", log, Wanted(from_ms=T))
-    assert made(tmp_path / "new", log, Wanted(topics=("journal", "commands"), from_ms=T)).files
+        made(tmp_path / "new", log, RecordRequest(from_ms=T))
+    assert made(tmp_path / "new", log, RecordRequest(topics=("journal", "commands"), from_ms=T)).files
 
 
 class MarksAlone(KeptLog):
@@ -117,12 +117,12 @@ class MarksAlone(KeptLog):
 def test_offsets_without_a_record_make_no_recording_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     with pytest.raises(NothingToRecordError, match="at the offsets of --offsets"):
-        made(tmp_path / "new", MarksAlone(some_log().topics), Wanted(offsets={"metrics": {0: Extent(0, 9)}}))
+        made(tmp_path / "new", MarksAlone(some_log().topics), RecordRequest(offsets={"metrics": {0: Extent(0, 9)}}))
     assert [*tmp_path.rglob("*")] == [tmp_path / "new"]
 
 
 def test_offsets_are_copied_and_other_partitions_of_that_topic_are_not(tmp_path: Path) -> None:
-    wanted = Wanted(topics=("metrics",), offsets={"metrics": {0: Extent(9, 28), 9: Extent(0, 5)}})
+    wanted = RecordRequest(topics=("metrics",), offsets={"metrics": {0: Extent(9, 28), 9: Extent(0, 5)}})
     made(tmp_path / "new", some_log(), wanted)
     assert [(each.partition, each.offset) for each in held(tmp_path / "new")["metrics"]] == [(0, 9), (0, 18), (0, 27)]
 
@@ -188,7 +188,7 @@ def test_a_recording_goes_on_only_as_it_was_begun_and_while_the_log_has_its_reco
     with pytest.raises(KilledError):
         made(tmp_path / "new", DyingLog(some_log(), 10))
     with pytest.raises(SettingsError, match="the beginning of another recording"):
-        made(tmp_path / "new", some_log(), Wanted(asked="--topic metrics"))
+        made(tmp_path / "new", some_log(), RecordRequest(options="--topic metrics"))
     kept = KeptLog({**some_log().topics, "metrics": some_log().topics["metrics"][9:]})
     with pytest.raises(TrimtabError, match="gone since the recording was begun"):
         made(tmp_path / "new", kept)

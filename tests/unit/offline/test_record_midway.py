@@ -17,12 +17,12 @@ from controller.log.factory import records_in
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
 from controller.offline.counterfactual.answer import what_would_have_happened
-from controller.offline.counterfactual.opened import opened_recording
+from controller.offline.counterfactual.replay_source import open_source
 from controller.offline.counterfactual.start import known_before
 from controller.offline.counterfactual.survey import ReplaySpan
 from controller.offline.live_journal import JournalTally
 from controller.offline.pseudonyms.anonymise import Anonymiser
-from controller.offline.record import AnonymiserOf, KnownBefore, Wanted, record
+from controller.offline.record import AnonymiserOf, KnownBefore, RecordRequest, record
 from controller.offline.replay import LogReplay
 from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape
@@ -72,7 +72,7 @@ def cut(conf: Path, log: RecordLog, folder: Path, at: int, *, before: int | None
     """A recording of what *log* has from the interval number *at* on."""
     settings = recorded_settings(read_settings(conf))
     known = partial(known_before, log, T + at * PERIOD, settings.intervals, CLUSTER, before=before)
-    wanted = Wanted(from_ms=T + at * PERIOD, asked=str(at))
+    wanted = RecordRequest(from_ms=T + at * PERIOD, options=str(at))
     return record(log, folder, wanted, settings, CLUSTER, **{"known_before": known} | more)  # type: ignore[arg-type]
 
 
@@ -131,7 +131,7 @@ def test_a_copy_of_such_a_recording_from_its_beginning_knows_the_same(
     said = copied(tmp_path / "one", 5).known_before
     one, settings = Recording(tmp_path / "one"), recorded_settings(read_settings(conf))
     known = partial(known_before, one, since, settings.intervals, CLUSTER)
-    again = record(one, tmp_path / "two", Wanted(from_ms=since), settings, CLUSTER, known_before=known)
+    again = record(one, tmp_path / "two", RecordRequest(from_ms=since), settings, CLUSTER, known_before=known)
     assert again.known_before == said is not None
     assert Recording(tmp_path / "two").begin == one.begin
     assert replayed(tmp_path / "two").equal == INTERVALS - 5
@@ -151,7 +151,7 @@ def test_what_was_known_before_a_longer_silence_than_asked_for_is_read_all_the_s
 @pytest.mark.parametrize("at", [4, 8])
 def test_what_if_makes_all_moves_of_such_a_recording_again(copied: Copy, tmp_path: Path, at: int) -> None:
     copied(tmp_path / "new", at)
-    with opened_recording(tmp_path / "new", None) as opened:
+    with open_source(tmp_path / "new", None) as opened:
         found = what_would_have_happened(opened, (), ReplaySpan()).reproduction
     assert found is not None
     assert found.reproduced == found.recorded > 0

@@ -14,10 +14,10 @@ import pytest
 
 from controller.adapters.recordings.reading import Recording
 from controller.offline.counterfactual.answer import Counterfactual, what_would_have_happened
-from controller.offline.counterfactual.opened import opened_recording
+from controller.offline.counterfactual.replay_source import open_source
 from controller.offline.counterfactual.start import known_before
 from controller.offline.counterfactual.survey import ReplaySpan
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.offline.replay import LogReplay
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ MOVES = {"skewed": 17, "drained": 24, "changing": 41, "restarted": 132, "broker_
 
 @cache
 def with_the_recorded_strategy(name: str) -> Counterfactual:
-    with opened_recording(RECORDINGS / name, None) as opened:
+    with open_source(RECORDINGS / name, None) as opened:
         return what_would_have_happened(opened, (), ReplaySpan())
 
 
@@ -51,7 +51,7 @@ def test_where_cpu_is_at_its_limit_throughout_it_says_that_figures_of_usage_say_
 def test_a_recording_of_one_strategy_is_replayed_with_any_other(strategy: str) -> None:
     """AvgShedder and TransferShedder are two of those that were recorded; each brings a placement of its own."""
     for name in MOVES:
-        with opened_recording(RECORDINGS / name, None) as opened:
+        with open_source(RECORDINGS / name, None) as opened:
             assert type(opened.policy(strategy).policy.shedder).__name__ == strategy
 
 
@@ -72,11 +72,11 @@ def test_a_recording_from_the_midst_of_it_on_comes_to_the_same(
     settings, cluster = whole.manifest.settings, whole.manifest.cluster
     since = whole.manifest.files[0].first_ms + 240_000
     known = partial(known_before, whole, since, settings.intervals, cluster)
-    record(whole, tmp_path / "part", Wanted(from_ms=since), settings, cluster, known_before=known)
+    record(whole, tmp_path / "part", RecordRequest(from_ms=since), settings, cluster, known_before=known)
     part = Recording(tmp_path / "part")
     told = LogReplay(part, settings, settings.policy(cluster), part.begin).run().comparison
     assert (told.decided, told.compared, told.equal) == (intervals,) * 3
-    with opened_recording(tmp_path / "part", None) as opened:
+    with open_source(tmp_path / "part", None) as opened:
         found = what_would_have_happened(opened, (), ReplaySpan()).reproduction
     assert found is not None
     assert (found.recorded, found.reproduced) == (moves, moves)

@@ -14,7 +14,7 @@ from controller.model.balancing import Balancing
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.errors import JournalError, TrimtabError
 from controller.offline.live_journal import difference
-from controller.offline.record import Wanted, record
+from controller.offline.record import RecordRequest, record
 from controller.offline.replay import LogReplay, Replayed
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
@@ -64,7 +64,7 @@ def test_a_log_in_a_folder(conf: Path) -> None:
 
 
 def test_a_recording_of_it_with_the_settings_that_it_carries(conf: Path, tmp_path: Path) -> None:
-    record(log_of(conf), tmp_path / "new", Wanted(), recorded_settings(read_settings(conf)), CLUSTER)
+    record(log_of(conf), tmp_path / "new", RecordRequest(), recorded_settings(read_settings(conf)), CLUSTER)
     recording = Recording(tmp_path / "new")
     settings = recording.manifest.settings
     told = LogReplay(recording, settings, settings.policy(recording.manifest.cluster)).run().comparison
@@ -146,7 +146,7 @@ def test_the_switches_of_brokers_lie_in_the_log_so_a_replay_waits_for_them_as_th
     told = replayed(path, log_of(path)).comparison
     assert (told.decided, told.equal, told.first) == (11, 11, None)
 
-    record(log_of(path), tmp_path / "new", Wanted(), recorded_settings(read_settings(path)), CLUSTER)
+    record(log_of(path), tmp_path / "new", RecordRequest(), recorded_settings(read_settings(path)), CLUSTER)
     recording = Recording(tmp_path / "new")
     settings = recording.manifest.settings
     again = LogReplay(recording, settings, settings.policy(CLUSTER)).run().comparison

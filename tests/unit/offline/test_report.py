@@ -12,7 +12,7 @@ from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.load import Floats
 from controller.offline.scenarios.compare import Comparison, FigureOverSeeds
 from controller.offline.scenarios.report.page import Report
-from controller.offline.scenarios.report.shown_run import ABSENT, COLUMNS, PERCENT_A_LEVEL, ShownRun, shown_run
+from controller.offline.scenarios.report.reported_run import ABSENT, COLUMNS, PERCENT_A_LEVEL, ReportedRun, reported_run
 from controller.offline.scenarios.simulate import SimulatedRun
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import TurnNumber
@@ -54,7 +54,7 @@ def levels(text: str, brokers: int) -> Floats:
 
 def test_of_a_short_run_each_interval_is_a_column() -> None:
     usage = np.array([[10.0, np.nan], [99.9, 250.0]])
-    shown = shown_run("S", run_of(usage), decisions(2))
+    shown = reported_run("S", run_of(usage), decisions(2))
     assert shown.step == 1
     assert shown.low == shown.high
     assert levels(shown.high, 2).tolist() == [[10 / PERCENT_A_LEVEL, ABSENT], [200, ABSENT - 1]]
@@ -64,7 +64,7 @@ def test_of_a_short_run_each_interval_is_a_column() -> None:
 def test_of_a_long_run_no_peak_and_no_trough_is_lost(intervals: int) -> None:
     usage = np.full((intervals, 2), 50.0)
     usage[intervals // 3, 0], usage[intervals // 2, 1] = 90.0, 5.0
-    shown = shown_run("S", run_of(usage), decisions(intervals))
+    shown = reported_run("S", run_of(usage), decisions(intervals))
     low, high = levels(shown.low, 2), levels(shown.high, 2)
     assert len(high) == len(low) <= COLUMNS
     assert high.max() == 90 / PERCENT_A_LEVEL
@@ -76,14 +76,14 @@ def test_of_a_long_run_no_peak_and_no_trough_is_lost(intervals: int) -> None:
 def test_a_broker_is_absent_in_a_column_only_where_it_is_away_in_all_of_it() -> None:
     usage = np.full((2 * COLUMNS, 1), 40.0)
     usage[0], usage[2:4] = np.nan, np.nan
-    high = levels(shown_run("S", run_of(usage), decisions(len(usage))).high, 1)
+    high = levels(reported_run("S", run_of(usage), decisions(len(usage))).high, 1)
     assert high[:3, 0].tolist() == [40 / PERCENT_A_LEVEL, ABSENT, 40 / PERCENT_A_LEVEL]
 
 
 def test_a_move_has_the_reason_of_the_last_command_before_it_came() -> None:
     moves = (move(3), move(6, 1, 0), move(9))
     run = run_of(np.full((10, 2), 1.0), moves)
-    shown = shown_run("S", run, decisions(10, at1="first", at5="second", at9="too late"))
+    shown = reported_run("S", run, decisions(10, at1="first", at5="second", at9="too late"))
     assert [(each[0], each[1], shown.reasons[each[7]]) for each in shown.moves] == [
         (3, 1, "broker-0: Overloaded: first"),
         (6, 5, "broker-0: Overloaded: second"),
@@ -93,12 +93,12 @@ def test_a_move_has_the_reason_of_the_last_command_before_it_came() -> None:
 
 
 def test_a_move_without_a_command_is_said_to_be_a_part_of_a_split_bundle() -> None:
-    shown = shown_run("S", run_of(np.full((5, 2), 1.0), (move(3),)), decisions(5))
+    shown = reported_run("S", run_of(np.full((5, 2), 1.0), (move(3),)), decisions(5))
     assert "split" in shown.reasons[0]
 
 
 def test_decisions_with_commands_are_kept_first_and_results_are_left_out() -> None:
-    shown = shown_run("S", run_of(np.full((600, 2), 1.0)), decisions(600, at599="late"))
+    shown = reported_run("S", run_of(np.full((600, 2), 1.0)), decisions(600, at599="late"))
     assert shown.decided[599] == ("summary 599", "broker-0: Overloaded: late")
     assert len(shown.decided) == 400
     assert list(shown.decided) == sorted(shown.decided)
@@ -152,7 +152,7 @@ def test_the_page_has_all_scenarios_and_all_that_its_script_reads() -> None:
             "sure": {"S": 0, "T": 0},
         }
     ]
-    assert set(found[0]["runs"][0]) == set(ShownRun.__slots__)
+    assert set(found[0]["runs"][0]) == set(ReportedRun.__slots__)
 
 
 def test_the_page_names_no_other_host_and_its_code_is_small() -> None:

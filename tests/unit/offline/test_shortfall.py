@@ -8,7 +8,7 @@ import pytest
 
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
-from controller.offline.plans.planner import Asked, planned_cluster
+from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.simulator.cluster import ClusterShape
 from tests.plan_sources import EVENLY, modelled_load, source
@@ -23,7 +23,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def notes(found: PlanSource, **asked: object) -> list[str]:
-    return [note for note in planned_cluster(found, Asked(**asked)).notes if "broker.conf" not in note]  # type: ignore[arg-type]
+    return [note for note in planned_cluster(found, PlanRequest(**asked)).notes if "broker.conf" not in note]  # type: ignore[arg-type]
 
 
 def test_a_plan_that_gets_there_says_nothing(load: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_plan_without_moves_says_that_none_is_needed(load: Path) -> None:
 
 def test_the_filter_in_the_way_is_named_with_its_option_and_what_a_plan_without_it_reaches(load: Path) -> None:
     short, way = notes(source(load), to=1.1)
-    free = planned_cluster(source(load, **{EVENLY: "false"}), Asked(to=1.1)).plan.steps[0]
+    free = planned_cluster(source(load, **{EVENLY: "false"}), PlanRequest(to=1.1)).plan.steps[0]
     assert "1.1 times the mean, is not reached" in short
     assert way == (
         f"the filter FewestBundles ({EVENLY}) is in the way: without it {len(free.moves)} moves end at"
@@ -89,7 +89,7 @@ def test_a_filter_without_an_option_is_named_by_its_reason(load: Path) -> None:
 def why_not(found: PlanSource, to: int) -> str:
     """Why a bundle of the first broker is not moved to broker *to*, which was named."""
     bundle = found.view.bundles.names[found.view.bundles.of_broker(0)[0]]
-    return planned_cluster(found, Asked(named=((bundle, found.view.brokers.names[to]),))).stays.get(bundle, "")
+    return planned_cluster(found, PlanRequest(named=((bundle, found.view.brokers.names[to]),))).stays.get(bundle, "")
 
 
 def test_a_named_move_that_filters_do_not_allow_names_them_with_their_options(load: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.model.load import ClusterView
-from controller.planning.from_view import Counted, MappedProblem, stated
+from controller.planning.from_view import Counted, MappedProblem, map_problem
 from controller.planning.objective import highest, loads
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
@@ -18,7 +18,7 @@ def cluster(*brokers: float) -> ClusterView:
 
 
 def of(view: ClusterView) -> MappedProblem:
-    return stated(view, view.recently_unloaded, Counted(weights={"cpu": 1.0}))
+    return map_problem(view, view.recently_unloaded, Counted(weights={"cpu": 1.0}))
 
 
 def test_a_full_broker_counts_for_what_its_load_would_take() -> None:

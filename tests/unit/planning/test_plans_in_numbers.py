@@ -15,11 +15,11 @@ from controller.planning.plans.emptying import Stuck, emptied
 from controller.planning.plans.filling_bound import filling_bound
 from controller.planning.plans.plan import Disturbed, broker_changes, disturbed
 from controller.planning.plans.plan_steps import (
-    MOST_MOVES,
+    MAX_MOVES,
     PlanLimits,
     empty_step,
     fill_step,
-    kept_step,
+    given_step,
     named_step,
     restart_steps,
     spread_step,
@@ -37,7 +37,7 @@ LIMITS: Final = PlanLimits(waves=WaveLimits(max_moves=2), effort=2000)
 
 def test_what_a_plan_may_do_unless_it_is_told() -> None:
     limits = PlanLimits()
-    assert (limits.max_moves, limits.ceiling, limits.effort, MOST_MOVES) == (10_000, 1.0, 1_000_000, 10_000)
+    assert (limits.max_moves, limits.ceiling, limits.effort, MAX_MOVES) == (10_000, 1.0, 1_000_000, 10_000)
     assert limits.waves == WaveLimits(max_moves=20, max_per_broker=10, max_connections=None)
 
 
@@ -134,11 +134,11 @@ def test_an_even_step_brings_the_fullest_broker_to_the_multiple_of_the_mean() ->
 def test_of_given_moves_those_are_kept_that_follow_each_other_within_the_capacity() -> None:
     one = problem([[10.0]] * 3, [(0, [6.0]), (1, [5.0]), (2, [8.0])])
     moves = [PlannedMove(0, 0, 1), PlannedMove(1, 1, 0)]
-    step = kept_step(one, moves, LIMITS)
+    step = given_step(one, moves, LIMITS)
     assert (step.moves, step.task, step.certificate.max_moves, step.certificate.reached) == ((), "spread", 0, 0.8)
     roomy = problem([[12.0]] * 3, [(0, [6.0]), (1, [5.0]), (2, [8.0])])
-    assert kept_step(roomy, moves, LIMITS).moves == tuple(moves)
-    assert kept_step(roomy, moves, LIMITS, lambda bundle, _: np.full(3, bundle == 1)).moves == (moves[1],)
+    assert given_step(roomy, moves, LIMITS).moves == tuple(moves)
+    assert given_step(roomy, moves, LIMITS, lambda bundle, _: np.full(3, bundle == 1)).moves == (moves[1],)
 
 
 def test_a_named_move_never_brings_a_broker_above_its_capacity() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from controller.bench.balance import cluster
 from controller.planning.checking.checker import flaws
-from controller.planning.from_view import Counted, stated
+from controller.planning.from_view import Counted, map_problem
 from controller.planning.objective import Score, score
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.bounds import lower_bounds, mean_level
@@ -136,7 +136,7 @@ def test_a_plan_under_filters_that_count_is_not_lost_where_its_moves_cannot_foll
     seed: int, uneven: bool, times_mean: float
 ) -> None:
     view = cluster(10, 200, uneven=uneven, seed=seed)
-    found = stated(
+    found = map_problem(
         view, view.recently_unloaded, Counted(weights=dict.fromkeys(("cpu", "bandwidth in", "bandwidth out"), 1.0))
     )
     evenly = Destinations(view=view, rows=found.rows, filters=(FewestBundles(enabled=True),)).allowed
@@ -156,7 +156,7 @@ def test_the_smallest_number_with_all_its_bits_is_a_bound() -> None:
 def test_what_filters_do_not_let_follow_in_the_end_is_no_reason_for_a_higher_level() -> None:
     """Bundles that disturb less took the place of others, in an order that the filter does not allow."""
     view = cluster(10, 200, uneven=True, seed=1)
-    found = stated(
+    found = map_problem(
         view, view.recently_unloaded, Counted(weights=dict.fromkeys(("cpu", "bandwidth in", "bandwidth out"), 1.0))
     )
     evenly = Destinations(view=view, rows=found.rows, filters=(FewestBundles(enabled=True),)).allowed

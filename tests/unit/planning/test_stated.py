@@ -15,7 +15,7 @@ from controller.planning.from_view import (
     drivers,
     finite,
     fitted_below_the_limit,
-    stated,
+    map_problem,
     weight,
 )
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -42,7 +42,7 @@ def problem_of(view: ClusterView, foreseen: Foreseen | None = None, **counted: f
     stays = np.isin(view.bundles.names, ["a1"])
     given = {name.replace("_", " "): value for name, value in counted.items()}
     limits = {name: given.pop(name.replace("_", " "), 0.0) for name in ("msg_rate", "topics", "sessions")}
-    return stated(view, stays, Counted(weights=weights | given, **limits), foreseen)
+    return map_problem(view, stays, Counted(weights=weights | given, **limits), foreseen)
 
 
 def test_a_resource_counts_with_a_weight_and_where_it_is_used_at_all() -> None:
@@ -195,10 +195,10 @@ def test_usage_is_taken_as_with_the_load_foreseen_and_what_brokers_use_by_themse
 
 def test_a_resource_counts_although_one_broker_uses_none_of_it_and_not_without_a_weight() -> None:
     view = cluster_view(Broker("a", cpu=0.5, bandwidth_in=0.2, bundles={"x": Bundle(mbytes_in=5.0)}), Broker("b"))
-    found = stated(view, np.zeros(1, np.bool_), Counted(weights={"cpu": 1.0}))
+    found = map_problem(view, np.zeros(1, np.bool_), Counted(weights={"cpu": 1.0}))
     assert (found.problem.resources, list(found.fits)) == (("cpu",), ["cpu"])
     assert (Counted(weights={}).msg_rate, Counted(weights={}).topics, Counted(weights={}).sessions) == (0, 0, 0)
-    none = stated(view, np.zeros(1, np.bool_), Counted(weights={})).problem
+    none = map_problem(view, np.zeros(1, np.bool_), Counted(weights={})).problem
     assert (none.resources, none.capacity.shape, none.fixed.shape, none.size.shape) == ((), (2, 0), (2, 0), (1, 0))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controller.model.load import ClusterView, Floats
-from controller.planning.from_view import Counted, MappedProblem, stated
+from controller.planning.from_view import Counted, MappedProblem, map_problem
 from controller.planning.objective import highest, loads
 from controller.planning.units import of_one_unit
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -30,7 +30,7 @@ def cluster(in_percent: list[int]) -> ClusterView:
 
 def of(view: ClusterView) -> MappedProblem:
     weights = {"cpu": 1.0, "bandwidth in": 1.0}
-    return stated(view, view.recently_unloaded, Counted(weights=weights, msg_rate=1000.0))
+    return map_problem(view, view.recently_unloaded, Counted(weights=weights, msg_rate=1000.0))
 
 
 @pytest.mark.parametrize("in_percent", [[0], [3], [1, 2], [0, 1, 2]])

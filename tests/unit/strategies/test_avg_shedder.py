@@ -13,7 +13,7 @@ from controller.strategies.filters.modular_select_broker import ModularSelectBro
 from controller.strategies.placement.avg_shedder_placement import AvgShedder as AvgShedderPlacement
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.shedding.avg_shedder import AvgShedder
-from controller.strategies.shedding.avg_shedder.pairs import MOST_AWAY, BrokerHitCounts
+from controller.strategies.shedding.avg_shedder.pairs import MAX_AWAY, BrokerHitCounts
 from controller.strategies.view_builder import cluster_view as cluster_view_of
 from tests.cluster import MB, Broker, broker, broker_table, bundle, bundle_table, cluster_view, view
 
@@ -40,7 +40,7 @@ def two(hot: float, cold: float, **bundles: float) -> ClusterView:
     return view(broker("hot", usage=hot, **bundles), broker("cold", usage=cold, z=4))
 
 
-@pytest.mark.parametrize(("away", "kept"), [(MOST_AWAY, MOST_AWAY), (MOST_AWAY + 1, 0)])
+@pytest.mark.parametrize(("away", "kept"), [(MAX_AWAY, MAX_AWAY), (MAX_AWAY + 1, 0)])
 def test_brokers_that_are_away_are_forgotten_once_there_are_more_than_a_cluster_can_have(away: int, kept: int) -> None:
     gone = {f"gone-{number}": 1 for number in range(away)}
     before, strategy = (

@@ -14,7 +14,7 @@ from controller.cycle.checked import CheckedAlgorithm, CheckedPlacement, observe
 from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import ClusterView, Ints
 from controller.model.strategy_memory import NoMemory
-from controller.offline.explanations.examined import heard_policy
+from controller.offline.explanations.examined import observed_policy
 from controller.strategies import catalogue, protocols
 from controller.strategies.common.capabilities import capability
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
@@ -47,7 +47,7 @@ WRAPPERS: Mapping[str, Callable[[Any], Any]] = {
     "WithinHours": lambda inner: WithinHours(policy=inner, hours=SplitHours()),
     "WithPartitionAdvice": lambda inner: WithPartitionAdvice(policy=inner, large=LargePartition()),
     "HotTopicIsolation": lambda inner: HotTopicIsolation(hot=HotTopic(), otherwise=inner),
-    "_HeardShedder": lambda inner: heard_policy(replace(POLICY, shedder=inner))[0].shedder,
+    "_ObservedShedder": lambda inner: observed_policy(replace(POLICY, shedder=inner))[0].shedder,
 }
 #: Strategies that no catalogue lists, and that ask no other strategy.
 OWN = {"NotDrained", "RebalanceOnMembershipChange", "Staying"}
@@ -153,18 +153,18 @@ class Hurried:
 
 
 def test_a_shedder_that_is_listened_to_relieves_brokers_that_cannot_wait_and_is_listened_to_then() -> None:
-    policy, heard = heard_policy(replace(POLICY, shedder=Hurried()))
+    policy, heard = observed_policy(replace(POLICY, shedder=Hurried()))
     cluster = view(broker("a", usage=0.9))
     relieving = relieving_of(policy.shedder, cluster)
     assert relieving is not None
     assert unloads_by(relieving, cluster, NoMemory())[0].reason is Reason.OVERLOADED
     assert heard.unloads == {"Hurried": ()}
-    plain, _ = heard_policy(POLICY)
+    plain, _ = observed_policy(POLICY)
     assert relieving_of(plain.shedder, cluster) is None
 
 
 def test_a_shedder_that_is_listened_to_observes_every_interval() -> None:
     cluster, shedder = view(broker("a", usage=0.9, x=1)), TransferShedder()
-    policy, _ = heard_policy(replace(POLICY, shedder=shedder))
+    policy, _ = observed_policy(replace(POLICY, shedder=shedder))
     seen = observed_by(policy.shedder, cluster, TransferHistory())
     assert seen == shedder.observed(cluster, TransferHistory()) != TransferHistory()

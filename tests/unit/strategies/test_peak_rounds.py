@@ -9,7 +9,7 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Ints, TopicDetail
-from controller.planning.from_view import MappedProblem, stated
+from controller.planning.from_view import MappedProblem, map_problem
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.rounds import PartLimits
@@ -376,7 +376,7 @@ def test_a_broker_below_the_goal_is_not_called_overloaded(plan: list[PlannedMove
 def whys(brokers: dict[str, dict[str, float]], plan: list[PlannedMove], *, of: int) -> list[str]:
     """Why the moves of *plan* off the broker *of* are made, with a goal of 0.4."""
     view = cluster(0, **brokers)
-    found = stated(view, np.zeros(len(view.bundles), np.bool_), SHEDDER.counted)
+    found = map_problem(view, np.zeros(len(view.bundles), np.bool_), SHEDDER.counted)
     load = loads(found.problem, found.problem.owner)
     before, after = (highest(each, found.problem.capacity) for each in (load, load_after(found.problem, plan)))
     of_round = RoundTold(

@@ -70,7 +70,12 @@ _AWAY = Thrown("An error has occurred.", Thrown("Failed to connect\n to 10.0.0.1
     [
         ("k8s://a:443", _AWAY, "An error has occurred.: Failed to connect to 10.0.0.1: java.lang.Exception", 1),
         ("sparky", Thrown("Could not parse Master URL: 'sparky'"), "Could not parse Master URL: 'sparky'", 2),
-        ("local[0]", Thrown("Asked to run locally with 0 threads"), "Asked to run locally with 0 threads", 2),
+        (
+            "local[0]",
+            Thrown("PlanRequest to run locally with 0 threads"),
+            "PlanRequest to run locally with 0 threads",
+            2,
+        ),
     ],
 )
 def test_where_a_master_is_away_a_later_start_may_succeed_and_where_there_is_none_a_person_is_needed(

@@ -8,7 +8,13 @@ from typing import Any, Final, Protocol
 
 from controller.model.decision import Decision
 from controller.offline.scenarios.compare import Comparison
-from controller.offline.scenarios.report.shown_run import ABSENT, OF_A_SPLIT, PERCENT_A_LEVEL, ShownRun, shown_run
+from controller.offline.scenarios.report.reported_run import (
+    ABSENT,
+    OF_A_SPLIT,
+    PERCENT_A_LEVEL,
+    ReportedRun,
+    reported_run,
+)
 from controller.offline.scenarios.simulate import SimulatedRun
 
 _TEMPLATE: Final = "page.html"
@@ -18,7 +24,7 @@ _SCRIPTS: Final = ("data.js", "draw.js", "moves.js", "main.js")
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-class ShownLoad(Protocol):
+class ReportedLoad(Protocol):
     """What a report tells of the load that all runs had: a Scenario has it."""
 
     @property
@@ -53,8 +59,8 @@ class ShownLoad(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRecording:
-    """ShownLoad of a recording."""
+class ReportedRecording:
+    """ReportedLoad of a recording."""
 
     title: str
     text: str
@@ -66,7 +72,7 @@ class ShownRecording:
 
     @property
     def intervals(self) -> int:
-        """See ShownLoad."""
+        """See ReportedLoad."""
         return len(self.times)
 
 
@@ -75,7 +81,7 @@ class Report:
 
     def __init__(self) -> None:
         self._scenarios: list[dict[str, Any]] = []
-        self._runs: list[ShownRun] = []
+        self._runs: list[ReportedRun] = []
         self._brokers: tuple[str, ...] = ()
 
     def take(
@@ -85,10 +91,10 @@ class Report:
 
         *uncommanded*: why a bundle moves that no command moved.
         """
-        self._runs.append(shown_run(strategy, run, decisions, uncommanded))
+        self._runs.append(reported_run(strategy, run, decisions, uncommanded))
         self._brokers = run.brokers
 
-    def add(self, name: str, scenario: ShownLoad, compared: Comparison) -> None:
+    def add(self, name: str, scenario: ReportedLoad, compared: Comparison) -> None:
         """Add *scenario*, of which all runs were taken."""
         runs = [run.as_fields() for run in self._runs]
         self._scenarios.append(_fields(name, scenario, compared) | {"brokers": self._brokers, "runs": runs})
@@ -107,7 +113,7 @@ class Report:
         return page.replace("/*STYLE*/", style).replace("/*SCRIPT*/", script).replace("/*DATA*/", data)
 
 
-def _fields(name: str, scenario: ShownLoad, compared: Comparison) -> dict[str, Any]:
+def _fields(name: str, scenario: ReportedLoad, compared: Comparison) -> dict[str, Any]:
     return {
         "name": name,
         "title": scenario.title,
@@ -116,7 +122,7 @@ def _fields(name: str, scenario: ShownLoad, compared: Comparison) -> dict[str, A
         "start_hour": scenario.start_hour,
         "limit_percent": scenario.limit_percent,
         "intervals": scenario.intervals,
-        "times": scenario.times if isinstance(scenario, ShownRecording) else None,
+        "times": scenario.times if isinstance(scenario, ReportedRecording) else None,
         "percent_a_level": PERCENT_A_LEVEL,
         "absent": ABSENT,
         "seeds": list(compared.seeds),
@@ -130,12 +136,12 @@ def _figures(compared: Comparison) -> list[dict[str, Any]]:
     rows = []
     for name in names:
         means = {strategy: of[name].mean for strategy, of in compared.figures.items()}
-        least, most = min(means.values()), max(means.values())
+        lowest, highest = min(means.values()), max(means.values())
         rows.append(
             {
                 "name": name,
                 "cells": [
-                    {"mean": means[strategy], "margin": of[name].margin, "best": means[strategy] == least < most}
+                    {"mean": means[strategy], "margin": of[name].margin, "best": means[strategy] == lowest < highest}
                     for strategy, of in compared.figures.items()
                 ],
                 "sure": _sure_wins(compared, name),

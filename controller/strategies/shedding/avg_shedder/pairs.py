@@ -13,7 +13,7 @@ from controller.strategies.common.unissued import idle_unloads, restored
 
 #: Pulsar keeps the counts of brokers that are gone for as long as pairs are hit; here they are so many at most, as many
 #: as a cluster can have.
-MOST_AWAY: Final = 10_000
+MAX_AWAY: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +113,6 @@ class Hits:
 
 
 def _bounded(counts: dict[str, int], here: Collection[str]) -> dict[str, int]:
-    if sum(name not in here for name in counts) <= MOST_AWAY:
+    if sum(name not in here for name in counts) <= MAX_AWAY:
         return counts
     return {name: count for name, count in counts.items() if name in here}

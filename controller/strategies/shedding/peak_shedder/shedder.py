@@ -27,7 +27,7 @@ from controller.model.load import Bools, ClusterView
 from controller.planning.checking.checker import flaws
 from controller.planning.foresight.bundle_history import BundleHistory
 from controller.planning.foresight.foresee import error_of, followed, foreseen
-from controller.planning.from_view import stated
+from controller.planning.from_view import map_problem
 from controller.planning.objective import load_after
 from controller.planning.problem import CertifiedPlan, PlannedMove
 from controller.planning.sequence import Allowed
@@ -95,7 +95,7 @@ class PeakShedder(PeakOptions):
         settled = not unsettled_ms(memory, view.as_of_ms, self.settle_minutes)
         memory = replace(history.written(memory), jumped_ms=history.jumped_ms if settled else memory.jumped_ms)
         ahead = foreseen(view, history, minutes=self.forecast_minutes, by_day=self.day_profile)
-        found = stated(view, self._stays(view), self.counted, ahead)
+        found = map_problem(view, self._stays(view), self.counted, ahead)
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
         varies = self.load_settle_minutes > 0 and history.varies()
@@ -271,7 +271,7 @@ class PeakShedder(PeakOptions):
 
     def hurries(self, view: ClusterView) -> bool:
         """Whether a broker is above the urgent usage."""
-        found = stated(view, self._stays(view), self.counted)
+        found = map_problem(view, self._stays(view), self.counted)
         return found.problem.capacity.size > 0 and bool(pressed_now(found, self).any())
 
     def relieving(self) -> "PeakShedder":

@@ -13,7 +13,7 @@ from controller.model.decision import Reason
 from controller.model.load import Bools, Floats, Ints
 
 #: However large the target deviation is, a broker with half the average is not underloaded.
-_MOST_UNDERLOADED: Final = 0.5
+_MAX_UNDERLOADED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,7 +115,7 @@ class LoadStats:
         self._fullest, self._emptiest = len(order) - 1, 0
         self._target_std = target_std
         self._overloaded = overloaded
-        self._share_underloaded = min(_MOST_UNDERLOADED, max(0.0, target_std / 2))
+        self._share_underloaded = min(_MAX_UNDERLOADED, max(0.0, target_std / 2))
         self.sheddings = 0
 
     @property

@@ -71,7 +71,7 @@ def test_records_that_cannot_be_used_are_passed_over_up_to_a_limit_and_then_refu
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("controller.offline.recording.MOST_REFUSED", 2)
-    records = RefusedRecords(told=1)
+    records = RefusedRecords(max_lines=1)
     why = WireError("not_json", "a reason")
     for number in (1, 2):
         records.add(Recorded(tmp_path / "a", number, b"{}"), why)

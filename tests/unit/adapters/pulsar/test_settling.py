@@ -8,12 +8,12 @@ from controller.adapters.pulsar.settling import settle
 from tests.commands import A, B, C
 
 #: Of a lookup: at whom, and whether that broker is to take the bundle.
-Asked = list[tuple[str, bool]]
+PlanRequest = list[tuple[str, bool]]
 
 
-def asked_for(answer: Callable[[str, bool], str], *, leader: str = C, pauses: list[float] | None = None) -> Asked:
+def asked_for(answer: Callable[[str, bool], str], *, leader: str = C, pauses: list[float] | None = None) -> PlanRequest:
     """Who is asked for a bundle from A to B, in order of their names."""
-    asked: Asked = []
+    asked: PlanRequest = []
 
     def ask(broker: str, *, authoritative: bool = False) -> str:
         asked.append((broker, authoritative))

@@ -16,7 +16,7 @@ from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.demo.settings import SCENARIO
-from controller.simulator.demo.view import ShownImbalance
+from controller.simulator.demo.view import ImbalanceLine
 from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.lock_step import result_record
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
@@ -53,7 +53,7 @@ def play(settings: Settings, seed: int, intervals: int = INTERVALS) -> Play:
     offset = 0
     for interval in range(START + PERIOD, START + (intervals + 1) * PERIOD, PERIOD):
         throughput = cluster.broker_load()[:, [THROUGHPUT_IN, THROUGHPUT_OUT]].sum(axis=1)
-        run.imbalance.append(ShownImbalance.of(throughput).max_over_mean)
+        run.imbalance.append(ImbalanceLine.of(throughput).max_over_mean)
         sweeps = list(cluster.sweeps(interval))
         values = [namespace_record("demo", n)[1] for n in cluster.changed_namespaces()]
         values += [value for sweep in sweeps for _, value in json_records(sweep)]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from controller.simulator.demo.view import MESSAGES, Frame, LiveView, PlainView, ShownImbalance, screen, view_on
+from controller.simulator.demo.view import MESSAGES, Frame, ImbalanceLine, LiveView, PlainView, screen, view_on
 
 MB = 1e6
 
@@ -17,7 +17,7 @@ def frame(*throughput: float, number: int = 3, commands: tuple[str, ...] = (), h
         interval=1_735_689_600_000 + 120_000,
         brokers=tuple(f"broker-{i}:8080" for i in range(1, len(throughput) + 1)),
         load=np.array(throughput) * MB,
-        at_start=ShownImbalance(max_over_mean=2.0, deviation=50 * MB),
+        at_start=ImbalanceLine(max_over_mean=2.0, deviation=50 * MB),
         summary="2 unloads",
         commands=commands,
         history=tuple(f"command {i}" for i in range(history)),
@@ -42,20 +42,20 @@ def bar_of(lines: list[str], broker: str) -> str:
 
 
 def test_imbalance_is_the_busiest_broker_over_the_mean_and_the_standard_deviation() -> None:
-    skewed = ShownImbalance.of(np.array([30.0, 10.0, 20.0, 0.0]) * MB)
+    skewed = ImbalanceLine.of(np.array([30.0, 10.0, 20.0, 0.0]) * MB)
     assert skewed.max_over_mean == pytest.approx(2.0)
     assert skewed.deviation == pytest.approx(np.sqrt(125) * MB)
     assert str(skewed) == "max/mean 2.00, standard deviation 11.2 MB/s"
 
 
 def test_a_cluster_without_load_is_even() -> None:
-    assert ShownImbalance.of(np.zeros(3)) == ShownImbalance(max_over_mean=1.0, deviation=0.0)
+    assert ImbalanceLine.of(np.zeros(3)) == ImbalanceLine(max_over_mean=1.0, deviation=0.0)
 
 
 def test_message_rates_are_told_in_messages_and_short_intervals_with_their_seconds() -> None:
     rates = np.array([300.0, 60.0, 90.0])
     shown = replace(
-        frame(), brokers=("a", "b", "c"), load=rates, at_start=ShownImbalance.of(rates, MESSAGES), summary="x"
+        frame(), brokers=("a", "b", "c"), load=rates, at_start=ImbalanceLine.of(rates, MESSAGES), summary="x"
     )
     told = printed(replace(shown, interval=shown.interval + 5_000, with_seconds=True))
     assert told == "[ 3/20] 00:02:05  max/mean 2.00, standard deviation 106.8 msg/s  x\n"

@@ -32,7 +32,7 @@ _COUNTED: Final = [CPU, BANDWIDTH_IN, BANDWIDTH_OUT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ShownInterval:
+class CounterfactualInterval:
     """See the module docstring."""
 
     snapshot: Snapshot
@@ -64,12 +64,12 @@ def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
     sessions = snapshot.producers + snapshot.consumers
     now, average = (limits.near_split(snapshot.topics, sessions, load) for load in (snapshot.load, snapshot.long_term))
     near = now & average
-    kept = ragged(snapshot.detail_size, np.flatnonzero(near))
+    topics = ragged(snapshot.detail_size, np.flatnonzero(near))
     return replace(
         snapshot,
         detail_size=np.where(near, snapshot.detail_size, 0),
-        detail_position=snapshot.detail_position[kept],
-        detail_load=snapshot.detail_load[kept],
+        detail_position=snapshot.detail_position[topics],
+        detail_load=snapshot.detail_load[topics],
     )
 
 
@@ -82,39 +82,41 @@ def weights_of(snapshot: Snapshot) -> Floats:
 
 def other_parts(snapshot: Snapshot, cuts: Cuts) -> tuple[Bools, list[BundlePart]]:
     """(bundles,) the recorded bundles that the replay has too, and its other bundles, by *cuts*."""
-    kept, found = np.ones(len(snapshot.names), np.bool_), list[BundlePart]()
+    is_uncut, new_parts = np.ones(len(snapshot.names), np.bool_), list[BundlePart]()
     for namespace in sorted(cuts.of):
         rows = rows_of(snapshot, namespace)
-        wanted = {str(bundle): bundle for bundle in cuts.bundles(namespace)}
+        pieces = {str(bundle): bundle for bundle in cuts.bundles(namespace)}
         listed = {snapshot.names[row] for row in rows.tolist()}
-        kept[rows] = [snapshot.names[row] in wanted for row in rows.tolist()]
-        found += parts_of(snapshot, rows, [bundle for name, bundle in wanted.items() if name not in listed])
-    return kept, found
+        is_uncut[rows] = [snapshot.names[row] in pieces for row in rows.tolist()]
+        new_parts += parts_of(snapshot, rows, [bundle for name, bundle in pieces.items() if name not in listed])
+    return is_uncut, new_parts
 
 
-def with_bundles(snapshot: Snapshot, kept: Bools, owner: Ints, added: Sequence[BundlePart], owners: Ints) -> Snapshot:
-    """The bundles of *snapshot* that are *kept*, with their *owner*, and those *added*, with their *owners*.
+def with_bundles(
+    snapshot: Snapshot, is_uncut: Bools, owner: Ints, added: Sequence[BundlePart], owners: Ints
+) -> Snapshot:
+    """The bundles of *snapshot* that are *is_uncut*, with their *owner*, and those *added*, with their *owners*.
 
     The averages of those added are those of new bundles.
     """
-    names = [name for name, stays in zip(snapshot.names, kept.tolist(), strict=True) if stays]
+    names = [name for name, stays in zip(snapshot.names, is_uncut.tolist(), strict=True) if stays]
     names += [part.bundle for part in added]
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     n = len(added)
     columns: dict[str, tuple[Any, Any]] = {
-        "owner": (owner[kept], owners),
-        "kinds": (snapshot.kinds[kept], np.array([part.kinds for part in added], np.uint8)),
-        "load": (snapshot.load[kept], np.array([part.load for part in added]).reshape(n, 4)),
-        "short_term": (snapshot.short_term[kept], np.tile(DEFAULT_LOAD, (n, 1))),
-        "long_term": (snapshot.long_term[kept], np.tile(DEFAULT_LOAD, (n, 1))),
-        "short_samples": (snapshot.short_samples[kept], np.zeros(n, np.int64)),
-        "long_samples": (snapshot.long_samples[kept], np.zeros(n, np.int64)),
+        "owner": (owner[is_uncut], owners),
+        "kinds": (snapshot.kinds[is_uncut], np.array([part.kinds for part in added], np.uint8)),
+        "load": (snapshot.load[is_uncut], np.array([part.load for part in added]).reshape(n, 4)),
+        "short_term": (snapshot.short_term[is_uncut], np.tile(DEFAULT_LOAD, (n, 1))),
+        "long_term": (snapshot.long_term[is_uncut], np.tile(DEFAULT_LOAD, (n, 1))),
+        "short_samples": (snapshot.short_samples[is_uncut], np.zeros(n, np.int64)),
+        "long_samples": (snapshot.long_samples[is_uncut], np.zeros(n, np.int64)),
     }
     counts = np.array([part.counts for part in added], np.int64).reshape(n, 3)
     for column, name in enumerate(("topics", "producers", "consumers")):
-        columns[name] = getattr(snapshot, name)[kept], counts[:, column]
-    of_kept = ragged(snapshot.detail_size, np.flatnonzero(kept))
-    size = np.append(snapshot.detail_size[kept], [len(part.position) for part in added]).astype(np.int64)
+        columns[name] = getattr(snapshot, name)[is_uncut], counts[:, column]
+    of_kept = ragged(snapshot.detail_size, np.flatnonzero(is_uncut))
+    size = np.append(snapshot.detail_size[is_uncut], [len(part.position) for part in added]).astype(np.int64)
     position = np.concatenate([snapshot.detail_position[of_kept], *(part.position for part in added)])
     load = np.concatenate([snapshot.detail_load[of_kept], *(part.topic_load for part in added)])
     topics = ragged(size, order)
@@ -134,29 +136,29 @@ def with_cuts(snapshot: Snapshot, cuts: Cuts) -> Snapshot:
     """*snapshot* whose states of namespaces have the boundaries of *cuts*."""
     if not cuts.of or not len(snapshot.namespaces):
         return snapshot
-    told = (
+    boundaries = (
         replace(state, boundaries=tuple(cuts.of[state.namespace])) if state.namespace in cuts.of else state
         for state in snapshot.namespaces
     )
-    return replace(snapshot, namespaces=States[NamespaceState].of(told).for_snapshot())
+    return replace(snapshot, namespaces=States[NamespaceState].of(boundaries).for_snapshot())
 
 
-def added_to_brokers(recorded: Snapshot, shown: Snapshot, is_same: Callable[[str], bool]) -> dict[str, Floats]:
-    """Broker -> (DRIVERS + 2,) what the bundles of *shown* add to it, less those of *recorded*.
+def added_to_brokers(recorded: Snapshot, replayed: Snapshot, is_same: Callable[[str], bool]) -> dict[str, Floats]:
+    """Broker -> (DRIVERS + 2,) what the bundles of *replayed* add to it, less those of *recorded*.
 
     Only brokers of whose bundles some differ; *is_same* tells bundles that both have, with the same load and owner.
     """
-    found: dict[str, Floats] = {}
-    for snapshot, sign in ((recorded, -1.0), (shown, 1.0)):
+    added: dict[str, Floats] = {}
+    for snapshot, sign in ((recorded, -1.0), (replayed, 1.0)):
         rows = np.array([row for row, name in enumerate(snapshot.names) if not is_same(name)], np.int64)
         weights = sign * weights_of(snapshot)[rows]
         for broker, weight in zip(snapshot.owner[rows].tolist(), weights, strict=True):
             name = snapshot.roster[broker]
-            found[name] = found[name] + weight if name in found else weight
-    return found
+            added[name] = added[name] + weight if name in added else weight
+    return added
 
 
-def with_usage(snapshot: Snapshot, added: Mapping[str, Floats], model: UsageModel) -> ShownInterval:
+def with_usage(snapshot: Snapshot, added: Mapping[str, Floats], model: UsageModel) -> CounterfactualInterval:
     """*snapshot* whose brokers carry what is *added*, or taken if it is negative, beside what they reported."""
     limits, rows, usages, errors = true_limits(snapshot), [], {}, {}
     for row in snapshot.brokers:
@@ -164,17 +166,17 @@ def with_usage(snapshot: Snapshot, added: Mapping[str, Floats], model: UsageMode
         used = numbers[NUMBER_USAGE].copy()
         if row.broker in added:
             more = added[row.broker]
-            asked = np.maximum(used + model.added(row.broker, more[: len(DRIVERS)]) * limit, 0.0)
+            demand = np.maximum(used + model.added(row.broker, more[: len(DRIVERS)]) * limit, 0.0)
             # No machine reports more than all of it, however much is asked.
-            numbers[NUMBER_USAGE] = np.minimum(asked, np.maximum(used, limit))
+            numbers[NUMBER_USAGE] = np.minimum(demand, np.maximum(used, limit))
             numbers[NUMBER_LOAD] = np.maximum(numbers[NUMBER_LOAD] + more[:4], 0.0)
             for column, number in ((_TOPICS, NUMBER_TOPICS), (_BUNDLES, NUMBER_BUNDLES)):
                 numbers[number] = max(0.0, numbers[number] + more[column])
-            row, used = replace(row, numbers=tuple(numbers.tolist())), asked
+            row, used = replace(row, numbers=tuple(numbers.tolist())), demand
             errors[row.broker] = model.error(row.broker) * limit
         rows.append(row)
         usages[row.broker] = counted_usage(used, limit)
-    return ShownInterval(snapshot=replace(snapshot, brokers=tuple(rows)), usage=usages, errors=errors)
+    return CounterfactualInterval(snapshot=replace(snapshot, brokers=tuple(rows)), usage=usages, errors=errors)
 
 
 def with_shifted_usage(snapshot: Snapshot, shift: Mapping[str, Floats]) -> Snapshot:

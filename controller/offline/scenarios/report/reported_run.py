@@ -20,10 +20,10 @@ PERCENT_A_LEVEL: Final = 0.5
 #: The level of a broker that is not there.
 ABSENT: Final = 255
 #: Moves and intervals with verdicts that are kept, of each run; the report says how many more there were.
-MOST_MOVES: Final = 20_000
-MOST_EXPLAINED: Final = 400
+MAX_MOVES: Final = 20_000
+MAX_EXPLAINED: Final = 400
 #: Verdicts of an interval, and characters of a text.
-_MOST_VERDICTS, _LONGEST = 12, 240
+_MAX_VERDICTS, _LONGEST = 12, 240
 #: Why a bundle moves that no command moved, in a scenario.
 OF_A_SPLIT: Final = "it is a part of a split bundle, which is unloaded"
 #: Verdicts about commands of earlier intervals.
@@ -31,7 +31,7 @@ _ABOUT_RESULTS: Final = {Reason.SETTLED, Reason.FAILED, Reason.LOST}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRun:
+class ReportedRun:
     """One run, as the page's script reads it: small numbers and tables of texts."""
 
     strategy: str
@@ -57,9 +57,9 @@ class ShownRun:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def shown_run(
+def reported_run(
     strategy: str, run: SimulatedRun, decisions: Sequence[Decision], uncommanded: str = OF_A_SPLIT
-) -> ShownRun:
+) -> ReportedRun:
     """What is shown of *run*, in which each interval had its one of *decisions*.
 
     *uncommanded*: why a bundle moves that no command moved.
@@ -69,11 +69,11 @@ def shown_run(
     issued = _issued(decisions)
     bundles, reasons = _Table(), _Table()
     moves = []
-    for move in run.moves[:MOST_MOVES]:
+    for move in run.moves[:MAX_MOVES]:
         decided, why = _cause(issued, move.bundle, move.turn, uncommanded)
         numbers = (move.turn, decided, bundles.number(move.bundle), move.source, move.destination)
         moves.append((*numbers, round(move.usage, 2), move.connections, reasons.number(why)))
-    return ShownRun(
+    return ReportedRun(
         strategy=strategy,
         step=step,
         low=low,
@@ -93,25 +93,25 @@ def _levels(usage: Floats, step: int) -> tuple[str, str]:
     padded = np.full((columns * step, usage.shape[1]), np.nan)
     padded[: len(usage)] = usage
     parts = padded.reshape(columns, step, usage.shape[1])
-    gone = np.isnan(parts).all(axis=1)
+    is_absent = np.isnan(parts).all(axis=1)
     low = np.where(np.isnan(parts), np.inf, parts).min(axis=1)
     high = np.where(np.isnan(parts), -np.inf, parts).max(axis=1)
-    return _as_text(low, gone), _as_text(high, gone)
+    return _as_text(low, is_absent), _as_text(high, is_absent)
 
 
-def _as_text(usage: Floats, gone: np.ndarray[Any, np.dtype[np.bool_]]) -> str:
-    level = np.clip(np.rint(np.where(gone, 0.0, usage) / PERCENT_A_LEVEL), 0, ABSENT - 1)
-    return base64.b64encode(np.where(gone, ABSENT, level).astype(np.uint8).tobytes()).decode()
+def _as_text(usage: Floats, is_absent: np.ndarray[Any, np.dtype[np.bool_]]) -> str:
+    level = np.clip(np.rint(np.where(is_absent, 0.0, usage) / PERCENT_A_LEVEL), 0, ABSENT - 1)
+    return base64.b64encode(np.where(is_absent, ABSENT, level).astype(np.uint8).tobytes()).decode()
 
 
 def _issued(decisions: Sequence[Decision]) -> dict[str, list[tuple[int, str]]]:
     """Bundle -> interval and reason of each of its unloads."""
-    found: dict[str, list[tuple[int, str]]] = {}
+    by_bundle: dict[str, list[tuple[int, str]]] = {}
     for at, decision in enumerate(decisions):
         for command in decision.commands:
             if command.action == "unload":
-                found.setdefault(command.bundle, []).append((at, _short(str(command.why))))
-    return found
+                by_bundle.setdefault(command.bundle, []).append((at, _short(str(command.why))))
+    return by_bundle
 
 
 def _cause(issued: dict[str, list[tuple[int, str]]], bundle: str, came: int, uncommanded: str) -> tuple[int, str]:
@@ -122,13 +122,13 @@ def _cause(issued: dict[str, list[tuple[int, str]]], bundle: str, came: int, unc
 
 def _decided(decisions: Sequence[Decision]) -> dict[int, tuple[str, ...]]:
     """Of the intervals with commands, then of the first others: the summary, and verdicts about what was examined."""
-    told = sorted(range(len(decisions)), key=lambda at: (not decisions[at].commands, at))[:MOST_EXPLAINED]
-    found = {}
-    for at in sorted(told):
+    chosen = sorted(range(len(decisions)), key=lambda at: (not decisions[at].commands, at))[:MAX_EXPLAINED]
+    texts = {}
+    for at in sorted(chosen):
         examined = (each for each in decisions[at].verdicts if each.reason not in _ABOUT_RESULTS)
-        verdicts = map(str, islice(examined, _MOST_VERDICTS))
-        found[at] = (_short(decisions[at].summary), *map(_short, verdicts))
-    return found
+        verdicts = map(str, islice(examined, _MAX_VERDICTS))
+        texts[at] = (_short(decisions[at].summary), *map(_short, verdicts))
+    return texts
 
 
 def _short(text: str) -> str:

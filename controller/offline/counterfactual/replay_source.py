@@ -28,7 +28,7 @@ _LOOKED_AT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedRecording:
+class ReplaySource:
     """See the module docstring."""
 
     log: RecordedLoadLog
@@ -69,9 +69,9 @@ class OpenedRecording:
 
 
 @contextmanager
-def opened_recording(
+def open_source(
     path: Path, conf: Path | None, *, period_seconds: int = 60, pulsar: PulsarVersion | None = None
-) -> Iterator[OpenedRecording]:
+) -> Iterator[ReplaySource]:
     """The recording or the log in the folder *path*, or the incident in the file *path*, for the length of the block.
 
     *conf*: the settings of its controller, in place of those in it.  *period_seconds*: of a log in a folder without
@@ -81,34 +81,34 @@ def opened_recording(
         yield replace(_in_folder(path, conf, period_seconds), pulsar=pulsar)
         return
     with unpacked_incident(path) as incident:
-        found = opened_incident(incident)
+        source = source_of_incident(incident)
         if conf is not None:
-            given = read_settings(conf)
-            settings = recorded_settings(given)
-            log = replace(found.log, cluster=given.cluster.name, settings=settings.intervals)
-            found = replace(found, log=log, settings=settings)
-        yield replace(found, pulsar=pulsar)
+            conf_settings = read_settings(conf)
+            settings = recorded_settings(conf_settings)
+            log = replace(source.log, cluster=conf_settings.cluster.name, settings=settings.intervals)
+            source = replace(source, log=log, settings=settings)
+        yield replace(source, pulsar=pulsar)
 
 
-def opened_incident(incident: UnpackedIncident) -> OpenedRecording:
+def source_of_incident(incident: UnpackedIncident) -> ReplaySource:
     """*incident* as a recording that is replayed."""
     recording = Recording(incident.recording)
     manifest = recording.manifest
     log = RecordedLoadLog(
         records=recording, cluster=manifest.cluster, settings=manifest.settings.intervals, begin=recording.begin
     )
-    return OpenedRecording(log=log, settings=manifest.settings, known=True, about=incident.about)
+    return ReplaySource(log=log, settings=manifest.settings, known=True, about=incident.about)
 
 
-def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRecording:
+def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> ReplaySource:
     records = records_in(folder)
     if conf is not None:
-        given = read_settings(conf)
-        refuse_other_clusters(records, given.cluster.name)
-        return _opened(records, given.cluster.name, recorded_settings(given), known=True)
+        conf_settings = read_settings(conf)
+        refuse_other_clusters(records, conf_settings.cluster.name)
+        return _source_of(records, conf_settings.cluster.name, recorded_settings(conf_settings), known=True)
     if isinstance(records, Recording):
         manifest = records.manifest
-        return _opened(records, manifest.cluster, manifest.settings, known=True)
+        return _source_of(records, manifest.cluster, manifest.settings, known=True)
     defaults = RecordedSettings(
         intervals=IntervalSettings(
             period_seconds=period_seconds,
@@ -121,13 +121,13 @@ def _in_folder(folder: Path, conf: Path | None, period_seconds: int) -> OpenedRe
         broker_conf={},
         pulsar=AUTO,
     )
-    return _opened(records, _cluster(records), defaults, known=False)
+    return _source_of(records, _cluster(records), defaults, known=False)
 
 
-def _opened(records: RecordLog, cluster: str, settings: RecordedSettings, *, known: bool) -> OpenedRecording:
+def _source_of(records: RecordLog, cluster: str, settings: RecordedSettings, *, known: bool) -> ReplaySource:
     begin = begin_of(records)
     log = RecordedLoadLog(records=records, cluster=cluster, settings=settings.intervals, begin=begin)
-    return OpenedRecording(log=log, settings=settings, known=known)
+    return ReplaySource(log=log, settings=settings, known=known)
 
 
 def _cluster(records: RecordLog) -> str:

@@ -17,7 +17,7 @@ from controller.planning.plans.plan import EMPTY, Plan, PlanStep
 from controller.wire.controls import MAX_REASON
 
 #: Of a list as many are told.
-_TOLD: Final = 5
+_MAX_NAMED: Final = 5
 
 
 class PlanHaltedError(TrimtabError):
@@ -48,12 +48,12 @@ class Surroundings:
 
 def some(texts: Sequence[str]) -> str:
     """The first of *texts*, for an error."""
-    more = f"; and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
-    return f"{'; '.join(texts[:_TOLD])}{more}"
+    more = f"; and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+    return f"{'; '.join(texts[:_MAX_NAMED])}{more}"
 
 
 @dataclass
-class HeldStep:
+class StepLease:
     """One step of a plan, as this process holds it."""
 
     plan: Plan
@@ -62,7 +62,7 @@ class HeldStep:
     number: int
     around: Surroundings
     #: Whether this process holds it.
-    is_held: bool = False
+    is_active: bool = False
     #: When `trimtab stop-all` was said last before this process took the step over.
     _stopped_ms: int = 0
 
@@ -84,10 +84,10 @@ class HeldStep:
             return now
 
         self.around.change(taken)
-        left = before[-1]
-        if left is None or left.step != self.number + 1 or not left.moves:
+        orders_before = before[-1]
+        if orders_before is None or orders_before.step != self.number + 1 or not orders_before.moves:
             return None
-        return replace(left, holder=self.around.holder, by=self.around.by)
+        return replace(orders_before, holder=self.around.holder, by=self.around.by)
 
     def orders(self, wave: Sequence[NamedMove], *, number: int, checked_at: int, held_back: bool) -> Orders:
         """Orders for *wave*, the *number*-th of the step: see Orders."""
@@ -111,7 +111,7 @@ class HeldStep:
         PlanHaltedError where another process has taken the plan over, or a person has stopped it.
         """
         expires = self.around.now_ms() + HOLD_INTERVALS * self.plan.period_ms + HOLD_MS
-        first = not self.is_held
+        first = not self.is_active
 
         def held(now: OperatorControls) -> OperatorControls:
             if now.stopped_ms != self._stopped_ms:
@@ -126,7 +126,7 @@ class HeldStep:
             return changed.with_change(self._began(now, drained)) if first else changed
 
         controls = self.around.change(held)
-        self.is_held = True
+        self.is_active = True
         return bool(controls.pauses_at(self.around.now_ms()))
 
     def _began(self, now: OperatorControls, drained: Sequence[Drained]) -> ControlChange:
@@ -136,9 +136,9 @@ class HeldStep:
 
     def withdraw(self) -> None:
         """End the hold, if it is still this process's; drained brokers stay drained."""
-        if not self.is_held:
+        if not self.is_active:
             return
-        self.is_held = False
+        self.is_active = False
         try:
             self.around.change(lambda now: replace(now, orders=None) if self._is_mine(now) else now)
         except TrimtabError as error:
@@ -146,7 +146,7 @@ class HeldStep:
 
     def still_drained(self) -> str:
         """What a run that ends early leaves in force, and how that is ended; "" where it leaves nothing."""
-        if not self.is_held or self._step.task != EMPTY:
+        if not self.is_active or self._step.task != EMPTY:
             return ""
         names = [self.plan.brokers[row] for row in self._step.brokers]
         return f"{some(names)}: drained, no bundles before `{self.around.command('release', names[0])}`"
@@ -174,8 +174,8 @@ class HeldStep:
 
     def _drained(self, now: OperatorControls) -> tuple[Drained, ...]:
         """Brokers that get nothing from now on: also those that this step empties."""
-        found = {each.broker: each for each in now.drained}
+        by_name = {each.broker: each for each in now.drained}
         for row in self._step.brokers if self._step.task == EMPTY else ():
             name = self.plan.brokers[row]
-            found.setdefault(name, Drained(broker=name, by=self.around.by, at_ms=self.around.now_ms()))
-        return tuple(found[name] for name in sorted(found))
+            by_name.setdefault(name, Drained(broker=name, by=self.around.by, at_ms=self.around.now_ms()))
+        return tuple(by_name[name] for name in sorted(by_name))

@@ -36,7 +36,7 @@ _OF: Final = {
 _HOUR_MS: Final = 3_600_000
 
 
-def held_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequence[NamedMove]) -> str:
+def blocked_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequence[NamedMove]) -> str:
     """What held back *waiting*, moves that the decision of *entry* had and did not issue; "": nothing that passes.
 
     *period_ms*: length of the intervals.
@@ -44,7 +44,7 @@ def held_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequen
     of_all = next((each for each in _PASSING if f": {each}, " in entry.decision.summary), None)
     if of_all is None:
         verdicts = _over_budget(entry, limits, waiting)
-        return "; ".join(budget_told(verdict, limits.window_ms) for verdict in verdicts)
+        return "; ".join(describe_budget(verdict, limits.window_ms) for verdict in verdicts)
     by, detail = _PASSING[of_all], entry.controls.maintenance if of_all is Reason.MAINTENANCE else ""
     if of_all in (Reason.BROKERS_BALANCE, Reason.BROKERS_BALANCE_UNKNOWN):
         detail = entry.memory.balancing.why
@@ -54,7 +54,7 @@ def held_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequen
     return f"{by} ({detail})" if detail else by
 
 
-def most_connections(limits: Limits) -> float:
+def max_connections(limits: Limits) -> float:
     """More connections than so many can never be moved at once."""
     of = [getattr(budget, f"connections{of}", None) for budget in (limits.interval, limits.window) for of in ("", *_OF)]
     return min((each for each in of if each is not None), default=inf)
@@ -62,12 +62,12 @@ def most_connections(limits: Limits) -> float:
 
 def never_issued(move: NamedMove, limits: Limits) -> str:
     """That *move* alone exceeds a budget, and which; "": it does not."""
-    if move.connections <= most_connections(limits):
+    if move.connections <= max_connections(limits):
         return ""
     ledger = Ledger(limits, (), ())
     ledger.try_charge(move.bundle, move.issued(0))
     [budget] = ledger.verdicts()
-    return f"is never issued: alone it is more than {budget_told(budget, limits.window_ms)}"
+    return f"is never issued: alone it is more than {describe_budget(budget, limits.window_ms)}"
 
 
 def _over_budget(entry: JournalEntry, limits: Limits, waiting: Iterable[NamedMove]) -> list[Verdict]:
@@ -88,7 +88,7 @@ def _over_budget(entry: JournalEntry, limits: Limits, waiting: Iterable[NamedMov
     return ledger.verdicts()
 
 
-def budget_told(verdict: Verdict, window_ms: int) -> str:
+def describe_budget(verdict: Verdict, window_ms: int) -> str:
     """The budget that *verdict* is about: ``200 unloads an hour off one broker (guardrails.window.…)``.
 
     *window_ms*: length of the rolling window.
