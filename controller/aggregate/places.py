@@ -1,4 +1,4 @@
-"""Where refused records lie, so that they can be read again and become dead letters."""
+"""The positions of refused records, from which they are read again as dead letters."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,1 +1,1 @@
-"""What became of moves: what each promised, what came of it, and whether it was undone.  Pure, interval by interval."""
+"""Outcomes of moves: what each promised, what it achieved, and whether it was undone.  Pure, interval by interval."""

@@ -1,4 +1,4 @@
-"""Follows every move from its decision on, interval by interval, until all that can be known of it is known.
+"""Follows every move from its decision on, interval by interval, until its outcome is final.
 
     two intervals later   where the bundle is, and how full its two brokers are
     an hour later         whether the bundle was back on its source, and whether fewer moves would have done

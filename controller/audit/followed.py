@@ -1,4 +1,4 @@
-"""One move while it is followed: what is known of it so far, and what that says of its outcome and its clients."""
+"""One move that is being followed: the observations so far, and the outcome that follows from them."""
 
 from dataclasses import dataclass, replace
 from typing import Final

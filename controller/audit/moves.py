@@ -1,4 +1,4 @@
-"""The nouns of an audit: a move, what it promised to its two brokers, and what came of it."""
+"""The nouns of an audit: a move, its predictions for both brokers, and its outcome."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

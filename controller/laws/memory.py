@@ -1,4 +1,4 @@
-"""Laws of what a strategy remembers: the journal keeps it, and it takes part in what the cycle asks of it."""
+"""Laws of a strategy's memory: it can be stored in the journal, and implements what the cycle calls."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Laws of shedders: what they may unload, and what they have to say."""
+"""Laws of shedders: which bundles they may unload, and which verdicts they must give."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final

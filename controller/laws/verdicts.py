@@ -1,4 +1,4 @@
-"""What the numbers of a verdict have to show: for each reason, on which side of its limit the observed value lies."""
+"""The side of its limit on which the observed value of a verdict must lie, for each reason."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

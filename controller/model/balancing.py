@@ -1,4 +1,4 @@
-"""The brokers' own balancing: the switches that a broker runs with, and what they make brokers do beside trimtab.
+"""The brokers' own balancing: a broker's switches, and which of them move or split bundles beside trimtab.
 
 Pulsar: LoadManagerShared.isLoadSheddingEnabled, ModularLoadManagerImpl.checkNamespaceBundleSplit, UnloadScheduler and
 SplitScheduler.

@@ -1,4 +1,4 @@
-"""Isolation policies, and what they say of namespaces and brokers.
+"""Isolation policies: which policy governs a namespace, and which brokers it allows.
 
 Pulsar: org.apache.pulsar.common.policies.impl.{NamespaceIsolationPolicies, NamespaceIsolationPolicyImpl,
 MinAvailablePolicy}.

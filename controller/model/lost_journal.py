@@ -1,4 +1,4 @@
-"""Whether a journal has lost its newest entries, by what others still know of them.
+"""Detects that a journal has lost its newest entries, by the traces they left in other logs.
 
 A journal can lose them where a backup is restored, or where a topic is truncated or expires.  What they held would be
 forgotten: a tripped breaker, used budgets, bundles that were just moved.  The journal is written before or together

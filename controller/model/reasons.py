@@ -1,4 +1,4 @@
-"""What a reason means for a person: its class, and what would change it."""
+"""The meaning of each reason: its class, and what would change it."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple

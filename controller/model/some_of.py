@@ -1,4 +1,4 @@
-"""Names in a sentence: some of them, and how many more there are."""
+"""Formats the first few names of a list, and how many more there are."""
 
 from collections.abc import Callable, Collection
 from itertools import islice

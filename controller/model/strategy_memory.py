@@ -1,4 +1,4 @@
-"""What a strategy remembers from one interval to the next: a frozen dataclass that the strategy brings along.
+"""The memory of a strategy between intervals: a frozen dataclass that the strategy defines.
 
 The journal keeps it field by field, and the cycle never looks inside.  It tells the memory what became of the
 strategy's choices, by the methods of ``StrategyMemory``; each has a default, so a memory overrides what concerns it.

@@ -1,4 +1,4 @@
-"""Which kinds of topics a bundle holds and a broker serves: persistent ones, others, or both.  One byte of flags each.
+"""The kinds of topics that a bundle holds or a broker serves (persistent, non-persistent or both), a byte of flags.
 
 A bundle's byte also says whether some of its topics are segments of scalable topics.
 

@@ -1,4 +1,4 @@
-"""A modelled group of Kafka Connect workers that does what its leader tells it, rebalance by rebalance.
+"""A modelled group of Kafka Connect workers that carries out its leader's assignments, rebalance by rebalance.
 
 The leader is the oldest member.  Only the leader keeps state: when it leaves, the next leader starts without any.
 The first leader knows the group as it is at the beginning: the work that members run then is work that it assigned.

@@ -1,4 +1,4 @@
-"""The journal of the run that is replayed: it says with which controls, and what the replay has to write."""
+"""The journal of the run that is replayed: it has the controls, and the entries that the replay must reproduce."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

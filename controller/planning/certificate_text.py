@@ -1,4 +1,4 @@
-"""A certificate in one sentence."""
+"""Describes a certificate in one sentence."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What is better: the objective of every plan, the same for search, bench and tests.
+"""The objective by which plans are compared, the same for search, bench and tests.
 
 Lexicographic: first, how far any broker is above its capacity in any resource; then the highest utilisation over
 brokers and resources; then the disturbance of the moves; then the spread.  docs/objective.md gives the reasons.

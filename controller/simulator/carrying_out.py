@@ -1,4 +1,4 @@
-"""What happens to brokers and commands in a scenario: downtimes, and what becomes of each unload."""
+"""Downtimes of brokers in a scenario, and the fate of each unload."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How load becomes usage in a scenario, and what brokers report of it: right, wrong, stale or nothing."""
+"""Converts load to usage in a scenario, and models the brokers' reports: right, wrong, stale or missing."""
 
 from dataclasses import dataclass
 from typing import Final

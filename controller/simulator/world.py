@@ -1,4 +1,4 @@
-"""A cluster that a scenario describes, interval by interval: what happens to it, what it reports, what commands do.
+"""The cluster of a scenario, interval by interval: its events, its reports, and the effects of commands.
 
 It makes the snapshots that the query's shards make of the same reports, without records between: the fold and the world
 use the same code for averages.  tests/unit/simulator/test_world.py compares the two.

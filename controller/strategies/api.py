@@ -1,4 +1,4 @@
-"""What a strategy of your own is made of: the one module that it imports (docs/write_your_own_strategy.md).
+"""The public API for strategies of your own; they import no other module of trimtab (docs/write_your_own_strategy.md).
 
 Everything here keeps its name and its meaning.  Tests of a strategy also use ``controller.laws``.
 """

@@ -1,4 +1,4 @@
-"""Adds the rows of a batch to what waits in a shard: claims, headers and facts."""
+"""Adds the rows of a batch to the waiting claims, headers and facts of a shard."""
 
 from dataclasses import replace
 

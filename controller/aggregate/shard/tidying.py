@@ -1,4 +1,4 @@
-"""Removes what a shard need not keep: replaced rows, rows above the limits of waiting, and unused names."""
+"""Removes superseded rows, rows above the limits of waiting, and unused names from a shard."""
 
 from collections.abc import Sequence
 from dataclasses import replace

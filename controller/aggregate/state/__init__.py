@@ -1,1 +1,1 @@
-"""What a shard remembers from interval to interval: averages of bundles, states of namespaces and brokers."""
+"""The state of a shard between intervals: averages of bundles, and states of namespaces and brokers."""

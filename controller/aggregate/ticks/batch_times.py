@@ -1,4 +1,4 @@
-"""When the query reads what has come.
+"""The times at which the query begins a batch.
 
 A micro-batch costs much the same whether it reads one record or many, and only a tick closes an interval.  So there are
 few: one when a tick has come, one shortly before a tick is expected, so that little is left to read by then, and one

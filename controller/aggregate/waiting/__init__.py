@@ -1,1 +1,1 @@
-"""What waits for its interval to close: claims, headers, facts, and the limits on them."""
+"""Claims, headers and facts that wait for their interval to close, and the limits on them."""

@@ -1,4 +1,4 @@
-"""Which of several rows about the same thing counts: settles the claims of an interval, and so each bundle's load."""
+"""Settles the claims of an interval: of several rows about the same bundle, one counts as its load."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Compares strategies on a recording: what happened, and what each would have made of the same load."""
+"""Compares strategies on a recording: what happened, and what each would have done with the same load."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Averages of bundles whose history in the replay is not the recorded one: it cut them, or left them whole."""
+"""Averages of bundles whose history in the replay differs from the recorded one: cut here only, or there only."""
 
 from collections.abc import Sequence
 from dataclasses import replace

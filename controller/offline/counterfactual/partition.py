@@ -1,4 +1,4 @@
-"""Which bundles there are: as recorded, and as the replay has cut them.
+"""The bundles of each namespace: as recorded, and as the replay has cut them.
 
 A namespace is a ring that is cut into bundles.  Where the replay has other cuts than the recording, a bundle's load is
 made of the recorded bundles that it overlaps: of each it gets the share of the topics in the overlap, or of the hash

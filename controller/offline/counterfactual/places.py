@@ -1,4 +1,4 @@
-"""Where the bundles of a replay are: as recorded, but for those that its decisions put elsewhere or cut otherwise.
+"""The owners of bundles in a replay: as recorded, except for bundles that its decisions moved or cut.
 
     recorded change                      the bundle in the replay
     its broker left                      goes where it went, while all bundles are where they were recorded; else it is

@@ -1,4 +1,4 @@
-"""What the controller sees of a replayed interval: the recorded snapshot, with the replay's owners, cuts and usage."""
+"""A replayed interval as the controller sees it: the recorded snapshot with the replay's owners, cuts and usage."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

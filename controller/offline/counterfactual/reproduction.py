@@ -1,4 +1,4 @@
-"""How much of what was recorded a replay with the recorded settings does again, and why not the rest."""
+"""Counts the recorded moves and splits that a replay with the recorded settings repeats, and explains the rest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where a part of a log begins: behind the ticks of an interval, and what was known there."""
+"""Finds where to start in the middle of a log, behind the ticks of an interval, and the state at that point."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is read of a recording before it is replayed: its brokers, its commands, and the model of their usage."""
+"""Surveys a recording before it is replayed: its brokers, its commands, and the model of their usage."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Why something was decided, or was not: the decision is made again and listened to."""
+"""Explains decisions: makes a decision again and records the answers of its strategies."""

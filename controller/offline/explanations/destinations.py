@@ -1,4 +1,4 @@
-"""What the filters and the placement say about each broker as the destination of one bundle."""
+"""The answers of the filters and the placement about each broker as the destination of one bundle."""
 
 from typing import Final, NamedTuple
 

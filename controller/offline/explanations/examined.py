@@ -1,4 +1,4 @@
-"""A decision that is made again to be explained: by the code of the cycle, which is listened to.
+"""Makes a decision again, with the code of the cycle, and records what its strategies answered.
 
 What the shedder chose, and which brokers the filters and the placement left for each bundle, is what they answered when
 the cycle asked them.  About a bundle that the cycle did not place they are asked afterwards, by the cycle's ``place``.

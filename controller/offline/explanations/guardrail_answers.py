@@ -1,4 +1,4 @@
-"""The answer of each guardrail, in the order in which the cycle asks them, as a decision's verdicts tell it.
+"""The answer of each guardrail, in the order in which the cycle asks them, read from the verdicts of a decision.
 
 The cycle stops at the first guardrail that holds commands back, so those behind it were not asked.
 """

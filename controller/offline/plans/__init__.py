@@ -1,1 +1,1 @@
-"""Plans that a person asks for: made, held against the cluster as it is, and carried out."""
+"""Plans that an operator requests: made, checked against the cluster, and carried out."""

@@ -1,4 +1,4 @@
-"""What holds the moves of a plan back: budgets, a freeze, maintenance windows, a pause.
+"""Finds why moves of a plan are not issued: budgets, a freeze, maintenance windows, a pause.
 
 The journal keeps a decision without its verdicts, so the guardrails are asked once more, by what the journal remembers.
 """

@@ -1,4 +1,4 @@
-"""Checks the moves that a person named for a plan, before the plan is made: whether each can be meant at all."""
+"""Checks the moves that an operator named for a plan: is each name known, and each move possible?"""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Makes the plan that a person asks for, of a cluster as it is, and says what it cannot do."""
+"""Makes the requested plan for the present cluster, and notes what is not possible."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What became of the moves of a plan that were handed to the controllers: from the journal and the results."""
+"""The progress of a plan's moves after they were handed to the controllers, from the journal and the results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A new plan for what is left of an old one, made for the cluster as it is: it has a hash of its own."""
+"""Makes a new plan from the remaining moves of an old one, for the present cluster; it has its own hash."""
 
 from collections.abc import Mapping
 from dataclasses import replace

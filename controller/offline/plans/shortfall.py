@@ -1,4 +1,4 @@
-"""Why a plan ends above the level that was asked for: the budget, the bundles themselves, or the filters."""
+"""Explains why a plan ends above the requested level: the budget, the bundles themselves, or the filters."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""A plan against today's cluster: what is done, what is left, and what has changed since the plan was made."""
+"""Compares a plan with the present cluster: moves done, moves left, and changes since the plan was made."""
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence, Set

@@ -1,1 +1,1 @@
-"""Other names for everything in a recording that names somebody or something."""
+"""Pseudonyms for all names in a recording."""

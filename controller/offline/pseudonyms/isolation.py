@@ -1,4 +1,4 @@
-"""Other expressions for those of isolation policies: they match the pseudonyms of what the given ones match."""
+"""Replaces the expressions of isolation policies by ones that match the pseudonyms of the same names."""
 
 import json
 from collections.abc import Iterable, Mapping

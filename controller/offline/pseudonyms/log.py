@@ -1,4 +1,4 @@
-"""A log as it is with other names: its metrics and results; and a journal that somebody else made."""
+"""A log with pseudonyms in its metrics and results, and a journal that was made separately."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

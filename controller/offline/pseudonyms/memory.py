@@ -1,4 +1,4 @@
-"""Other names in what a controller remembered and in what persons had set: the input of a decision besides the load.
+"""Replaces the names in a controller's memory and in the controls: the inputs of a decision besides the load.
 
 Decisions are made again from it.  Texts that nobody decides by are left out: who paused and why, and what the breaker
 said.  A strategy's memory says what of it are names.

@@ -1,4 +1,4 @@
-"""The figures of a simulated or replayed run: how even the load was, what the moves cost, and whether they helped.
+"""The figures of a simulated or replayed run: balance, cost of the moves, and whether they helped.
 
 docs/simulate.md defines each one.  All are of the true usage and of what happened, not of what brokers reported.  Of a
 recording nobody knows the true usage: there the reported one stands for it.

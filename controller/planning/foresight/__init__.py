@@ -1,1 +1,1 @@
-"""What the history of the bundles says about the load to come."""
+"""Forecasts load from the history of the bundles."""

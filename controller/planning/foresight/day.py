@@ -1,4 +1,4 @@
-"""The load of the time of day: as yesterday, as a share of the load of now."""
+"""The daily profile of the load: yesterday's load at a time of day, relative to the load now."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""What the history of the bundles says about the load of now and of later."""
+"""Estimates the present load and forecasts later load from the history of the bundles."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""How far brokers are above a level of utilisation: what packing.py and reach.py lower."""
+"""How far brokers are above a level of utilisation: the quantity that packing.py and reach.py lower."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a search for a plan may do, and how much of it."""
+"""The limits of a search for a plan, and its budget of effort."""
 
 from dataclasses import dataclass
 from typing import Final

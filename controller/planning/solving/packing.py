@@ -1,4 +1,4 @@
-"""Packs a plan of few moves: first which bundles leave, then where they go, then both are mended.
+"""Packs a plan of few moves: chooses the bundles that leave, then their destinations, then improves both.
 
 1. Every broker above the level gives the largest bundles of its fullest resource, until it is at the level.  With one
    resource no plan has fewer moves.

@@ -1,4 +1,4 @@
-"""A plan while it is made: where the bundles stand, which brokers still give, and what filters let follow."""
+"""A plan under construction: the assignment, the brokers that still give, and the moves that filters allow next."""
 
 from collections.abc import Sequence
 

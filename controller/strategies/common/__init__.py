@@ -1,1 +1,1 @@
-"""What several strategies share; a strategy imports from here, never from another strategy."""
+"""Code that several strategies share.  A strategy imports from here, never from another strategy."""

@@ -1,4 +1,4 @@
-"""An error that a strategy raises, told so that it names the strategy: a user may have written it."""
+"""Wraps errors that a strategy raises, so that the message names the strategy: a user may have written it."""
 
 from dataclasses import dataclass
 from typing import Final

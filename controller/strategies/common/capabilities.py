@@ -1,4 +1,4 @@
-"""What a strategy can do besides its role: the optional protocols of ``controller.strategies.protocols``.
+"""Looks up the optional protocols that a strategy implements: see ``controller.strategies.protocols``.
 
 A strategy may wrap another one, to check it or to record its answers.  So nothing asks a strategy by ``isinstance``:
 the wrapper would hide what the wrapped strategy can do.

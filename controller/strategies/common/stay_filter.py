@@ -1,4 +1,4 @@
-"""What filters have in common that decide whether a bundle leaves its broker, and not where to."""
+"""Base of filters that decide whether a bundle may leave its broker, not where it goes."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What a report shows of one run: usage by broker and time, moves with their reasons, and what was decided."""
+"""The data of one run in a report: usage by broker and time, moves with their reasons, and decisions."""
 
 import base64
 from collections.abc import Sequence
