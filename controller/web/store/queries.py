@@ -1,0 +1,131 @@
+"""What the page and REST ask: small methods that return frozen values.  For several threads.
+
+No method reads the log, and none waits for it: they answer from the store, which a ``Feed`` fills.  Each raises
+ValueError for an argument that cannot be (a span that ends before it begins, a cursor that nobody gave out), with a
+text for the caller.  Unknown names are no error: the answer says ``known=False``.
+"""
+
+from typing import Protocol
+
+from controller.web.store.values import (
+    BrokerMetric,
+    BrokerPast,
+    BrokersNow,
+    BundlePast,
+    ControlPage,
+    DecisionDetail,
+    DecisionPage,
+    DecisionQuery,
+    IssuedCommand,
+    KeyspaceMetric,
+    LatestState,
+    NameMatch,
+    NamespacePast,
+    Progress,
+    RowOrder,
+    Tile,
+)
+
+
+class PageData(Protocol):
+    """All that pages ask; ``controller.web.store.database.Store`` implements it."""
+
+    def progress(self) -> Progress:
+        """What is loaded, what is still loading, and how far back data reaches."""
+        ...
+
+    def version(self) -> int:
+        """Grows whenever something that a query returns may have changed: for ETags and for server-sent events."""
+        ...
+
+    def wait(self, version: int, timeout_seconds: float) -> int:
+        """Return the version as soon as it is another one than *version*, or after the timeout."""
+        ...
+
+    # ---- now ----
+
+    def latest(self) -> LatestState | None:
+        """The last interval; None before the first summary."""
+        ...
+
+    def brokers(self) -> BrokersNow | None:
+        """All brokers in the last interval, fullest first; None before the first summary."""
+        ...
+
+    # ---- pictures ----
+
+    def broker_tile(
+        self,
+        metric: BrokerMetric,
+        since_ms: int,
+        until_ms: int,
+        *,
+        width: int,
+        height: int,
+        order: RowOrder = "usage",
+    ) -> Tile:
+        """Brokers × time.  At most *width* columns and *height* rows; brokers are folded where there are more."""
+        ...
+
+    def keyspace_tile(
+        self,
+        metric: KeyspaceMetric,
+        since_ms: int,
+        until_ms: int,
+        *,
+        width: int,
+        height: int,
+        namespace: str | None = None,
+        owner: str = "",
+    ) -> Tile:
+        """Keyspace × time.  At most *width* columns and *height* rows.
+
+        Without *namespace*: a row for each of the busiest namespaces, sorted by name; the last row folds the rest
+        (``name`` is ""), and where all bundles fit, a row for each bundle.  With it: its bundles in the order of their
+        ranges; a split becomes two rows from then on.  *owner*: the broker that is highlighted where *metric* is owner.
+        """
+        ...
+
+    def moves(self, since_ms: int, until_ms: int, *, most: int = 90) -> tuple[IssuedCommand, ...]:
+        """Commands with T in the span, oldest first; empty if there are more than *most*: then ask ``move_counts``."""
+        ...
+
+    def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
+        """How many commands each of *bins* equal parts of the span has."""
+        ...
+
+    # ---- decisions ----
+
+    def decisions(self, wanted: DecisionQuery, *, cursor: str | None = None, most: int = 50) -> DecisionPage:
+        """The newest decisions that match *wanted*, or those before *cursor*; at most *most* (1 to 500)."""
+        ...
+
+    def decision(self, interval: int) -> DecisionDetail | None:
+        """The decision of T *interval*; None: the store has none."""
+        ...
+
+    # ---- histories ----
+
+    def bundle(self, bundle: str, since_ms: int, until_ms: int) -> BundlePast:
+        """One bundle; *bundle* is its whole name.  Commands: the newest 500."""
+        ...
+
+    def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:
+        """One broker.  Commands: the newest 500."""
+        ...
+
+    def namespace(self, namespace: str, since_ms: int, until_ms: int) -> NamespacePast:
+        """One namespace.  Commands: the newest 500."""
+        ...
+
+    def controls(self, *, cursor: str | None = None, most: int = 50) -> ControlPage:
+        """What people did with the controls, the newest first."""
+        ...
+
+    def search(self, text: str, most: int = 20) -> tuple[NameMatch, ...]:
+        """Names of the last 7 days that contain *text*: brokers, then namespaces, then bundles; at most *most*."""
+        ...
+
+    def close(self) -> None:
+        """Release files.  Queries fail after this."""
+        ...
