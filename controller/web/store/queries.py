@@ -10,7 +10,7 @@ from typing import Protocol
 from controller.web.store.values import (
     BrokerMetric,
     BrokerPast,
-    BrokersNow,
+    BrokerStates,
     BundlePast,
     ControlPage,
     DecisionDetail,
@@ -48,7 +48,7 @@ class PageData(Protocol):
         """The last interval; None before the first summary."""
         ...
 
-    def brokers(self) -> BrokersNow | None:
+    def brokers(self) -> BrokerStates | None:
         """All brokers in the last interval, fullest first; None before the first summary."""
         ...
 

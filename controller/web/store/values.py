@@ -178,7 +178,7 @@ class BrokerNow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokersNow:
+class BrokerStates:
     """All brokers in the last interval, fullest first; those without data are last."""
 
     interval: int
