@@ -12,7 +12,7 @@ port raises is raised on; the engine must not be used after that: the next leade
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from controller.aggregate.snapshot import Snapshot
 from controller.cycle import (
@@ -60,15 +60,31 @@ def decide_interval(
     *policy* is that of the settings: the brokers' version, which *snapshots* and *memory* say, chooses its strategies.
     Raises StateError where a shard is missing.
     """
+    return _decide_on_view(snapshots, memory, controls, policy, view_of).entry
+
+
+class _EntryOnView(NamedTuple):
+    """An entry, and what it was decided on."""
+
+    entry: JournalEntry
+    view: ClusterView
+
+
+def _decide_on_view(
+    snapshots: Sequence[Snapshot], memory: Memory, controls: Controls, policy: Policy, view_of: ViewOf = view_of
+) -> _EntryOnView:
+    """See ``decide_interval``."""
     results = [result for snapshot in snapshots for result in snapshot.results]
     before, asked = memory.pulsar, controls
     memory, controls, policy, about = _for_version(snapshots, memory, controls, policy)
     memory = without_dry_run(with_read_memories(memory, policy), asked)
-    decision, memory = decide(view_of(snapshots, memory, policy), results, memory, controls, policy)
+    view = view_of(snapshots, memory, policy)
+    decision, memory = decide(view, results, memory, controls, policy)
     news = about if before is not None and memory.pulsar is not None and before.version != memory.pulsar.version else ()
     summary = "; ".join([decision.summary, *(verdict.detail for verdict in news)])
     decision = replace(decision, verdicts=(*decision.verdicts, *about), summary=summary, pulsar=memory.pulsar)
-    return JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
+    entry = JournalEntry(cluster=policy.cluster, decision=decision, memory=memory, controls=controls)
+    return _EntryOnView(entry, view)
 
 
 def _for_version(
@@ -150,26 +166,26 @@ class Engine:
 
     def _move_on(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
         # As if in its own time: a later entry holds what it did, and that must follow from the journal.
-        entry = decide_interval(snapshots, self._memory, controls.timeless(), self._policy)
+        decided = _decide_on_view(snapshots, self._memory, controls.timeless(), self._policy)
         before = self._memory
-        self._memory = entry.memory
-        return _decided(entry, snapshots, before, journalled=False)
+        self._memory = decided.entry.memory
+        return _decided(decided, snapshots, before, journalled=False)
 
     def _decide_and_journal(self, snapshots: Sequence[Snapshot], controls: Controls) -> DecidedInterval:
         self._leadership.check()
         controls = self._dated(controls)  # they were asked for before, and this process may have stood still since
-        entry, too_large = decide_interval(snapshots, self._memory, controls, self._policy), None
+        decided, too_large = _decide_on_view(snapshots, self._memory, controls, self._policy), None
         try:
-            self._append(entry, in_time=True)
+            self._append(decided.entry, in_time=True)
         except _TooLateError:
-            entry = decide_interval(snapshots, self._memory, self._dated(controls), self._policy)
-            self._append(entry)
+            decided = _decide_on_view(snapshots, self._memory, self._dated(controls), self._policy)
+            self._append(decided.entry)
         except EntryTooLargeError as error:
             too_large, controls = error, replace(controls, mode="observe")
-            entry = decide_interval(snapshots, self._memory, controls, self._policy)
-            self._append(entry)
-        before, self._memory = self._memory, entry.memory
-        return _decided(entry, snapshots, before, too_large=too_large)
+            decided = _decide_on_view(snapshots, self._memory, controls, self._policy)
+            self._append(decided.entry)
+        before, self._memory = self._memory, decided.entry.memory
+        return _decided(decided, snapshots, before, too_large=too_large)
 
     def _dated(self, controls: Controls) -> Controls:
         return replace(controls, decided_at_ms=self._now_ms()) if controls.decided_at_ms else controls
@@ -243,15 +259,17 @@ def _by_interval(snapshots: Iterable[Snapshot]) -> list[list[Snapshot]]:
 
 
 def _decided(
-    entry: JournalEntry,
+    decided: _EntryOnView,
     snapshots: Sequence[Snapshot],
     before: Memory,
     *,
     journalled: bool = True,
     too_large: EntryTooLargeError | None = None,
 ) -> DecidedInterval:
+    entry = decided.entry
     return DecidedInterval(
         entry=entry,
+        view=decided.view,
         journalled=journalled,
         too_large=too_large,
         dropped_rows=sum(snapshot.dropped for snapshot in snapshots),

@@ -63,6 +63,7 @@ results_topic = "arrival-{form}-results"
 commands_topic = "arrival-{form}-commands"
 journal_topic = "arrival-{form}-journal"
 dead_letters_topic = "arrival-{form}-dead-letters"
+summaries_topic = "arrival-{form}-summaries"
 [election]
 kind = "file"
 path = "election"

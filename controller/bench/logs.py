@@ -16,7 +16,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.simulator.encode import KeyValue
 
-_TOPICS: Final = ("metrics", "results", "commands", "journal", "dead_letters")
+_TOPICS: Final = ("metrics", "results", "commands", "journal", "dead_letters", "summaries")
 
 
 class MeasuredLog(Protocol):

@@ -16,6 +16,7 @@ from controller.adapters.factory import election_system
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer, executor_group
+from controller.adapters.kafka.rights import topics_of
 from controller.adapters.network.calls import FinishedCall, side_by_side
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
@@ -331,7 +332,7 @@ def _ahead(report: Mapping[str, Any] | None) -> float | None:
 
 
 def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFacts:
-    names = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic, log.dead_letters_topic)
+    names = topics_of(log)
     try:
         found, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
     except TrimtabError as error:

@@ -5,6 +5,7 @@ from typing import Final
 
 from controller.adapters.kafka.client import LARGEST_RECORD
 from controller.adapters.kafka.inspect import TopicFacts
+from controller.adapters.kafka.rights import topics_of
 from controller.adapters.kafka.specs import LARGEST_BATCH
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, error, fine, warning
@@ -55,7 +56,9 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
     log = kafka.log
     for name in _names(log):
         if name not in kafka.topics:
-            partitions = 1 if name in (log.journal_topic, log.dead_letters_topic) else log.partitions
+            partitions = (
+                1 if name in (log.journal_topic, log.dead_letters_topic, log.summaries_topic) else log.partitions
+            )
             yield warning(
                 "topic-missing",
                 name,
@@ -242,7 +245,7 @@ def _alter(topic: str, key: str, value: str) -> str:
 
 
 def _names(log: KafkaLogSettings) -> tuple[str, ...]:
-    return (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic, log.dead_letters_topic)
+    return topics_of(log)
 
 
 def _found(facts: Facts) -> Iterator[tuple[KafkaLogSettings, "dict[str, TopicFacts]"]]:

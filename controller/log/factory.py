@@ -36,7 +36,8 @@ def log_system(settings: Settings) -> LogSystem:
             return LogSystem(connect_to_pulsar, settings, where=f"Pulsar at {log.service_url}", collect=collect)
         case LogInFolder(folder=log):
             path = Path(log.path)
-            retention = FolderRetention(path, kept_ms=settings.folder_kept_ms)
+            hours = log.summaries_retention_hours
+            retention = FolderRetention(path, kept_ms=settings.folder_kept_ms, summaries_ms=hours * 3_600_000)
             return LogSystem(partial(FolderLog, path, cluster=cluster), settings, where=str(path), retention=retention)
         case other:
             assert_never(other)

@@ -6,10 +6,12 @@ Pulsar and in files.  Positions have gaps, as in both.
 
 import threading
 import time
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from random import Random
 from typing import Final
 from zlib import crc32
@@ -33,7 +35,7 @@ from controller.log.port import (
 from controller.model.errors import LeadershipLostError
 
 _MARK: Final = "mark"
-_ONE_PARTITION: Final = ("journal", "ticks", "dead_letters")
+_ONE_PARTITION: Final = ("journal", "ticks", "dead_letters", "summaries")
 _CELL: Final = "cells"
 _LARGEST_GAP: Final = 3
 
@@ -239,8 +241,9 @@ class MemoryReader:
     def _next_record(self) -> LogRecord | None:
         for number in self._partitions():
             here, at = self._server.topic(self._topic)[number], self._at.setdefault(number, 0)
-            for record in _visible(here):
-                if record.position >= at:
+            first = bisect_left(here.records, max(at, here.first), key=lambda record: record.position)
+            for record in islice(here.records, first, None):
+                if _MARK not in record.headers:
                     return record
         return None
 

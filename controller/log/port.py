@@ -13,7 +13,7 @@ from controller.model.errors import TrimtabError
 
 #: A topic by its role; the settings of a system give it a name.  "ticks" holds what is about to be ticked: a system
 #: that appends atomically needs no such topic, drops appends to it, and has no ``history`` of it.
-LogTopic: TypeAlias = Literal["metrics", "results", "commands", "journal", "dead_letters", "ticks"]
+LogTopic: TypeAlias = Literal["metrics", "results", "commands", "journal", "dead_letters", "ticks", "summaries"]
 #: A place in one partition: grows as records are appended, possibly with gaps.  Opaque: never add to it or subtract.
 Position: TypeAlias = int
 

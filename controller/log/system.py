@@ -11,6 +11,7 @@ from controller.log.journal import LogJournal
 from controller.log.journal_reading import JournalReader
 from controller.log.port import Log
 from controller.log.records import LogRecords
+from controller.log.summaries import SummaryLog
 from controller.log.tail import LogTail
 from controller.log.ticks import CollectorLog, MetricsLog
 from controller.model.journal import JournalEntry
@@ -52,6 +53,14 @@ class LogSystem:
     def dead_letters(self) -> DeadLetterLog:
         """Where records go that cannot be used."""
         return DeadLetterLog(self._connect())
+
+    def summaries(self) -> SummaryLog:
+        """The writing end of the summaries."""
+        return SummaryLog(self._connect())
+
+    def connect(self) -> Log:
+        """The log itself, for those who follow several topics of it."""
+        return self._connect()
 
     def retention(self) -> FolderRetention | None:
         """Deletes old records; None if the system does so itself."""

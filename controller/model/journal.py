@@ -10,6 +10,7 @@ from typing import Protocol
 from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.errors import EntryTooLargeError
+from controller.model.load import ClusterView
 from controller.model.memory import Memory
 
 
@@ -106,6 +107,8 @@ class DecidedInterval:
     bundles: int
     #: Action and status of each command that is not in flight any more; "lost" where no result came back.
     settled: tuple[tuple[str, str], ...]
+    #: What it was decided on; None: not known.
+    view: ClusterView | None = None
 
     @property
     def breaker_tripped(self) -> bool:

@@ -43,6 +43,8 @@ class KafkaLogSettings(Section):
     """The decisions, with the controller's memory after each: one partition, without retention."""
     dead_letters_topic: KafkaTopic = "trimtab-dead-letters"
     """Refused records, each with the reason."""
+    summaries_topic: KafkaTopic = "trimtab-summaries"
+    """A summary of each interval for the page: one partition.  Without it decisions are the same."""
     partitions: PositiveInt = 4
     """Number of partitions of the metrics, result and command topics, where trimtab creates them."""
     replication_factor: PositiveInt = 1
@@ -52,6 +54,8 @@ class KafkaLogSettings(Section):
     """Hours for which the metrics, result, command and dead letter topics keep a record, where trimtab creates them;
     a week, so that a controller that was down over a weekend can catch up.  The journal has its own retention:
     [journal] retention_days."""
+    summaries_retention_hours: PositiveInt = 168
+    """Hours for which the topic of summaries keeps a record, where trimtab creates it; the page shows no more."""
     start_at: StartAt = "4h"
     """Where a controller without a checkpoint begins to read: so long before now (``90m``, ``4h``, ``7d``), or at the
     ``earliest`` or ``latest`` record.  Four hours are 240 samples for each average; a bundle with stored
@@ -65,12 +69,19 @@ class KafkaLogSettings(Section):
 
     @model_validator(mode="after")
     def _has_a_topic_for_each_purpose(self) -> Self:
-        purposes = ("metrics_topic", "results_topic", "commands_topic", "journal_topic", "dead_letters_topic")
+        purposes = (
+            "metrics_topic",
+            "results_topic",
+            "commands_topic",
+            "journal_topic",
+            "dead_letters_topic",
+            "summaries_topic",
+        )
         used: dict[str, str] = {}
         for purpose in purposes:
             name = getattr(self, purpose)
             if name in used:
-                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are five different topics")
+                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are six different topics")
             used[name] = purpose
         return self
 
@@ -83,12 +94,14 @@ class FolderLogSettings(Section):
     """The log in a folder: without a server, for a demo or a recording."""
 
     path: PathText
-    """Holds metrics/, results/, commands/, journal/ and dead_letters/."""
+    """Holds metrics/, results/, commands/, journal/, dead_letters/ and summaries/."""
     retention_hours: PositiveInt = 24
     """Hours for which the controller keeps the files of metrics, results, commands and dead letters that trimtab wrote,
     counted back from the last interval that it has read: what it has not read stays.  Spark lists all files for every
     micro-batch, so more make it slower.  The journal has its own retention: [journal] retention_days.  To keep more,
     use `trimtab record`."""
+    summaries_retention_hours: PositiveInt = 168
+    """The same for the files of summaries, which Spark does not list: the page shows no more."""
 
 
 class _Log(Section):

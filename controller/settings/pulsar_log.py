@@ -9,7 +9,14 @@ from controller.settings.access import PulsarLogin, TlsSettings
 from controller.settings.addresses import AdminUrls, PulsarServers
 from controller.settings.start_at import StartAt, append_time_of
 
-_PURPOSES: Final = ("metrics_topic", "results_topic", "commands_topic", "journal_topic", "dead_letters_topic")
+_PURPOSES: Final = (
+    "metrics_topic",
+    "results_topic",
+    "commands_topic",
+    "journal_topic",
+    "dead_letters_topic",
+    "summaries_topic",
+)
 
 
 def _topic(name: str) -> str:
@@ -51,6 +58,8 @@ class PulsarLogSettings(PulsarLogin):
     """The decisions, with the controller's memory after each: one partition."""
     dead_letters_topic: ShortTopic = "dead-letters"
     """Refused records, each with the reason: one partition."""
+    summaries_topic: ShortTopic = "summaries"
+    """A summary of each interval for the page: one partition.  Without it decisions are the same."""
     partitions: Annotated[int, Field(ge=1, le=1024)] = 4
     """Number of partitions of the metrics, result and command topics, where trimtab creates them."""
     retention_hours: Annotated[int, Field(ge=1, le=87_600)] = 168
@@ -69,7 +78,7 @@ class PulsarLogSettings(PulsarLogin):
         for purpose in _PURPOSES:
             name = getattr(self, purpose)
             if name in used:
-                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are five different topics")
+                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are six different topics")
             used[name] = purpose
         return self
 

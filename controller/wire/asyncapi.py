@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from controller.wire import commands, journal_records, metrics, results
+from controller.wire import commands, journal_records, metrics, results, summary
 from controller.wire.dead_letter import DeadLetter
 
 _SPECIFICATION: Final = "3.0.0"
@@ -82,6 +82,14 @@ TOPICS: Final = (
         senders=("controller",),
         receivers=(),
         record_key="Where the record lay.",
+    ),
+    DescribedTopic(
+        key="summaries_topic",
+        name="trimtab-summaries",
+        what="What the page shows of each interval (docs/page_data.md).  One partition; no decision depends on it.",
+        models=summary.MODELS,
+        senders=("controller",),
+        receivers=("page",),
     ),
 )
 

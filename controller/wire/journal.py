@@ -324,7 +324,7 @@ def encode_entry(entry: JournalEntry) -> bytes:
                 balancing=_balancing_record(memory.balancing),
                 deaths=_deaths_record(memory.deaths),
             ),
-            controls=_controls_record(entry.controls),
+            controls=controls_record(entry.controls),
             pulsar=_version_record(decision.pulsar),
         )
     )
@@ -419,7 +419,8 @@ def _to_version(record: VersionRecord | None) -> VersionInUse | None:
     return VersionInUse(version=version, source=record.source, leader=record.leader)
 
 
-def _controls_record(controls: Controls) -> ControlsRecord:
+def controls_record(controls: Controls) -> ControlsRecord:
+    """The record of *controls*."""
     fields = {each.name: getattr(controls, each.name) for each in dataclass_fields(controls)}
     pauses = tuple(PauseRecord.model_construct(**_fields(each)) for each in controls.pauses)
     return ControlsRecord(**{**fields, "pauses": pauses, "orders": orders_record(controls.orders)})

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from controller.wire import asyncapi, commands, journal_records, metrics, results
+from controller.wire import asyncapi, commands, journal_records, metrics, results, summary
 from controller.wire.answers import catalogue as answers
 from controller.wire.attribute_docstrings import attribute_docstrings
 from controller.wire.dead_letter import DeadLetter
@@ -27,6 +27,9 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     **commands.MODELS,
     **{f"journal.{name}": model for name, model in journal_records.RECORDS.items()},
     "dead_letter": DeadLetter,
+    **summary.MODELS,
+    "summary_body": summary.SummaryBody,
+    "summary_details": summary.SummaryDetails,
     "plan": PlanFile,
     **answers.MODELS,
 }

@@ -13,7 +13,7 @@ from controller.model.errors import TrimtabError
 AT_ONCE: Final = 500
 #: The folders are listed when so much more has been read, by the intervals.
 _EVERY_MS: Final = 3_600_000
-_PARTS: Final = ("metrics", "results", "commands", "journal", "ticks", "dead_letters")
+_PARTS: Final = ("metrics", "results", "commands", "journal", "ticks", "dead_letters", "summaries")
 
 
 class _Records(NamedTuple):
@@ -34,8 +34,10 @@ class FolderRetention:
     rest for later.
     """
 
-    def __init__(self, folder: Path, *, kept_ms: int) -> None:
+    def __init__(self, folder: Path, *, kept_ms: int, summaries_ms: int | None = None) -> None:
+        """*summaries_ms*: summaries stay for so long; None: as long as records."""
         self._folder, self._kept_ms = folder, kept_ms
+        self._summaries_ms = kept_ms if summaries_ms is None else summaries_ms
         self._listed: int | None = None
         self._old: Iterator[Path] = iter(())
 
@@ -44,7 +46,7 @@ class FolderRetention:
         old = list(islice(self._old, AT_ONCE))
         if not old and (self._listed is None or read >= self._listed + _EVERY_MS):
             self._listed = read
-            self._old = iter(self._older_than(read - self._kept_ms))
+            self._old = iter([*self._older_than(read - self._kept_ms), *self._summaries(read - self._summaries_ms)])
             old = list(islice(self._old, AT_ONCE))
         failures: list[TrimtabError] = []
         for path in old:
@@ -69,6 +71,13 @@ class FolderRetention:
                 *(path for path in self._numbered() if _modified_ms(path) < min(before, written)),
                 *(path for path in self._others() if _modified_ms(path) < before),
             ]
+        except OSError as error:
+            raise TrimtabError(f"{self._folder} cannot be listed: {error.strerror}") from error
+
+    def _summaries(self, before: int) -> list[Path]:
+        try:
+            found = [each.path for each in self._records("summaries") if not each.is_newest]
+            return [path for path in found if _modified_ms(path) < before]
         except OSError as error:
             raise TrimtabError(f"{self._folder} cannot be listed: {error.strerror}") from error
 

@@ -48,7 +48,8 @@ def rights(log: KafkaLogSettings, *, group: str, cluster: str) -> tuple[Right, .
 
 def topics_of(log: KafkaLogSettings) -> tuple[str, ...]:
     """The topics of *log*."""
-    return (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic, log.dead_letters_topic)
+    decisive = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic)
+    return (*decisive, log.dead_letters_topic, log.summaries_topic)
 
 
 def _collector(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
@@ -67,6 +68,7 @@ def _controller(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
     yield _topic(who, log.commands_topic, "Read", "Write")  # Read: its end tells whether the journal is whole
     yield _topic(who, log.journal_topic, "Read", "Write", "Delete")  # Delete: it prunes what is no longer needed
     yield _topic(who, log.dead_letters_topic, "Write")
+    yield _topic(who, log.summaries_topic, "Write")
     yield _writer(who, journal_writer(cluster))
     yield _readers(who)
 

@@ -30,6 +30,7 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
     kept = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
     # The journal is pruned by the controller, which knows what is still needed.
     journal = {**safe, "retention.ms": "-1", "retention.bytes": "-1"}
+    summaries = {**safe, "retention.ms": str(settings.summaries_retention_hours * _HOUR_MS)}
     many, one = settings.partitions, 1
     topics = (
         (settings.metrics_topic, many, kept),
@@ -37,6 +38,7 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
         (settings.commands_topic, many, kept),
         (settings.dead_letters_topic, one, kept),
         (settings.journal_topic, one, journal),
+        (settings.summaries_topic, one, summaries),
     )
     return [
         TopicSpec(name=name, partitions=partitions, replication_factor=copies, config=config)

@@ -31,6 +31,7 @@ class KafkaTopics:
             "commands": settings.commands_topic,
             "journal": settings.journal_topic,
             "dead_letters": settings.dead_letters_topic,
+            "summaries": settings.summaries_topic,
         }
         #: Topics that exist: each is created once, so that one which is deleted later is missed.
         self._existing = set[LogTopic]()

@@ -56,6 +56,7 @@ class PulsarLog:
             "commands": settings.commands_topic,
             "journal": settings.journal_topic,
             "dead_letters": settings.dead_letters_topic,
+            "summaries": settings.summaries_topic,
             "ticks": ticks_control(settings),
         }
 

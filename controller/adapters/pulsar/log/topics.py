@@ -102,6 +102,7 @@ def specs(settings: PulsarLogSettings) -> dict[str, int]:
         settings.commands_topic: many,
         settings.dead_letters_topic: 1,
         settings.journal_topic: 1,
+        settings.summaries_topic: 1,
         ticks_control(settings): 1,
         executors_control(settings): many,
     }
