@@ -86,8 +86,8 @@ class PageData(Protocol):
         """
         ...
 
-    def moves(self, since_ms: int, until_ms: int, *, most: int = 90) -> tuple[IssuedCommand, ...]:
-        """Commands with T in the span, oldest first; empty if there are more than *most*: then ask ``move_counts``."""
+    def moves(self, since_ms: int, until_ms: int, *, limit: int = 90) -> tuple[IssuedCommand, ...]:
+        """Commands with T in the span, oldest first; empty if there are more than *limit*: then ask ``move_counts``."""
         ...
 
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
@@ -96,8 +96,8 @@ class PageData(Protocol):
 
     # ---- decisions ----
 
-    def decisions(self, wanted: DecisionQuery, *, cursor: str | None = None, most: int = 50) -> DecisionPage:
-        """The newest decisions that match *wanted*, or those before *cursor*; at most *most* (1 to 500)."""
+    def decisions(self, query: DecisionQuery, *, cursor: str | None = None, limit: int = 50) -> DecisionPage:
+        """The newest decisions that match *query*, or those before *cursor*; at most *limit* (1 to 500)."""
         ...
 
     def decision(self, interval: int) -> DecisionDetail | None:
@@ -118,12 +118,12 @@ class PageData(Protocol):
         """One namespace.  Commands: the newest 500."""
         ...
 
-    def controls(self, *, cursor: str | None = None, most: int = 50) -> ControlPage:
+    def controls(self, *, cursor: str | None = None, limit: int = 50) -> ControlPage:
         """What people did with the controls, the newest first."""
         ...
 
-    def search(self, text: str, most: int = 20) -> tuple[NameMatch, ...]:
-        """Names of the last 7 days that contain *text*: brokers, then namespaces, then bundles; at most *most*."""
+    def search(self, text: str, limit: int = 20) -> tuple[NameMatch, ...]:
+        """Names of the last 7 days that contain *text*: brokers, then namespaces, then bundles; at most *limit*."""
         ...
 
     def close(self) -> None:

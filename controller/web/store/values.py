@@ -136,7 +136,7 @@ class LatestState:
     in_flight_total: int
     #: Broker -> T at which it joined or left, while that freezes commands.
     joined: Mapping[str, int]
-    left: Mapping[str, int]
+    departed: Mapping[str, int]
     #: Why active mode issues nothing because brokers balance by themselves; "": it does not.
     brokers_balance: str
     brokers: int
