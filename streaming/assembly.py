@@ -47,6 +47,7 @@ from streaming.rehearsal import rehearse
 from streaming.sink import DecisionSink
 from streaming.sources import source_of
 from streaming.spark.session import start_session
+from streaming.summaries import SummaryQueue
 
 _DAY_MS = 86_400_000
 
@@ -161,7 +162,6 @@ class Assembly:
             commands = of_commands(self._log.tail(), settings.cluster.name, election_epoch=store.epoch())
             return [*of_checkpoint(path, noted), *commands]
 
-        verdicts = own_verdict_store(settings)
         journal = self.metrics.traces.of_journal(self._log.journal())
         engine = take_over(
             policy=self.policy,
@@ -180,14 +180,21 @@ class Assembly:
         return DecisionSink(
             engine,
             journal=journal,
-            verdicts=verdicts,
+            verdicts=own_verdict_store(settings),
             letters=letters,
             now_ms=now_ms,
             retention_ms=retention_ms,
             retention=self._log.retention(),
             metrics=self.metrics,
             audits=AuditWatch(auditor, self.metrics.audits),
+            summaries=self._summaries(engine.epoch),
             note=lambda interval: None if files is None else files.replace(JOURNALLED, content_of(interval)),
+        )
+
+    def _summaries(self, epoch: int) -> SummaryQueue:
+        policy = self.policy
+        return SummaryQueue(
+            self._log.summaries, policy.limits, period_ms=policy.period_ms, epoch=epoch, metrics=self.metrics
         )
 
     def dead_letters(self, spark: SparkSession) -> DeadLetters:

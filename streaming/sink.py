@@ -27,6 +27,7 @@ from controller.model.journal import DecidedInterval, Journal, JournalEntry
 from controller.wire.readable import counted, in_number, utc
 from streaming.dead_letters import DeadLetters
 from streaming.own_errors import with_cause
+from streaming.summaries import SummaryQueue
 
 log = logging.getLogger(__name__)
 
@@ -49,11 +50,13 @@ class DecisionSink:
         metrics: ControllerMetrics | None = None,
         audits: AuditWatch | None = None,
         note: Callable[[int], None] = lambda _: None,
+        summaries: SummaryQueue | None = None,
     ) -> None:
         """*journal*: the engine's.  *retention_ms*: entries stay in it for at least so long.  *audits* the moves.
 
         *verdicts*: None keeps none.  *retention* deletes old records, where the log does not.  *note* is called with
-        the last interval that each batch journalled; it may raise OSError or TrimtabError.
+        the last interval that each batch journalled; it may raise OSError or TrimtabError.  *summaries*: None writes
+        none.
         """
         self._engine, self._journal, self._verdicts, self._letters = engine, journal, verdicts, letters
         self._now_ms, self._retention_ms, self._pruned_ms = now_ms, retention_ms, 0
@@ -63,7 +66,7 @@ class DecisionSink:
         self._journalled: int | None = None
         #: Rows and states dropped by the shards, as far as that was logged.
         self._dropped = self._dropped_states = 0
-        self._retention, self._note = retention, note
+        self._retention, self._note, self._summaries = retention, note, summaries
         self._verdicts_failed = self._prune_failed = self._retention_failed = self._note_failed = False
         #: The last interval decided by the end of the last batch.
         self._at_rest: int | None = None
@@ -88,6 +91,11 @@ class DecisionSink:
         """The last interval that is decided, epoch ms; None before the first."""
         return self._engine.memory.last_interval
 
+    def close(self) -> None:
+        """This leadership is over."""
+        if self._summaries is not None:
+            self._summaries.close()
+
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Decide what closed in this batch; then keep its dead letters, for which nobody waits."""
         with _uncollected():
@@ -105,8 +113,9 @@ class DecisionSink:
                 self._decide(snapshots)
                 self._note_journalled()
             with self._metrics.stage("audit"):
-                if self._audits is not None:
-                    self._audits.take(snapshots, self._entries)
+                moves = [] if self._audits is None else self._audits.take(snapshots, self._entries)
+                if self._summaries is not None:
+                    self._summaries.audited(moves)
             self._entries = {}
             with self._metrics.stage("dead_letters"):
                 self._letters.store_suspects(_refused(table), batch_id)
@@ -135,7 +144,10 @@ class DecisionSink:
 
     def _tell(self, decided: DecidedInterval) -> None:
         self._entries[decided.entry.interval] = decided.entry
-        self._metrics.decided(decided, self._now_ms())
+        now_ms = self._now_ms()
+        tick_seconds = self._metrics.decided(decided, now_ms)
+        if self._summaries is not None:
+            self._summaries.offer(decided, decided_at_ms=now_ms, tick_seconds=tick_seconds)
         self._tell_dropped(decided)
         if not decided.journalled:
             return

@@ -135,6 +135,8 @@ def _lead(
         if failure is error:
             raise
         raise failure from error
+    finally:
+        decisions.close()
 
 
 def _failure(error: Exception, in_batch: Exception | None, leadership: Leadership, assembly: Assembly) -> Exception:

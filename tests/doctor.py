@@ -95,6 +95,7 @@ def kafka(**changed: Any) -> KafkaFacts:
         "commands": topic(),
         "journal": JOURNAL,
         "dead-letters": topic(1),
+        "summaries": topic(1),
     }
     topics |= {key: changed.pop(key) for key in list(changed) if key in topics}
     there = {f"trimtab-{name}": facts for name, facts in topics.items() if facts is not None}

@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS holders (name PRIMARY KEY, holder INTEGER);
 CREATE TABLE IF NOT EXISTS members (team, member INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE IF NOT EXISTS cells (team, partition INTEGER, state, done INTEGER, PRIMARY KEY (team, partition));
 """
-_ONE_PARTITION: Final = ("journal", "dead_letters")
+_ONE_PARTITION: Final = ("journal", "dead_letters", "summaries")
 _LOOK_SECONDS: Final = 0.01
 
 

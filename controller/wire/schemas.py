@@ -28,8 +28,6 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     **{f"journal.{name}": model for name, model in journal_records.RECORDS.items()},
     "dead_letter": DeadLetter,
     **summary.MODELS,
-    "summary_body": summary.SummaryBody,
-    "summary_details": summary.SummaryDetails,
     "plan": PlanFile,
     **answers.MODELS,
 }

@@ -188,11 +188,11 @@ class SummaryRecord(Envelope):
     tick_to_decision_ms: Count | None = None
     """null: the leader did not see when the interval was ticked."""
     body: str
-    """The JSON of SummaryBody (docs/schemas/summary_body.json), packed by zlib, in base64."""
+    """A JSON object packed by zlib, in base64: all but columns and details (docs/page_data.md)."""
     details: str
-    """The JSON of SummaryDetails (docs/schemas/summary_details.json), likewise."""
+    """A JSON object, likewise: budgets and the most important verdicts."""
     columns: str
-    """Columns of brokers, ranges of the keyspace and bundles, packed by zlib, in base64 (docs/page_data.md)."""
+    """Columns of brokers, ranges of the keyspace and bundles, likewise."""
 
 
 def encode_summary(summary: IntervalSummary) -> bytes:

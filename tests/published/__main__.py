@@ -11,8 +11,11 @@ from controller.adapters.disk.places import SHIPPED
 from controller.aggregate.shard import state_blob
 from controller.aggregate.shard.fold import ShardState
 from controller.cli.shared.common_options import own_version
+from controller.cycle.limits import Limits
+from controller.cycle.summary import summary_of
 from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.errors import WireError
+from controller.model.summary import IntervalSummary
 from controller.wire.base import encode, validate
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.controls import encode_controls
@@ -20,9 +23,11 @@ from controller.wire.dead_letter import Source
 from controller.wire.journal import encode_entry, encode_epoch
 from controller.wire.journal_records import EntryWriter, PartEntry
 from controller.wire.schemas import MODELS, schema_files
+from controller.wire.summary import encode_summary
+from tests.cluster import broker, view
 from tests.folds import A, Shard, sweep, ticked
 from tests.journal_entries import SPLIT, UNLOAD, entry
-from tests.records import CLUSTER, LEFT, METRICS, PERIOD, T, as_bytes, dead_letter_of, namespace_state, result
+from tests.records import CLUSTER, LEFT, METRICS, PERIOD, RIGHT, T, as_bytes, dead_letter_of, namespace_state, result
 
 FOLDER: Final = Path(__file__).parent
 STATE: Final = "state.bin"
@@ -56,7 +61,14 @@ def records() -> Mapping[str, bytes]:
         "journal.epoch": encode_epoch(CLUSTER, 3),
         "journal.part": encode(part),
         "dead_letter": encode(letter),
+        "summary": encode_summary(summary()),
     }
+
+
+def summary() -> IntervalSummary:
+    """A summary of two brokers, without verdicts."""
+    cluster = view(broker("a:8080", usage=0.9, **{LEFT: 60}), broker("b:8080", usage=0.1, **{RIGHT: 5}))
+    return summary_of(cluster, entry(T, UNLOAD), Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=_ISSUED)
 
 
 def controls() -> OperatorControls:

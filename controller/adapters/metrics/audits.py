@@ -124,18 +124,25 @@ class AuditWatch:
         self._auditor: MoveAuditor | None = auditor
         self._metrics = metrics
 
-    def take(self, snapshots: Sequence[Snapshot], entries: Mapping[int, JournalEntry]) -> None:
-        """Go on with the intervals of *entries*, which were decided on *snapshots*."""
+    def take(self, snapshots: Sequence[Snapshot], entries: Mapping[int, JournalEntry]) -> list[AuditedMove]:
+        """Go on with the intervals of *entries*, which were decided on *snapshots*.
+
+        Returns the moves of which more is known now.
+        """
+        moves: list[AuditedMove] = []
         if self._auditor is None:
-            return
+            return moves
         try:
             for interval in sorted(entries):
                 entry = entries[interval]
                 parts = [each for each in snapshots if each.interval == interval]
-                self._metrics.take(self._auditor.take(parts, entry.decision, entry.memory))
+                step = self._auditor.take(parts, entry.decision, entry.memory)
+                self._metrics.take(step)
+                moves += (*step.looked_at, *step.settled)
         except Exception:
             self._auditor = None
             log.exception("moves are not audited any more until the next leadership, decisions go on; please report it")
+        return moves
 
 
 def _label(strategy: str) -> str:

@@ -4,7 +4,7 @@ import time
 from collections import Counter as Counted
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from controller.adapters.metrics import ages
 from controller.adapters.metrics.audits import AuditMetrics
@@ -28,6 +28,9 @@ from controller.wire.results import STATUSES
 
 #: The steps of a micro-batch in the controller's own process.
 STAGES: Final = ("query", "decide", "audit", "dead_letters", "prune")
+#: What becomes of a summary.
+SummaryOutcome: TypeAlias = Literal["written", "dropped", "failed"]
+SUMMARY_OUTCOMES: Final[tuple[SummaryOutcome, ...]] = get_args(SummaryOutcome)
 #: Spark's phases of a micro-batch; triggerExecution is all of it, addBatch the query and the sink.
 _PHASES: Final = (
     "triggerExecution",
@@ -72,6 +75,7 @@ class ControllerMetrics(ProcessMetrics):
         self._declare_leadership()
         self._declare_intervals()
         self._declare_batches()
+        self._declare_summaries()
         self._declare_commands()
         self._declare_guardrails()
         #: What became of moves.
@@ -149,8 +153,11 @@ class ControllerMetrics(ProcessMetrics):
         while len(self._ticks) > _MOST_TICKS:
             del self._ticks[min(self._ticks)]
 
-    def decided(self, decided: DecidedInterval, now_ms: int) -> None:
-        """*decided* has just been decided, and journalled if it says so; *now_ms* is the wall clock, epoch ms."""
+    def decided(self, decided: DecidedInterval, now_ms: int) -> float | None:
+        """*decided* has just been decided, and journalled if it says so; *now_ms* is the wall clock, epoch ms.
+
+        Returns the seconds since its tick was seen; None where that is not known.
+        """
         entry = decided.entry
         self._last_interval.set(entry.interval / _MS)
         self._dropped.set(decided.dropped_rows)
@@ -167,14 +174,17 @@ class ControllerMetrics(ProcessMetrics):
         self._waits.set(bool(entry.waits_for_brokers))
         self._tell_whether_it_waits(entry.waits_for_brokers)
         if not decided.journalled:
-            return
+            return None
         self._delay.observe(max(0.0, (now_ms - entry.interval) / _MS))
         facts: SpanFacts = {"trimtab.commands": len(entry.decision.commands)}
         self.traces.add(entry.interval, ROOT, ns(entry.interval), ns(now_ms), facts)
         self._spans.decided(entry.interval)
-        if ticked is not None:
-            self._from_tick.observe(self._clock() - ticked)
         self._tell_commands(entry.decision.commands)
+        if ticked is None:
+            return None
+        seconds = self._clock() - ticked
+        self._from_tick.observe(seconds)
+        return seconds
 
     # ---- micro-batches ----
 
@@ -201,6 +211,26 @@ class ControllerMetrics(ProcessMetrics):
         self._letters = self.counter("trimtab_dead_letters_total", "Dead letters that were kept.", "reason")
         for reason in REASONS:
             self._letters.labels(reason)
+
+    def _declare_summaries(self) -> None:
+        self._summaries = self.counter(
+            "trimtab_summaries_total",
+            "Summaries of intervals for the page. `outcome`: written, dropped (a newer interval came before there was"
+            " time), failed (the log did not take it). No decision depends on them.",
+            "outcome",
+        )
+        for outcome in SUMMARY_OUTCOMES:
+            self._summaries.labels(outcome)
+        self._summary_bytes = self.gauge("trimtab_summary_bytes", "Length of the last summary; 0: none.")
+
+    def summary_written(self, size: int) -> None:
+        """A summary of *size* bytes is in the log."""
+        self._summary_bytes.set(size)
+        self.summary_ended("written")
+
+    def summary_ended(self, outcome: SummaryOutcome) -> None:
+        """What became of a summary."""
+        self._summaries.labels(outcome).inc()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

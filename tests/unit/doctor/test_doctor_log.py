@@ -20,11 +20,11 @@ def test_kafka_that_does_not_answer_is_one_finding() -> None:
     assert (found.code, found.severity, found.objects) == ("kafka-unreachable", "error", ("kafka:9092",))
 
 
-@pytest.mark.parametrize("name", ["metrics", "results", "commands", "journal", "dead-letters"])
+@pytest.mark.parametrize("name", ["metrics", "results", "commands", "journal", "dead-letters", "summaries"])
 def test_a_topic_that_does_not_exist_is_named_with_the_command_that_creates_it(name: str) -> None:
     found = only(kafka=kafka(**{name: None}))
     assert (found.code, found.severity, found.objects) == ("topic-missing", "warning", (f"trimtab-{name}",))
-    partitions = 1 if name in ("journal", "dead-letters") else 4
+    partitions = 1 if name in ("journal", "dead-letters", "summaries") else 4
     assert f"--create --topic trimtab-{name} --partitions {partitions} " in found.advice
 
 

@@ -26,6 +26,7 @@ _HEALTHY = PulsarLogFacts(
         "commands": 4,
         "journal": 1,
         "dead-letters": 1,
+        "summaries": 1,
         "metrics-control": 1,
         "commands-control": 4,
     },

@@ -41,6 +41,7 @@ def test_each_topic_has_the_writers_that_the_page_says() -> None:
         "trimtab-commands": {"controller"},
         "trimtab-journal": {"controller"},
         "trimtab-dead-letters": {"controller", "reader"},
+        "trimtab-summaries": {"controller"},
     }
     assert not any({"Create", "Alter", "All"} & set(right.operations) for right in TABLE)
 

@@ -1,0 +1,154 @@
+"""The record of a summary: what is written is read, and what nobody should have written is refused."""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.aggregate.columns.blobs import pack, unpack
+from controller.cycle.limits import Limits
+from controller.cycle.summary import summary_of
+from controller.lab.invented_weeks import InventedWeek
+from controller.log.memory import MemoryLog, MemoryServer
+from controller.model.errors import WireError
+from controller.model.summary import IntervalSummary, MoveSide, OutcomeOfMove
+from controller.wire.summary import decode_summary, encode_summary, read_details, read_summary
+from tests.cluster import broker, view
+from tests.journal_entries import UNLOAD, entry
+from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
+
+_MOVE = OutcomeOfMove(
+    id="c-1", outcome="arrived", source=MoveSide(broker="hot", before=90.0, promised=80.0), destination=MoveSide(broker="")
+)
+
+
+def summary() -> IntervalSummary:
+    cluster = view(broker("a:8080", usage=0.9, **{LEFT: 60}), broker("b:8080", usage=0.1, **{RIGHT: 5}))
+    return summary_of(
+        cluster,
+        entry(T, UNLOAD),
+        Limits(),
+        period_ms=PERIOD,
+        epoch=3,
+        decided_at_ms=T + 2_000,
+        tick_to_decision_ms=150,
+        outcomes=(_MOVE,),
+    )
+
+
+def forged(change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The record of ``summary`` after *change* was made to its fields."""
+    fields = json.loads(encode_summary(summary()))
+    change(fields)
+    return json.dumps(fields).encode()
+
+
+def part(text: str) -> bytes:
+    return zlib.decompress(b64decode(text))
+
+
+def as_part(content: bytes) -> str:
+    return b64encode(zlib.compress(content)).decode()
+
+
+def with_body(**changed: Any) -> Callable[[dict[str, Any]], None]:
+    def change(fields: dict[str, Any]) -> None:
+        fields["body"] = as_part(json.dumps(json.loads(part(fields["body"])) | changed).encode())
+
+    return change
+
+
+def with_column(name: str, alter: Callable[[np.ndarray[Any, Any]], Any]) -> Callable[[dict[str, Any]], None]:
+    def change(fields: dict[str, Any]) -> None:
+        arrays = dict(unpack(part(fields["columns"]), versions=(1,)).arrays)
+        arrays[name] = np.ascontiguousarray(alter(arrays[name].copy()))
+        fields["columns"] = as_part(pack(1, {}, arrays))
+
+    return change
+
+
+def test_what_is_written_is_read() -> None:
+    written = summary()
+    read = decode_summary(encode_summary(written), cluster=CLUSTER)
+    assert read is not None
+    assert encode_summary(read) == encode_summary(written)
+    assert read.outcomes == (_MOVE,)
+    assert (read.brokers.names, read.bundles.names) == (written.brokers.names, written.bundles.names)
+
+
+def test_details_are_read_when_they_are_needed() -> None:
+    read = read_summary(encode_summary(summary()), cluster=CLUSTER)
+    assert read is not None
+    budgets, verdicts = read_details(read.details)
+    assert (budgets, verdicts) == (summary().guarding.budgets, summary().judged.verdicts)
+
+
+def test_another_clusters_summary_is_none() -> None:
+    assert read_summary(encode_summary(summary()), cluster="other") is None
+
+
+def one(column: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
+    column.flat[0] = value
+    return column
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda fields: fields.update(v=2),
+        lambda fields: fields.pop("interval"),
+        lambda fields: fields.update(interval=T + 1),
+        lambda fields: fields.update(interval=-PERIOD),
+        lambda fields: fields.update(periodMs=0),
+        lambda fields: fields.update(body="no base64!"),
+        lambda fields: fields.update(body=b64encode(b"no zlib").decode()),
+        lambda fields: fields.update(body=as_part(b"{}")),
+        lambda fields: fields.update(body=as_part(b"x" * (9 << 20))),
+        lambda fields: fields.update(columns=fields["columns"][:-8]),
+        lambda fields: fields.update(columns=as_part(b"TRIM")),
+        with_body(brokers=["a:8080", "a:8080"]),
+        with_body(brokers=["b:8080", "a:8080"]),
+        with_body(brokers=["a:8080", "b\n:8080"]),
+        with_body(brokers=[f"{each:05d}" for each in range(5_000)]),
+        with_body(bundles=["no bundle"]),
+        with_body(reasons={f"r{each}": 1 for each in range(1_000)}),
+        with_column("broker.usage", lambda column: column[:1]),
+        with_column("broker.usage", lambda column: column.astype("<f8")),
+        with_column("broker.usage", lambda column: one(column, -1)),
+        with_column("broker.usage", lambda column: one(column, np.inf)),
+        with_column("broker.load", lambda column: one(column, np.nan)),
+        with_column("broker.topics", lambda column: one(column, -1)),
+        with_column("range.owner", lambda column: one(column, 2)),
+        with_column("range.owner", lambda column: one(column, -2)),
+        with_column("range.namespace", lambda column: one(column, 9)),
+        with_column("range.length", lambda column: one(column, 0)),
+        with_column("range.bundles", lambda column: one(column, 0)),
+        with_column("bundle.load", lambda column: one(column, -np.inf)),
+    ],
+)
+def test_what_cannot_be_is_refused(change: Callable[[dict[str, Any]], None]) -> None:
+    with pytest.raises(WireError):
+        read_summary(forged(change), cluster=CLUSTER)
+
+
+def test_an_interval_ahead_of_the_log_is_refused() -> None:
+    with pytest.raises(WireError, match="future_interval"):
+        read_summary(encode_summary(summary()), cluster=CLUSTER, append_time_ms=T - 2 * PERIOD)
+
+
+def test_a_record_that_is_too_long_is_refused_before_it_is_parsed() -> None:
+    with pytest.raises(WireError, match="too_large"):
+        read_summary(b"{" * 2_000_000, cluster=CLUSTER)
+
+
+@pytest.mark.parametrize(("brokers", "bundles"), [(100, 10_000), (1_000, 10_000), (1_000, 40_000)])
+def test_its_size_is_bounded(brokers: int, bundles: int) -> None:
+    week = InventedWeek(brokers=brokers, bundles=bundles, days=2 / 1440)
+    log = MemoryLog(MemoryServer(now_ms=week.now_ms))
+    week.write(log)
+    (_, last) = log.read("summaries").rest()
+    assert len(last.value) <= 200_000
