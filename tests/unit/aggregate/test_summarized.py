@@ -1,5 +1,6 @@
 """The columns of a summary: what they say of a view, also of one that is too large for them."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def of_bundles(*names: str, load: Any = None, owner: Any = None) -> ClusterView:
 
 def cut(namespace: str, parts: int) -> list[str]:
     bounds = [each * (1 << 32) // parts for each in range(parts)] + [(1 << 32) - 1]
-    return [f"{namespace}/0x{low:08x}_0x{high:08x}" for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [f"{namespace}/0x{low:08x}_0x{high:08x}" for low, high in pairwise(bounds)]
 
 
 def ranges_of(cluster: ClusterView) -> Any:

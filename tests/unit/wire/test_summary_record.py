@@ -22,7 +22,10 @@ from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
 
 _MOVE = OutcomeOfMove(
-    id="c-1", outcome="arrived", source=MoveSide(broker="hot", before=90.0, promised=80.0), destination=MoveSide(broker="")
+    id="c-1",
+    outcome="arrived",
+    source=MoveSide(broker="hot", before=90.0, promised=80.0),
+    destination=MoveSide(broker=""),
 )
 
 
