@@ -16,9 +16,9 @@ from controller.audit.moves import AuditedMove, AuditedSide
 from controller.audit.seen_load import BrokerFigures
 from controller.cycle.limits import Limits
 from controller.cycle.summary import summary_of
-from controller.engine import DecidedInterval
 from controller.log.summaries import SummaryLog
 from controller.model.errors import TrimtabError
+from controller.model.journal import DecidedInterval
 from controller.model.summary import MOST_OUTCOMES, MoveSide, OutcomeOfMove
 
 log = logging.getLogger(__name__)

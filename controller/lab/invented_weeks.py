@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 
-from controller.aggregate.state.averages import LONG_TERM_SAMPLES, SHORT_TERM_SAMPLES
 from controller.cycle.limits import Limits
 from controller.cycle.summary import summary_of
 from controller.log.journal import LogJournal
@@ -24,7 +23,16 @@ from controller.log.summaries import SummaryLog
 from controller.model.controls import ControlChange, Controls, OperatorControls
 from controller.model.decision import CLUSTER, Action, Command, Decision, Reason, Verdict
 from controller.model.journal import JournalEntry
-from controller.model.load import BrokerTable, BundleTable, ClusterView, Floats, Ints, TopicDetail
+from controller.model.load import (
+    LONG_TERM_SAMPLES,
+    SHORT_TERM_SAMPLES,
+    BrokerTable,
+    BundleTable,
+    ClusterView,
+    Floats,
+    Ints,
+    TopicDetail,
+)
 from controller.model.memory import InFlight, Issued, Memory, Roster
 from controller.model.names import default_boundaries, namespace_of, parse_bundle
 from controller.model.summary import MoveSide, OutcomeOfMove

@@ -78,13 +78,15 @@ class TopicFeed:
             raise TrimtabError(f"{log.name(self.topic)} does not exist yet, or may not be seen")
         oldest = self._now_ms() - self.store.retention_ms
         since_ms = oldest if self.read_ms is None else max(oldest, self.read_ms - _OVERLAP_MS)
-        newest = [record.timestamp_ms for each in partitions for record in log.back(self.topic, each, None, 1)[-1:]]
+        newest = [
+            record.timestamp_ms for each in partitions for record in log.read_backwards(self.topic, each, None, 1)[-1:]
+        ]
         self._place = _Place(since_ms, max(newest, default=since_ms), self._place.refused)
         self.begin(self._place.until_ms)
         readers = [log.read(self.topic, Start(since_ms=since_ms), partition=each) for each in partitions]
         try:
             for reader in readers:
-                for record in reader.rest():
+                for record in reader.read_to_end():
                     self._take(record)
                     if stop.is_set():
                         return

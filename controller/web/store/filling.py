@@ -78,8 +78,8 @@ class Latest(NamedTuple):
 class StoreWriter:
     """Writes to *database*.  Methods may be called by several threads."""
 
-    def __init__(self, database: Database, *, retention_ms: int, most_bytes: int) -> None:
-        self._database, self._retention_ms, self._most_bytes = database, retention_ms, most_bytes
+    def __init__(self, database: Database, *, retention_ms: int, max_bytes: int) -> None:
+        self._database, self._retention_ms, self._max_bytes = database, retention_ms, max_bytes
         #: Guards all that follows, for those who read it.
         self.lock = threading.RLock()
         self.latest: Latest | None = None
@@ -285,21 +285,26 @@ class StoreWriter:
         self._catalogue.forget(numbers[BROKERS] | numbers[NAMESPACES], numbers[RANGES], connection)
 
     def _shrink(self) -> None:
-        """Delete the oldest of the finest pictures, then the oldest details, while the file is too large."""
-        while self._database.used_bytes > self._most_bytes:
-            allowed = int(_SHRINK_TO * self._most_bytes)
-            with self._database.write() as connection:
-                oldest = connection.execute(
-                    "SELECT level, min(number) FROM chunks GROUP BY level HAVING count(*) > 50 LIMIT 1"
-                )
-                row = oldest.fetchone()
-                if row is not None:
-                    connection.execute("DELETE FROM chunks WHERE level = ? AND number = ?", row)
-                    continue
-                half = "SELECT avg(interval) FROM decisions WHERE details IS NOT NULL"
-                changed = connection.execute(f"UPDATE decisions SET details = NULL WHERE interval < ({half})")
-            if not changed.rowcount or self._database.used_bytes <= allowed:
-                return
+        """Delete the oldest of the finest pictures, then the oldest details, where the file is too large."""
+        allowed = int(_SHRINK_TO * self._max_bytes)
+        is_too_large = self._database.used_bytes > self._max_bytes
+        while is_too_large and self._delete_some():
+            is_too_large = self._database.used_bytes > allowed
+
+    def _delete_some(self) -> bool:
+        """Delete a little of what is missed least; False: there is nothing that may be deleted."""
+        with self._database.write() as connection:
+            # The newest chunk of a level still changes.
+            oldest = connection.execute(
+                "SELECT level, min(number) FROM chunks GROUP BY level HAVING min(number) < max(number)"
+                " ORDER BY level LIMIT 1"
+            ).fetchone()
+            if oldest is not None:
+                connection.execute("DELETE FROM chunks WHERE level = ? AND number = ?", oldest)
+                return True
+            half = "SELECT avg(interval) FROM decisions WHERE details IS NOT NULL"
+            older = f"details IS NOT NULL AND interval < ({half})"
+            return bool(connection.execute(f"UPDATE decisions SET details = NULL WHERE {older}").rowcount)
 
 
 def stored_chunk(database: Database, kind: str, level: int, number: int, layers: Sequence[str] = ()) -> Chunk:

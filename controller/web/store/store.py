@@ -43,22 +43,22 @@ from controller.wire.summary import ReadSummary
 
 FILE_NAME: Final = "page.sqlite"
 _DAY_MS: Final = 86_400_000
-_MOST_BYTES: Final = 1_000_000_000
+_MAX_BYTES: Final = 1_000_000_000
 
 
 class Store:
     """``queries.PageData``, and the methods by which a Feed fills it."""
 
     def __init__(
-        self, folder: Path, *, cluster: str, retention_ms: int = 7 * _DAY_MS, most_bytes: int = _MOST_BYTES
+        self, folder: Path, *, cluster: str, retention_ms: int = 7 * _DAY_MS, max_bytes: int = _MAX_BYTES
     ) -> None:
         """Open the store in *folder*, or create it; a damaged file is built anew.
 
-        *retention_ms*: how far back it reaches.  *most_bytes*: of its file.  TrimtabError where *folder* cannot be
+        *retention_ms*: how far back it reaches.  *max_bytes*: of its file.  TrimtabError where *folder* cannot be
         used, or another process uses it.
         """
         self._database = Database(folder / FILE_NAME, cluster=cluster)
-        self._cluster, self._retention_ms, self._most_bytes = cluster, retention_ms, most_bytes
+        self._cluster, self._retention_ms, self._max_bytes = cluster, retention_ms, max_bytes
         self._changed = threading.Condition()
         self._version = 1
         self._sources: dict[str, SourceProgress] = {}
@@ -245,7 +245,7 @@ class Store:
         self._database.close()
 
     def _begin(self) -> None:
-        self._filling = StoreWriter(self._database, retention_ms=self._retention_ms, most_bytes=self._most_bytes)
+        self._filling = StoreWriter(self._database, retention_ms=self._retention_ms, max_bytes=self._max_bytes)
         self._tiles = Tiles(self._database, self._filling, retention_ms=self._retention_ms)
         self._decisions = Decisions(self._database)
         self._pasts = Pasts(self._database, self._filling, self._tiles, self._decisions)

@@ -49,7 +49,7 @@ def queue(summaries: Any, metrics: ControllerMetrics | None = None) -> SummaryQu
 
 
 def written(server: MemoryServer) -> list[Any]:
-    records = MemoryLog(server).read("summaries").rest()
+    records = MemoryLog(server).read("summaries").read_to_end()
     return [decode_summary(record.value, cluster=POLICY.cluster) for record in records]
 
 
@@ -133,7 +133,7 @@ def test_a_leadership_that_is_over_writes_none(tmp_path: Path) -> None:
     decide.close()
     slow.go.set()
     assert summaries.wait(_PATIENCE)
-    assert len([*MemoryLog(server).read("summaries").rest()]) == 2  # the empty one, and what was being written
+    assert len([*MemoryLog(server).read("summaries").read_to_end()]) == 2  # the empty one, and what was being written
 
 
 def test_a_decision_that_is_repeated_is_not_summarized_again(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from controller.lab.invented_weeks import InventedWeek
 from controller.log.files.log import FolderLog
 from controller.log.memory import MemoryLog, MemoryServer
-from controller.log.port import Out
+from controller.log.port import NO_HEADERS, Out
 from controller.log.summaries import SummaryLog
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError
@@ -38,19 +38,18 @@ def copied(only: range | None = None) -> MemoryServer:
     """A log of its own with what the day's has; of the summaries *only* these."""
     server, source = MemoryServer(now_ms=lambda: 0), day().log()
     for topic in ("journal", "results", "summaries"):
-        records = [*source.read(topic).rest()]
+        records = [*source.read(topic).read_to_end()]
         chosen = [records[each] for each in only] if only is not None and topic == "summaries" else records
         for record in chosen:
-            at_ms = record.timestamp_ms
-            server.now_ms = lambda at_ms=at_ms: at_ms
-            out = Out(topic, record.value, key=record.key, partition=0, headers=record.headers)
-            MemoryLog(server).append([out], within_seconds=1)
+            append(server, topic, record.value, record.timestamp_ms, record.headers)
     return server
 
 
-def append(server: MemoryServer, topic: Any, value: bytes, at_ms: int) -> None:
+def append(
+    server: MemoryServer, topic: Any, value: bytes, at_ms: int, headers: Mapping[str, bytes] = NO_HEADERS
+) -> None:
     server.now_ms = lambda: at_ms
-    MemoryLog(server).append([Out(topic, value, partition=0)], within_seconds=1)
+    MemoryLog(server).append([Out(topic, value, partition=0, headers=headers)], within_seconds=1)
 
 
 def broker_tile(store: Store, metric: Any = "usage", width: int = 2048, height: int = 512) -> Tile:
@@ -83,7 +82,7 @@ def test_all_that_was_there_is_loaded_and_said_so(store: Store) -> None:
 def test_the_last_interval_is_what_its_summary_says(store: Store) -> None:
     latest = store.latest()
     assert latest is not None
-    last = decode_summary([*day().log().read("summaries").rest()][-1].value, cluster=CLUSTER)
+    last = decode_summary([*day().log().read("summaries").read_to_end()][-1].value, cluster=CLUSTER)
     assert last is not None
     assert (latest.interval, latest.epoch, latest.bundles) == (last.interval, last.epoch, last.totals.bundles)
     assert [(each.key, each.used, each.limit) for each in latest.budgets] == [
@@ -103,7 +102,7 @@ def test_a_tile_has_the_usage_of_every_broker_and_interval(store: Store) -> None
     tile = broker_tile(store)
     assert [row.name for row in tile.rows] == BROKERS
     assert tile.column_ms == PERIOD_MS
-    for column, record in enumerate(day().log().read("summaries").rest()):
+    for column, record in enumerate(day().log().read("summaries").read_to_end()):
         summary = decode_summary(record.value, cluster=CLUSTER)
         assert summary is not None
         usage = np.nan_to_num(summary.brokers.usage[:, [0, 2, 3, 4]].max(axis=1))
@@ -169,7 +168,7 @@ def test_where_bundles_do_not_fit_namespaces_are_rows(tmp_path: Path) -> None:
 def test_owners_show_the_highlighted_broker(store: Store) -> None:
     d = day()
     tile = store.keyspace_tile("owner", d.since_ms, d.until_ms, width=2048, height=512, owner=BROKERS[1])
-    latest = [*day().log().read("summaries").rest()][-1]
+    latest = [*day().log().read("summaries").read_to_end()][-1]
     summary = decode_summary(latest.value, cluster=CLUSTER)
     assert summary is not None
     owned = int((summary.ranges.owner == 1).sum())
@@ -287,7 +286,7 @@ def test_a_store_that_was_stopped_and_started_again_answers_the_same(store: Stor
     feed = Feed(first, lambda: MemoryLog(server), day().week.controls, now_ms=day().now_ms)
     feed.catch_up()
     first.close()
-    records = [*day().log().read("summaries").rest()]
+    records = [*day().log().read("summaries").read_to_end()]
     for record in records[30:]:
         append(server, "summaries", record.value, record.timestamp_ms)
     again = Store(tmp_path, cluster=CLUSTER)
@@ -298,7 +297,7 @@ def test_a_store_that_was_stopped_and_started_again_answers_the_same(store: Stor
 
 def test_what_comes_twice_changes_nothing(store: Store, tmp_path: Path) -> None:
     server = copied()
-    for record in [*MemoryLog(server).read("summaries").rest()]:
+    for record in [*MemoryLog(server).read("summaries").read_to_end()]:
         append(server, "summaries", record.value, day().until_ms)
     twice = Store(tmp_path, cluster=CLUSTER)
     for _ in range(2):
@@ -345,7 +344,7 @@ def test_a_record_that_cannot_be_used_is_counted_and_hides_nothing(store: Store,
     server = copied(range(36))
     for topic in ("summaries", "journal", "results"):
         append(server, topic, value, day().intervals[36])
-    for record in [*day().log().read("summaries").rest()][36:]:
+    for record in [*day().log().read("summaries").read_to_end()][36:]:
         append(server, "summaries", record.value, record.timestamp_ms)
     filled = Store(tmp_path, cluster=CLUSTER)
     Feed(filled, lambda: MemoryLog(server), day().week.controls, now_ms=day().now_ms).catch_up()
@@ -356,7 +355,7 @@ def test_a_record_that_cannot_be_used_is_counted_and_hides_nothing(store: Store,
 
 def test_a_summary_of_the_future_is_refused(store: Store, tmp_path: Path) -> None:
     server = copied()
-    last = decode_summary([*MemoryLog(server).read("summaries").rest()][-1].value, cluster=CLUSTER)
+    last = decode_summary([*MemoryLog(server).read("summaries").read_to_end()][-1].value, cluster=CLUSTER)
     assert last is not None
     ahead = replace(last, interval=last.interval + 100 * PERIOD_MS)
     append(server, "summaries", encode_summary(ahead), day().until_ms + 1_000 * PERIOD_MS)
@@ -428,7 +427,7 @@ def test_a_topic_that_does_not_exist_yet_is_said_and_read_once_it_does(tmp_path:
     feed = Feed(store, lambda: MemoryLog(server), OperatorControls, now_ms=day().now_ms)
     feed.catch_up()
     assert "does not exist" in {each.source: each.error for each in store.progress().sources}["summaries"]
-    summary = decode_summary([*day().log().read("summaries").rest()][-1].value, cluster=CLUSTER)
+    summary = decode_summary([*day().log().read("summaries").read_to_end()][-1].value, cluster=CLUSTER)
     assert summary is not None
     SummaryLog(MemoryLog(server)).write(summary)
     feed.catch_up()
@@ -443,7 +442,7 @@ def test_what_comes_while_it_is_followed_is_shown(tmp_path: Path) -> None:
     feed = Feed(store, lambda: MemoryLog(server), day().week.controls, now_ms=day().now_ms)
     feed.start()
     _wait_for(store, lambda: store.progress().complete)
-    record = [*day().log().read("summaries").rest()][-1]
+    record = [*day().log().read("summaries").read_to_end()][-1]
     append(server, "summaries", record.value, record.timestamp_ms)
     with server.changed:
         server.changed.notify_all()
@@ -488,7 +487,7 @@ def test_the_file_stays_below_its_limit(tmp_path: Path) -> None:
     week = InventedWeek(brokers=30, bundles=3_000, days=1, period_ms=PERIOD_MS)
     server = MemoryServer(now_ms=week.now_ms)
     week.write(MemoryLog(server))
-    store = Store(tmp_path, cluster=CLUSTER, most_bytes=1_000_000)
+    store = Store(tmp_path, cluster=CLUSTER, max_bytes=1_000_000)
     Feed(store, lambda: MemoryLog(server), OperatorControls, now_ms=lambda: week.end_ms).catch_up()
     size = sum(path.stat().st_size for path in tmp_path.iterdir() if path.name == FILE_NAME)
     assert store.latest() is not None
@@ -499,5 +498,5 @@ def test_the_file_stays_below_its_limit(tmp_path: Path) -> None:
 def test_the_day_is_the_same_whoever_invents_it() -> None:
     again = Day()
     for topic in ("summaries", "journal", "results"):
-        ours, theirs = ([each.value for each in one.log().read(topic).rest()] for one in (again, day()))
+        ours, theirs = ([each.value for each in one.log().read(topic).read_to_end()] for one in (again, day()))
         assert ours == theirs

@@ -153,5 +153,5 @@ def test_its_size_is_bounded(brokers: int, bundles: int) -> None:
     week = InventedWeek(brokers=brokers, bundles=bundles, days=2 / 1440)
     log = MemoryLog(MemoryServer(now_ms=week.now_ms))
     week.write(log)
-    (_, last) = log.read("summaries").rest()
+    (_, last) = log.read("summaries").read_to_end()
     assert len(last.value) <= 200_000
