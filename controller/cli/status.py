@@ -17,9 +17,10 @@ from controller.cli.shared.arguments import bundle_of
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.reachable import require
-from controller.cli.texts.cluster_status import LABEL, print_status, status_answer
+from controller.cli.texts.cluster_status import LABEL, print_status
 from controller.cli.texts.status_watch import watch_status
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.status.answer import status_answer
 from controller.status.bundle import last_decision, live_bundle
 from controller.status.cluster import cluster_status
 from controller.status.health import problems

@@ -1,4 +1,4 @@
-"""The answer of ``trimtab status`` about a cluster: for people, on one line, and for a program."""
+"""The answer of ``trimtab status`` about a cluster, for people: whole, and on one line."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,43 +12,15 @@ from controller.model.decision import Command
 from controller.model.leadership import Leader
 from controller.model.pulsar_version import version_text
 from controller.status.cluster import ClusterStatus
-from controller.status.guardrails import guardrail_answer, guardrail_rows
+from controller.status.guardrails import guardrail_rows
 from controller.status.health import Problem, health_line
-from controller.status.processes import process_answer, process_cells, process_counts, process_rows
-from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer
-from controller.wire.answers.status import (
-    LastDecisionAnswer,
-    LeaderAnswer,
-    ProblemAnswer,
-    StatusAnswer,
-)
+from controller.status.processes import process_cells, process_counts, process_rows
 from controller.wire.decision_texts import became, does
 from controller.wire.readable import ago, counted, in_number, utc
 from controller.wire.results import Result
 
 #: Width of the names in front of the values.
 LABEL: Final = 9
-
-
-def status_answer(found: ClusterStatus, problems: Sequence[Problem]) -> StatusAnswer:
-    """For a program."""
-    last, leader = found.last, found.leader
-    return StatusAnswer.from_object(
-        found,
-        problems=[ProblemAnswer.from_object(each) for each in problems],
-        leader=leader and LeaderAnswer.from_object(leader),
-        last=last
-        and LastDecisionAnswer.from_object(
-            last.controls,
-            interval=last.interval,
-            summary=last.decision.summary,
-            samples=last.memory.samples,
-            pulsar=PulsarVersionAnswer.of(last.decision.pulsar),
-        ),
-        commands=[CommandAnswer.of(command, result) for command, result in found.commands],
-        guardrails=guardrail_answer(found.guardrails),
-        processes=process_answer(found.processes),
-    )
 
 
 def print_status(out: Console, found: ClusterStatus, problems: Sequence[Problem], now_ms: float, conf: Path) -> None:

@@ -16,9 +16,10 @@ from controller.adapters.network.calls import Calls
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.cli.shared.console import captured, console
-from controller.cli.texts.cluster_status import print_status, status_answer, status_line
+from controller.cli.texts.cluster_status import print_status, status_line
 from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings
+from controller.status.answer import status_answer
 from controller.status.cluster import ClusterStatus, cluster_status
 from controller.status.health import Problem, problems
 from controller.wire.readable import ago, utc
