@@ -127,6 +127,7 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
         if not found:
             found["commit"] = own_commit()
         (ready, state), work = metrics.health.now, metrics.work
+        assert metrics.role != "web", "the page's server only reads, and is not in the registry"
         takes = metrics.role == "executor"
         shares = takes and not isinstance(settings.log, LogInFolder)  # there a lock lets one executor work
         return RunningProcess(

@@ -53,12 +53,14 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "release": Listed("controls", "release", "Let drained brokers get bundles again.", OPERATE),
     "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker.", OPERATE),
     "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C.", OPERATE),
+    "serve": Listed("serve", "serve", "Serve the page and its REST until SIGTERM or Ctrl-C.", OPERATE),
     "stop-all": Listed(
         "controls", "stop_all", "Pause, and make executors refuse every command that they have not started.", OPERATE
     ),
     "take-over": Listed(
         "handover", "take_over", "Switch off the brokers' own balancing, and let trimtab act.", OPERATE
     ),
+    "token": Listed("token", "token", "Make a token with which somebody may look at the page.", OPERATE),
     "audit": Listed("audit", "audit_moves", "Say of every move what it promised and what came of it.", LOOK),
     "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),
     "controls": Listed("controls", "controls", "Print who changed the controls: pauses, modes, plans.", LOOK),

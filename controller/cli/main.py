@@ -5,7 +5,7 @@ import signal
 import sys
 
 #: Commands that run until a signal stops them, with exit code 0.
-UNTIL_TOLD = ("run", "execute", "collect", "demo", "commands")
+UNTIL_TOLD = ("run", "execute", "collect", "demo", "commands", "serve")
 #: Exit code where a signal ends another command; controller.adapters.process.signals has it, too.
 _INTERRUPTED = 130
 #: The last of the three file descriptors that every process has.

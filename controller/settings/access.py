@@ -40,7 +40,8 @@ class TlsSettings(Section):
         return self
 
 
-def _issuer(url: str) -> str:
+def issuer_address(url: str) -> str:
+    """*url* of an identity provider; ValueError where it is none, or where secrets would go in plain text."""
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"{url!r}: expected is https://host[:port][/path]")
@@ -52,7 +53,7 @@ def _issuer(url: str) -> str:
 class OAuth2Settings(Section):
     """Login by OAuth 2.0 client credentials (RFC 6749, section 4.4), as Pulsar's own clients know it."""
 
-    issuer_url: Annotated[Url, AfterValidator(_issuer)]
+    issuer_url: Annotated[Url, AfterValidator(issuer_address)]
     """The identity provider, https://host/path.  What it publishes at /.well-known/openid-configuration names the
     address that gives out tokens."""
     credentials_file: PathText

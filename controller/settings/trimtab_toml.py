@@ -25,6 +25,7 @@ from controller.settings.pulsar_names import namespace_or_bundle, namespace_or_p
 from controller.settings.pulsar_version import AUTO, PulsarSetting
 from controller.settings.section import PathText, Section, Text, is_uri
 from controller.settings.small_file import read_tables
+from controller.settings.web import WebSettings
 
 
 class TracingSettings(Section):
@@ -45,6 +46,8 @@ class MetricsSettings(Section):
     """Of `trimtab collect`."""
     executor: ListenAddress = ""
     """Of `trimtab execute`."""
+    web: ListenAddress = ""
+    """Of `trimtab serve`."""
 
 
 #: So many times at least collectors write a state again before it is forgotten.
@@ -314,6 +317,7 @@ class Settings(Section):
     collector: CollectorSettings = CollectorSettings()
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
+    web: WebSettings = WebSettings()
 
     def as_version(self, pulsar: PulsarVersion | None) -> Self:
         """These settings with *pulsar* in [cluster]; None: as they are."""

@@ -1,1 +1,1 @@
-"""The page and REST: what a person sees in a browser.  Never decides, never commands."""
+"""The page and its REST: what a browser and a program see of a cluster.  It reads; it never decides or commands."""

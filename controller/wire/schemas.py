@@ -36,14 +36,18 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
 _MUST: Final = ("v", "type", "specversion")
 
 
-class _Schema(GenerateJsonSchema):
+class AnswerSchema(GenerateJsonSchema):
+    """Schemas with the docstrings of fields as descriptions, and without titles."""
+
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
+        """See GenerateJsonSchema."""
         made = super().generate(schema, mode)
         fields = made["properties"]
         made["required"] = sorted({*made.get("required", ()), *(name for name in _MUST if name in fields)})
         return {"$schema": self.schema_dialect, **made}
 
     def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        """See GenerateJsonSchema."""
         model = schema["cls"]
         made = super().model_schema(schema)
         for name, meaning in attribute_docstrings(model).items():
@@ -54,13 +58,14 @@ class _Schema(GenerateJsonSchema):
         return made
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        """See GenerateJsonSchema."""
         return False
 
 
 def schema_files() -> dict[str, str]:
     """File name -> content, for every model."""
     return {
-        f"{name}.json": json.dumps(model.model_json_schema(schema_generator=_Schema), indent=2) + "\n"
+        f"{name}.json": json.dumps(model.model_json_schema(schema_generator=AnswerSchema), indent=2) + "\n"
         for name, model in MODELS.items()
     }
 

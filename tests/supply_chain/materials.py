@@ -45,6 +45,7 @@ _SPDX: Final = {
 _BY_TEXT: Final = {
     "cronsim": "BSD-3-Clause",
     "google-re2": "BSD-3-Clause",
+    "jinja2": "BSD-3-Clause",
     "nodeenv": "BSD-3-Clause",
     "py4j": "BSD-3-Clause",
 }
@@ -92,6 +93,12 @@ def packages(lock: Path = ROOT / "requirements.lock") -> list[Package]:
         )
         for name, (version, hashes) in sorted(pinned.items())
     ]
+
+
+def of_extra(extra: str, locked: Sequence[Package]) -> set[str]:
+    """The names of the packages of *locked* that trimtab[*extra*] installs beside those of trimtab."""
+    pinned: _Pinned = {canonicalize_name(one.name): (one.version, "") for one in locked}
+    return {str(name) for name in _closure(_project()["optional-dependencies"][extra], pinned)}
 
 
 def dependencies() -> list[str]:

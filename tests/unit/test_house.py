@@ -45,6 +45,7 @@ _FORBIDDEN: Final = {
     "Only bench imports": ("controller.cycle.decide", "highspy"),
     "Only laws": ("controller.cycle.decide", "hypothesis"),
     "Only model/java_regex": ("controller.aggregate.policies", "re2"),
+    "Only web imports": ("controller.status.cluster", "starlette"),
     "Strategies do not import each other": (
         "controller.strategies.shedding.overload_shedder",
         "controller.strategies.shedding.threshold_shedder",

@@ -9,11 +9,12 @@ from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.metrics.declared import DeclaredMetric
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.metrics.process import ProcessMetrics
+from controller.adapters.metrics.web import WebMetrics
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "metrics.md"
 #: Where the text that people write ends, and the tables begin.
 _MARK: Final = "<!-- Below this line `python -m controller.adapters.metrics.page` writes; a test compares. -->\n"
-_ROLES: Final[tuple[type[ProcessMetrics], ...]] = (ControllerMetrics, CollectorMetrics, ExecutorMetrics)
+_ROLES: Final[tuple[type[ProcessMetrics], ...]] = (ControllerMetrics, CollectorMetrics, ExecutorMetrics, WebMetrics)
 
 
 def with_tables(text: str) -> str:
@@ -40,6 +41,7 @@ def _sections() -> Iterator[str]:
         "controller": "Controller: `trimtab run`",
         "collector": "Collector: `trimtab collect`",
         "executor": "Executor: `trimtab execute`",
+        "web": "Page and REST: `trimtab serve`",
     }
     for role, metrics in declared().items():
         yield f"## {headings[role]}\n"

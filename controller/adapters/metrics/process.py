@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from controller.adapters.expiry import ExpiringFile
 from controller.adapters.metrics.declared import DeclaredMetrics
@@ -26,8 +26,8 @@ class ProcessWork(NamedTuple):
 class ProcessMetrics(DeclaredMetrics):
     """Metrics and readiness of one process; a subclass has those of its role."""
 
-    #: Controller, collector or executor.
-    role: ClassVar[Role]
+    #: Controller, collector or executor; or the page's server, which does not register itself: it only reads.
+    role: ClassVar[Role | Literal["web"]]
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         super().__init__()

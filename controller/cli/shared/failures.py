@@ -20,14 +20,18 @@ from controller.settings.redaction import redacted_log
 
 #: Packages that pyproject.toml leaves out of the wheel.
 _IN_CHECKOUT_ALONE = ("controller.bench", "controller.lab")
+#: Packages of the extra trimtab[web].
+_OF_WEB = ("jinja2", "jwt", "starlette", "uvicorn")
 
 
 @contextmanager
 def needs_checkout(what: str) -> Iterator[None]:
-    """Where an import in the block fails in an installed package, raise TrimtabError: *what* needs a checkout."""
+    """Where an import in the block fails, raise TrimtabError: *what* needs a checkout, or the extra trimtab[web]."""
     try:
         yield
     except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _OF_WEB:
+            raise TrimtabError(f"`{what}` needs {error.name}: pip install 'trimtab[web]'") from error
         if not (error.name or "").startswith(_IN_CHECKOUT_ALONE):
             raise
         raise TrimtabError(f"`{what}` is not part of the installed package: run it in a checkout of trimtab") from error

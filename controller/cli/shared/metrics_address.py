@@ -21,7 +21,8 @@ from controller.settings.trimtab_toml import Settings
 log = logging.getLogger(__name__)
 
 
-def _checked(address: str) -> str:
+def checked_address(address: str) -> str:
+    """*address*, host:port or ""; typer.BadParameter where it is neither."""
     try:
         if address:
             host_and_port(address)
@@ -36,7 +37,7 @@ MetricsAddress: TypeAlias = Annotated[
     typer.Option(
         "--metrics",
         metavar="HOST:PORT",
-        callback=_checked,
+        callback=checked_address,
         help="Serve /metrics, /healthz and /readyz there, whatever \\[metrics] in the settings says.",
     ),
 ]

@@ -18,7 +18,7 @@ from controller.settings.small_file import read_tables
 log = logging.getLogger("trimtab")
 
 #: Command -> its part in a cluster.
-ROLES: Final[Mapping[str, str]] = {"run": "controller", "collect": "collector", "execute": "executor"}
+ROLES: Final[Mapping[str, str]] = {"run": "controller", "collect": "collector", "execute": "executor", "serve": "page"}
 #: Words after which a command does not start.
 _ASKS: Final = {"--help", "--version", "--install-completion", "--show-completion"}
 _QUIET: Final = {"--quiet", "-q"}
@@ -67,6 +67,8 @@ def _of(values: Mapping[str, Any], section: str, key: str, default: Any) -> Any:
 def _mode(command: str, words: Sequence[str], values: Mapping[str, Any]) -> str:
     if command == "run":
         return f"{_of(values, 'decisions', 'mode', 'dry_run')} unless `trimtab mode` has set another"
+    if command == "serve":
+        return "read-only"
     if command == "execute":
         return "dry_run" if _of(values, "executor", "dry_run", False) else "that of each command"
     return "dry_run" if "--dry-run" in words else "once" if "--once" in words else "continuous"

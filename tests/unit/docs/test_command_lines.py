@@ -61,6 +61,7 @@ WITH_SERVERS: Final = {
     "what-if": ("needs a recording", "tests/unit/cli/test_what_if_command.py"),
     "take-over": ("needs brokers", "tests/integration/test_handover_on_pulsar.py"),
     "hand-back": ("needs brokers", "tests/integration/test_handover_on_pulsar.py"),
+    "serve": ("serves until a signal", "tests/integration/test_page_server.py"),
     "stop-all": ("needs a log and ZooKeeper", "tests/integration/test_controls_in_zookeeper.py"),
 }
 #: With one of these, no server is needed.

@@ -10,6 +10,7 @@ from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.metrics.page import PAGE, declared, with_tables
+from controller.adapters.metrics.web import WebMetrics
 
 _ROOT: Final = Path(__file__).parents[3]
 _RULES: Final = (_ROOT / "conf/prometheus/trimtab.rules.yml").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def expressions() -> Iterator[tuple[str, str]]:
 def shown() -> set[str]:
     """The names of all samples that processes can show, also of metrics that have no value yet."""
     names = set()
-    for metrics in (ControllerMetrics(), CollectorMetrics(), ExecutorMetrics()):
+    for metrics in (ControllerMetrics(), CollectorMetrics(), ExecutorMetrics(), WebMetrics()):
         for family in metrics.registry.collect():
             if family.name.startswith("process_"):
                 names |= {sample.name for sample in family.samples}

@@ -1,0 +1,51 @@
+"""``trimtab serve``: the page and its REST."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controller.adapters.metrics.web import WebMetrics
+from controller.adapters.process import signals
+from controller.cli.shared.console import DEFAULT_CONF, start_logging
+from controller.cli.shared.log_format import LogFormat, LogFormatOption
+from controller.cli.shared.metrics_address import MetricsAddress, checked_address, served
+from controller.settings.trimtab_toml import read_settings
+from controller.settings.web import WebSettings
+from controller.web.serving import ClusterConf, refuse_unusable, serve_page
+
+
+def serve(
+    conf: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The settings file; one for each cluster that is shown, [web] in the first.",
+            show_default=str(DEFAULT_CONF),
+        ),
+    ] = None,
+    listen: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT", callback=checked_address, help="Listen there, whatever \\[web] in the settings says."
+        ),
+    ] = "",
+    metrics: MetricsAddress = "",
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Serve the page and its REST until SIGTERM or Ctrl-C.  Any number may run: it reads, and never commands.
+
+    It shows what the log has, and goes on while the log is away. The settings say who may look.
+
+    Exit codes: 0 a signal ended it; 2 the settings are invalid, nobody may look, or the address cannot be had.
+    """
+    start_logging("kazoo", form=log_format)
+    confs = [ClusterConf(read_settings(path), path) for path in conf or [DEFAULT_CONF]]
+    first = confs[0].settings
+    web = first.web
+    if listen:
+        # Validated anew: elsewhere than on loopback it may need more.
+        web = WebSettings.model_validate(web.model_dump() | {"listen": listen}, context=confs[0].conf.parent)
+    refuse_unusable(confs, web)
+    shown = WebMetrics()
+    with served(shown, first, metrics):
+        signals.run_until_told(lambda ending: serve_page(confs, web, shown, ending))

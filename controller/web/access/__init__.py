@@ -1,0 +1,1 @@
+"""Who may look: tokens, identity providers, client certificates, trusted proxies, sessions."""

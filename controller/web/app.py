@@ -1,0 +1,87 @@
+"""The application that a server runs: routes and what surrounds them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from controller.web.access.viewer import RefusedError
+from controller.web.admission import Admission
+from controller.web.limits import CLIENT, EVENTS, RequestLimits
+from controller.web.login import login_routes
+from controller.web.orders import bad_request
+from controller.web.pages.table import PAGES
+from controller.web.refusals import refusal
+from controller.web.rest.endpoint import BASE, routes
+from controller.web.rest.openapi import document_text
+from controller.web.rest.table import ENDPOINTS
+from controller.web.security_headers import SecurityHeaders
+from controller.web.site import Site, site_of
+
+
+def create_app(site: Site) -> Starlette:
+    """The application that shows *site*."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with site.running():
+            yield
+
+    app = Starlette(
+        routes=[
+            Route("/static/{path:path}", site.assets.serve, methods=["GET"]),
+            *login_routes(),
+            Route(EVENTS, _events, methods=["GET"]),
+            Route(f"{BASE}/openapi.json", _openapi, methods=["GET"]),
+            *routes(ENDPOINTS),
+            *(page.route() for page in PAGES),
+        ],
+        middleware=[
+            Middleware(SecurityHeaders, answered=site.metrics.answered),
+            Middleware(RequestLimits, gate=site.gate),
+            Middleware(Admission, gate=site.gate),
+        ],
+        exception_handlers={HTTPException: _refused, RefusedError: _refused},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.site = site
+    return app
+
+
+async def _events(request: Request) -> Response:
+    site = site_of(request)
+    if set(request.query_params) - {"cluster"}:
+        raise bad_request("the only parameter is cluster")
+    news, client = site.cluster(request.query_params.get("cluster")).news, request.scope["state"][CLIENT]
+    site.places.take(client)
+
+    async def messages() -> AsyncIterator[bytes]:
+        try:
+            async for message in news.stream():
+                yield message
+        finally:
+            site.places.give_back(client)
+
+    return StreamingResponse(messages(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+async def _openapi(_: Request) -> Response:
+    return Response(document_text(), media_type="application/json")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        title = HTTPStatus(error.status_code).phrase
+        detail = "there is nothing at this address" if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
+        found = RefusedError(error.status_code, title, detail)
+        found.headers |= dict(error.headers or {})
+        return refusal(request, found)
+    assert isinstance(error, RefusedError)
+    return refusal(request, error)

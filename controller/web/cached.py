@@ -1,0 +1,62 @@
+"""A value that takes long to read: read anew now and then, by one thread, while everybody else has the earlier one."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from controller.adapters.network.deadline import Clock, Deadline
+from controller.model.errors import TrimtabError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedReading(Generic[T]):
+    """What was read last."""
+
+    #: None: nothing could be read yet.
+    value: T | None
+    #: Why the last attempt failed; "": it did not.
+    error: str = ""
+
+
+class Cached(Generic[T]):
+    """What *read* returns, read anew when somebody asks and it is older than *seconds*.
+
+    A read that hangs keeps one thread and no more: until it ends, everybody has the earlier value.
+    """
+
+    def __init__(self, read: Callable[[], T], seconds: float, *, clock: Clock = time.monotonic) -> None:
+        self._read, self._seconds, self._clock = read, seconds, clock
+        self._turn = threading.Lock()
+        self._reading: CachedReading[T] = CachedReading(value=None)
+        self._old = Deadline(0.0, clock)
+        #: Set when the read that is under way has ended; None: none is under way.
+        self._under_way: threading.Event | None = None
+
+    def reading(self, wait_seconds: float) -> CachedReading[T]:
+        """The newest value; where it is old, after waiting up to *wait_seconds* for a new one."""
+        with self._turn:
+            if not self._old.passed:
+                return self._reading
+            if self._under_way is None:
+                self._under_way = threading.Event()
+                threading.Thread(target=self._run, args=(self._under_way,), name="web-read", daemon=True).start()
+            ended = self._under_way
+        ended.wait(wait_seconds)
+        with self._turn:
+            return self._reading
+
+    def _run(self, ended: threading.Event) -> None:
+        try:
+            found = CachedReading(value=self._read())
+        except TrimtabError as error:
+            found = CachedReading(value=self._reading.value, error=str(error))
+        except Exception as error:
+            found = CachedReading(value=self._reading.value, error=f"{type(error).__name__}: {error}")
+        with self._turn:
+            self._reading, self._under_way = found, None
+            self._old = Deadline.after(self._seconds, self._clock)
+        ended.set()

@@ -1,0 +1,117 @@
+"""Server-sent events: one message for each change, to any number of streams that is allowed."""
+
+import asyncio
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Final
+
+from controller.web.access.viewer import RefusedError
+from controller.web.store.queries import PageData
+from controller.wire.base import harmless_json
+
+log = logging.getLogger(__name__)
+
+#: A stream without news says so often that it is alive: proxies end connections that say nothing.
+_ALIVE_SECONDS: Final = 15.0
+#: The thread that waits for news looks so often whether it is to end.
+_LOOK_SECONDS: Final = 1.0
+#: Characters of the summary in a message: a message has 4 KB at most.
+_LONGEST_SUMMARY: Final = 500
+_ALIVE: Final = b": alive\n\n"
+#: Milliseconds after which a browser connects again.
+_BEGINS: Final = b"retry: 3000\n\n"
+
+
+class StreamPlaces:
+    """How many streams may be open, of one client and in all.  For one thread."""
+
+    def __init__(self, of_one: int, of_all: int) -> None:
+        self._of_one, self._of_all = of_one, of_all
+        self._open: Counter[str] = Counter()
+
+    def take(self, client: str) -> None:
+        """Take a place for *client*.  RefusedError where none is free."""
+        if self._open[client] >= self._of_one:
+            raise RefusedError(429, "Too many streams", f"one client may have {self._of_one} streams of events")
+        if self._open.total() >= self._of_all:
+            error = RefusedError(503, "Too many streams", "no more streams of events can be served now")
+            error.headers["Retry-After"] = "30"
+            raise error
+        self._open[client] += 1
+
+    def give_back(self, client: str) -> None:
+        """The stream has ended."""
+        self._open[client] -= 1
+        if not self._open[client]:
+            del self._open[client]
+
+    @property
+    def open(self) -> int:
+        """Streams that are open."""
+        return self._open.total()
+
+
+class EventSource:
+    """The newest message about one cluster.  A stream that is slow misses what is out of date, and nothing piles up."""
+
+    def __init__(self, data: PageData) -> None:
+        self._data = data
+        self._message = _message(data)
+        self._changed = asyncio.Event()
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """The newest message now, and after each change."""
+        yield _BEGINS
+        sent = b""
+        while True:
+            changed = self._changed
+            if self._message != sent:
+                sent = self._message
+                yield sent
+            try:
+                await asyncio.wait_for(changed.wait(), _ALIVE_SECONDS)
+            except TimeoutError:
+                yield _ALIVE
+
+    def follow(self, loop: asyncio.AbstractEventLoop, ended: threading.Event) -> None:
+        """Wait for changes, in a thread, until *ended*."""
+        version = self._data.version()
+        while not ended.is_set():
+            try:
+                newer = self._data.wait(version, _LOOK_SECONDS)
+                if newer == version:
+                    continue
+                version, message = newer, _message(self._data)
+            except Exception as error:
+                log.warning("the news cannot be read: %r", error)
+                ended.wait(_LOOK_SECONDS)
+                continue
+            _call(loop, partial(self._tell, message))
+
+    def _tell(self, message: bytes) -> None:
+        self._message = message
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+def _call(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:  # the loop has ended
+        log.debug("news came after the end")
+
+
+def _message(data: PageData) -> bytes:
+    version, latest = data.version(), data.latest()
+    values = {
+        "version": version,
+        "interval": None if latest is None else latest.interval,
+        "mode": "" if latest is None else latest.controls.mode,
+        "summary": "" if latest is None else latest.summary[:_LONGEST_SUMMARY],
+    }
+    text = harmless_json(json.dumps(values))
+    return f"id: {version}\nevent: interval\ndata: {text}\n\n".encode()

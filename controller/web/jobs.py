@@ -1,0 +1,299 @@
+"""Long work: a what-if, an audit, an incident.  Each runs as a ``trimtab`` command in a process of its own.
+
+So it has an end, whatever it does; it takes no time from those who look; and its answer is the one that the command
+prints.  What bounds them: how many run, wait and are remembered; the time, the output and the number of each person's.
+"""
+
+import json
+import logging
+import os
+import resource
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import rmtree
+from typing import Final, Literal, TypeAlias
+
+from controller.adapters.disk.scratch import held_folder
+from controller.adapters.process.process_tree import kill_descendants
+from controller.settings.redaction import redacted
+from controller.web.access.viewer import RefusedError
+from controller.wire.base import printable
+
+log = logging.getLogger(__name__)
+
+JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
+
+#: Jobs that wait at most, and those of one person that wait or run.
+_MOST_WAITING: Final = 16
+_MOST_OF_ONE: Final = 4
+#: Jobs that are remembered when they have ended; their results together have no more bytes than this.
+_MOST_ENDED: Final = 64
+_MOST_BYTES: Final = 512 << 20
+#: Bytes of one job's folder.
+_LARGEST: Final = 128 << 20
+#: Of its process: more than what a day of 100,000 bundles takes.
+_LARGEST_MEMORY: Final = 8 << 30
+_POLL_SECONDS: Final = 0.05
+#: Of standard error: its last line says how far the work is, or why it failed.
+_TAIL_BYTES: Final = 4096
+#: The placeholder for the job's own folder in a command's words.
+FOLDER: Final = "{folder}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOrder:
+    """What is to be done: commands of ``trimtab``, one after the other."""
+
+    kind: str
+    cluster: str
+    #: The words behind ``trimtab``; FOLDER stands for the job's own folder.
+    commands: tuple[tuple[str, ...], ...]
+    #: The file in the folder that is the result; "": what the last command prints.
+    file: str = ""
+    #: Exit codes of the last command that come with an answer all the same.
+    answered_by: tuple[int, ...] = (0,)
+    #: Epoch ms; the same work is done again for another time.
+    as_of_ms: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """One of them.  Its attributes are replaced, never changed in place: another thread reads them."""
+
+    id: str
+    order: JobOrder
+    by: str
+    created_ms: int
+    folder: Path
+    state: JobState = "waiting"
+    #: How far it is, in words.
+    progress: str = ""
+    #: Why it failed, for whoever asked for it.
+    problem: str = ""
+    ended_ms: int | None = None
+    #: Bytes of the result.
+    size: int = 0
+    ended: threading.Event = field(default_factory=threading.Event)
+    process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def result(self) -> Path:
+        """The file with the result, once the job is done."""
+        return self.folder / (self.order.file or "answer.json")
+
+
+class Jobs:
+    """Runs *at_once* jobs, each for *seconds* at most.  For several threads."""
+
+    def __init__(self, at_once: int, seconds: float) -> None:
+        self._at_once, self._seconds = at_once, seconds
+        self._turn = threading.Condition()
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._waiting: deque[Job] = deque()
+        self._folder: Path | None = None
+        self._threads: list[threading.Thread] = []
+
+    def submit(self, order: JobOrder, by: str) -> Job:
+        """Have *order* done for the person *by*; a job that does the same already, or did lately, is returned again.
+
+        RefusedError where too many wait.
+        """
+        with self._turn:
+            same = self._same(order)
+            if same is not None:
+                return same
+            self._refuse_too_many(by)
+            job = Job(
+                id=secrets.token_urlsafe(12),
+                order=order,
+                by=by,
+                created_ms=time.time_ns() // 1_000_000,
+                folder=self._own_folder() / secrets.token_hex(8),
+            )
+            self._jobs[job.id] = job
+            self._waiting.append(job)
+            self._start_threads()
+            self._turn.notify()
+            return job
+
+    def same(self, order: JobOrder) -> Job | None:
+        """The newest job of the same *order* that has not failed; None where there is none."""
+        with self._turn:
+            return self._same(order)
+
+    def job(self, key: str) -> Job | None:
+        """The job with the id *key*; None where there is none, or it is forgotten."""
+        with self._turn:
+            return self._jobs.get(key)
+
+    def all(self) -> list[Job]:
+        """All that are remembered, the newest first."""
+        with self._turn:
+            return list(reversed(self._jobs.values()))
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs that wait or run."""
+        with self._turn:
+            return sum(each.ended_ms is None for each in self._jobs.values())
+
+    def cancel(self, job: Job) -> None:
+        """End *job*, if it has not ended."""
+        with self._turn:
+            if job in self._waiting:
+                self._waiting.remove(job)
+                self._end(job, "cancelled")
+            elif job.state == "running":
+                job.state = "cancelled"  # its thread ends the process
+
+    def close(self) -> None:
+        """End all jobs, and delete their results."""
+        with self._turn:
+            for job in self._jobs.values():
+                if job.process is not None:
+                    _kill(job.process)
+        if self._folder is not None:
+            rmtree(self._folder, ignore_errors=True)
+
+    def _same(self, order: JobOrder) -> Job | None:
+        return next(
+            (each for each in reversed(self._jobs.values()) if each.order == order and each.state not in _FAILED), None
+        )
+
+    def _refuse_too_many(self, by: str) -> None:
+        own = [each for each in self._jobs.values() if each.by == by and each.state in ("waiting", "running")]
+        status = 429 if len(own) >= _MOST_OF_ONE else 503 if len(self._waiting) >= _MOST_WAITING else 0
+        if status:
+            whose = "your own" if status == 429 else "all"
+            error = RefusedError(
+                status, "Too many jobs", f"too many jobs wait or run, {whose}: try again when one ended"
+            )
+            error.headers["Retry-After"] = "30"
+            raise error
+
+    def _own_folder(self) -> Path:
+        if self._folder is None:
+            self._folder = held_folder("trimtab-web-")
+        return self._folder
+
+    def _start_threads(self) -> None:
+        if len(self._threads) < self._at_once:
+            thread = threading.Thread(target=self._work, name="web-job", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self._turn:
+                while not self._waiting:
+                    self._turn.wait()
+                job = self._waiting.popleft()
+                job.state = "running"
+            state: JobState = "failed"
+            try:
+                state = self._run(job)
+            except Exception as error:
+                job.problem = f"{type(error).__name__}: {error}"
+                log.warning("job %s (%s) failed: %r", job.id, job.order.kind, error)
+            with self._turn:
+                self._end(job, state)
+
+    def _run(self, job: Job) -> JobState:
+        job.folder.mkdir(mode=0o700)
+        ends = time.monotonic() + self._seconds
+        for number, words in enumerate(job.order.commands):
+            is_last = number == len(job.order.commands) - 1
+            allowed = job.order.answered_by if is_last else (0,)
+            process = job.process = _started(words, job.folder)
+            why = self._wait(job, process, ends)
+            if job.state == "cancelled":
+                return "cancelled"
+            if why or process.returncode not in allowed:
+                job.problem = why or _last_line(job.folder) or f"it ended with exit code {process.returncode}"
+                return "failed"
+        if not job.result.exists():
+            job.problem = _last_line(job.folder) or "it wrote no file"
+            return "failed"
+        if not job.order.file:
+            json.loads(job.result.read_bytes())  # a child that was killed may have printed half an answer
+        job.size = job.result.stat().st_size
+        return "done"
+
+    def _wait(self, job: Job, process: "subprocess.Popen[bytes]", ends: float) -> str:
+        """Until *process* has ended; why it was ended, "" where it ended by itself."""
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_SECONDS)
+                return ""
+            job.progress = _last_line(job.folder)
+            why = ""
+            if time.monotonic() > ends:
+                why = f"it took longer than {self._seconds:g} s (web.job_seconds)"
+            elif _size(job.folder) > _LARGEST:
+                why = f"its output is larger than {_LARGEST >> 20} MiB: choose a shorter span"
+            if why or job.state == "cancelled":
+                _kill(process)
+                process.wait()
+                return why
+
+    def _end(self, job: Job, state: JobState) -> None:
+        job.process = None
+        job.ended_ms = time.time_ns() // 1_000_000
+        if state != "done":
+            rmtree(job.folder, ignore_errors=True)
+        job.state = state
+        job.ended.set()
+        ended = [each for each in self._jobs.values() if each.ended_ms is not None]
+        total = sum(each.size for each in ended)
+        while len(ended) > _MOST_ENDED or (total > _MOST_BYTES and len(ended) > 1):
+            oldest = ended.pop(0)
+            total -= oldest.size
+            del self._jobs[oldest.id]
+            rmtree(oldest.folder, ignore_errors=True)
+
+
+_FAILED: Final[Sequence[JobState]] = ("failed", "cancelled")
+
+
+def _started(words: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
+    """``trimtab`` with *words*, in a process of its own that has so much memory at most."""
+    with (folder / "answer.json").open("wb") as out, (folder / "errors.txt").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "controller.cli", *(word.replace(FOLDER, str(folder)) for word in words)],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+        )
+    with suppress(OSError):  # it has ended already
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (_LARGEST_MEMORY, _LARGEST_MEMORY))
+    return process
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    kill_descendants(process.pid)
+    with suppress(OSError):
+        process.kill()
+
+
+def _last_line(folder: Path) -> str:
+    """The last line on standard error, without secrets."""
+    try:
+        with (folder / "errors.txt").open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return printable(redacted(lines[-1].removeprefix("trimtab: "))) if lines else ""
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

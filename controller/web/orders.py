@@ -1,0 +1,166 @@
+"""The commands that long work consists of.  All that comes from a request is checked here, before it becomes a word."""
+
+import json
+from typing import Final, TypeVar
+
+from controller.model.errors import TrimtabError
+from controller.model.names import is_name, parse_bundle
+from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
+from controller.web.access.viewer import RefusedError, Viewer
+from controller.web.jobs import FOLDER, Job, JobOrder
+from controller.web.site import ShownCluster, Site
+from controller.wire.answers.base import JsonAnswer
+from controller.wire.answers.doctor import DoctorAnswer
+from controller.wire.answers.explain import ExplainAnswer
+from controller.wire.readable import utc
+
+T = TypeVar("T", bound=JsonAnswer)
+
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+#: What the doctor found is found out again after so long.
+_FINDINGS_MS: Final = 300_000
+#: A page waits no longer for an explanation.
+_EXPLAIN_SECONDS: Final = 20.0
+#: Intervals before a what-if that are read for averages.
+_BEFORE: Final = "120"
+#: In whose name the page itself orders work.
+_OWN: Final = "trimtab"
+#: The doctor's exit code where something is wrong: its answer says what.
+_SICK: Final = 1
+
+
+def of_audit(
+    site: Site, cluster: ShownCluster, span: tuple[int, int], bundle: str | None, namespace: str | None
+) -> JobOrder:
+    """What became of the moves in a *span*, epoch ms."""
+    words = ["audit", "--json", *_conf(cluster), *_span(site, *span)]
+    if bundle is not None:
+        words += ["--bundle", bundle_name(bundle)]
+    if namespace is not None:
+        words += ["--namespace", namespace_name(namespace)]
+    return JobOrder(kind="audit", cluster=cluster.name, commands=(tuple(words),))
+
+
+def of_explain(cluster: ShownCluster, interval: int, subject: str | None) -> JobOrder:
+    """Why *subject*, a bundle or a broker, was or was not moved; of None, what the interval decided."""
+    about = (utc(interval),) if subject is None else (subject_name(subject), "--at", utc(interval))
+    return JobOrder(kind="explain", cluster=cluster.name, commands=(("explain", *about, "--json", *_conf(cluster)),))
+
+
+def of_doctor(cluster: ShownCluster, now_ms: int) -> JobOrder:
+    """What the doctor finds."""
+    words = ("doctor", "--json", *_conf(cluster))
+    as_of = now_ms // _FINDINGS_MS * _FINDINGS_MS
+    return JobOrder(kind="doctor", cluster=cluster.name, commands=(words,), answered_by=(0, _SICK), as_of_ms=as_of)
+
+
+def of_what_if(site: Site, cluster: ShownCluster, times: tuple[int, int], strategies: tuple[str, ...]) -> JobOrder:
+    """What would have happened in a span, epoch ms, with each of *strategies*, as SHEDDER or SHEDDER+PLACEMENT."""
+    span = _span(site, *times)
+    copy = ("record", "--output", f"{FOLDER}/recording", "--before", _BEFORE, *_conf(cluster), *span)
+    options = [word for name in strategies for word in ("--strategy", strategy_name(name))]
+    replay = ("what-if", f"{FOLDER}/recording", "--json", *span, *options)
+    return JobOrder(kind="whatif", cluster=cluster.name, commands=(copy, replay))
+
+
+def of_incident(site: Site, cluster: ShownCluster, around_ms: int, minutes: int, *, anonymise: bool) -> JobOrder:
+    """One file with all around a time."""
+    _span(site, around_ms - minutes * _MINUTE_MS, around_ms + minutes * _MINUTE_MS)
+    about = ("--around", utc(around_ms), "--minutes", str(minutes), "--output", f"{FOLDER}/incident")
+    words = ("incident", "make", *about, "--json", *_conf(cluster), *(("--anonymise",) if anonymise else ()))
+    # Exit code 1: it is written, and a decision comes out differently; the file says which.
+    return JobOrder(kind="incident", cluster=cluster.name, commands=(words,), file="incident", answered_by=(0, 1))
+
+
+def findings(site: Site, cluster: ShownCluster) -> DoctorAnswer | None:
+    """What the doctor found last, at most some minutes ago; None where that is not known yet."""
+    now = site.now_ms()
+    for as_of in (now, now - _FINDINGS_MS):
+        found = site.jobs.same(of_doctor(cluster, as_of))
+        if found is not None and found.state == "done":
+            return answer_of(found, DoctorAnswer)
+        if as_of == now:
+            try:
+                site.jobs.submit(of_doctor(cluster, now), _OWN)
+            except RefusedError:
+                continue  # others have all places: later
+    return None
+
+
+def explained(site: Site, cluster: ShownCluster, interval: int, subject: str, viewer: Viewer) -> ExplainAnswer | str:
+    """The explanation; a text where there is none, or none yet."""
+    try:
+        job = site.jobs.submit(of_explain(cluster, interval, subject), viewer.name)
+    except RefusedError as error:
+        return error.detail
+    job.ended.wait(_EXPLAIN_SECONDS)
+    if job.state == "done":
+        return answer_of(job, ExplainAnswer)
+    return job.problem or "it is being worked out: load the page again in a moment"
+
+
+def answer_of(job: Job, model: type[T]) -> T:
+    """The result of *job*, which is done, as *model*."""
+    return model.model_validate(json.loads(job.result.read_bytes()), by_alias=True, by_name=True, strict=False)
+
+
+def bundle_name(text: str) -> str:
+    """*text*, the name of a bundle.  RefusedError 400."""
+    try:
+        parse_bundle(text)
+    except TrimtabError as error:
+        raise bad_request(str(error)) from error
+    return _word(text)
+
+
+def namespace_name(text: str) -> str:
+    """*text*, the name of a namespace.  RefusedError 400."""
+    if not (is_name(text) and text.count("/") in (1, 2)):
+        raise bad_request(f"{text!r} is no namespace: expected is tenant/namespace")
+    return _word(text)
+
+
+def subject_name(text: str) -> str:
+    """*text*, the name of a bundle or of a broker.  RefusedError 400."""
+    if "/" in text:
+        return bundle_name(text)
+    if not is_name(text):
+        raise bad_request(f"{text!r} is no broker")
+    return _word(text)
+
+
+def strategy_name(text: str) -> str:
+    """*text*, a shedder or a shedder and a placement of ours.  RefusedError 400.
+
+    Not a class of one's own, nor a file: a name from a request must not load code, or read a file of the server.
+    """
+    shedder, plus, placement = text.partition("+")
+    if shedder not in SHEDDERS or (plus and placement not in PLACEMENTS):
+        raise bad_request(f"{text!r} is no strategy: expected is one of {', '.join(SHEDDERS)}, or SHEDDER+PLACEMENT")
+    return text
+
+
+def bad_request(detail: str) -> RefusedError:
+    """400: something in the request cannot be."""
+    return RefusedError(400, "Bad request", detail)
+
+
+def _word(text: str) -> str:
+    """*text*, which must not be taken for an option."""
+    if text.startswith("-"):
+        raise bad_request(f"{text!r} begins with -")
+    return text
+
+
+def _conf(cluster: ShownCluster) -> tuple[str, str]:
+    return "--conf", str(cluster.conf)
+
+
+def _span(site: Site, since_ms: int, until_ms: int) -> tuple[str, ...]:
+    longest = site.settings.longest_span_hours
+    if since_ms > until_ms:
+        raise bad_request("the span ends before it begins")
+    if until_ms - since_ms > longest * _HOUR_MS:
+        raise bad_request(f"the span is longer than {longest} h (web.longest_span_hours)")
+    return "--from", utc(since_ms), "--to", utc(until_ms)

@@ -1,0 +1,1 @@
+"""The pages, a file each; ``table.py`` lists them."""

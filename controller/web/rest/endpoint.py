@@ -1,0 +1,155 @@
+"""What an endpoint is: a method and a path, the models of its query, body and answer, and a function that answers."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from controller.settings.web import ViewerRole
+from controller.web.access.viewer import RefusedError, Viewer
+from controller.web.admission import require, viewer_of
+from controller.web.orders import bad_request
+from controller.web.site import ShownCluster, Site, site_of
+from controller.wire.answers.base import JsonAnswer
+
+BASE: Final = "/api/v1"
+#: Browsers and proxies ask again each time, and get 304 where nothing has changed.
+_REVALIDATED: Final = "private, no-cache"
+_JSON: Final = "application/json"
+#: The end of the year 9999, the last one that calendars and our texts have.
+LATEST_MS: Final = 253_402_300_799_999
+
+Method: TypeAlias = Literal["GET", "POST", "DELETE"]
+
+
+class Parameters(BaseModel):
+    """Base of queries and bodies: an unknown key is an error, keys are camelCase, values are text or JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
+
+
+class Query(Parameters):
+    """A query of every endpoint."""
+
+    cluster: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    """Which cluster, of several; without it the first one."""
+
+
+#: Epoch ms.
+Time: TypeAlias = Annotated[int, Field(ge=0, le=LATEST_MS)]
+Q_co = TypeVar("Q_co", bound=Query, covariant=True)
+B_co = TypeVar("B_co", bound=Parameters | None, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest(Generic[Q_co, B_co]):
+    """A request that is let in, with its query and body checked."""
+
+    site: Site
+    viewer: Viewer
+    query: Q_co
+    body: B_co
+    path: Mapping[str, Any]
+
+    @property
+    def cluster(self) -> ShownCluster:
+        """Which one it is about.  RefusedError 404."""
+        return self.site.cluster(self.query.cluster)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer that is not simply 200 and JSON."""
+
+    status: int = 200
+    answer: JsonAnswer | None = None
+    #: In place of *answer*.
+    content: bytes | None = None
+    media_type: str = _JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Endpoint(NamedTuple):
+    """A line of the table of endpoints."""
+
+    method: Method
+    #: Below BASE, as Starlette has it: /bundles/{name:path}.
+    path: str
+    summary: str
+    #: Runs in a thread.
+    handle: Callable[[Any], JsonAnswer | Reply]
+    answer: type[JsonAnswer] | None
+    query: type[Query] = Query
+    body: type[Parameters] | None = None
+    needs: ViewerRole = ViewerRole.VIEWER
+    #: Beside 200 (201, 202 ...), and beside what every endpoint may answer.
+    statuses: tuple[int, ...] = ()
+    #: The status of success.
+    success: int = 200
+
+
+def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
+    """A route for each path, that knows all of its methods."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for each in endpoints:
+        by_path.setdefault(each.path, {})[each.method] = each
+    return [_route(path, methods) for path, methods in by_path.items()]
+
+
+def _route(path: str, methods: Mapping[str, Endpoint]) -> Route:
+    async def answer(request: Request) -> Response:
+        endpoint = methods["GET" if request.method == "HEAD" else request.method]
+        api = await _checked(request, endpoint)
+        found = await api.site.workers.run(lambda: endpoint.handle(api))
+        return _response(request, found)
+
+    return Route(BASE + path, answer, methods=list(methods))
+
+
+async def _checked(request: Request, endpoint: Endpoint) -> ApiRequest[Any, Any]:
+    viewer = viewer_of(request)
+    require(viewer, endpoint.needs)
+    pairs = request.query_params.multi_items()
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise bad_request("a parameter is given twice")
+    query = _parsed(lambda: endpoint.query.model_validate(values))
+    body = None
+    if endpoint.body is not None:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+            raise RefusedError(415, "Not JSON", f"the body has to be {_JSON}")
+        text, model = await request.body(), endpoint.body
+        body = _parsed(lambda: model.model_validate_json(text))
+    return ApiRequest(site=site_of(request), viewer=viewer, query=query, body=body, path=request.path_params)
+
+
+def _parsed(parse: Callable[[], Parameters]) -> Parameters:
+    try:
+        return parse()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "body"
+        raise bad_request(f"{where}: {first['msg']}") from None
+
+
+def _response(request: Request, found: JsonAnswer | Reply) -> Response:
+    reply = found if isinstance(found, Reply) else Reply(answer=found)
+    content = reply.content if reply.answer is None else f"{reply.answer.as_line()}\n".encode()
+    headers = dict(reply.headers)
+    if request.method in ("GET", "HEAD") and reply.status == 200 and content is not None:
+        tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        headers |= {"ETag": tag, "Cache-Control": _REVALIDATED}
+        if _has_tag(request.headers.get("if-none-match", ""), tag):
+            return Response(status_code=304, headers=headers)
+    return Response(content, reply.status, headers, reply.media_type if content is not None else None)
+
+
+def _has_tag(header: str, tag: str) -> bool:
+    tags = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in tags or tag in tags

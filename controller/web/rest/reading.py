@@ -1,0 +1,203 @@
+"""Endpoints that answer from what the store knows, or from the cluster's status."""
+
+from collections.abc import Callable
+from typing import Annotated, Final, TypeVar
+
+from pydantic import Field
+
+from controller.model.decision import Reason
+from controller.web.access.viewer import RefusedError
+from controller.web.orders import bad_request, bundle_name, namespace_name
+from controller.web.rest.answers import (
+    BrokerPastAnswer,
+    BrokersAnswer,
+    BundlePastAnswer,
+    ClusterAnswer,
+    ClustersAnswer,
+    DecisionAnswer,
+    DecisionsAnswer,
+    HistoryAnswer,
+    NamespacePastAnswer,
+    PlanInForceAnswer,
+)
+from controller.web.rest.endpoint import LATEST_MS, ApiRequest, Query, Time
+from controller.web.store.values import DecisionQuery
+from controller.wire.answers.status import ControlChangeAnswer, GuardrailsAnswer, StatusAnswer
+
+T = TypeVar("T")
+
+_DAY_MS: Final = 86_400_000
+_LONGEST_SPAN_MS: Final = 31 * _DAY_MS
+#: An endpoint waits no longer for the cluster's status.
+_STATUS_SECONDS: Final = 10.0
+#: Changes of controls that are looked through for plans.
+_LOOKED_AT: Final = 500
+
+
+class Paged(Query):
+    """A list in pages."""
+
+    cursor: Annotated[str | None, Field(max_length=200)] = None
+    """As the page before gave it out; without it the first page."""
+    most: Annotated[int, Field(ge=1, le=500)] = 50
+    """Of a page, at most."""
+
+
+class SpanQuery(Query):
+    """A time, of which something is asked."""
+
+    since: Time | None = None
+    """Epoch ms; without it a day before *until*."""
+    until: Time | None = None
+    """Epoch ms; without it now."""
+
+
+class DecisionsQuery(Paged):
+    """Which decisions."""
+
+    broker: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+    """Source or destination of a command."""
+    namespace: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+    bundle: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+    reason: Reason | None = None
+    """Of a command, or of a verdict."""
+    since: Time | None = None
+    """First interval, epoch ms."""
+    until: Time | None = None
+    with_commands: bool = False
+    """Only decisions with commands."""
+
+
+def clusters(api: ApiRequest[Query, None]) -> ClustersAnswer:
+    """The clusters, and who asks."""
+    found = [ClusterAnswer.of(each.name, each.data.progress()) for each in api.site.clusters.values()]
+    return ClustersAnswer(clusters=found, viewer=api.viewer.name, role=api.viewer.role)
+
+
+def status(api: ApiRequest[Query, None]) -> StatusAnswer:
+    """What `trimtab status` says, at most a few seconds old."""
+    reading = api.cluster.status.reading(_STATUS_SECONDS)
+    if reading.value is None or reading.error:
+        raise not_known(reading.error or "the log has not answered yet")
+    return reading.value
+
+
+def controls(api: ApiRequest[Query, None]) -> GuardrailsAnswer:
+    """What is in force now."""
+    return status(api).guardrails
+
+
+def brokers(api: ApiRequest[Paged, None]) -> BrokersAnswer:
+    """All brokers in the last interval."""
+    cursor = api.query.cursor or "0"
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
+        raise bad_request("cursor: nobody gave it out")
+    return BrokersAnswer.of(api.cluster.data.brokers(), int(cursor), api.query.most)
+
+
+def broker(api: ApiRequest[SpanQuery, None]) -> BrokerPastAnswer:
+    """One broker's past."""
+    since, until = _span(api)
+    name = str(api.path["name"])
+    found = _asked(lambda: api.cluster.data.broker(name, since, until))
+    if not found.known:
+        raise _unknown(f"no broker {name!r} was seen in this span")
+    return BrokerPastAnswer.of(found)
+
+
+def bundle(api: ApiRequest[SpanQuery, None]) -> BundlePastAnswer:
+    """One bundle's past."""
+    since, until = _span(api)
+    name = bundle_name(str(api.path["name"]))
+    found = _asked(lambda: api.cluster.data.bundle(name, since, until))
+    if not found.known:
+        raise _unknown(f"no bundle {name!r} was seen in this span")
+    return BundlePastAnswer.of(found)
+
+
+def namespace(api: ApiRequest[SpanQuery, None]) -> NamespacePastAnswer:
+    """One namespace's past."""
+    since, until = _span(api)
+    name = namespace_name(str(api.path["name"]))
+    found = _asked(lambda: api.cluster.data.namespace(name, since, until))
+    if not found.known:
+        raise _unknown(f"no namespace {name!r} was seen in this span")
+    return NamespacePastAnswer.of(found)
+
+
+def decisions(api: ApiRequest[DecisionsQuery, None]) -> DecisionsAnswer:
+    """A page of decisions."""
+    query = api.query
+    wanted = DecisionQuery(
+        broker=query.broker,
+        namespace=query.namespace,
+        bundle=query.bundle,
+        reason=query.reason,
+        since_ms=query.since,
+        until_ms=query.until,
+        with_commands=query.with_commands,
+    )
+    page = _asked(lambda: api.cluster.data.decisions(wanted, cursor=query.cursor, limit=query.most))
+    return DecisionsAnswer.of(page)
+
+
+def decision(api: ApiRequest[Query, None]) -> DecisionAnswer:
+    """One decision."""
+    interval = interval_of(api)
+    found = _asked(lambda: api.cluster.data.decision(interval))
+    if found is None:
+        raise _unknown(f"no decision of {interval} is known")
+    return DecisionAnswer.of(found)
+
+
+def history(api: ApiRequest[Paged, None]) -> HistoryAnswer:
+    """What people did."""
+    query = api.query
+    return HistoryAnswer.of(_asked(lambda: api.cluster.data.controls(cursor=query.cursor, limit=query.most)))
+
+
+def plans(api: ApiRequest[Query, None]) -> PlanInForceAnswer:
+    """The plan in force, and the ones before it."""
+    page = api.cluster.data.controls(limit=_LOOKED_AT)
+    applied = [ControlChangeAnswer.from_object(each) for each in page.events if each.action == "apply"]
+    return PlanInForceAnswer(plan=status(api).guardrails.plan, applied=applied)
+
+
+def interval_of(api: ApiRequest[Query, None]) -> int:
+    """The interval that the path names.  RefusedError 404 where no interval can be so late."""
+    interval = int(api.path["interval"])
+    if interval > LATEST_MS:
+        raise _unknown("no decision is that late")
+    return interval
+
+
+def not_known(why: str) -> RefusedError:
+    """503: what is asked cannot be found out now."""
+    error = RefusedError(503, "Not known now", why)
+    error.headers["Retry-After"] = "10"
+    return error
+
+
+def span_of(api: ApiRequest[SpanQuery, None], default_ms: int = _DAY_MS) -> tuple[int, int]:
+    """First and last time of the query, epoch ms."""
+    until = api.site.now_ms() if api.query.until is None else api.query.until
+    return max(0, until - default_ms) if api.query.since is None else api.query.since, until
+
+
+def _span(api: ApiRequest[SpanQuery, None]) -> tuple[int, int]:
+    since, until = span_of(api)
+    if not 0 <= until - since <= _LONGEST_SPAN_MS:
+        raise bad_request(f"the span has to be between 0 and {_LONGEST_SPAN_MS // _DAY_MS} days long")
+    return since, until
+
+
+def _asked(ask: Callable[[], T]) -> T:
+    """What the store answers; its ValueError is about the request."""
+    try:
+        return ask()
+    except ValueError as error:
+        raise bad_request(str(error)) from error
+
+
+def _unknown(detail: str) -> RefusedError:
+    return RefusedError(404, "Not known", detail)

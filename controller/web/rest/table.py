@@ -1,0 +1,100 @@
+"""The table of endpoints.  To add one: a function in reading.py or working.py, and a line here."""
+
+from typing import Final
+
+from controller.settings.web import ViewerRole
+from controller.web.rest import reading, working
+from controller.web.rest.answers import (
+    BrokerPastAnswer,
+    BrokersAnswer,
+    BundlePastAnswer,
+    ClustersAnswer,
+    DecisionAnswer,
+    DecisionsAnswer,
+    HistoryAnswer,
+    JobAnswer,
+    JobsAnswer,
+    NamespacePastAnswer,
+    PlanInForceAnswer,
+)
+from controller.web.rest.endpoint import Endpoint
+from controller.wire.answers.audit import AuditAnswer
+from controller.wire.answers.doctor import DoctorAnswer
+from controller.wire.answers.explain import ExplainAnswer
+from controller.wire.answers.status import GuardrailsAnswer, StatusAnswer
+
+_OPERATOR: Final = ViewerRole.OPERATOR
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "GET",
+        "/clusters",
+        "The clusters, how far back each is known, and who you are",
+        reading.clusters,
+        ClustersAnswer,
+    ),
+    Endpoint("GET", "/status", "What `trimtab status` says", reading.status, StatusAnswer),
+    Endpoint("GET", "/brokers", "All brokers, the fullest first", reading.brokers, BrokersAnswer, reading.Paged),
+    Endpoint("GET", "/brokers/{name:path}", "A broker's past", reading.broker, BrokerPastAnswer, reading.SpanQuery),
+    Endpoint("GET", "/bundles/{name:path}", "A bundle's past", reading.bundle, BundlePastAnswer, reading.SpanQuery),
+    Endpoint(
+        "GET",
+        "/namespaces/{name:path}",
+        "A namespace's past",
+        reading.namespace,
+        NamespacePastAnswer,
+        reading.SpanQuery,
+    ),
+    Endpoint(
+        "GET", "/decisions", "Decisions, the newest first", reading.decisions, DecisionsAnswer, reading.DecisionsQuery
+    ),
+    Endpoint("GET", "/decisions/{interval:int}", "A decision, whole", reading.decision, DecisionAnswer),
+    Endpoint(
+        "GET",
+        "/decisions/{interval:int}/explain",
+        "What `trimtab explain` says of the decision, or of a bundle or broker in it",
+        working.explain,
+        ExplainAnswer,
+        working.ExplainQuery,
+        statuses=(202,),
+    ),
+    Endpoint("GET", "/plans", "The plan that is being applied, and those before it", reading.plans, PlanInForceAnswer),
+    Endpoint(
+        "GET", "/controls", "Mode, pauses, budgets and breaker that are in force", reading.controls, GuardrailsAnswer
+    ),
+    Endpoint("GET", "/doctor", "What `trimtab doctor` finds", working.doctor, DoctorAnswer, statuses=(202,)),
+    Endpoint(
+        "GET",
+        "/audit",
+        "What `trimtab audit` says of moves",
+        working.audit,
+        AuditAnswer,
+        working.AuditQuery,
+        statuses=(202,),
+    ),
+    Endpoint("GET", "/history", "What people did with the controls", reading.history, HistoryAnswer, reading.Paged),
+    Endpoint(
+        "POST",
+        "/whatif",
+        "Begin what `trimtab what-if` does, on a span of the log",
+        working.what_if,
+        JobAnswer,
+        body=working.WhatIfBody,
+        needs=_OPERATOR,
+        success=202,
+    ),
+    Endpoint(
+        "POST",
+        "/incidents",
+        "Begin what `trimtab incident make` does; the result is a file",
+        working.incident,
+        JobAnswer,
+        body=working.IncidentBody,
+        needs=_OPERATOR,
+        success=202,
+    ),
+    Endpoint("GET", "/jobs", "Long work, the newest first", working.jobs, JobsAnswer),
+    Endpoint("GET", "/jobs/{id}", "How far a job is", working.job, JobAnswer),
+    Endpoint("DELETE", "/jobs/{id}", "End a job, of your own, or as an operator", working.cancel, None, success=204),
+    Endpoint("GET", "/jobs/{id}/result", "What a job has worked out", working.result, None),
+)

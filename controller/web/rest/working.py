@@ -1,0 +1,162 @@
+"""Endpoints whose answer takes long: they wait a moment, then answer 202 with the address of the job."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from controller.settings.web import ViewerRole
+from controller.web import orders
+from controller.web.access.viewer import RefusedError
+from controller.web.admission import require
+from controller.web.jobs import Job, JobOrder
+from controller.web.rest.answers import JobAnswer, JobsAnswer
+from controller.web.rest.endpoint import BASE, ApiRequest, Parameters, Query, Reply, Time
+from controller.web.rest.reading import SpanQuery, interval_of, not_known, span_of
+
+#: A request waits no longer for its job.
+_WAIT_SECONDS: Final = 5.0
+_AGAIN_SECONDS: Final = "2"
+#: Of a live log, unless a query says otherwise: moves of the last hour are not known whole.
+_AUDITED_MS: Final = 3 * 3_600_000
+
+
+class AuditQuery(SpanQuery):
+    """Which moves."""
+
+    bundle: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+    namespace: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+
+
+class ExplainQuery(Query):
+    """About whom."""
+
+    subject: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+    """A bundle or a broker; without it the decision itself."""
+
+
+class WhatIfBody(Parameters):
+    """A span, and what is tried on it."""
+
+    since: Time
+    """Epoch ms."""
+    until: Time
+    strategies: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], Field(max_length=8)] = ()
+    """Each a shedder, or SHEDDER+PLACEMENT.  Without any: the recorded settings alone."""
+
+
+class IncidentBody(Parameters):
+    """What an incident is about."""
+
+    around: Time
+    """Epoch ms."""
+    minutes: Annotated[int, Field(ge=1, le=720)] = 15
+    """So many before and after it."""
+    anonymise: bool = False
+    """Replace the names of tenants, namespaces, topics and hosts."""
+
+
+def audit(api: ApiRequest[AuditQuery, None]) -> Reply:
+    """What became of the moves."""
+    minute = 60_000
+    since, until = span_of(api, _AUDITED_MS)
+    if api.query.until is None:  # who asks again within the minute gets the same answer
+        since, until = since // minute * minute, until // minute * minute
+    order = orders.of_audit(api.site, api.cluster, (since, until), api.query.bundle, api.query.namespace)
+    return _worked_out(api, order)
+
+
+def explain(api: ApiRequest[ExplainQuery, None]) -> Reply:
+    """Why."""
+    return _worked_out(api, orders.of_explain(api.cluster, interval_of(api), api.query.subject))
+
+
+def doctor(api: ApiRequest[Query, None]) -> Reply:
+    """What the doctor finds, at most some minutes old."""
+    return _worked_out(api, orders.of_doctor(api.cluster, api.site.now_ms()))
+
+
+def what_if(api: ApiRequest[Query, WhatIfBody]) -> Reply:
+    """What would have happened."""
+    body = api.body
+    return _accepted(api, orders.of_what_if(api.site, api.cluster, (body.since, body.until), body.strategies))
+
+
+def incident(api: ApiRequest[Query, IncidentBody]) -> Reply:
+    """All around a time, as a file."""
+    body = api.body
+    order = orders.of_incident(api.site, api.cluster, body.around, body.minutes, anonymise=body.anonymise)
+    return _accepted(api, order)
+
+
+def jobs(api: ApiRequest[Query, None]) -> JobsAnswer:
+    """All that are remembered."""
+    return JobsAnswer(jobs=[_answer(each) for each in api.site.jobs.all()])
+
+
+def job(api: ApiRequest[Query, None]) -> JobAnswer:
+    """One of them."""
+    return _answer(_found(api))
+
+
+def result(api: ApiRequest[Query, None]) -> Reply:
+    """What a job has worked out: the JSON of its command, or a file."""
+    found = _found(api)
+    if found.state in ("failed", "cancelled"):
+        raise not_known(found.problem or "it was cancelled")
+    if found.state != "done":
+        error = RefusedError(404, "Not done yet", f"the job is {found.state}: ask for it until it is done")
+        error.headers["Retry-After"] = _AGAIN_SECONDS
+        raise error
+    return _result(found)
+
+
+def cancel(api: ApiRequest[Query, None]) -> Reply:
+    """End a job: one's own, or as an operator anybody's."""
+    found = _found(api)
+    if found.by != api.viewer.name:
+        require(api.viewer, ViewerRole.OPERATOR)
+    api.site.jobs.cancel(found)
+    return Reply(status=204)
+
+
+def _worked_out(api: ApiRequest[Query, None], order: JobOrder) -> Reply:
+    """The answer, where it comes soon; else 202."""
+    found = api.site.jobs.submit(order, api.viewer.name)
+    found.ended.wait(_WAIT_SECONDS)
+    if found.state == "done":
+        return _result(found)
+    if found.state in ("failed", "cancelled"):
+        raise not_known(found.problem or "it was cancelled")
+    return _under_way(found)
+
+
+def _accepted(api: ApiRequest[Query, Parameters], order: JobOrder) -> Reply:
+    return _under_way(api.site.jobs.submit(order, api.viewer.name))
+
+
+def _under_way(found: Job) -> Reply:
+    headers = {"Location": f"{BASE}/jobs/{found.id}", "Retry-After": _AGAIN_SECONDS}
+    return Reply(status=202, answer=_answer(found), headers=headers)
+
+
+def _result(found: Job) -> Reply:
+    try:
+        content = found.result.read_bytes()
+    except FileNotFoundError:
+        raise not_known("its result is forgotten: order it again") from None
+    if not found.order.file:
+        return Reply(content=content)
+    name = f"trimtab-{found.order.kind}-{found.id}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Reply(content=content, media_type="application/octet-stream", headers=headers)
+
+
+def _found(api: ApiRequest[Query, None]) -> Job:
+    found = api.site.jobs.job(str(api.path["id"]))
+    if found is None:
+        raise RefusedError(404, "No such job", "it never was, or it is forgotten")
+    return found
+
+
+def _answer(found: Job) -> JobAnswer:
+    return JobAnswer.from_object(found, kind=found.order.kind, cluster=found.order.cluster)

@@ -1,0 +1,101 @@
+"""What all requests share: the clusters that are shown, who may look, long work, templates and assets."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from starlette.requests import Request
+
+from controller.adapters.metrics.web import WebMetrics
+from controller.settings.trimtab_toml import Settings
+from controller.settings.web import WebSettings
+from controller.web.access.gate import AccessGate
+from controller.web.access.viewer import RefusedError
+from controller.web.assets import Assets
+from controller.web.cached import Cached
+from controller.web.events import EventSource, StreamPlaces
+from controller.web.jobs import Jobs
+from controller.web.live import read_status
+from controller.web.rendering import template_environment
+from controller.web.store.queries import PageData
+from controller.web.workers import Workers
+from controller.wire.answers.status import StatusAnswer
+
+#: A status that is older is read anew when somebody asks.
+_STATUS_SECONDS = 5.0
+
+
+class ShownCluster:
+    """One of the clusters that the page shows: *settings*, which the file *conf* has, and what the store knows."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        conf: Path,
+        data: PageData,
+        *,
+        read_status: Callable[[Settings], Callable[[], StatusAnswer]] = read_status,
+    ) -> None:
+        self.name, self.settings, self.conf, self.data = settings.cluster.name, settings, conf.absolute(), data
+        self.status: Cached[StatusAnswer] = Cached(read_status(settings), _STATUS_SECONDS)
+        self.news = EventSource(data)
+
+
+class Site:
+    """The clusters by name, in the order of the settings, and how requests are answered.
+
+    *settings* say where it listens and who may look; *now_ms* is the time, for tests.
+    """
+
+    def __init__(
+        self,
+        clusters: Mapping[str, ShownCluster],
+        settings: WebSettings,
+        *,
+        assets: Assets | None = None,
+        metrics: WebMetrics | None = None,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        if not clusters:
+            raise ValueError("a site shows one cluster at least")
+        self.clusters, self.settings, self.now_ms = dict(clusters), settings, now_ms
+        self.assets = assets or Assets()
+        self.templates = template_environment(self.assets)
+        self.gate = AccessGate(settings, now=lambda: self.now_ms() / 1000)
+        self.workers = Workers()
+        self.jobs = Jobs(settings.jobs, settings.job_seconds)
+        self.places = StreamPlaces(settings.streams_per_client, settings.streams)
+        self.metrics = metrics or WebMetrics()
+        self.metrics.watch(lambda: self.places.open, lambda: self.jobs.unfinished)
+
+    def cluster(self, name: str | None) -> ShownCluster:
+        """The cluster *name*; of None the first one.  RefusedError 404 where there is none."""
+        if name is None:
+            return next(iter(self.clusters.values()))
+        found = self.clusters.get(name)
+        if found is None:
+            raise RefusedError(404, "No such cluster", f"there are: {', '.join(self.clusters)}")
+        return found
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Within the block news reach the streams of events."""
+        ended = threading.Event()
+        follow = [partial(each.news.follow, asyncio.get_running_loop(), ended) for each in self.clusters.values()]
+        for each in follow:
+            threading.Thread(target=each, name="web-news", daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+            self.jobs.close()
+
+
+def site_of(request: Request) -> Site:
+    """The site that *request* came to."""
+    site: Site = request.app.state.site
+    return site

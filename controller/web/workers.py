@@ -1,0 +1,36 @@
+"""Threads for what waits: files, databases, servers.  A call that hangs keeps one thread, and never more than all."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from controller.web.access.viewer import RefusedError
+
+T = TypeVar("T")
+
+_THREADS: Final = 32
+#: Calls that run or wait for a thread; more are refused.
+_MOST_CALLS: Final = 128
+
+
+class Workers:
+    """Runs calls in a bounded number of threads."""
+
+    def __init__(self, threads: int = _THREADS, calls: int = _MOST_CALLS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self._free = threading.BoundedSemaphore(calls)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """What *call* returns or raises.  RefusedError 503 where too many calls wait.
+
+        Where the caller gives up, the call goes on in its thread, and counts until it has ended.
+        """
+        if not self._free.acquire(blocking=False):
+            error = RefusedError(503, "Busy", "too many requests wait for an answer; try again in a moment")
+            error.headers["Retry-After"] = "2"
+            raise error
+        future = self._pool.submit(call)
+        future.add_done_callback(lambda _: self._free.release())
+        return await asyncio.wrap_future(future)

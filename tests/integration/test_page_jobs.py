@@ -1,0 +1,91 @@
+"""Long work: how many there may be, and how each ends."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from controller.web.access.viewer import RefusedError
+from controller.web.jobs import Job, JobOrder, Jobs
+
+pytestmark = pytest.mark.integration
+
+
+def _order(*words: str, file: str = "", kind: str = "audit", as_of: int = 0) -> JobOrder:
+    return JobOrder(kind=kind, cluster="east", commands=(words,), file=file, as_of_ms=as_of)
+
+
+@pytest.fixture
+def jobs() -> Iterator[Jobs]:
+    made = Jobs(at_once=1, seconds=30)
+    yield made
+    made.close()
+
+
+def _ended(job: Job) -> Job:
+    assert job.ended.wait(30)
+    return job
+
+
+def _status(jobs: Jobs, number: int) -> int:
+    """Of the refusal of another person's order; 0 where it is taken."""
+    try:
+        jobs.submit(_order("options", as_of=number), f"user {number}")
+    except RefusedError as error:
+        return error.status
+    return 0
+
+
+def test_the_result_is_what_the_command_prints(jobs: Jobs) -> None:
+    job = _ended(jobs.submit(_order("rebalance", "--example"), "ann"))
+    # It prints TOML, which is no answer: a result is whole JSON, or the job has failed.
+    assert job.state == "failed"
+    assert not job.folder.exists()
+    assert job.problem
+
+
+def test_a_command_that_fails_says_why(jobs: Jobs) -> None:
+    job = _ended(jobs.submit(_order("audit", "--conf", "/nowhere/trimtab.toml"), "ann"))
+    assert job.state == "failed"
+    assert "/nowhere/trimtab.toml" in job.problem
+
+
+def test_the_same_order_is_one_job_and_one_that_failed_is_done_again(jobs: Jobs) -> None:
+    first = jobs.submit(_order("options", "--json"), "ann")
+    assert jobs.submit(_order("options", "--json"), "bob") is first
+    assert jobs.submit(_order("options", "--json", as_of=1), "bob") is not first
+    jobs.cancel(first)
+    _ended(first)
+    assert jobs.submit(_order("options", "--json"), "ann") is not first
+
+
+def test_a_job_that_takes_too_long_is_ended() -> None:
+    jobs = Jobs(at_once=1, seconds=0.2)
+    job = _ended(jobs.submit(_order("options", "--json"), "ann"))
+    assert job.state == "failed"
+    assert "0.2 s" in job.problem
+    jobs.close()
+
+
+def test_a_job_that_waits_or_runs_can_be_cancelled(jobs: Jobs) -> None:
+    running, waiting = (jobs.submit(_order("options", "--json", as_of=each), "ann") for each in (1, 2))
+    jobs.cancel(waiting)
+    jobs.cancel(running)
+    assert (_ended(running).state, _ended(waiting).state) == ("cancelled", "cancelled")
+    assert jobs.unfinished == 0
+
+
+def test_nobody_and_not_all_together_can_order_without_end(jobs: Jobs) -> None:
+    for number in range(4):
+        jobs.submit(_order("options", as_of=number), "ann")
+    with pytest.raises(RefusedError) as refused:
+        jobs.submit(_order("options", as_of=9), "ann")
+    assert refused.value.status == 429
+    assert 503 in {_status(jobs, number) for number in range(100, 200)}
+    assert len(jobs.all()) < 30
+    for each in jobs.all():
+        jobs.cancel(each)
+
+
+def test_a_file_that_the_command_did_not_write_is_no_result(jobs: Jobs) -> None:
+    job = _ended(jobs.submit(_order("ticks", "--help", file="incident"), "ann"))
+    assert job.state == "failed"

@@ -1,0 +1,81 @@
+"""Server-sent events: what comes, to how many, and what a slow reader gets."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from controller.web.access.viewer import RefusedError
+from controller.web.app import create_app
+from controller.web.events import EventSource, StreamPlaces
+from tests.page_data import FixedPageData, T
+from tests.web_sites import site
+
+
+def _played(data: FixedPageData, changes: int, readers: int) -> list[list[bytes]]:
+    """What each of several streams gets while the store changes, which nobody reads in between."""
+
+    async def run() -> list[list[bytes]]:
+        news, ended = EventSource(data), threading.Event()
+        streams = [news.stream() for _ in range(readers)]
+        begins = [[await anext(each), await anext(each)] for each in streams]
+        thread = threading.Thread(target=news.follow, args=(asyncio.get_running_loop(), ended), daemon=True)
+        thread.start()
+        for _ in range(changes):
+            data.change()
+        after = [await anext(each) for each in streams]
+        while f"id: {changes + 1}\n".encode() not in after[0]:
+            after = [await anext(each) for each in streams]
+        ended.set()
+        data.change()
+        await asyncio.to_thread(thread.join, 5)
+        return [[*begin, end] for begin, end in zip(begins, after, strict=True)]
+
+    return asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_a_stream_begins_with_the_newest_message_and_hears_of_each_change() -> None:
+    ((begins, first, last),) = _played(FixedPageData("east"), changes=1, readers=1)
+    assert begins.startswith(b"retry:")
+    assert first.startswith(b"id: 1\nevent: interval\ndata: ")
+    assert str(T).encode() in first
+    assert last.startswith(b"id: 2\n")
+
+
+def test_hundreds_of_streams_hear_the_same_and_nothing_piles_up_for_slow_ones() -> None:
+    streams = _played(FixedPageData("east"), changes=500, readers=300)
+    assert len({tuple(each) for each in streams}) == 1
+    assert all(len(message) < 4096 for each in streams for message in each)
+
+
+def test_a_summary_cannot_begin_a_line_of_its_own() -> None:
+    ((_, first, _),) = _played(FixedPageData("east", summary="a\n\nevent: evil\r\ndata: x\x1b"), changes=1, readers=1)
+    assert first.count(b"\n") == 4
+    assert b"\r" not in first
+
+
+def test_one_client_and_all_of_them_have_so_many_places() -> None:
+    places = StreamPlaces(of_one=2, of_all=3)
+    places.take("a")
+    places.take("a")
+    with pytest.raises(RefusedError) as refused:
+        places.take("a")
+    assert refused.value.status == 429
+    places.take("b")
+    with pytest.raises(RefusedError) as refused:
+        places.take("c")
+    assert refused.value.status == 503
+    places.give_back("a")
+    places.take("c")
+    assert places.open == 3
+    for each in "abc":
+        places.give_back(each)
+    assert places.open == 0
+
+
+def test_a_parameter_that_streams_do_not_know_is_refused(tmp_path: Path) -> None:
+    client = TestClient(create_app(site(tmp_path, "east")), base_url="http://localhost")
+    assert client.get("/api/v1/events?since=1").status_code == 400
+    assert client.get("/api/v1/events?cluster=north").status_code == 404
