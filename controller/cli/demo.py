@@ -1,17 +1,25 @@
 """``trimtab demo``: the real controller on a modelled cluster, or on a real Pulsar on this machine."""
 
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from controller.adapters.disk.files import why_not_writable
 from controller.adapters.process import signals
+from controller.cli.shared.arguments import now_ms
 from controller.cli.shared.console import console
 from controller.cli.shared.failures import needs_checkout
 from controller.model.errors import TrimtabError
-from controller.settings.trimtab_toml import Settings
+from controller.settings.trimtab_toml import Settings, read_settings
+
+#: With --page: intervals are so short, and there are so many, that somebody who looks sees them pass.
+_PAGE_PERIOD_SECONDS: Final = 10
+_PAGE_INTERVALS: Final = 90
 
 
 def demo(
@@ -27,7 +35,8 @@ def demo(
         int, typer.Option(help="Seed of the modelled cluster.  The same seed gives the same decisions.")
     ] = 1,
     intervals: Annotated[
-        int | None, typer.Option(min=1, help="Number of intervals to play.", show_default="20; 12 with --pulsar")
+        int | None,
+        typer.Option(min=1, help="Number of intervals to play.", show_default="20; 12 with --pulsar; 90 with --page"),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Each run keeps its log in a new folder here.")] = Path(".trimtab/demo"),
     pulsar: Annotated[
@@ -35,6 +44,10 @@ def demo(
         typer.Option(
             "--pulsar", help="Start a real Pulsar cluster on this machine, with traffic, a collector and an executor."
         ),
+    ] = False,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="Show it in a browser, too: the page stays until Ctrl-C.  Its address is printed."),
     ] = False,
 ) -> None:
     """Balance a modelled cluster with the real controller.  No server is needed; it takes about a minute."""
@@ -45,12 +58,32 @@ def demo(
         raise typer.BadParameter(f"{version!r} names a release of Pulsar: say --pulsar {version}")
     with signals.interrupts():
         if pulsar:
-            _pulsar_demo(folder, intervals, version)
+            _pulsar_demo(folder, intervals, version, page=page)
         else:
-            _modelled_demo(folder, seed, intervals)
+            _modelled_demo(folder, seed, intervals, page=page)
 
 
-def _pulsar_demo(folder: Path, intervals: int | None, version: str) -> None:
+@contextmanager
+def _page_of(conf: Path) -> Iterator[Callable[[], None]]:
+    """Within the block the page of *conf* is served; yields what waits until Ctrl-C."""
+    with needs_checkout("trimtab demo --page"):
+        from controller.web.beside import page_beside
+
+    def stay() -> None:
+        typer.echo(f"The page stays at {where} until Ctrl-C.", err=True)
+        threading.Event().wait()
+
+    with page_beside(conf) as where:
+        typer.echo(f"The page is at {where}", err=True)
+        yield stay
+
+
+@contextmanager
+def _no_page(_: Path) -> Iterator[Callable[[], None]]:
+    yield lambda: None
+
+
+def _pulsar_demo(folder: Path, intervals: int | None, version: str, *, page: bool) -> None:
     with needs_checkout("trimtab demo --pulsar"):
         from controller.lab.pulsar_demo import PULSAR_INTERVALS, run_pulsar_demo
         from controller.lab.pulsar_release import USUAL, find_release
@@ -60,14 +93,16 @@ def _pulsar_demo(folder: Path, intervals: int | None, version: str) -> None:
         console=console(),
         intervals=intervals or PULSAR_INTERVALS,
         release=find_release(version) if version else USUAL,
+        beside=_page_of if page else _no_page,
     )
 
 
-def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
-    from controller.simulator.demo.settings import demo_settings
+def _modelled_demo(folder: Path, seed: int, intervals: int | None, *, page: bool) -> None:
+    from controller.simulator.demo.settings import demo_conf
     from streaming import early
 
-    settings = demo_settings(folder)
+    conf = demo_conf(folder, period_seconds=_PAGE_PERIOD_SECONDS if page else None)
+    settings = read_settings(conf)
     early.start_jvm(settings)
     from controller.simulator.demo.demo import INTERVALS, run_demo
 
@@ -78,16 +113,27 @@ def _modelled_demo(folder: Path, seed: int, intervals: int | None) -> None:
         controllers[0].start()
         return controllers[0]
 
+    # On the page a time is compared with now, so the modelled cluster lives by the wall clock, and quickly.
+    times = wall_clock(settings.intervals.period_ms) if page else None
+    number = intervals or (_PAGE_INTERVALS if page else INTERVALS)
     try:
-        run_demo(
-            settings,
-            start_controller=start,
-            console=console(),
-            seed=seed,
-            intervals=intervals or INTERVALS,
-        )
+        with (_page_of if page else _no_page)(conf) as stay:
+            played = run_demo(
+                settings, start_controller=start, console=console(), seed=seed, intervals=number, times=times
+            )
+            if played.finished:
+                stay()
     except TrimtabError as error:
         raise (controllers[0].failure if controllers else None) or error from error
+
+
+def wall_clock(period_ms: int) -> Iterator[int]:
+    """T of each interval, epoch ms, once it has come.  None is left out: what Spark's start took is made up for."""
+    next_ms = now_ms() // period_ms * period_ms
+    while True:
+        yield next_ms
+        next_ms += period_ms
+        time.sleep(max(0, next_ms - now_ms()) / 1000)
 
 
 class _ControllerThread(threading.Thread):

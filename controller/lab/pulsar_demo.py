@@ -6,8 +6,8 @@ what the user sees comes from the brokers and from the log.
 
 import json
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -88,19 +88,26 @@ def write_conf(folder: Path, cluster: PulsarCluster, scenario: Path = SCENARIO) 
 
 
 def run_pulsar_demo(
-    base: Path, *, console: Console, intervals: int = PULSAR_INTERVALS, release: PulsarRelease = USUAL
+    base: Path,
+    *,
+    console: Console,
+    intervals: int = PULSAR_INTERVALS,
+    release: PulsarRelease = USUAL,
+    beside: Callable[[Path], AbstractContextManager[Callable[[], None]]] = lambda _: nullcontext(lambda: None),
 ) -> PulsarDemoOutcome:
     """Watch *intervals* intervals on *console*, in a folder of the run's own under *base*; Ctrl-C ends it early.
 
-    *release*: of the brokers, the bookie and ZooKeeper.
+    *release*: of the brokers, the bookie and ZooKeeper.  *beside* runs something with the settings in a file, and
+    yields what is called when all intervals were shown, and may wait.
     Everything that was started is stopped in the end.  Raises TrimtabError when a part of it ends, or does nothing.
     """
     folder = new_run(base)
     with ExitStack() as running:
         with view_on(console) as view, shown_by(view.waiting):
-            show = _Show(view, running, folder, release)
+            show = _Show(view, running, folder, release, beside)
             try:
                 show.play(intervals)
+                show.stay()
                 view.waiting("Waiting for the last messages ...")
                 outcome = replace(show.outcome(intervals), lost=show.drain())
             except KeyboardInterrupt:
@@ -114,8 +121,16 @@ def run_pulsar_demo(
 class _Show:
     """One run: what is started goes on *running*."""
 
-    def __init__(self, view: View, running: ExitStack, folder: Path, release: PulsarRelease) -> None:
+    def __init__(
+        self,
+        view: View,
+        running: ExitStack,
+        folder: Path,
+        release: PulsarRelease,
+        beside: Callable[[Path], AbstractContextManager[Callable[[], None]]],
+    ) -> None:
         self._view, self._running, self._folder, self._release = view, running, folder, release
+        self._beside, self.stay = beside, _nothing
         self._traffic: Traffic | None = None
         self._last: Frame | None = None
         self._at_start: ImbalanceLine | None = None
@@ -142,6 +157,7 @@ class _Show:
             self._at_start = ImbalanceLine.of(flowing(stage, cluster.brokers), MESSAGES)
         view.waiting("Starting trimtab execute, run and collect: Spark takes some seconds ...")
         processes = running.enter_context(Processes(conf, self._folder))
+        self.stay = running.enter_context(self._beside(conf))
         with long_work("starting trimtab", usual_seconds=_USUAL_SECONDS):
             start_all(processes)
         after = 0
@@ -182,6 +198,10 @@ class _Show:
             at_end=last.imbalance if last else self._at_start,
             acknowledged=self._traffic.total_acknowledged if self._traffic else 0,
         )
+
+
+def _nothing() -> None:
+    pass
 
 
 def flowing(stage: Stage, brokers: tuple[str, ...]) -> Floats:

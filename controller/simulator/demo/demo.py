@@ -8,6 +8,7 @@ advances one minute per interval on any machine, so the same seed gives the same
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
@@ -61,15 +62,19 @@ def run_demo(
     seed: int = 1,
     intervals: int = INTERVALS,
     shape: ClusterShape | None = None,
+    times: Iterator[int] | None = None,
 ) -> DemoOutcome:
     """Play *intervals* intervals and show them on *console*; Ctrl-C ends it early, and cleanly.
+
+    *times*: T of each interval, epoch ms; without it a clock of the modelled cluster's own.
 
     Raises TrimtabError when the controller ends, or takes too long, before it has decided.
     """
     if not isinstance(settings.log, LogInFolder):
         raise SettingsError(f"log.kind = {settings.log.kind!r}: the demo needs 'folder'")
-    folder = Path(settings.log.folder.path)
+    folder, period_ms = Path(settings.log.folder.path), settings.intervals.period_ms
     cluster = ModelledCluster(shape or ClusterShape(), seed=seed, name=settings.cluster.name)
+    times = times or count(_START_MS + period_ms, period_ms)
     stop = threading.Event()
     at_start = ImbalanceLine.of(_throughput(cluster))
     last: Frame | None = None
@@ -78,7 +83,7 @@ def run_demo(
         view.waiting("Starting Spark, which takes some seconds ...")
         controller, patience = start_controller(settings, stop), PATIENCE_SECONDS
         try:
-            for last in _frames(cluster, lock_step, controller, settings.intervals.period_ms, intervals):
+            for last in _frames(cluster, lock_step, controller, times, intervals):
                 view.show(last)
         except KeyboardInterrupt:
             view.waiting("Stopping ...")
@@ -98,13 +103,17 @@ def run_demo(
 
 
 def _frames(
-    cluster: ModelledCluster, lock_step: LockStep, controller: Controller, period_ms: int, intervals: int
+    cluster: ModelledCluster,
+    lock_step: LockStep,
+    controller: Controller,
+    times: Iterator[int],
+    intervals: int,
 ) -> Iterator[Frame]:
     """Play the intervals, and yield a frame for each when its commands have been carried out."""
     at_start = ImbalanceLine.of(_throughput(cluster))
     history: tuple[str, ...] = ()
     for number in range(1, intervals + 1):
-        interval, throughput = _START_MS + number * period_ms, _throughput(cluster)
+        interval, throughput = next(times), _throughput(cluster)
         with long_work(f"deciding interval {number}"):
             entry, answers = lock_step.play(interval, controller)
         commands = tuple(command_line(*answer) for answer in answers)

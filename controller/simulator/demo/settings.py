@@ -5,26 +5,36 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk.places import SHIPPED
-from controller.settings.log import FolderLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 
 #: The demo's settings, with a broker.conf beside them.
 SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
+#: The folder in the scenario's paths, which runs have one of their own for.
+_SHARED: Final = "../../.trimtab/demo"
+_PERIOD: Final = re.compile(r"period_seconds = \d+")
 #: The folder of a run; others may lie beside it.
 _RUN: Final = re.compile(r"[0-9]{4,9}")
 
 
 def demo_settings(base: Path) -> Settings:
     """The settings for one run in a new folder under *base*, so that runs do not share a log."""
-    settings = read_settings(SCENARIO)
+    return read_settings(demo_conf(base))
+
+
+def demo_conf(base: Path, *, period_seconds: int | None = None) -> Path:
+    """The settings file of one run, written to a new folder under *base*, which holds the log, too.
+
+    *period_seconds*: the length of an interval in place of the scenario's.
+    """
     folder = new_run(base)
-    log = FolderLogSettings(path=str(folder))
-    moved = {
-        "log": settings.log.model_copy(update={"kind": "folder", "folder": log}),
-        "election": settings.election.model_copy(update={"path": str(folder / "election")}),
-        "checkpoint": settings.checkpoint.model_copy(update={"path": str(folder / "checkpoint")}),
-    }
-    return settings.model_copy(update=moved)
+    conf = folder / "trimtab.toml"
+    text = SCENARIO.read_text(encoding="utf-8").replace(f"{_SHARED}/log", ".").replace(_SHARED, ".")
+    if period_seconds is not None:
+        text = _PERIOD.sub(f"period_seconds = {period_seconds}", text)
+    conf.write_text(text, encoding="utf-8")
+    rules = SCENARIO.with_name("demo.broker.conf")
+    (folder / rules.name).write_text(rules.read_text(encoding="utf-8"), encoding="utf-8")
+    return conf
 
 
 def new_run(base: Path) -> Path:
