@@ -1,13 +1,14 @@
 """scripts/sbom: print the bill of materials, or write docs/licences.md."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from tests.supply_chain.bill import JAR_LICENCES, bill
-from tests.supply_chain.materials import ROOT, own_licence, packages
+from tests.supply_chain.materials import ROOT, of_extra, own_licence, packages
 
 PAGE: Final = ROOT / "docs" / "licences.md"
 _ABOVE: Final = """\
@@ -43,9 +44,11 @@ def page() -> str:
     return _ABOVE.format(own=own_licence()) + "\n".join([*rows, *jars]) + "\n" + _BELOW
 
 
-def needed() -> str:
+def needed(extras: Sequence[str] = ()) -> str:
     """What `pip install --require-hashes -r` installs trimtab's dependencies from, without developers' tools."""
-    return "\n".join(one.requirement for one in packages() if one.scope == "required")
+    locked = packages()
+    more = set[str]().union(*(of_extra(extra, locked) for extra in extras))
+    return "\n".join(one.requirement for one in locked if one.scope == "required" or one.name in more)
 
 
 def main(
@@ -54,13 +57,16 @@ def main(
         bool,
         typer.Option("--requirements", help="Print instead the lines of requirements.lock that trimtab itself needs."),
     ] = False,
+    extra: Annotated[
+        list[str] | None, typer.Option(help="With --requirements: what this extra needs, too; can be repeated.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write.", show_default="standard output")] = None,
 ) -> None:
     """Print trimtab's bill of materials, CycloneDX 1.6 in JSON, from requirements.lock and conf/jars.lock."""
     if licences:
         PAGE.write_text(page(), encoding="utf-8")
         return
-    text = needed() if requirements else json.dumps(bill(), indent=2)
+    text = needed(extra or ()) if requirements else json.dumps(bill(), indent=2)
     if out is None:
         typer.echo(text)
     else:

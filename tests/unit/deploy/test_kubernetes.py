@@ -27,7 +27,12 @@ def _all() -> Iterator[dict[str, Any]]:
 
 OBJECTS: Final = list(_all())
 DEPLOYMENTS: Final = {each["metadata"]["name"]: each for each in OBJECTS if each["kind"] == "Deployment"}
-ROLES: Final = {"trimtab-collector": "collect", "trimtab-controller": "run", "trimtab-executor": "execute"}
+ROLES: Final = {
+    "trimtab-collector": "collect",
+    "trimtab-controller": "run",
+    "trimtab-executor": "execute",
+    "trimtab-page": "serve",
+}
 
 
 def _of(kind: str) -> dict[str, dict[str, Any]]:
@@ -80,7 +85,7 @@ def test_the_container_starts_a_command_of_trimtab_with_options_that_there_are(n
 @pytest.mark.parametrize("name", ROLES)
 def test_probes_ask_what_trimtab_answers_where_it_listens(name: str) -> None:
     container = _container(name)
-    (port,) = container["ports"]
+    port = container["ports"][0]
     assert container["args"][-1] == f"0.0.0.0:{port['containerPort']}"
     probed = {probe: container[f"{probe}Probe"]["httpGet"] for probe in ("startup", "liveness", "readiness")}
     assert {each["port"] for each in probed.values()} == {port["name"]}
@@ -156,7 +161,23 @@ def test_nothing_reaches_the_pods_but_who_reads_the_metrics() -> None:
     assert everyone["policyTypes"] == ["Ingress", "Egress"]
     (ingress,) = everyone["ingress"]
     assert [port["port"] for port in ingress["ports"]] == [9640]
-    assert all(rule.get("ports") for each in _of("NetworkPolicy").values() for rule in each["spec"]["egress"])
+    assert all(rule.get("ports") for each in _of("NetworkPolicy").values() for rule in each["spec"].get("egress", ()))
+
+
+def test_browsers_reach_the_page_alone_and_where_it_listens() -> None:
+    (rule,) = _of("NetworkPolicy")["trimtab-page"]["spec"]["ingress"]
+    assert [port["port"] for port in rule["ports"]] == [9680]
+    assert "0.0.0.0:9680" in _container("trimtab-page")["args"]
+    (port,) = _of("Service")["trimtab-page"]["spec"]["ports"]
+    assert {each["name"]: each["containerPort"] for each in _container("trimtab-page")["ports"]}[
+        port["targetPort"]
+    ] == 9680
+
+
+def test_the_page_has_tls_and_somebody_may_look(settings: Settings) -> None:
+    assert settings.web.tls is not None
+    assert settings.web.somebody_may_look
+    assert settings.web.anonymous is None
 
 
 def test_every_process_reaches_a_log_in_pulsar_as_well_as_one_in_kafka() -> None:

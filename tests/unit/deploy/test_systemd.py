@@ -52,7 +52,7 @@ def test_it_starts_the_commands_that_run_until_they_are_told_to_end() -> None:
     assert _option("ExecStart").split()[1:3] == ["%i", "--conf"]
     (named,) = re.findall(r"systemctl enable --now (.*)", UNIT.read_text(encoding="utf-8"))
     commands = {name.removeprefix("trimtab@") for name in named.split()}
-    assert commands == {"collect", "run", "execute"}
+    assert commands == {"collect", "run", "execute", "serve"}
     assert commands <= set(UNTIL_TOLD) & COMMANDS.keys()
 
 
