@@ -75,9 +75,9 @@ def _decide_on_view(
 ) -> _EntryOnView:
     """See ``decide_interval``."""
     results = [result for snapshot in snapshots for result in snapshot.results]
-    before, asked = memory.pulsar, controls
+    before, requested = memory.pulsar, controls
     memory, controls, policy, about = _for_version(snapshots, memory, controls, policy)
-    memory = without_dry_run(with_read_memories(memory, policy), asked)
+    memory = without_dry_run(with_read_memories(memory, policy), requested)
     view = view_of(snapshots, memory, policy)
     decision, memory = decide(view, results, memory, controls, policy)
     news = about if before is not None and memory.pulsar is not None and before.version != memory.pulsar.version else ()
@@ -101,8 +101,8 @@ def _for_version(
     except SettingsError as error:
         # The settings were valid when the controller started; a record must not end it.
         detail = f"Pulsar {used.version} does not go with the settings, so nothing is issued: {error}"
-        held = Verdict(subject=CLUSTER, reason=Reason.PULSAR_VERSION, by="version", detail=detail)
-        return memory, replace(controls, mode="observe"), policy, (*about, held)
+        incompatible = Verdict(subject=CLUSTER, reason=Reason.PULSAR_VERSION, by="version", detail=detail)
+        return memory, replace(controls, mode="observe"), policy, (*about, incompatible)
     if memory.last_interval is None:
         # Nothing is remembered yet: it begins with the strategies of this version.
         begins = policy.initial_memory(memory.seed)
@@ -223,15 +223,15 @@ def take_over(
     JournalLostError where the journal lacks entries, LeadershipLostError where another leads by now.
     """
     head = journal.open()
-    found = [_believed(each, head.epoch) for each in evidence()]
+    known = [_believed(each, head.epoch) for each in evidence()]
     if checkpoint is not None and head == JournalHead(last=None, epoch=0):
         # Before Spark commits its first batch, a leadership is in the journal.
-        found.append(Evidence(what=f"the checkpoint {checkpoint} says that it was not", epoch=1, at_ms=1))
-    if found:
+        known.append(Evidence(what=f"the checkpoint {checkpoint} says that it was not", epoch=1, at_ms=1))
+    if known:
         interval = None if head.last is None else head.last.interval
-        refuse_lost(policy.cluster, interval, head.epoch, found, accepted_ms=accepted_ms())
+        refuse_lost(policy.cluster, interval, head.epoch, known, accepted_ms=accepted_ms())
     # After an accepted loss executors know of newer epochs than the journal.
-    epoch = leadership.claim(max(head.epoch, *(each.epoch for each in found), 0))
+    epoch = leadership.claim(max(head.epoch, *(each.epoch for each in known), 0))
     journal.begin_epoch(epoch)
     return Engine(
         policy=policy,
@@ -252,10 +252,10 @@ def _believed(evidence: Evidence, epoch: int) -> Evidence:
 
 def _by_interval(snapshots: Iterable[Snapshot]) -> list[list[Snapshot]]:
     """*snapshots* by interval, the oldest first."""
-    found: dict[int, list[Snapshot]] = {}
+    batch: dict[int, list[Snapshot]] = {}
     for snapshot in snapshots:
-        found.setdefault(snapshot.interval, []).append(snapshot)
-    return [found[interval] for interval in sorted(found)]
+        batch.setdefault(snapshot.interval, []).append(snapshot)
+    return [batch[interval] for interval in sorted(batch)]
 
 
 def _decided(

@@ -10,7 +10,7 @@ from controller.cli.app import app
 from controller.model.errors import TrimtabError
 
 
-def told(*words: object, code: int = 0) -> str:
+def output_of(*words: object, code: int = 0) -> str:
     """What the command of *words* prints, which ends with exit code *code*; where it fails, its error."""
     found = CliRunner().invoke(app, list(map(str, words)))
     if isinstance(found.exception, TrimtabError):

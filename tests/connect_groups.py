@@ -17,7 +17,7 @@ def work(connectors: Sequence[str] = (), tasks: Sequence[str] = ()) -> Connector
     return ConnectorsAndTasks(connectors=tuple(connectors), tasks=tuple(map(task, tasks)))
 
 
-def held(members: Mapping[str, Mapping[str, Any]]) -> dict[str, ConnectorsAndTasks]:
+def work_of_members(members: Mapping[str, Mapping[str, Any]]) -> dict[str, ConnectorsAndTasks]:
     """Member -> what it holds, from {"connectors": [...], "tasks": [...]}."""
     return {name: work(one["connectors"], one["tasks"]) for name, one in members.items()}
 

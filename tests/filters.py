@@ -8,7 +8,7 @@ from controller.model.load import ClusterView
 from controller.strategies.protocols import Filter
 
 
-def kept(by: Filter, cluster: ClusterView, bundle: str, *, of: Collection[str] | None = None) -> list[str]:
+def accepted_brokers(by: Filter, cluster: ClusterView, bundle: str, *, of: Collection[str] | None = None) -> list[str]:
     """The brokers *of* these, or of all, that are kept."""
     names = cluster.brokers.names
     rows = [row for row, name in enumerate(names) if of is None or name in of]

@@ -37,7 +37,7 @@ class Prometheus:
         except urllib3.exceptions.HTTPError:
             return False
 
-    def asked(self, path: str) -> Any:
+    def get(self, path: str) -> Any:
         """The data that it answers under /api/v1/*path*; an error of it fails the test."""
         answer = json.loads(self._http.request("GET", f"{self._url}/api/v1/{path}").data)
         assert answer["status"] == "success", f"{path}: {answer}"
@@ -45,7 +45,7 @@ class Prometheus:
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """What *expression* has now: series with their values."""
-        found: list[dict[str, Any]] = self.asked(f"query?query={quote(expression)}")["result"]
+        found: list[dict[str, Any]] = self.get(f"query?query={quote(expression)}")["result"]
         return found
 
 

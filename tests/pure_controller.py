@@ -105,7 +105,7 @@ POLICY = Policy(
 )
 
 
-class KeptJournal:
+class MemoryJournal:
     """A journal in this process's memory."""
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class Controller:
     decisions: list[Decision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._kept = KeptJournal()
+        self._kept = MemoryJournal()
         self._engine = self._lead()
         self.states = [ShardState(shard=i, shards=self.shards) for i in range(self.shards)]
 

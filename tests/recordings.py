@@ -21,7 +21,7 @@ SETTINGS = RecordedSettings(
 )
 
 
-class KeptLog:
+class MemoryRecordLog:
     """RecordLog in memory."""
 
     where = "memory"
@@ -65,16 +65,16 @@ def stored(
     return StoredRecord(partition, offset, time_ms, key, value)._replace(**more)  # type: ignore[arg-type]
 
 
-def some_log(records: int = 20) -> KeptLog:
+def some_log(records: int = 20) -> MemoryRecordLog:
     """Three partitions with gaps between offsets, in the order of time; and a journal."""
     metrics = [
         stored(3 * i, b"%d" % i * 7, partition=i % 3, at=T + i, key=b"broker-%d" % (i % 2), headers=(("a", b"\xff"),))
         for i in range(records)
     ]
-    return KeptLog({"metrics": metrics, "journal": [stored(0, b"\x00\n\r", key=None), stored(1, b"")]})
+    return MemoryRecordLog({"metrics": metrics, "journal": [stored(0, b"\x00\n\r", key=None), stored(1, b"")]})
 
 
-def made(folder: Path, log: KeptLog, wanted: RecordRequest | None = None, *, file_records: int = 6) -> Manifest:
+def made(folder: Path, log: MemoryRecordLog, wanted: RecordRequest | None = None, *, file_records: int = 6) -> Manifest:
     writer = RecordingWriter(folder, file_records=file_records)
     return record(log, folder, wanted or RecordRequest(), SETTINGS, CLUSTER, writer=writer)
 

@@ -53,17 +53,17 @@ _VERDICT: Final[tuple[tuple[str, Any], ...]] = (
 def unloads_by(shedder: Shedder[Any], view: ClusterView, memory: StrategyMemory) -> tuple[UnloadDecision, Any]:
     """What *shedder*, or the membership rebalancer, decides, and its next memory."""
     with Blamed(shedder, "decide"):
-        found, moved = _pair(shedder, shedder.decide(view, memory))
-        _refuse(shedder, _unloads_flaw(view, found) or memory_flaw(memory, moved))
-    return found, moved
+        decision, next_memory = _pair(shedder, shedder.decide(view, memory))
+        _refuse(shedder, _unloads_flaw(view, decision) or memory_flaw(memory, next_memory))
+    return decision, next_memory
 
 
 def splits_by(policy: SplitPolicy[Any], view: ClusterView, memory: StrategyMemory) -> tuple[SplitDecision, Any]:
     """What *policy* decides, and its next memory."""
     with Blamed(policy, "decide"):
-        found, moved = _pair(policy, policy.decide(view, memory))
-        _refuse(policy, _splits_flaw(view, found) or memory_flaw(memory, moved))
-    return found, moved
+        decision, next_memory = _pair(policy, policy.decide(view, memory))
+        _refuse(policy, _splits_flaw(view, decision) or memory_flaw(memory, next_memory))
+    return decision, next_memory
 
 
 def observed_by(strategy: Shedder[Any] | Placement[Any], view: ClusterView, memory: StrategyMemory) -> Any:
@@ -88,14 +88,18 @@ def first_memory(strategy: Any) -> Any:
 def thresholds_of(policy: SplitPolicy[Any]) -> SplitThresholds:
     """The thresholds of *policy*."""
     with Blamed(policy, "thresholds"):
-        found = policy.thresholds
-    flaw = None if isinstance(found, SplitThresholds) else f"its thresholds are {shown(found)}, not SplitThresholds"
+        thresholds = policy.thresholds
+    flaw = (
+        None
+        if isinstance(thresholds, SplitThresholds)
+        else f"its thresholds are {shown(thresholds)}, not SplitThresholds"
+    )
     if flaw is None:
-        flaw = misfit_of_all(found, float, "one of its thresholds")
-    if flaw is None and not all(value >= 0 for value in found):
-        flaw = f"its thresholds are {shown(tuple(found))}, and numbers from 0 up are expected"
+        flaw = misfit_of_all(thresholds, float, "one of its thresholds")
+    if flaw is None and not all(value >= 0 for value in thresholds):
+        flaw = f"its thresholds are {shown(tuple(thresholds))}, and numbers from 0 up are expected"
     _refuse(policy, flaw)
-    return found
+    return thresholds
 
 
 def relieving_of(shedder: Shedder[Any], view: ClusterView) -> Shedder[Any] | None:
@@ -110,11 +114,11 @@ def relieving_of(shedder: Shedder[Any], view: ClusterView) -> Shedder[Any] | Non
     if not hurries:
         return None
     with Blamed(shedder, "relieving"):
-        found = hurried.relieving()
-        if not all(callable(getattr(found, method, None)) for method in ("decide", "initial_memory")):
-            _fail(shedder, f"relieving() answers {shown(found)}, and a shedder is expected")
-        _refuse(shedder, memory_flaw(shedder.initial_memory(), found.initial_memory()))
-    return found
+        urgent_shedder = hurried.relieving()
+        if not all(callable(getattr(urgent_shedder, method, None)) for method in ("decide", "initial_memory")):
+            _fail(shedder, f"relieving() answers {shown(urgent_shedder)}, and a shedder is expected")
+        _refuse(shedder, memory_flaw(shedder.initial_memory(), urgent_shedder.initial_memory()))
+    return urgent_shedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +142,12 @@ class CheckedPlacement:
             candidates = candidates.view()
             candidates.flags.writeable = False
         with Blamed(self.placement, "acceptable"):
-            found, moved = _pair(self.placement, self.placement.acceptable(view, bundle, candidates, memory))
-        flaw = _rows_flaw(candidates, found)
-        if flaw is None and type(moved) is not type(memory):
-            flaw = memory_flaw(memory, moved)
+            accepted, next_memory = _pair(self.placement, self.placement.acceptable(view, bundle, candidates, memory))
+        flaw = _rows_flaw(candidates, accepted)
+        if flaw is None and type(next_memory) is not type(memory):
+            flaw = memory_flaw(memory, next_memory)
         _refuse(self.placement, flaw)
-        return found, moved
+        return accepted, next_memory
 
     def memory_checked(self, before: StrategyMemory, after: Any) -> Any:
         """*after*, the memory once all bundles were placed."""
@@ -166,32 +170,32 @@ class CheckedAlgorithm:
     def name(self) -> str:
         """That of the algorithm."""
         with Blamed(self.algorithm, "name"):
-            found = self.algorithm.name
-        _refuse(self.algorithm, misfit(found, str, "its name"))
-        return found
+            name = self.algorithm.name
+        _refuse(self.algorithm, misfit(name, str, "its name"))
+        return name
 
     @property
     def needs_topic_detail(self) -> bool:
         """Whether the algorithm looks at topics."""
         with Blamed(self.algorithm, "needs_topic_detail"):
-            found = self.algorithm.needs_topic_detail
-        _refuse(self.algorithm, misfit(found, bool, "needs_topic_detail"))
-        return found
+            needed = self.algorithm.needs_topic_detail
+        _refuse(self.algorithm, misfit(needed, bool, "needs_topic_detail"))
+        return needed
 
     def cuts(self, lower: int, upper: int, positions: Ints, load: Floats) -> tuple[int, ...] | Reason:
         """The positions that the algorithm finds, or its reason why there are none."""
         with Blamed(self.algorithm, "cuts"):
-            found: Any = self.algorithm.cuts(lower, upper, positions, load)
-        if isinstance(found, Reason):
-            return found
-        flaw = misfit(found, tuple[int, ...], "what it answers")
-        if flaw is None and not found:
+            cuts: Any = self.algorithm.cuts(lower, upper, positions, load)
+        if isinstance(cuts, Reason):
+            return cuts
+        flaw = misfit(cuts, tuple[int, ...], "what it answers")
+        if flaw is None and not cuts:
             flaw = "it returns no cuts, and no reason for that"
-        if flaw is None and not all(0 <= at <= FULL_UPPER for at in found):
-            flaw = f"it cuts at {shown(found)}, and positions from 0 to {FULL_UPPER} are expected"
+        if flaw is None and not all(0 <= at <= FULL_UPPER for at in cuts):
+            flaw = f"it cuts at {shown(cuts)}, and positions from 0 to {FULL_UPPER} are expected"
         if flaw is not None:
             _fail(self.algorithm, f"{flaw}; the range is 0x{lower:08x}_0x{upper:08x}")
-        return tuple(found)
+        return tuple(cuts)
 
 
 def remembered(memory: StrategyMemory, method: str, *arguments: Any) -> Any:
@@ -206,10 +210,10 @@ def remembered(memory: StrategyMemory, method: str, *arguments: Any) -> Any:
 def failed_predictions(memory: StrategyMemory, interval: int) -> Collection[str]:
     """What *memory* says of *interval*."""
     with Blamed(memory, "failed_predictions"):
-        found: Any = memory.failed_predictions(interval)
-        flaw = misfit(found, tuple[str, ...], "failed_predictions")
+        bundles: Any = memory.failed_predictions(interval)
+        flaw = misfit(bundles, tuple[str, ...], "failed_predictions")
         _refuse(memory, flaw)
-    return tuple(found)
+    return tuple(bundles)
 
 
 def memory_flaw(before: StrategyMemory, after: object) -> str | None:
@@ -223,13 +227,13 @@ def memory_flaw(before: StrategyMemory, after: object) -> str | None:
 
 def _metrics_flaw(memory: StrategyMemory) -> str | None:
     """Why the metrics of *memory* cannot be shown; None where they can."""
-    found: Any = memory.metrics()
-    flaw = misfit(found, dict[str, float], "metrics()")
+    metrics: Any = memory.metrics()
+    flaw = misfit(metrics, dict[str, float], "metrics()")
     if flaw is not None:
         return flaw
-    if len(found) > _MOST_METRICS:
-        return f"metrics() has {len(found)} names, and {_MOST_METRICS} are allowed"
-    strange = next((name for name in found if not _METRIC.fullmatch(name)), None)
+    if len(metrics) > _MOST_METRICS:
+        return f"metrics() has {len(metrics)} names, and {_MOST_METRICS} are allowed"
+    strange = next((name for name in metrics if not _METRIC.fullmatch(name)), None)
     return None if strange is None else f"metrics() has {shown(strange)}: letters, digits and underscores are allowed"
 
 
@@ -239,15 +243,19 @@ def _pair(strategy: Any, answer: Any) -> tuple[Any, Any]:
     return answer
 
 
-def _unloads_flaw(view: ClusterView, found: Any) -> str | None:
-    if not isinstance(found, UnloadDecision):
-        return f"it decides {shown(found)}, and an UnloadDecision is expected"
-    flaw = misfit(found.reason, Reason, "its reason") or _chosen_flaw(found.unloads, Unload, ("bundle", "source"))
-    flaw = flaw or _verdicts_flaw(found.verdicts) or _owners_flaw(view, found.unloads, "unloads {} from {}", "source")
-    if flaw is not None or not found.unloads:
+def _unloads_flaw(view: ClusterView, decision: Any) -> str | None:
+    if not isinstance(decision, UnloadDecision):
+        return f"it decides {shown(decision)}, and an UnloadDecision is expected"
+    flaw = misfit(decision.reason, Reason, "its reason") or _chosen_flaw(decision.unloads, Unload, ("bundle", "source"))
+    flaw = (
+        flaw
+        or _verdicts_flaw(decision.verdicts)
+        or _owners_flaw(view, decision.unloads, "unloads {} from {}", "source")
+    )
+    if flaw is not None or not decision.unloads:
         return flaw
     brokers = view.brokers.code_of
-    for unload in found.unloads:
+    for unload in decision.unloads:
         to = unload.destination
         if not isinstance(to, str) or (to and (to == unload.source or to not in brokers)):
             return f"it sends {unload.bundle} from {unload.source} to {reprlib.repr(to)}, which is no other broker"
@@ -259,14 +267,14 @@ def _unloads_flaw(view: ClusterView, found: Any) -> str | None:
     return None
 
 
-def _splits_flaw(view: ClusterView, found: Any) -> str | None:
-    if not isinstance(found, SplitDecision):
-        return f"it decides {shown(found)}, and a SplitDecision is expected"
-    flaw = _chosen_flaw(found.splits, Split, ("bundle", "broker")) or _verdicts_flaw(found.verdicts)
-    flaw = flaw or _owners_flaw(view, found.splits, "splits {} on {}", "broker")
+def _splits_flaw(view: ClusterView, decision: Any) -> str | None:
+    if not isinstance(decision, SplitDecision):
+        return f"it decides {shown(decision)}, and a SplitDecision is expected"
+    flaw = _chosen_flaw(decision.splits, Split, ("bundle", "broker")) or _verdicts_flaw(decision.verdicts)
+    flaw = flaw or _owners_flaw(view, decision.splits, "splits {} on {}", "broker")
     if flaw is not None:
         return flaw
-    for split in found.splits:
+    for split in decision.splits:
         cuts: Any = split.boundaries
         flaw = misfit(cuts, tuple[int, ...], f"boundaries of its split of {split.bundle}")
         if flaw is not None:
@@ -346,20 +354,20 @@ def _owners_flaw(view: ClusterView, chosen: Sequence[Any], does: str, broker: st
     return f"it {does.format(one.bundle, getattr(one, broker))}, and {owner} owns it"
 
 
-def _rows_flaw(candidates: Ints, found: Any) -> str | None:
-    if found is candidates:
+def _rows_flaw(candidates: Ints, accepted: Any) -> str | None:
+    if accepted is candidates:
         return None
-    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
-        return f"it accepts {shown(found)}, and an array of rows of candidates is expected"
-    if not len(found):
+    if not isinstance(accepted, np.ndarray) or accepted.ndim != 1 or accepted.dtype.kind not in "iu":
+        return f"it accepts {shown(accepted)}, and an array of rows of candidates is expected"
+    if not len(accepted):
         return None
-    at = np.searchsorted(candidates, found)
+    at = np.searchsorted(candidates, accepted)
     known = at < len(candidates)
-    if not known.all() or (candidates[at] != found).any():
-        strange = next(row for row in found.tolist() if row not in candidates.tolist())
+    if not known.all() or (candidates[at] != accepted).any():
+        strange = next(row for row in accepted.tolist() if row not in candidates.tolist())
         return f"it accepts {strange}, which is no row of a candidate"
-    if (found[1:] <= found[:-1]).any():
-        return f"its rows {reprlib.repr(found.tolist())} do not ascend, or one is in them twice"
+    if (accepted[1:] <= accepted[:-1]).any():
+        return f"its rows {reprlib.repr(accepted.tolist())} do not ascend, or one is in them twice"
     return None
 
 

@@ -56,8 +56,8 @@ def command_for(
 def charge(view: ClusterView, command: Command) -> Issued:
     """What *command* counts against the budgets; a split without an unload counts no connections."""
     disturbs = command.action == "unload" or command.unload_after_split
-    found = charge_for(view, command.action, command.bundle, command.source, command.destination, disturbs=disturbs)
-    return replace(found, dry_run=command.mode == "dry_run")
+    cost = charge_for(view, command.action, command.bundle, command.source, command.destination, disturbs=disturbs)
+    return replace(cost, dry_run=command.mode == "dry_run")
 
 
 def charge_for(

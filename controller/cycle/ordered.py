@@ -39,8 +39,8 @@ class NotDrained:
     def keep(self, view: ClusterView, bundle: int, candidates: Ints) -> Ints:  # noqa: ARG002 as in Filter
         """The rows of *candidates* that are not drained."""
         rows = [row for name in self.names if (row := view.brokers.code_of.get(name)) is not None]
-        kept: Ints = candidates[~np.isin(candidates, rows)]
-        return kept
+        undrained: Ints = candidates[~np.isin(candidates, rows)]
+        return undrained
 
 
 def with_drained(policy: Policy, controls: Controls) -> Policy:
@@ -93,17 +93,17 @@ def ordered_unloads(
     orders = controls.orders
     if orders is None:
         return [], []
-    told = told_of(orders)
+    wave = told_of(orders)
     unloads = list[Unload]()
-    verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{told}, by {orders.by}")]
-    seen, stale = set[str](), plan_stale_reason(view.as_of_ms, memory, orders, period_ms)
+    verdicts = [Verdict(subject=CLUSTER, reason=Reason.PLAN_IN_FORCE, by=BY_PLAN, detail=f"{wave}, by {orders.by}")]
+    bundles, stale = set[str](), plan_stale_reason(view.as_of_ms, memory, orders, period_ms)
     for move in orders.moves:
         against = _against(view, memory, orders, move) or (_outdated(move, stale) if stale else None)
-        if move.bundle in seen:
+        if move.bundle in bundles:
             continue  # each bundle once, whoever wrote the orders
-        seen.add(move.bundle)
+        bundles.add(move.bundle)
         if against is None:
-            why = Verdict(subject=move.source, reason=Reason.PLANNED, by=BY_PLAN, detail=told)
+            why = Verdict(subject=move.source, reason=Reason.PLANNED, by=BY_PLAN, detail=wave)
             unload = Unload(
                 bundle=move.bundle, source=move.source, why=why, destination=move.destination, final=True, in_order=True
             )

@@ -74,9 +74,9 @@ class MoveAudit:
     by_hour: dict[int, MoveSums] = field(default_factory=dict)
     #: Of all moves in the span, those that a plan without circles would not need.
     not_needed: int = 0
-    #: The first MOST_LISTED.
+    #: The first MAX_LISTED.
     moves: list[AuditedMove] = field(default_factory=list)
-    #: Why -> bundles that came to other brokers without a command; and the first MOST_LISTED.
+    #: Why -> bundles that came to other brokers without a command; and the first MAX_LISTED.
     changed: dict[str, int] = field(default_factory=lambda: {"others": 0, "broker_left": 0})
     changes: list[OwnerChange] = field(default_factory=list)
     #: Commands of a dry run, which move nothing.

@@ -47,7 +47,7 @@ class RefusedRecords:
         self.number = 0
 
     def add(self, record: Recorded, why: WireError) -> None:
-        """Count *record*.  SettingsError where there are more than MOST_REFUSED."""
+        """Count *record*.  SettingsError where there are more than MAX_REFUSED."""
         self.number += 1
         if len(self.lines) < self._max_lines:
             self.lines.append(f"{record.path}, line {record.line}: {why}")

@@ -19,7 +19,7 @@ from controller.strategies.rebalance.incremental_cooperative import (
     Release,
 )
 from tests.conformance.vectors import Case
-from tests.connect_groups import as_json, held
+from tests.connect_groups import as_json, work_of_members
 
 COMPONENT = "connect_incremental_cooperative_assignor"
 
@@ -36,7 +36,7 @@ def replay(case: Case, release: Release) -> None:
     memory = assignor.initial_memory()
     for given, expected in zip(case["input"]["rounds"], case["expected"]["rounds"], strict=True):
         group = Group(
-            members=held(given["members"]),
+            members=work_of_members(given["members"]),
             configured=ConfigSnapshot(connectors=given["configured"]),
             generation=given["generation"],
             last_completed_generation=given["last_completed_generation"],

@@ -106,7 +106,7 @@ def backwards(log: Log, topic: LogTopic, partition: int, about: int) -> list[byt
 
 
 @contextmanager
-def held(place: BytesLogPlace, scope: Scope = JOURNAL) -> Iterator[Fenced]:
+def open_fence(place: BytesLogPlace, scope: Scope = JOURNAL) -> Iterator[Fenced]:
     """*scope*, held by one more process, completed for whoever had nothing to follow."""
     with closing(place.log().fence(scope)) as fenced:
         yield fenced
@@ -274,7 +274,7 @@ class GrowingTopicContract:
         reader.close()
 
     def test_what_follows_goes_to_partitions_that_were_added(self, place: GrowingLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             fenced.append([decision(1)], commands(1))
             place.add_partition("commands")
             log = place.log()
@@ -289,15 +289,15 @@ class FencedContract:
     """Scopes: inherited by the tests of each system, which give the fixture ``place``."""
 
     def test_behind_an_empty_one_is_nothing(self, place: BytesLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             assert list(fenced.history()) == []
             assert list(fenced.history(10)) == []
 
     def test_what_is_appended_is_behind_the_next_holder_with_its_headers(self, place: BytesLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             fenced.append([decision(1)], commands(1, 2))
             fenced.append([decision(2), decision(3)])
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             found = list(fenced.history())
         assert values(found) == [line(1), line(2), line(3)]
         assert [record.headers["epoch"] for record in found] == [b"1", b"2", b"3"]
@@ -305,18 +305,18 @@ class FencedContract:
         assert values(rest(place.log(), "journal")) == values(found)
 
     def test_about_so_many_are_the_newest(self, place: BytesLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             for number in range(30):
                 fenced.append([decision(number)])
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             found = values(list(fenced.history(5)))
         assert found == [line(number) for number in range(30)][-len(found) :]
         assert found
 
     def test_the_holder_before_appends_nothing_any_more(self, place: BytesLogPlace) -> None:
-        with held(place) as old:
+        with open_fence(place) as old:
             old.append([decision(1)], commands(1))
-            with held(place) as new:
+            with open_fence(place) as new:
                 assert values(list(new.history())) == [line(1)]
                 with pytest.raises(LeadershipLostError):
                     old.append([decision(2)], commands(2))
@@ -328,13 +328,13 @@ class FencedContract:
         assert values(rest(log, "commands")) == [line(1), line(3)]
 
     def test_other_names_hold_other_scopes(self, place: BytesLogPlace) -> None:
-        with held(place) as journal, held(place, TICKS) as ticks:
+        with open_fence(place) as journal, open_fence(place, TICKS) as ticks:
             ticks.append(*tick(7, place.partitions))
             journal.append([decision(1)])
         assert values(rest(place.log(), "journal")) == [line(1)]
 
     def test_nothing_is_decided_where_it_is_refused_before_the_commit(self, place: BytesLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             with pytest.raises(LeadershipLostError, match="another leads"):
                 fenced.append([decision(1)], commands(1), lose)
             log = place.log()
@@ -351,16 +351,16 @@ class FencedContract:
             # ``rest`` may wait for the commit: it cannot tell what is acknowledged from what is about to be.
             seen.extend(backwards(log, topic, 0, 100) for topic in ("journal", "commands"))
 
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             fenced.append([decision(1), decision(2)], commands(1), look)
         assert line(2) not in seen[0]
         assert seen[1] == []
 
     def test_completing_what_is_there_appends_nothing(self, place: BytesLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             fenced.append([decision(1)], commands(1, 2))
         for _ in range(2):
-            with held(place) as fenced:
+            with open_fence(place) as fenced:
                 assert values(list(fenced.history())) == [line(1)]
                 fenced.complete(commands(1, 2), line(0, "mark"))
         assert values(rest(place.log(), "commands")) == [line(1), line(2)]
@@ -368,22 +368,22 @@ class FencedContract:
     def test_what_was_decided_and_did_not_follow_is_completed_once_in_its_order(self, place: BytesLogPlace) -> None:
         if place.atomic:
             pytest.skip("what is decided has followed")
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             fenced.append([decision(1)], commands(1))  # as if it had died after the first of three
         for _ in range(2):
-            with held(place) as fenced:
+            with open_fence(place) as fenced:
                 fenced.complete(commands(1, 2, 3), line(0, "mark"))
         assert values(rest(place.log(), "commands")) == [line(1), line(2), line(3)]
 
     def test_records_of_several_appends_keep_their_order(self, place: BytesLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             for number in range(10):
                 fenced.append([decision(number)], commands(10 * number, 10 * number + 1))
         wanted = [line(10 * number + nth) for number in range(10) for nth in (0, 1)]
         assert values(rest(place.log(), "commands", partition=0)) == wanted
 
     def test_what_is_not_kept_any_more_is_not_read(self, place: BytesLogPlace) -> None:
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             for number in range(6):
                 fenced.append([decision(number)])
             third = rest(place.log(), "journal")[3]
@@ -391,18 +391,18 @@ class FencedContract:
                 fenced.prune_before(third.position)
                 assert values(rest(place.log(), "journal")) == [line(3), line(4), line(5)]
             fenced.append([decision(6)])
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             assert values(list(fenced.history())) == [line(each) for each in (3, 4, 5, 6)]
         log = place.log()
         assert log.ends("journal")[0].first <= third.position
         assert backwards(log, "journal", 0, 2) == [line(each) for each in (3, 4, 5, 6)]
 
     def test_a_holder_that_is_fenced_prunes_nothing(self, place: BytesLogPlace) -> None:
-        with held(place) as old:
+        with open_fence(place) as old:
             for number in range(3):
                 old.append([decision(number)])
             last = rest(place.log(), "journal")[-1]
-            with held(place) as new:
+            with open_fence(place) as new:
                 new.append([decision(3)])
                 try:
                     old.prune_before(last.position)
@@ -414,7 +414,7 @@ class FencedContract:
     def test_what_many_write_gets_the_ticks_once_in_every_partition(self, place: BytesLogPlace) -> None:
         log = place.log()
         append(log, *(Out("results", line(1), partition=each) for each in range(place.partitions)))
-        with held(place, TICKS) as fenced:
+        with open_fence(place, TICKS) as fenced:
             fenced.append(*tick(60_000, place.partitions))
             append(log, *(Out("results", line(2), partition=each) for each in range(place.partitions)))
             fenced.append(*tick(120_000, place.partitions))
@@ -424,9 +424,9 @@ class FencedContract:
         assert values(rest(log, "metrics", partition=0)) == [line(60_000), line(120_000)]
 
     def test_who_takes_the_ticks_over_repeats_none_of_them(self, place: BytesLogPlace) -> None:
-        with held(place, TICKS) as old:
+        with open_fence(place, TICKS) as old:
             old.append(*tick(60_000, place.partitions))
-            with held(place, TICKS) as new:
+            with open_fence(place, TICKS) as new:
                 found = values(list(new.history(1)))
                 assert found[-1:] == ([] if place.atomic else [line(60_000, "intent")])
                 new.complete(tick(60_000, place.partitions)[1])
@@ -462,7 +462,7 @@ def executor(place: BytesLogPlace) -> Iterator[Claims]:
 
 def issue(place: BytesLogPlace, *numbers: int) -> None:
     """Append commands as a leader does."""
-    with held(place) as fenced:
+    with open_fence(place) as fenced:
         fenced.append([decision(numbers[0])], commands(*numbers))
 
 

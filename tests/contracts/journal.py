@@ -42,7 +42,7 @@ class JournalPlace(Protocol):
         ...
 
 
-def opened(place: JournalPlace) -> Journal:
+def open_journal(place: JournalPlace) -> Journal:
     journal = place.journal()
     journal.open()
     return journal
@@ -68,7 +68,7 @@ def hours(place: JournalPlace, count: int) -> list[JournalEntry]:
     """The entries of as many hours, four an hour, with a new leader every hour."""
     written = list[JournalEntry]()
     for hour in range(count):
-        journal = opened(place)
+        journal = open_journal(place)
         journal.begin_epoch(hour + 1)
         for quarter in range(4):
             interval = T // HOUR * HOUR + hour * HOUR + quarter * 900_000
@@ -90,16 +90,16 @@ class JournalContract:
         assert place.entries() == []
 
     def test_an_epoch_alone_is_found_again(self, place: JournalPlace) -> None:
-        opened(place).begin_epoch(4)
+        open_journal(place).begin_epoch(4)
         assert head(place) == JournalHead(last=None, epoch=4)
 
     def test_an_epoch_that_no_leader_can_have_is_not_the_newest(self, place: JournalPlace) -> None:
-        opened(place).begin_epoch(3)
-        opened(place).begin_epoch(900_000_000)
+        open_journal(place).begin_epoch(3)
+        open_journal(place).begin_epoch(900_000_000)
         assert head(place).epoch == 3
 
     def test_what_was_appended_last_is_where_the_next_one_starts_from(self, place: JournalPlace) -> None:
-        journal = opened(place)
+        journal = open_journal(place)
         journal.begin_epoch(4)
         append(journal, entry(T, UNLOAD), epoch=4)
         append(journal, entry(NEXT), epoch=4)
@@ -107,25 +107,27 @@ class JournalContract:
         assert place.entries() == [entry(T, UNLOAD), entry(NEXT)]
 
     def test_commands_are_issued_under_their_epoch_at_their_time(self, place: JournalPlace) -> None:
-        append(opened(place), entry(T, UNLOAD, SPLIT), epoch=6)
+        append(open_journal(place), entry(T, UNLOAD, SPLIT), epoch=6)
         events = [event for event in map(parse_event, place.events()) if not isinstance(event, EpochEvent)]
         assert [type(event) for event in events] == [UnloadEvent, SplitEvent]
         assert [event.id for event in events] == [UNLOAD.id, SPLIT.id]
         assert {(event.epoch, event.time_ms) for event in events} == {(6, T + 1)}
 
     def test_an_interval_without_commands_is_journalled_and_issues_nothing(self, place: JournalPlace) -> None:
-        append(opened(place), entry(T))
+        append(open_journal(place), entry(T))
         assert place.entries() == [entry(T)]
         assert issued(place) == []
 
     def test_nothing_is_issued_before_the_commit(self, place: JournalPlace) -> None:
         seen: list[tuple[list[JournalEntry], list[str]]] = []
-        append(opened(place), entry(T, UNLOAD), before_commit=lambda: seen.append((place.entries(), issued(place))))
+        append(
+            open_journal(place), entry(T, UNLOAD), before_commit=lambda: seen.append((place.entries(), issued(place)))
+        )
         assert seen == [([], [])]
         assert issued(place) == [UNLOAD.id]
 
     def test_what_is_raised_before_the_commit_leaves_nothing_behind(self, place: JournalPlace) -> None:
-        journal = opened(place)
+        journal = open_journal(place)
         with pytest.raises(LeadershipLostError, match="another leads"):
             append(journal, entry(T, UNLOAD), before_commit=lose)
         assert (place.entries(), issued(place)) == ([], [])
@@ -137,12 +139,12 @@ class JournalContract:
     ) -> None:
         passed: list[str] = []
         monkeypatch.setattr(place.module, "failpoint", passed.append)
-        append(opened(place), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
+        append(open_journal(place), entry(T, UNLOAD), before_commit=lambda: passed.append("before_commit"))
         assert passed == ["after-decide", "before_commit", "inside-transaction", "after-commit"]
 
     def test_of_two_that_decide_an_interval_one_wins_and_the_other_leads_no_longer(self, place: JournalPlace) -> None:
         lost = []
-        for journal, command in [*zip([opened(place), opened(place)], [UNLOAD, SPLIT], strict=True)]:
+        for journal, command in [*zip([open_journal(place), open_journal(place)], [UNLOAD, SPLIT], strict=True)]:
             try:
                 append(journal, entry(T, command))
             except LeadershipLostError:
@@ -154,7 +156,7 @@ class JournalContract:
 
     def test_of_two_that_begin_an_epoch_one_leads_no_longer(self, place: JournalPlace) -> None:
         lost = 0
-        for journal in [opened(place), opened(place)]:
+        for journal in [open_journal(place), open_journal(place)]:
             try:
                 journal.begin_epoch(3)
             except LeadershipLostError:
@@ -163,7 +165,7 @@ class JournalContract:
         assert head(place).epoch == 3
 
     def test_a_leader_that_is_fenced_leads_no_longer_and_its_epoch_is_known(self, place: JournalPlace) -> None:
-        leader, fencing = opened(place), place.journal()
+        leader, fencing = open_journal(place), place.journal()
         leader.begin_epoch(4)
         append(leader, entry(T, UNLOAD), epoch=4)
         assert fencing.fence() == 4
@@ -181,7 +183,7 @@ class JournalContract:
     def test_more_commands_than_an_entry_holds_are_refused_and_nothing_is_written(
         self, place: JournalPlace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        journal = opened(place)
+        journal = open_journal(place)
         with monkeypatch.context() as patched:
             patched.setattr(journal_records, "LARGEST_ENTRY", 100)
             with pytest.raises(EntryTooLargeError, match=f"interval {utc(T)}: 1 commands"):
@@ -198,17 +200,17 @@ class JournalContract:
     def test_pruning_keeps_the_last_whole_entry_that_is_old_enough_and_all_behind_it(self, place: JournalPlace) -> None:
         written = hours(place, 4)
         before = head(place)
-        opened(place).prune(committed=written[-1].interval, before=written[10].interval)
+        open_journal(place).prune(committed=written[-1].interval, before=written[10].interval)
         assert place.entries() == written[8:]
         assert head(place) == before
 
     def test_what_is_not_committed_is_not_pruned_however_old_it_is(self, place: JournalPlace) -> None:
         written = hours(place, 3)
-        opened(place).prune(committed=written[5].interval, before=written[-1].interval + HOUR)
+        open_journal(place).prune(committed=written[5].interval, before=written[-1].interval + HOUR)
         assert place.entries() == written[4:]
 
     def test_the_last_whole_entry_is_never_pruned(self, place: JournalPlace) -> None:
         written = hours(place, 2)
         for _ in range(2):
-            opened(place).prune(committed=written[-1].interval + HOUR, before=written[-1].interval + HOUR)
+            open_journal(place).prune(committed=written[-1].interval + HOUR, before=written[-1].interval + HOUR)
             assert place.entries() == written[4:]

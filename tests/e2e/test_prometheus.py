@@ -70,7 +70,7 @@ def decides(server: Prometheus, processes: Processes) -> bool:
     processes.check()
     up = server.query("sum(up{job='trimtab'})")
     decided = server.query("trimtab_leader == 1 and trimtab_last_interval_timestamp_seconds > 0")
-    groups = server.asked("rules")["groups"]
+    groups = server.get("rules")["groups"]
     known = bool(groups) and all(rule["health"] != "unknown" for group in groups for rule in group["rules"])
     return bool(up) and up[0]["value"][1] == "3" and bool(decided) and known
 
@@ -93,8 +93,8 @@ def test_prometheus_scrapes_all_processes_and_every_rule_and_panel_finds_its_met
             for command in ("collect", "run", "execute"):
                 processes.start(command)
             wait_for(lambda: decides(server, processes), _PATIENCE_SECONDS, every=0.5)
-            known = {each["metric"] for each in server.asked("targets/metadata")}
-            rules = [rule for group in server.asked("rules")["groups"] for rule in group["rules"]]
+            known = {each["metric"] for each in server.get("targets/metadata")}
+            rules = [rule for group in server.get("rules")["groups"] for rule in group["rules"]]
             for query in queries():
                 server.query(query)
             wait_for(lambda: of_all_processes(receiver.spans), _PATIENCE_SECONDS, every=0.5)

@@ -20,9 +20,9 @@ from tests.conformance.cycle_differences import differences
 from tests.java_rival import answers, random_inputs
 from tests.java_rival.cycles import MANAGERS
 from tests.java_rival.driver import Driver
-from tests.java_rival.releases import USUAL, Release, asked
+from tests.java_rival.releases import USUAL, Release, releases_to_run
 
-pytestmark = [pytest.mark.integration, pytest.mark.extended, pytest.mark.parametrize("release", asked())]
+pytestmark = [pytest.mark.integration, pytest.mark.extended, pytest.mark.parametrize("release", releases_to_run())]
 
 _SEED: Final = os.environ.get("TRIMTAB_RIVAL_SEED", "1")
 #: The usual release is asked more: the others mostly answer the same.

@@ -35,10 +35,10 @@ from tests.contracts.bytes_log import (
     commands,
     decision,
     executor,
-    held,
     issue,
     line,
     metrics,
+    open_fence,
     rest,
     take,
     values,
@@ -121,7 +121,7 @@ def test_the_rest_has_what_was_acknowledged_behind_a_strangers_open_transaction(
     log = place.log()
     log.partitions("commands")
     stranger = open_transaction(place, log.name("commands"))
-    with held(place) as fenced:
+    with open_fence(place) as fenced:
         fenced.append([decision(1)], commands(1, 2))
     ending = threading.Timer(1.0, stranger.abort_transaction)
     ending.start()
@@ -150,7 +150,7 @@ def test_a_holder_that_cannot_see_all_there_is_decides_nothing(place: _Place, mo
     log.partitions("journal")
     stranger = open_transaction(place, log.name("journal"))
     monkeypatch.setattr(kafka_reader, "PATIENCE_SECONDS", 1.0)
-    with held(place) as fenced:
+    with open_fence(place) as fenced:
         for about in (None, 10):
             with pytest.raises(JournalError, match="a transaction has been open"):
                 list(fenced.history(about))
@@ -163,7 +163,7 @@ def test_what_a_holder_left_open_does_not_hold_up_the_next_one(place: _Place) ->
     log.partitions("journal", "commands")
     open_transaction(place, log.name("journal"), name=scope_writer(f"{JOURNAL.name}-{place.cluster}"))
     began = time.monotonic()
-    with held(place) as fenced:
+    with open_fence(place) as fenced:
         assert list(fenced.history()) == []
         fenced.append([decision(1)], commands(1))
     assert values(rest(log, "journal")) == [line(1)]
@@ -172,7 +172,7 @@ def test_what_a_holder_left_open_does_not_hold_up_the_next_one(place: _Place) ->
 
 def test_marks_and_aborted_records_are_not_read(place: _Place) -> None:
     for number in range(3):
-        with held(place) as fenced:
+        with open_fence(place) as fenced:
             with pytest.raises(ValueError, match="no"):
                 fenced.append([decision(100 + number)], commands(100), refuse)
             fenced.append([decision(number)], commands(number))
@@ -181,7 +181,7 @@ def test_marks_and_aborted_records_are_not_read(place: _Place) -> None:
     assert values(rest(log, "journal")) == backwards(log, "journal", 0, 1) == wanted
     assert values(rest(log, "journal", Start(last=True), 0)) == [line(2)]
     assert values(rest(log, "commands")) == wanted
-    with held(place) as fenced:
+    with open_fence(place) as fenced:
         assert values(list(fenced.history(1)))[-1:] == [line(2)]
 
 

@@ -30,7 +30,7 @@ from controller.wire.base import read_object
 from controller.wire.commands import EpochEvent, parse_event
 from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
-from tests.contracts.journal import NEXT, JournalContract, append, head, hours, issued, opened
+from tests.contracts.journal import NEXT, JournalContract, append, head, hours, issued, open_journal
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
 from tests.contracts.midway import knows_what_was_known_and_begins_behind_the_ticks, write_intervals
 from tests.integration.pulsar_log import PARTITIONS, own_topics
@@ -100,10 +100,10 @@ def test_the_end_has_the_newest_decisions_and_the_newest_epoch(place: Place) -> 
 
 
 def test_the_end_of_the_commands_shows_what_the_journal_had(place: Place) -> None:
-    journal = opened(place)
+    journal = open_journal(place)
     journal.begin_epoch(3)
     append(journal, entry(T, UNLOAD), epoch=3)
-    opened(place).begin_epoch(4)
+    open_journal(place).begin_epoch(4)
     found = {(each.interval, each.epoch) for each in of_commands(place.end(), CLUSTER)}
     assert found == {(None, 4), (T, 3)}
 
@@ -117,7 +117,7 @@ def test_the_newest_records_come_first_from_all_partitions(place: Place) -> None
 
 
 def test_a_leader_whose_topics_move_between_brokers_goes_on(place: Place, pulsar: PulsarCluster) -> None:
-    journal = opened(place)
+    journal = open_journal(place)
     journal.begin_epoch(1)
     append(journal, entry(T, UNLOAD))
     admin = PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER_NAME)
@@ -191,13 +191,13 @@ def test_a_tick_that_a_killed_collector_did_not_write_is_written_by_the_next_one
 def test_a_journal_that_is_not_read_to_its_end_is_an_error_and_no_shorter_journal(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal, whole = opened(place), PartitionReader.messages
+    journal, whole = open_journal(place), PartitionReader.messages
     append(journal, entry(T))
     append(journal, entry(NEXT, UNLOAD))
     with monkeypatch.context() as patched:
         patched.setattr(PartitionReader, "messages", lambda reader: islice(whole(reader), 2))
         with pytest.raises(JournalError, match="not read up to"):
-            opened(place)
+            open_journal(place)
     assert head(place).last == entry(NEXT, UNLOAD)
 
 
@@ -213,7 +213,7 @@ def test_a_namespace_that_does_not_deduplicate_is_refused(pulsar: PulsarCluster)
 
 
 def test_the_journal_of_another_cluster_is_refused_and_its_leader_goes_on(place: Place) -> None:
-    journal = opened(place)
+    journal = open_journal(place)
     append(journal, entry(T))
     with pytest.raises(AnotherClusterError, match=f"about cluster '{CLUSTER}'"):
         place.journal("other").open()

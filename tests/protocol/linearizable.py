@@ -183,10 +183,10 @@ def _next(calls: Sequence[Call], done: int) -> Iterable[int]:
 
     The one that returned first is tried first, and so is the last here; those without a return are tried last.
     """
-    left = [at for at in range(len(calls)) if not done >> at & 1]
-    end = {at: returned if (returned := calls[at].returned) is not None else inf for at in left}
+    remaining = [at for at in range(len(calls)) if not done >> at & 1]
+    end = {at: returned if (returned := calls[at].returned) is not None else inf for at in remaining}
     first_return = min(end.values(), default=inf)
-    return sorted((at for at in left if calls[at].invoked <= first_return), key=lambda at: -end[at])
+    return sorted((at for at in remaining if calls[at].invoked <= first_return), key=lambda at: -end[at])
 
 
 def _listed(order: tuple[Any, ...]) -> list[Call]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from tests.protocol.rules import GOOD, Event, Life, Seen
+from tests.protocol.rules import GOOD, Event, Ledger, Life
 
 #: What keeps the protocol safe, and where the code has it.  ``Bound.without`` leaves guards out.
 GUARDS: Final = {
@@ -143,7 +143,7 @@ class Apply(NamedTuple):
 class State(NamedTuple):
     """One state of everything."""
 
-    seen: Seen
+    ledger: Ledger
     leaders: tuple[Leader, ...]
     operator: Leader
     executors: tuple[Executor, ...]
@@ -170,9 +170,9 @@ class State(NamedTuple):
 
 
 #: What happens, the state after it, and what it shows: events, each with the command that it is about.
-Shown: TypeAlias = tuple[tuple[int, Event], ...]
+Effects: TypeAlias = tuple[tuple[int, Event], ...]
 Process = TypeVar("Process", Leader, Executor, Apply)
-Step: TypeAlias = tuple[str, State, Shown]
+Step: TypeAlias = tuple[str, State, Effects]
 _OPERATOR: Final = -1
 #: How often a plan is taken over.
 _MOST_TURNS: Final = 2
@@ -192,7 +192,7 @@ def first_state(bound: Bound) -> State:
     """Nothing has happened yet."""
     parts = max(bound.partition) + 1
     return State(
-        seen=Seen(lives=(Life(),) * len(bound.partition), marks=(0,) * parts, needed=bound.needed or 0),
+        ledger=Ledger(lives=(Life(),) * len(bound.partition), marks=(0,) * parts, needed=bound.needed or 0),
         leaders=(Leader(),) * bound.controllers,
         operator=Leader(),
         executors=(Executor(0, (Work(),) * parts),) * bound.executors,
@@ -210,12 +210,12 @@ def first_state(bound: Bound) -> State:
 
 def canonical(state: State) -> State:
     """The one of all states that differ from *state* only by who is who, or by what nobody asks for any more."""
-    seen = state.seen
-    if any(life.looked and life.answer for life in seen.lives):
-        lives = tuple(life._replace(looked=False, expired=False) if life.answer else life for life in seen.lives)
-        seen = seen._replace(lives=lives)
+    ledger = state.ledger
+    if any(life.looked and life.answer for life in ledger.lives):
+        lives = tuple(life._replace(looked=False, expired=False) if life.answer else life for life in ledger.lives)
+        ledger = ledger._replace(lives=lives)
     return state._replace(
-        seen=seen,
+        ledger=ledger,
         leaders=_sorted(state.leaders),
         executors=_sorted(state.executors),
         applies=_sorted(state.applies),
@@ -231,7 +231,7 @@ def is_quiet(state: State, bound: Bound) -> bool:
     is_decided = len(state.journal) == len(bound.entries) or bound.needed is not None
     return (
         is_decided
-        and all(life.answer for life in state.seen.lives if life.epoch)
+        and all(life.answer for life in state.ledger.lives if life.epoch)
         and not any(each.todo for each in (*state.leaders, state.operator))
         and all(work.phase in ("", "none") for each in state.executors for work in each.work)
     )
@@ -314,8 +314,8 @@ def _gives_up(state: State, at: int, me: Leader, why: str) -> Step:
     elif me.elected:
         after = Leader()
     else:
-        left = me.todo[me.todo.index(("raise", 0)) :]
-        after = Leader(todo=(*_ENDS_LEADERSHIP[:-1], *left), elected=True)
+        remaining = me.todo[me.todo.index(("raise", 0)) :]
+        after = Leader(todo=(*_ENDS_LEADERSHIP[:-1], *remaining), elected=True)
     return f"{_name(at, me)} {why}", _with(state, at, after), ()
 
 
@@ -373,14 +373,14 @@ def _claim(state: State, bound: Bound, at: int, me: Leader, _: int) -> Iterator[
     if not me.elected and NOT_NEEDED not in bound.without:
         yield _gives_up(state, at, me, "finds that it does not lead")
         return
-    journal = 0 if "new epoch" in bound.without else state.seen.epoch
+    journal = 0 if "new epoch" in bound.without else state.ledger.epoch
     epoch = max(state.claimed, journal) + 1
     after = _with(state, at, me._replace(epoch=epoch))
     yield f"a new controller claims epoch {epoch}", after._replace(claimed=epoch), ()
 
 
 def _number(state: State, _: Bound, at: int, me: Leader, __: int) -> Iterator[Step]:
-    epoch = max(state.claimed, state.seen.epoch) + 1
+    epoch = max(state.claimed, state.ledger.epoch) + 1
     yield f"stop-all chooses epoch {epoch}", _with(state, at, me._replace(epoch=epoch)), ()
 
 
@@ -392,7 +392,7 @@ def _begin_epoch(state: State, bound: Bound, at: int, me: Leader, _: int) -> Ite
     ):
         yield _gives_up(state, at, me, "finds the journal fenced")
         return
-    shown: list[tuple[int, Event]] = [(0, _event("epoch", me.epoch))]
+    effects: list[tuple[int, Event]] = [(0, _event("epoch", me.epoch))]
     leads = ("leads", 0)
     parts = [] if "epoch before commands" in bound.without else range(len(state.topic))
     if bound.followed:
@@ -401,8 +401,8 @@ def _begin_epoch(state: State, bound: Bound, at: int, me: Leader, _: int) -> Ite
         after = _with(state, at, me._replace(todo=(leads, *me.todo)))
         for part in parts:
             after = _stored(after, part, -me.epoch)
-            shown.append((0, _event("marked", me.epoch, part)))
-    yield f"{_name(at, me)} begins it in the journal", after, tuple(shown)
+            effects.append((0, _event("marked", me.epoch, part)))
+    yield f"{_name(at, me)} begins it in the journal", after, tuple(effects)
 
 
 def _stored(state: State, part: int, record: int) -> State:
@@ -434,16 +434,16 @@ def _append(state: State, bound: Bound, at: int, me: Leader, _: int) -> Iterator
     for commands in chosen:
         interval = me.known + 1
         after = _with(state, at, me._replace(known=interval))._replace(journal=(*state.journal, commands))
-        shown = [(0, _event("entry", me.epoch, 0, interval, "paused" if was_paused else ""))]
-        shown += [(each, _of_plan("decided", me.epoch, orders)) for each in commands]
+        effects = [(0, _event("entry", me.epoch, 0, interval, "paused" if was_paused else ""))]
+        effects += [(each, _of_plan("decided", me.epoch, orders)) for each in commands]
         if bound.followed:
             me_then = me._replace(known=interval, todo=tuple(("command", each) for each in commands))
             after = _with(after, at, me_then)
         else:
             for each in commands:
                 after = _stored(after, bound.partition[each], each)
-                shown.append((each, _event("issued", me.epoch, bound.partition[each])))
-        yield f"{_name(at, me)} decides {interval}, with commands {commands}", after, tuple(shown)
+                effects.append((each, _event("issued", me.epoch, bound.partition[each])))
+        yield f"{_name(at, me)} decides {interval}, with commands {commands}", after, tuple(effects)
     if bound.needed is not None:  # it has nothing to do
         yield f"{_name(at, me)} decides nothing", _with(state, at, me), ()
 
@@ -454,8 +454,8 @@ def _chosen(state: State, bound: Bound, me: Leader) -> Sequence[tuple[int, ...]]
         return [() if me.paused else bound.entries[me.known]]
     if me.paused or me.orders == _NO_ORDERS:
         return []
-    left = tuple(each for each in bound.entries[me.orders[1] - 1] if not state.seen.lives[each].epoch)
-    return [left[:1], left] if len(left) > 1 else [left][: len(left)]
+    remaining = tuple(each for each in bound.entries[me.orders[1] - 1] if not state.ledger.lives[each].epoch)
+    return [remaining[:1], remaining] if len(remaining) > 1 else [remaining][: len(remaining)]
 
 
 def _command(state: State, bound: Bound, at: int, me: Leader, command: int) -> Iterator[Step]:
@@ -464,7 +464,7 @@ def _command(state: State, bound: Bound, at: int, me: Leader, command: int) -> I
         yield _gives_up(state, at, me, f"finds partition {part} fenced")
         return
     after = _stored(_with(state, at, me), part, command)
-    epoch = state.seen.lives[command].epoch
+    epoch = state.ledger.lives[command].epoch
     yield f"{_name(at, me)} issues command {command}", after, ((command, _event("issued", epoch, part)),)
 
 
@@ -540,7 +540,7 @@ def _claim_partition(state: State, bound: Bound, at: int, part: int) -> Step:
         phase="complete" if cell.status and "complete results" not in bound.without else "",
         epoch=cell.epoch,
         begun=cell.begun,
-        answered=sum(1 << each for each, life in enumerate(state.seen.lives) if life.answer),
+        answered=sum(1 << each for each, life in enumerate(state.ledger.lives) if life.answer),
         at=cell.done,
     )
     if work.phase:
@@ -566,7 +566,7 @@ def _idle(state: State, bound: Bound, at: int, part: int, work: Work) -> Iterato
 
 def _look(state: State, bound: Bound, at: int, part: int, work: Work) -> Step:
     """It takes the command, and looks for newer epochs."""
-    life, ahead = state.seen.lives[work.command], state.topic[part][work.at :]
+    life, ahead = state.ledger.lives[work.command], state.topic[part][work.at :]
     newest = max(work.epoch, life.epoch, *(-each for each in ahead if each < 0 and "look" not in bound.without), 0)
     work = work._replace(epoch=newest)
     if work.begun >> work.command & 1 and "begun is looked at" not in bound.without:
@@ -584,13 +584,13 @@ def _look(state: State, bound: Bound, at: int, part: int, work: Work) -> Step:
 
 def _looked(state: State, bound: Bound, at: int, part: int, work: Work) -> Iterator[Step]:
     what = f"an executor begins command {work.command}"
-    shown: Shown = ((work.command, _event("begun")),)
+    effects: Effects = ((work.command, _event("begun")),)
     after = _working(state, at, part, work._replace(phase="begun"))
     if "begin" in bound.without:
-        yield what, after, shown
+        yield what, after, effects
     elif state.executors[at].owns >> part & 1 or "claim at begin" in bound.without:
         cell = state.cells[part]
-        yield what, _with_cell(after, part, cell._replace(begun=cell.begun | 1 << work.command)), shown
+        yield what, _with_cell(after, part, cell._replace(begun=cell.begun | 1 << work.command)), effects
     else:
         yield f"an executor finds partition {part} lost", _working(state, at, part, Work()), ()
 
@@ -601,29 +601,29 @@ def _begun(state: State, _: Bound, at: int, part: int, work: Work) -> Iterator[S
 
 
 def _answer(state: State, bound: Bound, at: int, part: int, work: Work) -> Iterator[Step]:
-    shown: Shown = ((work.command, _event("answered", outcome=work.status)),)
+    effects: Effects = ((work.command, _event("answered", outcome=work.status)),)
     done = work._replace(at=work.at + 1, answered=work.answered | 1 << work.command)
-    yield _finished(state, bound, at, part, done, f"an executor answers command {work.command}: {work.status}", shown)
+    yield _finished(state, bound, at, part, done, f"an executor answers command {work.command}: {work.status}", effects)
 
 
-def _finished(state: State, bound: Bound, at: int, part: int, work: Work, what: str, shown: Shown) -> Step:
+def _finished(state: State, bound: Bound, at: int, part: int, work: Work, what: str, effects: Effects) -> Step:
     """The position, and the result if there is one, are stored."""
     if not state.executors[at].owns >> part & 1 and "claim at finish" not in bound.without:
         return f"an executor finds partition {part} lost", _working(state, at, part, Work()), ()
     cell = state.cells[part]
     epoch = 0 if "epoch stored" in bound.without else work.epoch
     cell = cell._replace(
-        epoch=epoch, done=work.at, command=0, status="", number=cell.number + bound.followed * bool(shown)
+        epoch=epoch, done=work.at, command=0, status="", number=cell.number + bound.followed * bool(effects)
     )
     after = work._replace(phase="", status="", command=0, number=0)
-    if shown:
+    if effects:
         cell = cell._replace(begun=cell.begun & ~(1 << work.command))
         after = after._replace(begun=after.begun & ~(1 << work.command))
-    if bound.followed and shown:
+    if bound.followed and effects:
         cell = cell._replace(command=work.command, status=work.status)
         after = after._replace(phase="publish", command=work.command, status=work.status, number=cell.number)
-        what, shown = f"{what} (stored)", ()
-    return what, _working(_with_cell(state, part, cell), at, part, after), shown
+        what, effects = f"{what} (stored)", ()
+    return what, _working(_with_cell(state, part, cell), at, part, after), effects
 
 
 def _publish(state: State, bound: Bound, at: int, part: int, work: Work) -> Iterator[Step]:
@@ -639,8 +639,8 @@ def _publish(state: State, bound: Bound, at: int, part: int, work: Work) -> Iter
         yield f"the log drops a result of command {work.command} that it has", after, ()
         return
     after = _with_cell(after, part, cell._replace(appended=max(cell.appended, work.number)))
-    shown: Shown = ((work.command, _event("answered", outcome=work.status)),)
-    yield f"an executor appends the result of command {work.command}: {work.status}", after, shown
+    effects: Effects = ((work.command, _event("answered", outcome=work.status)),)
+    yield f"an executor appends the result of command {work.command}: {work.status}", after, effects
 
 
 _PHASES: Final[dict[str, Callable[[State, Bound, int, int, Work], Iterator[Step]]]] = {
@@ -667,14 +667,14 @@ def _of_partitions(state: State) -> Iterator[Step]:
             again = _with_cell(state, part, cell._replace(done=0))
             yield f"partition {part} comes again from its beginning", again._replace(repeats=state.repeats - 1), ()
     if state.expiries:
-        for at, life in enumerate(state.seen.lives):
+        for at, life in enumerate(state.ledger.lives):
             if life.issued and not life.expired and not life.answer:
                 fewer = state._replace(expiries=state.expiries - 1)
                 yield f"the time of command {at} is over", fewer, ((at, _event("expired")),)
 
 
 def _of_plans(state: State, bound: Bound) -> Iterator[Step]:
-    votes = dict(state.seen.approvals)
+    votes = dict(state.ledger.approvals)
     if votes.get(state.plan, 0) < (bound.needed or 0):
         yield f"a person approves plan {state.plan}", state, ((0, _of_plan("approved", 0, (state.plan, 0))),)
     if state.withdrawals and state.plan == "A":
@@ -688,7 +688,7 @@ def _of_plans(state: State, bound: Bound) -> Iterator[Step]:
 
 
 def _of_apply(state: State, bound: Bound, at: int, me: Apply) -> Iterator[Step]:
-    lives = state.seen.lives
+    lives = state.ledger.lives
     if me.phase == "idle":
         wave, plan = _next_wave(state, bound, me), me.orders[0] or state.plan
         if wave and _is_approved(state, bound, plan):
@@ -704,13 +704,13 @@ def _next_wave(state: State, bound: Bound, me: Apply) -> int:
     """The first wave that is not done, from 1; 0: none."""
     if "settled wave" in bound.without and me.turn:
         return min(me.orders[1] + 1, len(bound.entries))
-    lives = state.seen.lives
-    left = (at for at, each in enumerate(bound.entries, 1) if any(lives[one].answer not in GOOD for one in each))
-    return next(left, 0)
+    lives = state.ledger.lives
+    remaining = (at for at, each in enumerate(bound.entries, 1) if any(lives[one].answer not in GOOD for one in each))
+    return next(remaining, 0)
 
 
 def _is_approved(state: State, bound: Bound, plan: str) -> bool:
-    votes = dict(state.seen.approvals)
+    votes = dict(state.ledger.approvals)
     if "approvals" in bound.without:
         return True
     counted = sum(votes.values()) if "approvals of this hash" in bound.without else votes.get(plan, 0)
@@ -727,10 +727,10 @@ def _hand_over(state: State, bound: Bound, at: int, me: Apply) -> Step:
         return "apply is refused, and ends", _applying(state, at, Apply()), ()
     turn = state.turn + comes
     event = _of_plan("handed", me.turn or turn, me.orders)
-    shown = tuple((each, event) for each in bound.entries[me.orders[1] - 1])
+    effects = tuple((each, event) for each in bound.entries[me.orders[1] - 1])
     state = state._replace(orders=me.orders, turn=turn)
     after = _applying(state, at, me._replace(phase="handed over", turn=me.turn or turn))
-    return f"apply hands wave {me.orders[1]} of plan {me.orders[0]} over", after, shown
+    return f"apply hands wave {me.orders[1]} of plan {me.orders[0]} over", after, effects
 
 
 def _applying(state: State, at: int, apply: Apply) -> State:

@@ -70,7 +70,7 @@ class Life(NamedTuple):
     wave: int = 0
 
 
-class Seen(NamedTuple):
+class Ledger(NamedTuple):
     """What a trace has shown so far."""
 
     lives: tuple[Life, ...]
@@ -95,26 +95,26 @@ class RuleError(Exception):
     """An event is against a rule."""
 
 
-def step(seen: Seen, event: Event, at: int, observed: frozenset[str]) -> Seen:
-    """*seen* after *event*, which is about the life number *at*, if about any.  RuleError where it is not allowed.
+def step(ledger: Ledger, event: Event, at: int, observed: frozenset[str]) -> Ledger:
+    """*ledger* after *event*, which is about the life number *at*, if about any.  RuleError where it is not allowed.
 
     *observed*: the kinds of events that this trace has; what it leaves out is not asked for.
     """
     rule = _OF_LIFE.get(event.kind)
     if rule is None:
-        return _OF_ALL[event.kind](seen, event) if event.kind in _OF_ALL else seen
-    life = rule(seen, seen.lives[at], event, observed)
+        return _OF_ALL[event.kind](ledger, event) if event.kind in _OF_ALL else ledger
+    life = rule(ledger, ledger.lives[at], event, observed)
     if event.kind == "decided" and event.plan:
-        _of_plan(seen, event)
+        _of_plan(ledger, event)
     if event.kind == "handed":
-        seen = seen._replace(turn=event.epoch)
-    seen = seen._replace(lives=(*seen.lives[:at], life, *seen.lives[at + 1 :]))
-    return _marked(seen, event) if event.kind == "issued" else seen
+        ledger = ledger._replace(turn=event.epoch)
+    ledger = ledger._replace(lives=(*ledger.lives[:at], life, *ledger.lives[at + 1 :]))
+    return _marked(ledger, event) if event.kind == "issued" else ledger
 
 
-def unfinished(seen: Seen) -> list[int]:
+def unfinished(ledger: Ledger) -> list[int]:
     """The lives that are not over although all is quiet."""
-    return [at for at, life in enumerate(seen.lives) if life.epoch and not life.answer]
+    return [at for at, life in enumerate(ledger.lives) if life.epoch and not life.answer]
 
 
 def _require(holds: object, why: str) -> None:
@@ -122,86 +122,86 @@ def _require(holds: object, why: str) -> None:
         raise RuleError(why)
 
 
-def _epoch(seen: Seen, event: Event) -> Seen:
-    _require(event.epoch > seen.epoch, f"the journal has epoch {seen.epoch} already")
-    return seen._replace(epoch=event.epoch)
+def _epoch(ledger: Ledger, event: Event) -> Ledger:
+    _require(event.epoch > ledger.epoch, f"the journal has epoch {ledger.epoch} already")
+    return ledger._replace(epoch=event.epoch)
 
 
-def _leads(seen: Seen, event: Event) -> Seen:
-    _require(event.epoch <= seen.epoch, "it is not in the journal")
-    return seen._replace(leads=max(event.epoch, seen.leads))
+def _leads(ledger: Ledger, event: Event) -> Ledger:
+    _require(event.epoch <= ledger.epoch, "it is not in the journal")
+    return ledger._replace(leads=max(event.epoch, ledger.leads))
 
 
-def _entry(seen: Seen, event: Event) -> Seen:
-    _require(event.epoch == seen.epoch, f"epoch {seen.epoch} has begun in the journal")
-    _require(event.interval > seen.interval, f"interval {seen.interval} is decided already")
+def _entry(ledger: Ledger, event: Event) -> Ledger:
+    _require(event.epoch == ledger.epoch, f"epoch {ledger.epoch} has begun in the journal")
+    _require(event.interval > ledger.interval, f"interval {ledger.interval} is decided already")
     is_paused = event.outcome == "paused"
-    if is_paused or seen.before_pause is None:
-        return seen._replace(interval=event.interval, paused_entry=is_paused)
-    _require(seen.before_pause, "a decision since the pause was made as if there was none")
-    return seen._replace(interval=event.interval, paused_entry=False, before_pause=0)
+    if is_paused or ledger.before_pause is None:
+        return ledger._replace(interval=event.interval, paused_entry=is_paused)
+    _require(ledger.before_pause, "a decision since the pause was made as if there was none")
+    return ledger._replace(interval=event.interval, paused_entry=False, before_pause=0)
 
 
-def _mark(seen: Seen, event: Event) -> Seen:
-    _require(event.epoch <= seen.epoch, "it is not in the journal")
-    return _marked(seen, event)
+def _mark(ledger: Ledger, event: Event) -> Ledger:
+    _require(event.epoch <= ledger.epoch, "it is not in the journal")
+    return _marked(ledger, event)
 
 
-def _marked(seen: Seen, event: Event) -> Seen:
-    marks = list(seen.marks) + [0] * (event.partition + 1 - len(seen.marks))
+def _marked(ledger: Ledger, event: Event) -> Ledger:
+    marks = list(ledger.marks) + [0] * (event.partition + 1 - len(ledger.marks))
     marks[event.partition] = max(marks[event.partition], event.epoch)
-    return seen._replace(marks=tuple(marks))
+    return ledger._replace(marks=tuple(marks))
 
 
-def _paused(seen: Seen, event: Event) -> Seen:
+def _paused(ledger: Ledger, event: Event) -> Ledger:
     if event.kind == "resumed":
-        return seen._replace(before_pause=None, stopped=False)
-    left = 1 if seen.before_pause is None else seen.before_pause
-    return seen._replace(before_pause=left, stopped=seen.stopped or event.kind == "stopped")
+        return ledger._replace(before_pause=None, stopped=False)
+    remaining = 1 if ledger.before_pause is None else ledger.before_pause
+    return ledger._replace(before_pause=remaining, stopped=ledger.stopped or event.kind == "stopped")
 
 
-def _approved(seen: Seen, event: Event) -> Seen:
-    found = dict(seen.approvals)
+def _approved(ledger: Ledger, event: Event) -> Ledger:
+    found = dict(ledger.approvals)
     found[event.plan] = found.get(event.plan, 0) + (1 if event.kind == "approved" else -1)
-    return seen._replace(approvals=tuple(sorted(found.items())))
+    return ledger._replace(approvals=tuple(sorted(found.items())))
 
 
-def _decided(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:
+def _decided(ledger: Ledger, life: Life, event: Event, _: frozenset[str]) -> Life:
     _require(not life.epoch, "it was decided before")
-    _require(event.epoch == seen.epoch, f"epoch {seen.epoch} has begun in the journal")
-    _require(not seen.paused_entry, "the decision was made while paused")
-    _require(not seen.stopped, "`trimtab stop-all` has returned, and nobody has resumed")
+    _require(event.epoch == ledger.epoch, f"epoch {ledger.epoch} has begun in the journal")
+    _require(not ledger.paused_entry, "the decision was made while paused")
+    _require(not ledger.stopped, "`trimtab stop-all` has returned, and nobody has resumed")
     return life._replace(epoch=event.epoch, plan=event.plan, wave=event.wave)
 
 
-def _of_plan(seen: Seen, event: Event) -> None:
-    earlier = [each for each in seen.lives if each.plan == event.plan and 0 < each.wave < event.wave]
+def _of_plan(ledger: Ledger, event: Event) -> None:
+    earlier = [each for each in ledger.lives if each.plan == event.plan and 0 < each.wave < event.wave]
     _require(all(each.answer in GOOD for each in earlier), "the wave before it is not done")
 
 
-def _handed(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:
-    _require(dict(seen.approvals).get(event.plan, 0) >= seen.needed, "too few persons have approved its plan")
-    _require(event.epoch >= seen.turn, "another `trimtab apply` has taken over")
+def _handed(ledger: Ledger, life: Life, event: Event, _: frozenset[str]) -> Life:
+    _require(dict(ledger.approvals).get(event.plan, 0) >= ledger.needed, "too few persons have approved its plan")
+    _require(event.epoch >= ledger.turn, "another `trimtab apply` has taken over")
     return life if life.epoch else life._replace(plan=event.plan, wave=event.wave)
 
 
-def _issued(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
+def _issued(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.epoch or "decided" not in observed, "nobody decided it")
     _require(not life.issued, "it was issued before")
     _require(life.epoch in (0, event.epoch), f"it was decided in epoch {life.epoch}")
-    _require(event.epoch <= seen.epoch, "its epoch is not in the journal")
-    newest = seen.marks[event.partition] if event.partition < len(seen.marks) else 0
+    _require(event.epoch <= ledger.epoch, "its epoch is not in the journal")
+    newest = ledger.marks[event.partition] if event.partition < len(ledger.marks) else 0
     return life._replace(issued=True, epoch=event.epoch, dead=event.epoch < newest)
 
 
-def _looked(seen: Seen, life: Life, event: Event, _: frozenset[str]) -> Life:
+def _looked(ledger: Ledger, life: Life, event: Event, _: frozenset[str]) -> Life:
     _require(life.issued, "it was not issued")
-    _require(life.epoch >= seen.leads, f"epoch {seen.leads} has begun everywhere")
+    _require(life.epoch >= ledger.leads, f"epoch {ledger.leads} has begun everywhere")
     _require(not life.expired, "its time is over")
     return life._replace(looked=True)
 
 
-def _begun(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
+def _begun(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.issued, "it was not issued")
     _require(life.looked or "looked" not in observed, "nobody has looked whether it may be done")
     _require(not life.begun, "it was begun before")
@@ -209,14 +209,14 @@ def _begun(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Li
     return life._replace(begun=True)
 
 
-def _act(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
+def _act(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.begun or "begun" not in observed, "nobody has stored that it begins")
     _require(not life.acts, "it was done before")
     _require(life.answer not in NEVER_BEGUN, f"its result says that it was never begun: {life.answer}")
     return life._replace(acts=1)
 
 
-def _answered(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
+def _answered(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.issued, "it was not issued")
     _require(not life.answer, f"it has the result {life.answer}")
     if event.outcome == "done":
@@ -227,11 +227,11 @@ def _answered(seen: Seen, life: Life, event: Event, observed: frozenset[str]) ->
     return life._replace(answer=event.outcome)
 
 
-def _expired(seen: Seen, life: Life, event: Event, observed: frozenset[str]) -> Life:
+def _expired(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -> Life:
     return life._replace(expired=True)
 
 
-_OF_ALL: Final[dict[str, Callable[[Seen, Event], Seen]]] = {
+_OF_ALL: Final[dict[str, Callable[[Ledger, Event], Ledger]]] = {
     "epoch": _epoch,
     "leads": _leads,
     "entry": _entry,
@@ -242,7 +242,7 @@ _OF_ALL: Final[dict[str, Callable[[Seen, Event], Seen]]] = {
     "approved": _approved,
     "withdrawn": _approved,
 }
-_OF_LIFE: Final[dict[str, Callable[[Seen, Life, Event, frozenset[str]], Life]]] = {
+_OF_LIFE: Final[dict[str, Callable[[Ledger, Life, Event, frozenset[str]], Life]]] = {
     "handed": _handed,
     "decided": _decided,
     "issued": _issued,
@@ -255,14 +255,14 @@ _OF_LIFE: Final[dict[str, Callable[[Seen, Life, Event, frozenset[str]], Life]]] 
 KINDS: Final = frozenset([*_OF_ALL, *_OF_LIFE])
 
 
-def allowed(seen: Seen, event: Event, at: int, observed: frozenset[str]) -> Sequence[str]:
+def allowed(ledger: Ledger, event: Event, at: int, observed: frozenset[str]) -> Sequence[str]:
     """What the rules would allow instead of *event*, about the same command and with all else as it says."""
     found = []
-    event = replace(event, epoch=event.epoch or (seen.lives[at].epoch if event.command else 0) or seen.epoch)
+    event = replace(event, epoch=event.epoch or (ledger.lives[at].epoch if event.command else 0) or ledger.epoch)
     for kind in ("decided", "issued", "begun", "act", "answered") if event.command else sorted(_OF_ALL):
         for outcome in ("done", "unknown", "fenced") if kind == "answered" else ("",):
             try:
-                step(seen, replace(event, kind=kind, outcome=outcome), at, observed)
+                step(ledger, replace(event, kind=kind, outcome=outcome), at, observed)
             except RuleError:
                 continue
             found.append(f"{kind} {outcome}".strip())

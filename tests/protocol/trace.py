@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.protocol.rules import KINDS, Event, Life, RuleError, Seen, allowed, step, unfinished
+from tests.protocol.rules import KINDS, Event, Ledger, Life, RuleError, allowed, step, unfinished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +30,14 @@ def differs(trace: Sequence[Event], *, quiet: bool = True, needed: int = 0) -> D
     """
     observed = frozenset(event.kind for event in trace) & KINDS
     names = {name: at for at, name in enumerate(dict.fromkeys(event.command for event in trace if event.command))}
-    seen = Seen(lives=(Life(),) * len(names), needed=needed)
+    ledger = Ledger(lives=(Life(),) * len(names), needed=needed)
     for number, event in enumerate(trace):
         at = names.get(event.command, 0)
         try:
-            seen = step(seen, event, at, observed)
+            ledger = step(ledger, event, at, observed)
         except RuleError as error:
-            return Difference(at=number, event=event, why=str(error), allowed=allowed(seen, event, at, observed))
-    if quiet and (left := unfinished(seen)):
-        command = [*names][left[0]]
+            return Difference(at=number, event=event, why=str(error), allowed=allowed(ledger, event, at, observed))
+    if quiet and (remaining := unfinished(ledger)):
+        command = [*names][remaining[0]]
         return Difference(at=len(trace), event=None, why=f"command {command} has no result", allowed=("answered",))
     return None

@@ -60,7 +60,9 @@ class ZooKeeperControls:
         self._connection.close()
 
     def _get(self, node: str) -> tuple[bytes, int] | None:
+        """What *node* holds, as of all changes that were acknowledged before: a server may lag behind the others."""
         try:
+            self._ask(node, "sync_async", node)
             value, stat = self._ask(node, "get_async", node)
         except NoNodeError:
             return None

@@ -57,8 +57,8 @@ def watched(memory: Memory, interval: int, controls: Controls, limits: BreakerLi
 
 def with_failed_predictions(memory: Memory, interval: int) -> Memory:
     """*memory*, in which the moves count as failures whose prediction the shedder found in *interval* to be wrong."""
-    found = {f"{bundle}{_BROKEN}{interval}": interval for bundle in failed_predictions(memory.shedder, interval)}
-    return replace(memory, failures={**memory.failures, **found}) if found else memory
+    failures = {f"{bundle}{_BROKEN}{interval}": interval for bundle in failed_predictions(memory.shedder, interval)}
+    return replace(memory, failures={**memory.failures, **failures}) if failures else memory
 
 
 def _after(memory: Memory, interval: int, controls: Controls, limits: BreakerLimits) -> Breaker:

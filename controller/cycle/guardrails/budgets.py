@@ -141,11 +141,11 @@ class Ledger:
             for line in self._in_flight(flight.source, flight.destination):
                 self._used[line] += 1
 
-    def of_next_interval(self, gone: Iterable[Issued], rooms: Rooms | None = None) -> "Ledger":
-        """The budgets of the next interval, if nothing is in flight then; *gone*: what has left the rolling window."""
+    def of_next_interval(self, expired: Iterable[Issued], rooms: Rooms | None = None) -> "Ledger":
+        """The budgets of the next interval, if nothing is in flight then; *expired*: of the window."""
         following = Ledger(self._limits, (), (), rooms=rooms)
         following._used.update((line, used) for line, used in self._used.items() if line.key.startswith("window."))
-        for each in gone:
+        for each in expired:
             for line, amount in self._budgets(each, ("window",)):
                 following._used[line] -= amount
         return following
@@ -156,16 +156,16 @@ class Ledger:
         twin._used.update(self._used)
         twin._closed.update(self._closed)
         twin._no_unload.update(self._no_unload)
-        twin._held.update({key: replace(held) for key, held in self._held.items()})
+        twin._held.update({key: replace(rejected) for key, rejected in self._held.items()})
         twin._in_vain = self._in_vain
         return twin
 
     def try_charge(self, bundle: str, command: Issued) -> Rejection | None:
         """Count *command* about *bundle* against its budgets (None), or hold it back if one of them has no room."""
-        held = self._refuses(bundle, command)
-        if held is not None:
+        rejection = self._refuses(bundle, command)
+        if rejection is not None:
             self._in_vain += command.action == "unload"
-            return held
+            return rejection
         for line, amount in self._lines(command):
             self._used[line] += amount
         return None
@@ -198,7 +198,7 @@ class Ledger:
     @property
     def held_back(self) -> int:
         """The number of commands held back."""
-        return sum(held.count for held in self._held.values())
+        return sum(rejected.count for rejected in self._held.values())
 
     def verdicts(self) -> list[Verdict]:
         """One verdict for each budget that held commands back, in the order of its first such command."""
@@ -210,21 +210,21 @@ class Ledger:
                 limit=float(line.limit),
                 unit=line.unit,
                 by=f"guardrails.{line.key}",
-                detail=f"{held.count} held back, the first is {held.first}{_WHY[how]}",
+                detail=f"{rejected.count} held back, the first is {rejected.first}{_WHY[how]}",
             )
-            for (line, how), held in self._held.items()
+            for (line, how), rejected in self._held.items()
         ]
 
     def usage(self) -> list[tuple[Line, int]]:
         """What is used of every budget of the cluster, and of the fullest budget of each other kind."""
         none = Issued(action="", namespace="", source="", destination="", connections=0, interval=0)
-        found: dict[str, tuple[Line, int]] = {}
+        lines: dict[str, tuple[Line, int]] = {}
         for action in ("unload", "split"):
             for line, _ in self._lines(replace(none, action=action, connections=1)):
-                found[line.key] = line, self._used[line]
+                lines[line.key] = line, self._used[line]
         for line, used in sorted(self._used.items(), key=lambda item: (item[0].key, -item[1], item[0].whose)):
-            found.setdefault(line.key, (line, used))
-        return list(found.values())
+            lines.setdefault(line.key, (line, used))
+        return list(lines.values())
 
     def _refuses(self, bundle: str, command: Issued) -> Rejection | None:
         """How *command* is held back, and count that; None if it fits."""
@@ -265,9 +265,9 @@ class Ledger:
         for span in spans:
             budget: Budget = getattr(self._limits, span)
             for kind, amount in amounts:
-                for nth, key, scope, most, unit in _limited(budget, span, self._limits.window_ms, kind):
+                for nth, key, scope, maximum, unit in _limited(budget, span, self._limits.window_ms, kind):
                     if name := whose[nth]:
-                        yield Line(key, scope, name, most, unit), amount
+                        yield Line(key, scope, name, maximum, unit), amount
 
     def _in_flight(self, source: str, destination: str) -> Iterator[Line]:
         unit = "commands in flight"

@@ -144,13 +144,13 @@ def watched_deaths(memory: Memory, view: ClusterView, limits: FatalLimits, perio
     if limits.move_fatal:
         return replace(memory, deaths=BrokerDeaths()) if memory.deaths != BrokerDeaths() else memory
     before, roster = memory.deaths, {*view.brokers.names, *view.missing}
-    gone = {*before.alive} - roster
+    departed = {*before.alive} - roster
     brokers = tuple(sorted({*before.brokers, *roster}))
     names, rows = _names(view)
     digest = blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
     old = _Series.read(before)
     keys = old.keys[: len(names)] if digest == before.bundles and len(old.keys) >= len(names) else _hashed(names)
-    series = old.for_rows(np.concatenate([keys, _away(old, keys, view, gone)]), brokers)
+    series = old.for_rows(np.concatenate([keys, _away(old, keys, view, departed)]), brokers)
     now = _owners(view, rows, series)
     dying = _dying(memory, view, series, now, names, period_ms)
     died = {name for name, dies in zip(brokers, dying.tolist(), strict=True) if dies}
@@ -159,16 +159,16 @@ def watched_deaths(memory: Memory, view: ClusterView, limits: FatalLimits, perio
         series = series.after(dying, choices=before.choices, same=died <= {*before.died})
         choices, last = len(roster - died), tuple(sorted(died))
     fatal = _fatal(before, series, names, view.as_of_ms, resumed_ms, news=bool(died))
-    kept = np.unique(now[now != _NOBODY])
+    owners = np.unique(now[now != _NOBODY])
     owned: Ints = np.full(len(brokers) + 1, _NOBODY, np.int64)
-    owned[kept] = np.arange(len(kept))
+    owned[owners] = np.arange(len(owners))
     deaths = BrokerDeaths(
         bundles=digest,
         hashes=packed.pack_keys(series.keys),
         owners=packed.pack_codes(owned[now] + 1),
         chances=packed.pack_floats(series.chance[series.herd]),
         deaths=packed.pack_bytes(series.deaths),
-        brokers=tuple(brokers[code] for code in kept.tolist()),
+        brokers=tuple(brokers[code] for code in owners.tolist()),
         alive=tuple(sorted(roster)),
         died=last,
         choices=choices,
@@ -206,14 +206,14 @@ def _names(view: ClusterView) -> tuple[list[str], Ints]:
     return [view.bundles.names[row] for row in rows.tolist()], rows
 
 
-def _away(old: _Series, keys: NDArray[np.uint64], view: ClusterView, gone: Set[str]) -> NDArray[np.uint64]:
+def _away(old: _Series, keys: NDArray[np.uint64], view: ClusterView, departed: Set[str]) -> NDArray[np.uint64]:
     """Keys of the bundles that may still be somewhere, though *keys*, those of *view*, do not have them.
 
-    They are on brokers without data, or were on brokers that died now or last: *gone* are gone.
+    They are on brokers without data, or were on brokers that died now or last: *departed* are gone.
     """
-    hidden = np.array([*(name in view.missing or name in gone for name in old.brokers), False], np.bool_)
-    left = old.keys[hidden[old.owner] | (old.herd & (old.deaths < _MOST_DEATHS))]
-    return left[~np.isin(left, keys)]
+    hidden = np.array([*(name in view.missing or name in departed for name in old.brokers), False], np.bool_)
+    absent = old.keys[hidden[old.owner] | (old.herd & (old.deaths < _MOST_DEATHS))]
+    return absent[~np.isin(absent, keys)]
 
 
 def _hashed(names: list[str]) -> NDArray[np.uint64]:
@@ -244,14 +244,14 @@ def _dying(memory: Memory, view: ClusterView, series: _Series, now: Ints, names:
         return np.bincount(series.owner[mask], minlength=size)
 
     def among(names: Iterable[str]) -> Bools:
-        wanted = {*names}
-        return np.array([name in wanted for name in series.brokers], np.bool_)
+        chosen = {*names}
+        return np.array([name in chosen for name in series.brokers], np.bool_)
 
     was = among(memory.deaths.alive)
-    gone = was & ~among((*view.brokers.names, *view.missing))
+    departed = was & ~among((*view.brokers.names, *view.missing))
     emptied = was & among(view.brokers.names)
     emptied &= (count(owned & (now == series.owner)) == 0) & (count(owned & ~commanded) > 0)
-    died: Bools = (gone | emptied) & (count(owned) > 0)
+    died: Bools = (departed | emptied) & (count(owned) > 0)
     return died
 
 
@@ -260,17 +260,17 @@ def _fatal(
 ) -> dict[str, FatalBundle]:
     """The bundles that are named."""
     resumed = resumed_ms > before.resumed_ms
-    found = {} if resumed else {k: v for k, v in before.fatal.items() if interval - v.at < _FORGOTTEN_MS}
+    fatal = {} if resumed else {k: v for k, v in before.fatal.items() if interval - v.at < _FORGOTTEN_MS}
     if not news:
-        return found
+        return fatal
     expected = len(series.keys) * np.exp(series.chance)
     for row in np.flatnonzero(expected[: len(names)] < FALSE_ALARMS).tolist():
         owner = series.brokers[int(series.owner[row])]
-        earlier = found[names[row]].brokers if names[row] in found else ()
+        earlier = fatal[names[row]].brokers if names[row] in fatal else ()
         brokers = (owner, *(name for name in earlier if name != owner))[:3]
-        found[names[row]] = FatalBundle(at=interval, deaths=int(series.deaths[row]), brokers=brokers)
-    newest = sorted(found, key=lambda name: (-found[name].at, name))[:MOST_NAMED]
-    return {name: found[name] for name in sorted(newest)}
+        fatal[names[row]] = FatalBundle(at=interval, deaths=int(series.deaths[row]), brokers=brokers)
+    newest = sorted(fatal, key=lambda name: (-fatal[name].at, name))[:MOST_NAMED]
+    return {name: fatal[name] for name in sorted(newest)}
 
 
 def fatal_bundles(memory: Memory, limits: FatalLimits) -> Set[str]:

@@ -100,18 +100,18 @@ class Rooms:
         return self._rooms[broker]
 
     def _room(self, broker: str) -> Room | None:
-        found, coming = self._destinations.get(broker, Destination()), self._coming[broker]
+        destination, coming = self._destinations.get(broker, Destination()), self._coming[broker]
         unproven = self._limits.unproven_bundles
-        late = len(overdue(found, self._limits))
+        late = len(overdue(destination, self._limits))
         if unproven is None and not late:
             return None
-        waiting = coming + sum(not each.lapsed for each in found.unlisted.values()) - late
-        used = coming + len(found.unlisted)
-        most = inf if unproven is None else max(_PROVEN_TIMES * unproven, found.listed // _PROVEN_SHARE)
-        free = most - used
+        waiting = coming + sum(not each.lapsed for each in destination.unlisted.values()) - late
+        used = coming + len(destination.unlisted)
+        maximum = inf if unproven is None else max(_PROVEN_TIMES * unproven, destination.listed // _PROVEN_SHARE)
+        free = maximum - used
         if late:
-            free = min(free, 1 - waiting) if self._interval >= found.rests_until else 0
-        elif unproven is not None and not found.listed:
+            free = min(free, 1 - waiting) if self._interval >= destination.rests_until else 0
+        elif unproven is not None and not destination.listed:
             free = min(free, unproven - waiting)
         return Room(used=used, limit=used + max(0, int(free)), blocked=free <= 0 and (late > 0 or not waiting))
 
@@ -129,8 +129,8 @@ def overdue(destination: Destination, limits: ListingLimits) -> list[str]:
 
 def unconfirmed_brokers(memory: Memory, limits: ListingLimits) -> dict[str, list[str]]:
     """Broker -> the bundles that it should have listed by now; only brokers with such bundles, sorted."""
-    found = {broker: overdue(memory.destinations[broker], limits) for broker in sorted(memory.destinations)}
-    return {broker: bundles for broker, bundles in found.items() if bundles}
+    overdue_of = {broker: overdue(memory.destinations[broker], limits) for broker in sorted(memory.destinations)}
+    return {broker: bundles for broker, bundles in overdue_of.items() if bundles}
 
 
 def followed(
@@ -150,18 +150,18 @@ def followed(
     if limits.unproven_bundles is None and limits.confirm_intervals is None:
         return replace(memory, destinations={}) if memory.destinations else memory
     came = _answered(memory.in_flight, results, view.as_of_ms)
-    seen = _Seen(view, limits, patience)
+    listing = _Seen(view, limits, patience)
     destinations, failures = {}, dict(memory.failures)
     for broker in sorted({*memory.destinations, *came}):
         before = memory.destinations.get(broker, Destination(resumed_ms=resumed_ms))
         if resumed_ms > before.resumed_ms:
             before = Destination(listed=before.listed, resumed_ms=resumed_ms)
-        after = seen.after(broker, before, came.get(broker, {}))
+        after = listing.after(broker, before, came.get(broker, {}))
         if after.listed or after.unlisted:
             destinations[broker] = after
         known = overdue(before, limits)
-        found = [bundle for bundle in overdue(after, limits) if bundle not in known]
-        failures |= {f"{bundle}{UNCONFIRMED}{view.as_of_ms}": view.as_of_ms for bundle in found}
+        unconfirmed = [bundle for bundle in overdue(after, limits) if bundle not in known]
+        failures |= {f"{bundle}{UNCONFIRMED}{view.as_of_ms}": view.as_of_ms for bundle in unconfirmed}
     return replace(memory, destinations=destinations, failures=failures)
 
 
@@ -206,9 +206,9 @@ def _answered(
     in_flight: Mapping[str, InFlight], results: Iterable[CommandResult], interval: int
 ) -> dict[str, dict[str, UnlistedBundle]]:
     """Destination -> the bundles that it has by *results*; the first result of a command counts."""
-    left, came = dict(in_flight), dict[str, dict[str, UnlistedBundle]]()
+    open_commands, came = dict(in_flight), dict[str, dict[str, UnlistedBundle]]()
     for result in results:
-        command = left.pop(result.id, None)
+        command = open_commands.pop(result.id, None)
         if command is None or command.action != "unload" or not command.destination:
             continue
         if result.status in ("done", "already_done") and result.owner_after in ("", command.destination):
@@ -243,19 +243,19 @@ class _Seen(NamedTuple):
             if broker in self.view.missing:
                 return replace(before, unlisted=unlisted)
             # It left.  One that never listed anything is not new when it comes back.
-            gone = {} if before.listed else {name: replace(each, lapsed=True) for name, each in unlisted.items()}
-            return Destination(unlisted=gone, resumed_ms=before.resumed_ms)
+            lapsed = {} if before.listed else {name: replace(each, lapsed=True) for name, each in unlisted.items()}
+            return Destination(unlisted=lapsed, resumed_ms=before.resumed_ms)
         listed = {bundle for bundle, each in unlisted.items() if self._lists(row, bundle, each)}
         count = before.listed + len(listed)
         count = min(count, max(1, len(self.view.bundles.of_broker(row))))
         # It listed what it got after its rest.
         again = before.failed > 0 and any(unlisted[bundle].answered > before.rests_until for bundle in listed)
-        left = {
+        still_unlisted = {
             bundle: after
             for bundle, each in unlisted.items()
             if bundle not in listed and (after := self._unlisted(bundle, each, again=again, proven=count > 0))
         }
-        return self._rested(replace(before, listed=count, unlisted=left), before)
+        return self._rested(replace(before, listed=count, unlisted=still_unlisted), before)
 
     def _rested(self, after: Destination, before: Destination) -> Destination:
         """*after* with its rest: one begins if bundles are overdue that were not so *before*."""
@@ -272,10 +272,10 @@ class _Seen(NamedTuple):
         """*each*, of *bundle*, which is not listed in this interval either; None: it counts no more."""
         if proven and each.idle:
             return None
-        wanted = self.limits.confirm_intervals or _DUE
-        if each.sweeps < wanted and self.view.as_of_ms - each.answered >= (each.sweeps + 1) * _RENEWED_MS:
+        due = self.limits.confirm_intervals or _DUE
+        if each.sweeps < due and self.view.as_of_ms - each.answered >= (each.sweeps + 1) * _RENEWED_MS:
             each = replace(each, sweeps=each.sweeps + 1)
-        if each.sweeps < wanted:
+        if each.sweeps < due:
             return each
         if proven and self._is_elsewhere(bundle):
             return None

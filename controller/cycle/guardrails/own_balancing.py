@@ -78,14 +78,14 @@ def _unknown(memory: Memory, view: ClusterView, rule: BalancingRule) -> dict[str
 def _balance(on: Mapping[str, tuple[str, ...]], brokers: int) -> Verdict | None:
     if not on:
         return None
-    told = "; ".join(f"{switch}=true on {_listed(names)}" for switch, names in on.items())
+    switches_on = "; ".join(f"{switch}=true on {_listed(names)}" for switch, names in on.items())
     return Verdict(
         subject=CLUSTER,
         reason=Reason.BROKERS_BALANCE,
         observed=float(brokers),
         unit="brokers",
         by=BY_BROKERS,
-        detail=f"{told}: mode active issues nothing until it is false there",
+        detail=f"{switches_on}: mode active issues nothing until it is false there",
     )
 
 

@@ -169,7 +169,7 @@ class ProtectedBundles:
 
     def counts(self, what: str) -> list[Verdict]:
         """One verdict for each guardrail: how many bundles it keeps from what is done to them, such as "split"."""
-        found = np.bincount(self.guardrail[self.mask], minlength=len(GUARDRAILS)).tolist()
+        counts = np.bincount(self.guardrail[self.mask], minlength=len(GUARDRAILS)).tolist()
         return [
             Verdict(
                 subject=CLUSTER,
@@ -179,7 +179,7 @@ class ProtectedBundles:
                 by=each.by,
                 detail=f"not {what}, since {each.why}",
             )
-            for each, n in zip(GUARDRAILS, found, strict=True)
+            for each, n in zip(GUARDRAILS, counts, strict=True)
             if n
         ]
 
@@ -189,7 +189,7 @@ class ProtectedBundles:
         if len(rows) == len(table):
             return self.view
         columns = {f.name for f in fields(table)} - {"names", "namespaces", "detail"}
-        kept = replace(
+        free_bundles = replace(
             table,
             names=tuple(table.names[row] for row in rows.tolist()),
             **{name: getattr(table, name)[rows] for name in columns},
@@ -198,7 +198,7 @@ class ProtectedBundles:
         # Preallocated bundles are in flight, so none is left.
         return replace(
             self.view,
-            bundles=kept,
+            bundles=free_bundles,
             recently_unloaded=self.view.recently_unloaded[rows],
             guarded=None if self.view.guarded is None else self.view.guarded[rows],
             preallocated=Preallocated(),

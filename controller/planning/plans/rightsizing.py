@@ -102,7 +102,7 @@ class _Empty(NamedTuple):
 
 
 def _fewest_that_fit(empty: _Empty, at_least: int) -> int | None:
-    """The fewest brokers, from *at_least* on, for which a placement was found; None: none for up to MOST_BROKERS."""
+    """The fewest brokers, from *at_least* on, for which a placement was found; None: none for up to MAX_BROKERS."""
     # With a broker for each bundle there is room.
     limit = min(MAX_BROKERS, max(at_least, len(empty.sizes)))
     if at_least > limit:

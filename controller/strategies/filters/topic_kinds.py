@@ -2,7 +2,7 @@
 
 Such a broker refuses to load the topics (enablePersistentTopics, enableNonPersistentTopics in its broker.conf).  So
 this holds also under an isolation policy, where Pulsar does not look at it, and where it leaves no broker: the bundle
-then stays.  Of a bundle whose kinds are not known, see controller.model.topic_kinds.kinds_held.
+then stays.  Of a bundle whose kinds are not known, see controller.model.topic_kinds.kinds_of_bundles.
 
 Pulsar: LoadManagerShared.applyNamespacePolicies; it knows one kind, that of the topic that is looked up, and takes a
 bundle that it sheds for persistent.

@@ -474,7 +474,7 @@ def test_what_a_command_says_of_its_interval_does_not_count() -> None:
 
 
 def test_more_moves_than_can_be_followed_are_counted_and_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.audit.auditor.MOST_FOLLOWED", 1)
+    monkeypatch.setattr("controller.audit.auditor.MAX_FOLLOWED", 1)
     audits = auditor()
     audits.take([interval(0, BEFORE, BUNDLES)], decided(0, move(0, LEFT, "b-1", "b-3"), move(0, RIGHT, "b-1", "b-2")))
     assert [each.outcome for each in audits.ended()] == ["too_many", "not_yet"]

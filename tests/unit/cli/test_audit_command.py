@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from controller.cli.app import app
 from controller.wire.answers.audit import AuditAnswer
-from tests.command_runs import told
+from tests.command_runs import output_of
 from tests.modelled_log import played, settings_in
 from tests.recordings import recording_of
 
@@ -33,7 +33,7 @@ def recording(conf: Path) -> Path:
 
 
 def run(*words: object, code: int = 0) -> str:
-    return told("audit", *words, code=code)
+    return output_of("audit", *words, code=code)
 
 
 def answer(*words: object) -> AuditAnswer:

@@ -19,7 +19,7 @@ from controller.offline.counterfactual.replay_source import source_of_incident
 from controller.settings.trimtab_toml import IntervalSettings
 from controller.wire.answers.simulate import SimulateAnswer
 from controller.wire.answers.what_if import IncidentAnswer, WhatIfAnswer
-from tests.command_runs import told
+from tests.command_runs import output_of
 from tests.modelled_log import played, settings_in
 from tests.records import CLUSTER, PERIOD, T
 
@@ -53,7 +53,7 @@ def incident(conf: Path) -> Path:
 
 
 def answer(model: Any, *words: object) -> Any:
-    return model.model_validate(json.loads(told(*words, "--json")))
+    return model.model_validate(json.loads(output_of(*words, "--json")))
 
 
 def test_each_decision_comes_out_of_the_file_byte_for_byte(incident: Path) -> None:
@@ -66,7 +66,7 @@ def test_each_decision_comes_out_of_the_file_byte_for_byte(incident: Path) -> No
 
 def test_the_same_log_gives_the_same_bytes(conf: Path, incident: Path) -> None:
     again = conf.parent / "again.tar"
-    shown = told("incident", "make", conf.parent / "log", "--conf", conf, *AROUND, "-o", again)
+    shown = output_of("incident", "make", conf.parent / "log", "--conf", conf, *AROUND, "-o", again)
     assert "the decision of 2025-01-01T00:06:00Z" in shown
     assert again.read_bytes() == incident.read_bytes()
 
@@ -85,7 +85,7 @@ def test_other_settings_are_noticed(conf: Path) -> None:
     other, path = conf.parent / "other", conf.parent / "wrong.tar"
     other.mkdir()
     wrong = settings_in(other, broker_conf="loadBalancerLoadSheddingStrategy=OverloadShedder\n")
-    said = told("incident", "make", conf.parent / "log", "--conf", wrong, *AROUND, "-o", path, code=1)
+    said = output_of("incident", "make", conf.parent / "log", "--conf", wrong, *AROUND, "-o", path, code=1)
     assert "come out differently" in said
     assert path.exists()
 
@@ -116,7 +116,7 @@ def test_with_other_names_the_decisions_are_the_same_and_come_out_of_the_file(co
     found = answer(IncidentAnswer, "incident", "check", other)
     assert (found.reproduced, found.different, found.unknown) == (True, [], [])
     assert found.same >= 5
-    assert "names are replaced" in told("incident", "check", other)
+    assert "names are replaced" in output_of("incident", "check", other)
     live = RecordedLoadLog(records=records_in(conf.parent / "log"), cluster=CLUSTER, settings=IntervalSettings())
     with unpacked_incident(other) as unpacked:
         assert moves(source_of_incident(unpacked).log) == moves(live) != []
@@ -167,8 +167,8 @@ def test_the_recording_in_it_is_one_like_any_other(incident: Path, tmp_path: Pat
 def test_an_incident_is_a_scenario_for_simulate(incident: Path) -> None:
     met = answer(SimulateAnswer, "simulate", incident, "--expect", "failed commands <= 0")
     assert (met.held, met.brokers) == (True, 6)
-    assert "1 of 1 expectation" in told("simulate", incident, "--expect", "failed commands <= 0")
-    said = told("simulate", incident, "--strategy", "OverloadShedder", "--expect", "moves >= 1000", code=1)
+    assert "1 of 1 expectation" in output_of("simulate", incident, "--expect", "failed commands <= 0")
+    said = output_of("simulate", incident, "--strategy", "OverloadShedder", "--expect", "moves >= 1000", code=1)
     assert "not met: moves >= 1000" in said
 
 
@@ -181,13 +181,15 @@ def test_an_incident_is_a_scenario_for_simulate(incident: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(conf: Path, words: tuple[str, ...], says: str) -> None:
-    assert says in told(*(str(conf) if word == "CONF" else word for word in words), code=2)
+    assert says in output_of(*(str(conf) if word == "CONF" else word for word in words), code=2)
 
 
 def test_an_expectation_that_is_none_is_refused(incident: Path) -> None:
-    assert "--expect" in told("simulate", incident, "--expect", "peace on earth", code=2)
+    assert "--expect" in output_of("simulate", incident, "--expect", "peace on earth", code=2)
 
 
 def test_a_time_without_load_is_refused(conf: Path) -> None:
     words = ("--around", "2031-01-01T00:00:00Z", "-o", conf.parent / "none.tar")
-    assert "holds no record of metrics" in told("incident", "make", conf.parent / "log", "--conf", conf, *words, code=1)
+    assert "holds no record of metrics" in output_of(
+        "incident", "make", conf.parent / "log", "--conf", conf, *words, code=1
+    )

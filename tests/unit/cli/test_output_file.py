@@ -10,7 +10,7 @@ import pytest
 from controller.adapters.disk import files
 from controller.cli.shared.output_file import require_writable, write_output
 from controller.model.errors import SettingsError, TrimtabError
-from tests.command_runs import told
+from tests.command_runs import output_of
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_pipe_in_place_of_a_report_or_an_incident_is_no_file(tmp_path: Path) -
         ("incident", "make", "--around", "2025-01-01T00:00:00Z", "--output", pipe),
         ("plan", "--load", tmp_path, "--output", pipe),
     ):
-        assert "it is no file" in told(*words, code=2)
+        assert "it is no file" in output_of(*words, code=2)
     assert pipe.is_fifo()
 
 
@@ -48,7 +48,7 @@ def test_no_command_overwrites_a_file(tmp_path: Path) -> None:
         ("plan", "--load", tmp_path, "--output", there),
         ("apply", there, "--hash", "0" * 64, "--repair", "--output", there),
     ):
-        assert f"{there}: it is there already, and nothing is overwritten: choose another" in told(*words, code=2)
+        assert f"{there}: it is there already, and nothing is overwritten: choose another" in output_of(*words, code=2)
     with pytest.raises(SettingsError, match="link: it is no file"):
         write_output(dangling, b"x", "--output")
     assert there.read_text() == "mine"

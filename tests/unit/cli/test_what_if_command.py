@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from controller.cli.app import app
 from controller.wire.answers.simulate import CompareAnswer
 from controller.wire.answers.what_if import WhatIfAnswer
-from tests.command_runs import told
+from tests.command_runs import output_of
 from tests.modelled_log import played, settings_in
 from tests.recordings import recording_of
 
@@ -36,7 +36,7 @@ def recording(conf: Path) -> Path:
 
 
 def run(*words: object, code: int = 0) -> str:
-    return told("what-if", *words, code=code)
+    return output_of("what-if", *words, code=code)
 
 
 def answer(*words: object) -> WhatIfAnswer:

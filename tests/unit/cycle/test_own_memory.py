@@ -29,7 +29,7 @@ from tests.logs import Shape, located, log
 from tests.own_shedder import Gift, Patience, PatientShedder
 from tests.pure_controller import POLICY as ENGINES_POLICY
 from tests.pure_controller import Controller, cut
-from tests.recordings import SETTINGS, KeptLog
+from tests.recordings import SETTINGS, MemoryRecordLog
 from tests.records import as_bytes
 from tests.unit.cycle.test_cycle import POLICY, WARM
 
@@ -128,7 +128,7 @@ def test_it_is_shown_as_metrics() -> None:
 
 
 def test_an_anonymised_journal_has_neither_its_names_nor_that_of_its_class() -> None:
-    other = Anonymiser(KeptLog({}), {}, {}, settings=SETTINGS, cluster="c", key=b"sixteen bytes or more")
+    other = Anonymiser(MemoryRecordLog({}), {}, {}, settings=SETTINGS, cluster="c", key=b"sixteen bytes or more")
     for memory in (FULL, stored_in(Memory(shedder=FULL)).shedder):  # where its class is there, and where it is not
         renamed = encode_entry(other.journal.entry(entry(shedder=memory)))
         assert not [word for word in ("acme", '"a:80"', "own_shedder", "Patience") if word in renamed.decode()]

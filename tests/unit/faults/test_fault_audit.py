@@ -28,7 +28,7 @@ PERIOD = 60_000
 
 
 @dataclass
-class KeptLog:
+class CommandHistory:
     """A log in lists."""
 
     decided: list[Decided]
@@ -79,9 +79,9 @@ def moved(command: Command) -> Act:
     return Act(command.bundle, command.source, command.destination)
 
 
-def two_leaderships() -> tuple[KeptLog, list[Act]]:
+def two_leaderships() -> tuple[CommandHistory, list[Act]]:
     """Two commands, each of a leadership of its own, issued, carried out and answered."""
-    log = KeptLog(
+    log = CommandHistory(
         decided=[decided(0, FIRST), decided(1, SECOND, epoch=2)],
         partitions=[[began(1), issued(FIRST), began(2)], [began(1), began(2), issued(SECOND, 2)]],
         answered=[answered(FIRST), answered(SECOND)],

@@ -17,9 +17,9 @@ from tests.contracts.bytes_log import (
     HungExecutorContract,
     answers,
     executor,
-    held,
     issue,
     line,
+    open_fence,
     rest,
     take,
     tick,
@@ -100,10 +100,10 @@ def test_ticks_are_there_once_where_the_brokers_have_forgotten_their_numbers(
     broker: PulsarInMemory, place: Place
 ) -> None:
     ticks = tick(60_000, place.partitions)
-    with held(place, TICKS) as fenced:
+    with open_fence(place, TICKS) as fenced:
         fenced.append(*ticks)
     forget_numbers(broker)
-    with held(place, TICKS) as fenced:
+    with open_fence(place, TICKS) as fenced:
         fenced.complete(ticks[1])
     for partition in range(place.partitions):
         assert values(rest(place.log(), "results", partition=partition)) == [line(60_000, "tick")]
@@ -115,10 +115,10 @@ def test_ticks_of_a_killed_writer_are_completed_where_the_brokers_have_forgotten
     broker: PulsarInMemory, place: Place, sent: int
 ) -> None:
     ticks = tick(60_000, place.partitions)
-    with held(place, TICKS) as fenced, broker.killed_at(sent, stored=True), suppress(Killed):
+    with open_fence(place, TICKS) as fenced, broker.killed_at(sent, stored=True), suppress(Killed):
         fenced.append(*ticks)
     forget_numbers(broker)
-    with held(place, TICKS) as fenced:
+    with open_fence(place, TICKS) as fenced:
         fenced.complete(ticks[1])
     for partition in range(place.partitions):
         assert values(rest(place.log(), "results", partition=partition)) == [line(60_000, "tick")]

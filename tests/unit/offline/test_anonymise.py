@@ -35,7 +35,7 @@ from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import arrow_records, topic_records
 from tests.modelled_log import played, settings_in
-from tests.recordings import SETTINGS, KeptLog, stored
+from tests.recordings import SETTINGS, MemoryRecordLog, stored
 from tests.records import (
     CLUSTER,
     LEFT,
@@ -64,10 +64,10 @@ class KilledError(Exception):
     """In place of kill -9."""
 
 
-class Dying(KeptLog):
+class Dying(MemoryRecordLog):
     """Dies after so many records that are copied; names are gathered from another log."""
 
-    def __init__(self, log: KeptLog, after: int) -> None:
+    def __init__(self, log: MemoryRecordLog, after: int) -> None:
         super().__init__(log.topics)
         self.after = after
 
@@ -113,7 +113,10 @@ def test_no_name_is_left_of_a_recording_that_was_killed(conf: Path, tmp_path: Pa
     """At any time, and it goes on where it was."""
     log, settings = records_in(conf.parent / "log"), recorded_settings(read_settings(conf))
     for after in (0, 30):
-        folder, dying = tmp_path / str(after), KeptLog({each: [*log.read(each, log.extents(each))] for each in TOPICS})
+        folder, dying = (
+            tmp_path / str(after),
+            MemoryRecordLog({each: [*log.read(each, log.extents(each))] for each in TOPICS}),
+        )
         writer = RecordingWriter(folder, file_records=8)
         with pytest.raises(KilledError):
             record(Dying(dying, after), folder, RecordRequest(), settings, CLUSTER,
@@ -181,7 +184,7 @@ def test_every_kind_of_record_has_other_names_or_nothing() -> None:
         b'{"v":1,"cluster":"tenant-else","type":"tick"}',
         *(value for sweep in cluster.sweeps(T) for _, value in [*arrow_records(sweep), *topic_records(sweep)]),
     ]
-    log = KeptLog(
+    log = MemoryRecordLog(
         {
             "metrics": [
                 stored(i, value, at=T, key=b"tenant", headers=(("tenant", b""),)) for i, value in enumerate(values)
@@ -272,7 +275,7 @@ def test_brokers_that_are_known_keep_their_order_and_their_ports() -> None:
 def test_a_policy_that_thousands_of_namespaces_name_is_read_once_and_stays_short() -> None:
     policy = {"namespaces": ["tenant/.*"], "primary": ["broker-1.*"], "secondary": [], "autoFailoverPolicy": None}
     values = [as_bytes(namespace_state(namespace=f"tenant/ns-{i}", isolationPolicies=[policy])) for i in range(50)]
-    log = KeptLog({"metrics": [stored(i, value, at=T) for i, value in enumerate(values)]})
+    log = MemoryRecordLog({"metrics": [stored(i, value, at=T) for i, value in enumerate(values)]})
     with patch("controller.offline.pseudonyms.isolation.Expressions", wraps=Expressions) as matching:
         other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {}, ())
         renamed = [other.rewrite("metrics", each).value for each in log.topics["metrics"]]
@@ -298,7 +301,7 @@ def test_expressions_match_the_same_brokers_of_one_host_under_their_pseudonyms(p
 
 def test_an_expression_that_is_not_understood_stays_one() -> None:
     policy = {"namespaces": ["tenant/ns", "tenant/(?U)x"], "primary": [r"(a)\1"], "secondary": []}
-    log = KeptLog({"metrics": [stored(0, as_bytes(namespace_state(isolationPolicies=[policy])), at=T)]})
+    log = MemoryRecordLog({"metrics": [stored(0, as_bytes(namespace_state(isolationPolicies=[policy])), at=T)]})
     other = anonymiser_of(log, SETTINGS)(log.extents("metrics"), {}, ())
     told = json.loads(other.rewrite("metrics", log.topics["metrics"][0]).value)["isolationPolicies"][0]
     assert [bool(Expressions([each]).refused) for each in told["namespaces"]] == [False, True]
@@ -308,7 +311,7 @@ def test_an_expression_that_is_not_understood_stays_one() -> None:
 def test_the_journal_is_read_of_the_time_that_is_recorded(tmp_path: Path) -> None:
     minute = 60_000
     records = [stored(i, at=T + i * minute) for i in range(200)]
-    log = KeptLog({"metrics": records, "journal": records})
+    log = MemoryRecordLog({"metrics": records, "journal": records})
     with patch.object(log, "read", wraps=log.read) as read:
         wanted = RecordRequest(from_ms=T + 100 * minute, to_ms=T + 120 * minute)
         record(log, tmp_path / "new", wanted, SETTINGS, CLUSTER, anonymiser_of=anonymiser_of(log, SETTINGS))
@@ -318,7 +321,7 @@ def test_the_journal_is_read_of_the_time_that_is_recorded(tmp_path: Path) -> Non
 
 
 def test_a_namespace_without_a_tenant_has_another_name(tmp_path: Path) -> None:
-    log = KeptLog({"metrics": [stored(0, as_bytes(namespace_state(namespace="acme")), at=T)]})
+    log = MemoryRecordLog({"metrics": [stored(0, as_bytes(namespace_state(namespace="acme")), at=T)]})
     record(log, tmp_path / "new", RecordRequest(), SETTINGS, CLUSTER, anonymiser_of=anonymiser_of(log, SETTINGS))
     new = Recording(tmp_path / "new")
     (renamed,) = new.read("metrics", new.extents("metrics"))

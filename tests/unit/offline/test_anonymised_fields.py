@@ -38,7 +38,7 @@ from controller.wire.arrow_stream import COLUMNS
 from controller.wire.journal import encode_entry
 from controller.wire.metrics import LocalBrokerDataRecord
 from controller.wire.sweep import ArrowSweep, BrokerSweep
-from tests.recordings import SETTINGS, KeptLog, stored
+from tests.recordings import SETTINGS, MemoryRecordLog, stored
 from tests.records import (
     CLUSTER,
     T,
@@ -136,7 +136,7 @@ def with_text(value: Any) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def other() -> Anonymiser:
-    log = KeptLog({"metrics": [stored(i, as_bytes(each)) for i, each in enumerate(RECORDS.values())]})
+    log = MemoryRecordLog({"metrics": [stored(i, as_bytes(each)) for i, each in enumerate(RECORDS.values())]})
     return Anonymiser(
         log, log.extents("metrics"), {}, settings=SETTINGS, cluster=_TEXTS["cluster"], key=b"sixteen bytes or more"
     )
@@ -229,7 +229,7 @@ def test_of_broker_conf_numbers_switches_and_strategies_of_trimtab_are_left() ->
         "acmeSecret": "1234",
     }
     settings = SETTINGS.model_copy(update={"broker_conf": conf})
-    told = Anonymiser(KeptLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16).settings.broker_conf
+    told = Anonymiser(MemoryRecordLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16).settings.broker_conf
     assert told == {
         "loadBalancerLoadSheddingStrategy": OWN_STRATEGY,
         "loadBalancerLoadPlacementStrategy": "LeastLongTermMessageRate",
@@ -245,7 +245,7 @@ def test_of_broker_conf_numbers_switches_and_strategies_of_trimtab_are_left() ->
 def test_namespaces_that_are_excluded_from_shedding_get_the_names_that_their_bundles_get() -> None:
     key = "loadBalancerSheddingExcludedNamespaces"
     settings = SETTINGS.model_copy(update={"broker_conf": {key: "acme/orders, acme/b,,odd"}})
-    made = Anonymiser(KeptLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16)
+    made = Anonymiser(MemoryRecordLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16)
     told, names = made.settings.broker_conf[key].split(","), Pseudonyms(b"k" * 16)
     assert {names.namespace(each) for each in ("acme/orders", "acme/b")} < set(told)
     assert len(told) == 3
@@ -255,7 +255,7 @@ def test_namespaces_that_are_excluded_from_shedding_get_the_names_that_their_bun
 def test_the_default_of_every_option_is_left() -> None:
     own = {row.key: row.default for row in options_table() if row.file == "broker.conf" and row.default}
     settings = SETTINGS.model_copy(update={"broker_conf": own})
-    told = Anonymiser(KeptLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16).settings.broker_conf
+    told = Anonymiser(MemoryRecordLog({}), {}, {}, settings=settings, cluster="c", key=b"k" * 16).settings.broker_conf
     assert told == own
     assert len(own) > 30
 

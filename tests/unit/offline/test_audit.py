@@ -19,7 +19,7 @@ from controller.offline.record import RecordRequest, record
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.base import LONGEST_TEXT
 from tests.modelled_log import played, settings_in
-from tests.recordings import KeptLog
+from tests.recordings import MemoryRecordLog
 from tests.records import CLUSTER, PERIOD, T
 
 pytestmark = pytest.mark.slow
@@ -49,23 +49,23 @@ def whole(opened: ReplaySource) -> MoveAudit:
     return audit(opened, AuditScope())
 
 
-def kept(of: ReplaySource) -> KeptLog:
+def kept(of: ReplaySource) -> MemoryRecordLog:
     """Its records in memory."""
     records = of.log.records
     topics: tuple[RecordedTopic, ...] = ("metrics", "results", "journal")
-    return KeptLog({topic: list(records.read(topic, records.extents(topic))) for topic in topics})
+    return MemoryRecordLog({topic: list(records.read(topic, records.extents(topic))) for topic in topics})
 
 
 def with_topics(of: ReplaySource, **topics: Sequence[StoredRecord]) -> ReplaySource:
     records = of.log.records
-    assert isinstance(records, KeptLog)
+    assert isinstance(records, MemoryRecordLog)
     changed: Mapping[RecordedTopic, Sequence[StoredRecord]] = {**records.topics, **topics}  # type: ignore[dict-item]
-    return replace(of, log=replace(of.log, records=KeptLog(changed)))
+    return replace(of, log=replace(of.log, records=MemoryRecordLog(changed)))
 
 
 def journal(of: ReplaySource) -> list[StoredRecord]:
     records = of.log.records
-    assert isinstance(records, KeptLog)
+    assert isinstance(records, MemoryRecordLog)
     return list(records.topics["journal"])
 
 
@@ -185,7 +185,7 @@ def test_decisions_whose_load_is_missing_are_audited_as_far_as_they_can_be(
     opened: ReplaySource, whole: MoveAudit
 ) -> None:
     records = opened.log.records
-    assert isinstance(records, KeptLog)
+    assert isinstance(records, MemoryRecordLog)
     some = [each for each in records.topics["metrics"] if f'"interval":{T + 2 * PERIOD}'.encode() not in each.value]
     found = audit(with_topics(opened, metrics=some), AuditScope())
     assert found.intervals == _INTERVALS - 1

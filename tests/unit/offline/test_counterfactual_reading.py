@@ -19,7 +19,7 @@ from controller.offline.counterfactual.replayed_interval import with_near_detail
 from controller.settings.trimtab_toml import IntervalSettings
 from tests.folds import OPTIONS, A, snapshots, sweep, ticked
 from tests.modelled_log import played, settings_in
-from tests.recordings import KeptLog, stored
+from tests.recordings import MemoryRecordLog, stored
 from tests.records import CLUSTER, PERIOD, T, bundle_stats
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def read(log: RecordLog) -> list[RecordedInterval]:
 def test_several_partitions_hold_the_same_load_as_one(log: RecordLog) -> None:
     journal = list(log.read("journal", log.extents("journal")))
     topics = {"metrics": in_partitions(log, "metrics"), "results": in_partitions(log, "results"), "journal": journal}
-    one, several = read(log), read(KeptLog(topics))  # type: ignore[arg-type]  # its keys are topics
+    one, several = read(log), read(MemoryRecordLog(topics))  # type: ignore[arg-type]  # its keys are topics
     assert [each.interval for each in one] == [each.interval for each in several] == [T + i * PERIOD for i in range(6)]
     for first, second in zip(one, several, strict=True):
         assert first.snapshot.names == second.snapshot.names
@@ -91,7 +91,7 @@ def with_one_more(log: RecordLog, *, at: int, padding: int = 0) -> RecordLog:
         last = [each for each in records if json.loads(each.value)["type"] == "tick"][-1]
         later = json.dumps({**json.loads(last.value), "interval": T + 60 * PERIOD}).encode()
         records.append(stored(10**6, later + b" " * padding, at=at))
-    return KeptLog(topics)
+    return MemoryRecordLog(topics)
 
 
 def test_what_the_controller_refused_is_left_out(log: RecordLog) -> None:
@@ -133,7 +133,7 @@ def test_intervals_that_the_journal_leaves_out_for_they_were_too_late_have_the_c
     topics: dict[RecordedTopic, list[StoredRecord]] = {"journal": kept}
     for topic in ("metrics", "results"):
         topics[topic] = list(whole.read(topic, whole.extents(topic)))
-    found = read(KeptLog(topics))
+    found = read(MemoryRecordLog(topics))
     assert [each.entry is None for each in found] == [False, True, True, False, False, False]
     assert [each.passed for each in found] == [None, late(T + PERIOD), late(T + PERIOD), None, None, None]
 

@@ -13,7 +13,7 @@ from controller.log.factory import records_in
 from controller.model.errors import SettingsError, TrimtabError
 from controller.offline.record import NothingToRecordError, RecordRequest, record
 from controller.strategies.shedding.overload_shedder import OverloadShedder
-from tests.recordings import SETTINGS, KeptLog, made, some_log, stored
+from tests.recordings import SETTINGS, MemoryRecordLog, made, some_log, stored
 from tests.records import CLUSTER, T
 
 
@@ -47,7 +47,7 @@ def test_a_recording_names_no_class_that_would_be_imported() -> None:
 
 @pytest.mark.parametrize("records", [0, 1])
 def test_no_record_or_one(tmp_path: Path, records: int) -> None:
-    log = KeptLog({"metrics": [stored(7, b"x" * records)][:records]})
+    log = MemoryRecordLog({"metrics": [stored(7, b"x" * records)][:records]})
     if not records:
         with pytest.raises(TrimtabError, match="memory holds no record of metrics, results, commands, nor of another"):
             made(tmp_path / "new", log)
@@ -60,17 +60,17 @@ def test_no_record_or_one(tmp_path: Path, records: int) -> None:
 def test_a_span_of_time_is_copied_with_the_journal_from_an_entry_with_the_whole_memory_on(tmp_path: Path) -> None:
     minute = 60_000
     metrics = [stored(i, at=T + i * minute) for i in range(200)]
-    log = KeptLog({"metrics": metrics, "journal": metrics})
+    log = MemoryRecordLog({"metrics": metrics, "journal": metrics})
     made(tmp_path / "new", log, RecordRequest(from_ms=T + 100 * minute, to_ms=T + 120 * minute), file_records=100)
     found = held(tmp_path / "new")
     assert [each.offset for each in found["metrics"]] == [*range(100, 120)]
     assert [each.offset for each in found["journal"]] == [*range(39, 120)]
 
 
-def minutes(*numbers: int) -> KeptLog:
+def minutes(*numbers: int) -> MemoryRecordLog:
     """A log whose metrics and journal have a record in each of these minutes from T on."""
     written = [stored(i, at=T + minute * 60_000) for i, minute in enumerate(numbers)]
-    return KeptLog({"metrics": written, "journal": written})
+    return MemoryRecordLog({"metrics": written, "journal": written})
 
 
 def spanning(since: int | None, until: int | None) -> RecordRequest:
@@ -101,13 +101,13 @@ def test_a_time_without_records_is_refused_with_what_the_log_has_and_nothing_is_
 
 
 def test_the_journal_alone_is_copied_where_it_is_asked_for_alone(tmp_path: Path) -> None:
-    log = KeptLog({"metrics": [], "journal": minutes(10).topics["journal"]})
+    log = MemoryRecordLog({"metrics": [], "journal": minutes(10).topics["journal"]})
     with pytest.raises(NothingToRecordError):
         made(tmp_path / "new", log, RecordRequest(from_ms=T))
     assert made(tmp_path / "new", log, RecordRequest(topics=("journal", "commands"), from_ms=T)).files
 
 
-class MarksAlone(KeptLog):
+class MarksAlone(MemoryRecordLog):
     """Has offsets of which none is a record: transactions' marks."""
 
     def read(self, topic: RecordedTopic, extents: Extents) -> Iterator[StoredRecord]:
@@ -139,10 +139,10 @@ class KilledError(Exception):
     """In place of kill -9."""
 
 
-class DyingLog(KeptLog):
+class DyingLog(MemoryRecordLog):
     """Dies after so many records."""
 
-    def __init__(self, log: KeptLog, after: int) -> None:
+    def __init__(self, log: MemoryRecordLog, after: int) -> None:
         super().__init__(log.topics)
         self.after = after
 
@@ -189,7 +189,7 @@ def test_a_recording_goes_on_only_as_it_was_begun_and_while_the_log_has_its_reco
         made(tmp_path / "new", DyingLog(some_log(), 10))
     with pytest.raises(SettingsError, match="the beginning of another recording"):
         made(tmp_path / "new", some_log(), RecordRequest(options="--topic metrics"))
-    kept = KeptLog({**some_log().topics, "metrics": some_log().topics["metrics"][9:]})
+    kept = MemoryRecordLog({**some_log().topics, "metrics": some_log().topics["metrics"][9:]})
     with pytest.raises(TrimtabError, match="gone since the recording was begun"):
         made(tmp_path / "new", kept)
 

@@ -28,7 +28,7 @@ from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape
 from tests.effort import tries
 from tests.modelled_log import played, settings_in
-from tests.recordings import KeptLog
+from tests.recordings import MemoryRecordLog
 from tests.records import CLUSTER, PERIOD, T
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def log(conf: Path) -> KeptLog:
+def log(conf: Path) -> MemoryRecordLog:
     """The same log as one that keeps the time of each record: those of an interval come within its length."""
     folder = records_in(conf.parent / "log")
     times, topics = range(T - PERIOD, T + INTERVALS * PERIOD, PERIOD), dict[RecordedTopic, list[StoredRecord]]()
@@ -65,7 +65,7 @@ def log(conf: Path) -> KeptLog:
         starts = [0, *(folder.since(topic, time)[0] for time in times[1:])]
         held = folder.read(topic, folder.extents(topic))
         topics[topic] = [each._replace(timestamp_ms=times[bisect_right(starts, each.offset) - 1]) for each in held]
-    return KeptLog(topics)
+    return MemoryRecordLog(topics)
 
 
 def cut(conf: Path, log: RecordLog, folder: Path, at: int, *, before: int | None = None, **more: object) -> Manifest:
@@ -80,7 +80,7 @@ Copy: TypeAlias = Callable[[Path, int], Manifest]
 
 
 @pytest.fixture(scope="module")
-def copied(conf: Path, log: KeptLog, tmp_path_factory: pytest.TempPathFactory) -> Copy:
+def copied(conf: Path, log: MemoryRecordLog, tmp_path_factory: pytest.TempPathFactory) -> Copy:
     """As ``cut`` of the whole log, which is recorded once for each beginning."""
     made: dict[int, tuple[Path, Manifest]] = {}
 
@@ -138,11 +138,11 @@ def test_a_copy_of_such_a_recording_from_its_beginning_knows_the_same(
 
 
 def test_what_was_known_before_a_longer_silence_than_asked_for_is_read_all_the_same(
-    conf: Path, log: KeptLog, tmp_path: Path
+    conf: Path, log: MemoryRecordLog, tmp_path: Path
 ) -> None:
     silent = range(T + 3 * PERIOD, T + 9 * PERIOD)
     kept = {topic: [each for each in of if each.timestamp_ms not in silent] for topic, of in log.topics.items()}
-    manifest = cut(conf, KeptLog(kept), tmp_path / "new", 9, before=2)
+    manifest = cut(conf, MemoryRecordLog(kept), tmp_path / "new", 9, before=2)
     assert manifest.known_before is not None
     assert manifest.known_before.last_ms < silent.start
     assert manifest.topics["metrics"][0].first > 0
@@ -157,7 +157,7 @@ def test_what_if_makes_all_moves_of_such_a_recording_again(copied: Copy, tmp_pat
     assert found.reproduced == found.recorded > 0
 
 
-def test_without_what_was_known_before_entries_differ(conf: Path, log: KeptLog, tmp_path: Path) -> None:
+def test_without_what_was_known_before_entries_differ(conf: Path, log: MemoryRecordLog, tmp_path: Path) -> None:
     cut(conf, log, tmp_path / "new", 7, known_before=None)
     assert replayed(tmp_path / "new").equal < INTERVALS - 7
 
@@ -168,22 +168,22 @@ def test_where_the_log_begins_later_nothing_is_kept(copied: Copy, tmp_path: Path
     assert replayed(tmp_path / "new").equal == INTERVALS
 
 
-def test_namespaces_whose_state_the_log_lost_are_counted(conf: Path, log: KeptLog, tmp_path: Path) -> None:
+def test_namespaces_whose_state_the_log_lost_are_counted(conf: Path, log: MemoryRecordLog, tmp_path: Path) -> None:
     kept = [each for each in log.topics["metrics"] if b'"namespace_state"' not in each.value]
-    manifest = cut(conf, KeptLog({**log.topics, "metrics": kept}), tmp_path / "new", 7)
+    manifest = cut(conf, MemoryRecordLog({**log.topics, "metrics": kept}), tmp_path / "new", 7)
     namespaces = {json.loads(each.value)["namespace"] for each in log.topics["metrics"] if each not in kept}
     assert manifest.known_before is not None
     assert manifest.known_before.undescribed == len(namespaces) > 0
 
 
-def test_no_more_intervals_are_read_than_asked_for(conf: Path, log: KeptLog, tmp_path: Path) -> None:
+def test_no_more_intervals_are_read_than_asked_for(conf: Path, log: MemoryRecordLog, tmp_path: Path) -> None:
     known = cut(conf, log, tmp_path / "new", 7, before=3).known_before
     assert known is not None
     assert known.first_ms >= T + 3 * PERIOD
     assert known.intervals <= 4
 
 
-class DyingLog(KeptLog):
+class DyingLog(MemoryRecordLog):
     """Dies where its results are copied."""
 
     copies = False
@@ -202,14 +202,18 @@ def never() -> KnownBefore | None:
     raise AssertionError("it was read already")
 
 
-def test_one_that_was_broken_off_goes_on_without_reading_that_again(conf: Path, log: KeptLog, tmp_path: Path) -> None:
+def test_one_that_was_broken_off_goes_on_without_reading_that_again(
+    conf: Path, log: MemoryRecordLog, tmp_path: Path
+) -> None:
     with pytest.raises(KeyboardInterrupt):
         cut(conf, DyingLog(log.topics), tmp_path / "new", 7)
     cut(conf, log, tmp_path / "new", 7, known_before=never)
     assert replayed(tmp_path / "new").equal == INTERVALS - 7
 
 
-def test_what_a_kill_left_before_the_recording_was_begun_is_replaced(conf: Path, log: KeptLog, tmp_path: Path) -> None:
+def test_what_a_kill_left_before_the_recording_was_begun_is_replaced(
+    conf: Path, log: MemoryRecordLog, tmp_path: Path
+) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "begin.jsonl").write_text("of another recording")
     assert cut(conf, log, tmp_path / "new", 0).known_before is None
@@ -217,7 +221,7 @@ def test_what_a_kill_left_before_the_recording_was_begun_is_replaced(conf: Path,
 
 
 def test_what_a_kill_left_of_a_file_is_deleted_before_other_names_are_written(
-    conf: Path, log: KeptLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conf: Path, log: MemoryRecordLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -258,7 +262,7 @@ def other_names(log: RecordLog, conf: Path) -> AnonymiserOf:
 
 
 def test_with_other_names_it_decides_the_same_and_no_name_is_left(
-    conf: Path, log: KeptLog, copied: Copy, tmp_path: Path
+    conf: Path, log: MemoryRecordLog, copied: Copy, tmp_path: Path
 ) -> None:
     copied(tmp_path / "true", 7)
     cut(conf, log, tmp_path / "other", 7, anonymiser_of=other_names(log, conf))
@@ -271,12 +275,12 @@ def test_with_other_names_it_decides_the_same_and_no_name_is_left(
 
 
 def test_with_other_names_it_goes_on_as_long_as_the_log_has_what_was_known(
-    conf: Path, log: KeptLog, tmp_path: Path
+    conf: Path, log: MemoryRecordLog, tmp_path: Path
 ) -> None:
     names = other_names(log, conf)
     with pytest.raises(KeyboardInterrupt):
         cut(conf, DyingLog(log.topics), tmp_path / "new", 7, anonymiser_of=names)
     later = {topic: [each for each in of if each.timestamp_ms >= T + 4 * PERIOD] for topic, of in log.topics.items()}
     with pytest.raises(TrimtabError, match="what was known before is gone"):
-        cut(conf, KeptLog(later), tmp_path / "new", 7, anonymiser_of=names)
+        cut(conf, MemoryRecordLog(later), tmp_path / "new", 7, anonymiser_of=names)
     assert cut(conf, log, tmp_path / "new", 7, anonymiser_of=names).anonymised

@@ -19,7 +19,7 @@ from controller.offline.replay import LogReplay, Replayed
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import read_settings
 from tests.modelled_log import played, settings_in
-from tests.recordings import KeptLog
+from tests.recordings import MemoryRecordLog
 from tests.records import CLUSTER, PERIOD, T
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def test_an_entry_that_differs_is_told_with_its_field(conf: Path) -> None:
     topics = in_memory(conf)
     seventh = topics["journal"][6]
     topics["journal"][6] = seventh._replace(value=seventh.value.replace(b'"summary":"', b'"summary":"other '))
-    told = replayed(conf, KeptLog(topics)).comparison
+    told = replayed(conf, MemoryRecordLog(topics)).comparison
     assert told.equal == 11
     assert told.first is not None
     assert told.first.interval == T + 6 * PERIOD
@@ -97,7 +97,7 @@ def test_intervals_too_old_to_act_on_have_no_entry_and_are_decided_all_the_same(
     played(path, 8, controls=lambda interval: stale if interval < T + 5 * PERIOD else Controls(mode="active"))
     topics = in_memory(path)
     assert len(topics["journal"]) == 8  # each batch has one interval here, so all are journalled
-    whole = replayed(path, KeptLog(topics)).comparison
+    whole = replayed(path, MemoryRecordLog(topics)).comparison
     assert (whole.decided, whole.equal) == (8, 8)
 
 
@@ -156,7 +156,7 @@ def test_the_switches_of_brokers_lie_in_the_log_so_a_replay_waits_for_them_as_th
 def test_an_entry_that_is_missing_in_the_midst_is_told(conf: Path) -> None:
     topics = in_memory(conf)
     del topics["journal"][6]
-    told = replayed(conf, KeptLog(topics)).comparison
+    told = replayed(conf, MemoryRecordLog(topics)).comparison
     assert told.first is not None
     assert (told.first.interval, told.first.what) == (T + 6 * PERIOD, "the live run did not journal this interval")
 
@@ -166,13 +166,13 @@ def test_an_interval_that_the_log_has_lost_is_told(conf: Path) -> None:
     lost = b'"interval":%d' % (T + 6 * PERIOD)
     for topic in ("metrics", "results"):
         topics[topic] = [each for each in topics[topic] if lost not in each.value]
-    told = replayed(conf, KeptLog(topics)).comparison
+    told = replayed(conf, MemoryRecordLog(topics)).comparison
     assert told.first is not None
     assert (told.first.interval, told.first.what) == (T + 6 * PERIOD, "the replay did not decide this interval")
 
 
 def test_without_a_journal_the_settings_say_the_controls(conf: Path) -> None:
-    told = replayed(conf, KeptLog(in_memory(conf) | {"journal": []}))
+    told = replayed(conf, MemoryRecordLog(in_memory(conf) | {"journal": []}))
     assert (told.comparison.decided, told.comparison.compared, told.has_journal) == (12, 0, False)
 
 
@@ -183,7 +183,7 @@ def test_from_the_midst_of_a_run_it_begins_with_the_memory_of_the_entry_before(c
         for each in topics["metrics"]
         if b"namespace_state" in each.value or each.offset > topics["metrics"][60].offset
     ]
-    told = replayed(conf, KeptLog(topics | {"metrics": kept}))
+    told = replayed(conf, MemoryRecordLog(topics | {"metrics": kept}))
     assert told.begins_midway
     assert 0 < told.comparison.compared < 12
 
@@ -191,7 +191,7 @@ def test_from_the_midst_of_a_run_it_begins_with_the_memory_of_the_entry_before(c
 def test_a_journal_that_begins_later_begins_at_its_first_whole_memory(conf: Path) -> None:
     topics = in_memory(conf)
     topics["journal"] = topics["journal"][2:]
-    told = replayed(conf, KeptLog(topics))
+    told = replayed(conf, MemoryRecordLog(topics))
     assert told.begins_midway
     # The fifth entry has the whole memory: what is behind it is compared, averages and all.
     assert (told.comparison.compared, told.comparison.equal) == (7, 7)
@@ -202,7 +202,7 @@ def test_records_that_cannot_be_used_are_counted_and_those_of_other_clusters_lef
     last = topics["metrics"][-1]
     odd = [b"", b"\x00", b"{", b'{"v":1,"cluster":"other","type":"tick"}', b'{"v":1,"type":"tick","cluster":"demo"}']
     more = [last._replace(offset=last.offset + 1 + i, value=value) for i, value in enumerate(odd)]
-    told = replayed(conf, KeptLog(topics | {"metrics": [*topics["metrics"], *more]}))
+    told = replayed(conf, MemoryRecordLog(topics | {"metrics": [*topics["metrics"], *more]}))
     assert (told.refused, told.comparison.equal) == (4, 12)
 
 
@@ -213,14 +213,14 @@ def test_a_journal_that_makes_no_sense_is_named_with_its_offset(conf: Path, valu
     topics = in_memory(conf)
     topics["journal"][3] = topics["journal"][3]._replace(value=value)
     with pytest.raises(JournalError, match=f"journal, offset {topics['journal'][3].offset}"):
-        replayed(conf, KeptLog(topics))
+        replayed(conf, MemoryRecordLog(topics))
 
 
 def test_a_log_without_ticks_says_so(conf: Path) -> None:
     topics = in_memory(conf)
     topics["metrics"] = [each for each in topics["metrics"] if b'"tick"' not in each.value]
     with pytest.raises(TrimtabError, match="closes no interval"):
-        replayed(conf, KeptLog(topics))
+        replayed(conf, MemoryRecordLog(topics))
 
 
 def test_where_entries_differ() -> None:

@@ -8,7 +8,7 @@ from controller.model.load import ClusterView
 from controller.model.policies import Policies
 from controller.strategies.filters.anti_affinity import AntiAffinity, ExtAntiAffinity
 from tests.cluster import Broker, broker, view
-from tests.filters import kept, sent
+from tests.filters import accepted_brokers, sent
 
 #: Bundles of the namespaces acme/a, acme/b and acme/c, which are one group, and of acme/free.
 A, A2, B, C, FREE = "acme/a/0", "acme/a/1", "acme/b/0", "acme/c/0", "acme/free/0"
@@ -34,34 +34,34 @@ def may_leave_for(view: ClusterView, bundle: str, *brokers: str) -> bool:
 
 def test_brokers_with_the_fewest_namespaces_of_the_group_are_kept() -> None:
     both = cluster(owning("x", A, B), owning("y", C), owning("z", FREE))
-    assert kept(AntiAffinity(), both, A) == ["z"]
-    assert kept(AntiAffinity(), both, A, of=("x", "y")) == ["y"]
+    assert accepted_brokers(AntiAffinity(), both, A) == ["z"]
+    assert accepted_brokers(AntiAffinity(), both, A, of=("x", "y")) == ["y"]
 
 
 def test_namespaces_count_not_bundles() -> None:
-    assert kept(AntiAffinity(), cluster(owning("x", A, A2), owning("y", B)), A) == ["x", "y"]
+    assert accepted_brokers(AntiAffinity(), cluster(owning("x", A, A2), owning("y", B)), A) == ["x", "y"]
 
 
 def test_the_extensible_load_manager_counts_bundles_not_namespaces() -> None:
     # Java: getAntiAffinityNamespaceOwnedBrokers counts once for each bundle that the channel has as owned.
     two = cluster(owning("x", A, A2), owning("y", B))
-    assert kept(ExtAntiAffinity(), two, A) == ["y"]
-    assert kept(ExtAntiAffinity(), cluster(owning("x", A, A2), owning("y", B, C, "acme/c/1")), A) == ["x"]
-    assert kept(ExtAntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
+    assert accepted_brokers(ExtAntiAffinity(), two, A) == ["y"]
+    assert accepted_brokers(ExtAntiAffinity(), cluster(owning("x", A, A2), owning("y", B, C, "acme/c/1")), A) == ["x"]
+    assert accepted_brokers(ExtAntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
 
 
 def test_the_extensible_load_manager_sums_the_bundles_of_a_domain() -> None:
     domains = {"w": "d1", "x": "d1", "y": "d2"}
     three = cluster(owning("w", A, A2), owning("x"), owning("y", B), domains=domains)
-    assert kept(ExtAntiAffinity(failure_domains=True), three, A) == ["y"]
-    assert kept(ExtAntiAffinity(), three, A) == ["x"]
+    assert accepted_brokers(ExtAntiAffinity(failure_domains=True), three, A) == ["y"]
+    assert accepted_brokers(ExtAntiAffinity(), three, A) == ["x"]
 
 
 def test_a_bundle_on_its_way_counts_where_it_goes_alone_for_the_extensible_load_manager() -> None:
     three = cluster(owning("x", A, A2), owning("y", B), owning("z"))
-    assert kept(ExtAntiAffinity(), sent(three, A, "z"), B, of=("x", "y", "z")) == ["x", "y", "z"]
-    assert kept(ExtAntiAffinity(), sent(sent(three, A, "z"), A2, "z"), B) == ["x"]
-    assert kept(ExtAntiAffinity(), sent(sent(three, A, "z"), A, "y"), B) == ["z"]
+    assert accepted_brokers(ExtAntiAffinity(), sent(three, A, "z"), B, of=("x", "y", "z")) == ["x", "y", "z"]
+    assert accepted_brokers(ExtAntiAffinity(), sent(sent(three, A, "z"), A2, "z"), B) == ["x"]
+    assert accepted_brokers(ExtAntiAffinity(), sent(sent(three, A, "z"), A, "y"), B) == ["z"]
 
 
 def test_namespaces_are_gone_through_once_however_many_groups_are_asked_for() -> None:
@@ -78,35 +78,35 @@ def test_namespaces_are_gone_through_once_however_many_groups_are_asked_for() ->
     groups = Counted({space: f"g{number // 2}" for number, space in enumerate(spaces)})
     policies = Policies(anti_affinity_group=groups)
     two = replace(view(owning("x", *of_x), owning("y", *of_y), owning("z")), policies=policies)
-    assert all(kept(AntiAffinity(), two, bundle) == ["z"] for bundle in of_x)
+    assert all(accepted_brokers(AntiAffinity(), two, bundle) == ["z"] for bundle in of_x)
     assert len(asked) <= 4 * len(spaces)
 
 
 def test_a_namespace_in_no_group_goes_anywhere() -> None:
-    assert kept(AntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
+    assert accepted_brokers(AntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
 
 
 def test_a_bundle_on_its_way_counts_where_it_goes_and_once_for_its_namespace() -> None:
     three = cluster(owning("x", A, A2), owning("y", B), owning("z"))
-    assert kept(AntiAffinity(), sent(three, B, "z"), A) == ["x", "y", "z"]
-    assert kept(AntiAffinity(), sent(sent(three, A, "z"), A2, "z"), B) == ["x", "y", "z"]
-    assert kept(AntiAffinity(), sent(three, A, "x"), B, of=("x", "y")) == ["x", "y"]
+    assert accepted_brokers(AntiAffinity(), sent(three, B, "z"), A) == ["x", "y", "z"]
+    assert accepted_brokers(AntiAffinity(), sent(sent(three, A, "z"), A2, "z"), B) == ["x", "y", "z"]
+    assert accepted_brokers(AntiAffinity(), sent(three, A, "x"), B, of=("x", "y")) == ["x", "y"]
 
 
 def test_the_domains_with_the_fewest_come_first_and_brokers_without_one_are_a_domain() -> None:
     domains = {"w": "d1", "x": "d1", "y": "d2"}
     four = cluster(owning("w", A, B), owning("x"), owning("y", C), owning("z", A2), domains=domains)
-    assert kept(AntiAffinity(), four, A) == ["x"]
-    assert kept(AntiAffinity(failure_domains=True), four, A) == ["y", "z"]
-    assert kept(AntiAffinity(failure_domains=True), four, A, of=("x", "y")) == ["x"]
+    assert accepted_brokers(AntiAffinity(), four, A) == ["x"]
+    assert accepted_brokers(AntiAffinity(failure_domains=True), four, A) == ["y", "z"]
+    assert accepted_brokers(AntiAffinity(failure_domains=True), four, A, of=("x", "y")) == ["x"]
 
 
 def test_without_any_domain_brokers_are_compared_all_over() -> None:
-    assert kept(AntiAffinity(failure_domains=True), cluster(owning("x", A), owning("y")), A) == ["y"]
+    assert accepted_brokers(AntiAffinity(failure_domains=True), cluster(owning("x", A), owning("y")), A) == ["y"]
 
 
 def test_of_no_candidates_none_are_kept() -> None:
-    assert kept(AntiAffinity(), cluster(owning("x", A)), A, of=()) == []
+    assert accepted_brokers(AntiAffinity(), cluster(owning("x", A)), A, of=()) == []
 
 
 def test_a_bundle_stays_where_every_broker_owns_as_many_of_its_group() -> None:
@@ -130,9 +130,9 @@ EXT_OTHERS_ONLY = ExtAntiAffinity(counts_own_namespace=False)
 
 def test_a_bundle_may_join_its_own_namespace_where_that_does_not_count() -> None:
     seen = cluster(owning("x", A), owning("y", A2), owning("z", B))
-    assert kept(AntiAffinity(), seen, A, of=("y", "z")) == ["y", "z"]
+    assert accepted_brokers(AntiAffinity(), seen, A, of=("y", "z")) == ["y", "z"]
     for only_others in (OTHERS_ONLY, EXT_OTHERS_ONLY):
-        assert kept(only_others, seen, A, of=("y", "z")) == ["y"]
+        assert accepted_brokers(only_others, seen, A, of=("y", "z")) == ["y"]
 
 
 def test_bundles_of_a_group_of_one_namespace_may_leave_where_it_does_not_count_itself() -> None:
@@ -145,6 +145,8 @@ def test_bundles_of_a_group_of_one_namespace_may_leave_where_it_does_not_count_i
 def test_bundles_of_its_own_namespace_that_are_on_their_way_do_not_count_either() -> None:
     seen = sent(cluster(owning("x", A, A2), owning("y", B), owning("z")), A2, "z")
     for only_others in (OTHERS_ONLY, EXT_OTHERS_ONLY):
-        assert kept(only_others, seen, A) == ["x", "z"]
-        assert kept(only_others, sent(seen, B, "z"), A, of=("y", "z")) == ["y"] or only_others is OTHERS_ONLY
-        assert kept(only_others, sent(seen, B, "z"), A, of=("x", "z")) == ["x"]
+        assert accepted_brokers(only_others, seen, A) == ["x", "z"]
+        assert (
+            accepted_brokers(only_others, sent(seen, B, "z"), A, of=("y", "z")) == ["y"] or only_others is OTHERS_ONLY
+        )
+        assert accepted_brokers(only_others, sent(seen, B, "z"), A, of=("x", "z")) == ["x"]

@@ -7,7 +7,7 @@ from controller.model.load import ClusterView
 from controller.model.policies import Policies
 from controller.strategies.filters.broker_version import BrokerVersion, precedence
 from tests.cluster import broker, view
-from tests.filters import kept
+from tests.filters import accepted_brokers
 
 LATER = BrokerVersion(prefer_later=True)
 
@@ -18,7 +18,7 @@ def cluster(**versions: str) -> ClusterView:
 
 
 def test_by_default_every_version_does() -> None:
-    assert kept(BrokerVersion(), cluster(x="1.0.0"), "a") == ["x", "y", "z"]
+    assert accepted_brokers(BrokerVersion(), cluster(x="1.0.0"), "a") == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,16 @@ def test_by_default_every_version_does() -> None:
     ],
 )
 def test_the_latest_version_is_kept_whatever_its_build(versions: Mapping[str, str], latest: list[str]) -> None:
-    assert kept(LATER, cluster(**versions), "a") == latest
+    assert accepted_brokers(LATER, cluster(**versions), "a") == latest
 
 
 @pytest.mark.parametrize("strange", ["", "4.0", "v4.0.8", "4.00.8", "4.0.8-01", "4.0.8-", "4.0.8+", "٤.0.8"])
 def test_where_one_version_says_nothing_no_broker_is_kept_which_means_the_filter_is_ignored(strange: str) -> None:
     mixed = cluster(x="4.0.8", y="4.0.9", z=strange)
     assert precedence(strange) is None
-    assert kept(LATER, mixed, "a") == []
-    assert kept(LATER, mixed, "a", of=("x", "y")) == ["y"]
+    assert accepted_brokers(LATER, mixed, "a") == []
+    assert accepted_brokers(LATER, mixed, "a", of=("x", "y")) == ["y"]
 
 
 def test_of_no_candidates_none_are_kept() -> None:
-    assert kept(LATER, cluster(), "a", of=()) == []
+    assert accepted_brokers(LATER, cluster(), "a", of=()) == []

@@ -5,7 +5,7 @@ import numpy as np
 from controller.model.policies import IsolationPolicy, Policies
 from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
 from tests.cluster import broker, view
-from tests.filters import kept
+from tests.filters import accepted_brokers
 
 FREE, GROUPED, ISOLATED = "acme/a/0", "acme/b/0", "acme/c/0"
 CLUSTER = replace(
@@ -27,4 +27,4 @@ def test_bundles_of_namespaces_with_a_group_or_an_isolation_policy_stay() -> Non
 
 
 def test_it_does_not_say_where_to() -> None:
-    assert kept(BundlesWithPolicies(), CLUSTER, GROUPED) == ["x", "y"]
+    assert accepted_brokers(BundlesWithPolicies(), CLUSTER, GROUPED) == ["x", "y"]

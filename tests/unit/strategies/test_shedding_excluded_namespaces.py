@@ -7,7 +7,7 @@ from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 from tests.cluster import broker, view
-from tests.filters import kept
+from tests.filters import accepted_brokers
 
 FREE, OTHER, EXCLUDED = "acme/a/0", "acme/bb/0", "acme/b/0"
 CLUSTER = view(broker("x", **{FREE: 1.0, OTHER: 1.0, EXCLUDED: 1.0}), broker("y"))
@@ -21,7 +21,7 @@ def test_bundles_of_a_namespace_that_is_named_stay_and_no_others() -> None:
 
 
 def test_it_does_not_say_where_to() -> None:
-    assert kept(BY, CLUSTER, EXCLUDED) == ["x", "y"]
+    assert accepted_brokers(BY, CLUSTER, EXCLUDED) == ["x", "y"]
 
 
 def test_such_bundles_are_not_reported_to_the_extensible_load_manager() -> None:

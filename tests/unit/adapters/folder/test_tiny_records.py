@@ -70,7 +70,7 @@ def test_of_many_records_that_cannot_be_used_some_are_told_one_by_one(tmp_path: 
 def test_records_that_cannot_be_used_are_passed_over_up_to_a_limit_and_then_refused_with_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controller.offline.recording.MOST_REFUSED", 2)
+    monkeypatch.setattr("controller.offline.recording.MAX_REFUSED", 2)
     records = RefusedRecords(max_lines=1)
     why = WireError("not_json", "a reason")
     for number in (1, 2):
@@ -93,7 +93,7 @@ def test_a_file_of_very_many_tiny_records_is_not_read_to_its_end(
             read_lines.append(record.line)
             yield record
 
-    monkeypatch.setattr("controller.offline.recording.MOST_REFUSED", 100)
+    monkeypatch.setattr("controller.offline.recording.MAX_REFUSED", 100)
     monkeypatch.setattr(RecordedFiles, "__iter__", counted)
     with pytest.raises(SettingsError, match="more than 100 records cannot be used"):
         read(tmp_path)

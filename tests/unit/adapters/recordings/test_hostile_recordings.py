@@ -20,7 +20,7 @@ from controller.adapters.recordings.record_log import StoredRecord
 from controller.adapters.recordings.records_file import SCHEMA, packed, read_size
 from controller.adapters.recordings.writing import FILE_BYTES, FILE_RECORDS
 from tests.effort import tries
-from tests.recordings import KeptLog, made, some_log, stored
+from tests.recordings import MemoryRecordLog, made, some_log, stored
 
 
 @pytest.fixture(scope="module")
@@ -302,6 +302,6 @@ def test_no_file_that_is_written_is_refused(
 
 
 def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    log = KeptLog({"metrics": [stored(5, b"", headers=(("", b""),) * 1_500_000)]})
+    log = MemoryRecordLog({"metrics": [stored(5, b"", headers=(("", b""),) * 1_500_000)]})
     with pytest.raises(RecordingError, match="metrics, partition 0, offset 5: reading this record again"):
         made(tmp_path / "other", log)
