@@ -36,7 +36,7 @@ GUARDS: Final = {
     "pause first": "`trimtab stop-all` pauses before it ends the leadership: `stop_all`.",
     "stop-all fences": "It fences the journal: `controls.fence`.",
     "settled wave": "A wave is handed over once all of the one before are done: `PlanRun._settle`.",
-    "one holder": "One `trimtab apply` at a time hands waves over: `HeldStep.hold`.",
+    "one holder": "One `trimtab apply` at a time hands waves over: `StepLease.hold`.",
     "approvals": "A wave needs approvals (planned).",
     "approvals of this hash": "They are of exactly this plan (planned).",
     "approvals at the write": "They are counted by the compare-and-set that hands the wave over (planned).",
