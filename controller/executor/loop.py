@@ -250,7 +250,8 @@ class Executor:
         # begin checks who has the commands, which covers a standstill before it; this covers one after it.
         if not self._standstill.is_steady():
             raise TakenOverError("this process stood still for longer than its session timeout")
-        return None
+        # The log may have taken long to store it, so the command may have expired meanwhile.
+        return self._refusal(job)
 
     def _may_wait(self, job: _Job, deadline: Deadline) -> bool:
         """Whether *job* may wait until a broker can be reached."""

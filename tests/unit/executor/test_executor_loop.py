@@ -693,6 +693,25 @@ def test_a_command_that_expires_while_those_before_it_are_carried_out_is_not_beg
     assert results(tmp_path) == [("first", "done"), ("second", "expired")]
 
 
+def test_a_command_that_expires_while_the_log_stores_that_it_begins_is_not_carried_out(tmp_path: Path) -> None:
+    now, cluster = T, Owners()
+    write(tmp_path, "1", issued(unload()))
+    inbox = inbox_in(tmp_path, cluster="standalone")
+    begin = inbox.begin
+
+    def take_long(partition: int, command: str) -> None:
+        nonlocal now
+        begin(partition, command)
+        now = unload().expires_at_ms
+
+    inbox.begin = take_long  # type: ignore[method-assign]
+    works = Executor(inbox, cluster, ExecutorSettings(max_per_second=1000.0), name="standalone", now_ms=lambda: now)
+    works.step()
+    inbox.close()
+    assert cluster.acted == []
+    assert results(tmp_path) == [(unload().id, "expired")]
+
+
 def test_a_folder_that_is_another_clusters_log_is_refused_by_name(tmp_path: Path) -> None:
     write(tmp_path, "1", issued(unload()))
     play(tmp_path, Owners())
