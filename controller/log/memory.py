@@ -80,8 +80,10 @@ class MemoryServer:
 
     def topic(self, name: str) -> list[_Partition]:
         """The partitions of a topic, which is created."""
-        count = 1 if name in _ONE_PARTITION else self._partitions
-        return self._topics.setdefault(name, [_Partition() for _ in range(count)])
+        if name not in self._topics:
+            count = 1 if name in _ONE_PARTITION else self._partitions
+            self._topics[name] = [_Partition() for _ in range(count)]
+        return self._topics[name]
 
     def exists(self, name: str) -> bool:
         """Whether *topic* was created."""
@@ -157,8 +159,9 @@ class MemoryLog:
     ) -> Sequence[LogRecord]:
         """See Log."""
         here = self.server.topic(topic)[partition]
-        older = [each for each in _visible(here) if before is None or each.position < before]
-        return older[-about:]
+        older = (each for each in reversed(here.records) if before is None or each.position < before)
+        wanted = (each for each in older if each.position >= here.first and _MARK not in each.headers)
+        return list(islice(wanted, about))[::-1]
 
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
         """See Log."""
@@ -241,10 +244,8 @@ class MemoryReader:
     def _next_record(self) -> LogRecord | None:
         for number in self._partitions():
             here, at = self._server.topic(self._topic)[number], self._at.setdefault(number, 0)
-            first = bisect_left(here.records, max(at, here.first), key=lambda record: record.position)
-            for record in islice(here.records, first, None):
-                if _MARK not in record.headers:
-                    return record
+            for record in _visible(here, at):
+                return record
         return None
 
 
@@ -382,10 +383,10 @@ class MemoryClaims:
                 self._polled.pop(partition, None)
         records: list[LogRecord] = []
         for partition in own:
-            here = list(_visible(self._server.topic("commands")[partition]))
-            if here:
+            here = self._server.topic("commands")[partition]
+            if here.records:
                 after = max(self._polled.get(partition, -1), self._done(partition))
-                records += [each for each in here if each.position > after][: limit - len(records)]
+                records += islice(_visible(here, after + 1), limit - len(records))
         for record in records:
             self._polled[record.partition] = record.position
         return records
@@ -458,6 +459,8 @@ class _Cell:
 
     def __init__(self, server: MemoryServer, partition: int) -> None:
         self.where = f"{_CELL}, partition {partition}"
+        while len(server.topic(_CELL)) <= partition:  # commands were given more
+            server.add_partitions(_CELL)
         self._exclusive: Exclusive = _ExclusivePartition(server, "executor", _CELL, partition, b"")
 
     def read(self) -> bytes:
@@ -475,13 +478,17 @@ class _Cell:
         """See Cell."""
 
 
-def _visible(partition: _Partition) -> Iterator[LogRecord]:
-    """The records that readers get: no marks, and no pruned ones."""
-    return (each for each in partition.records if each.position >= partition.first and _MARK not in each.headers)
+def _visible(partition: _Partition, first: Position = 0) -> Iterator[LogRecord]:
+    """The records that readers get from *first* on: no marks, and no pruned ones."""
+    begin = bisect_left(partition.records, max(first, partition.first), key=lambda each: each.position)
+    return (each for each in islice(partition.records, begin, None) if _MARK not in each.headers)
 
 
 def _ends(partition: _Partition, since_ms: int | None) -> Ends:
-    there = [each for each in _visible(partition) if since_ms is None or each.timestamp_ms >= since_ms]
+    if since_ms is None:
+        first = next((each.position for each in _visible(partition)), partition.next)
+        return Ends(first, partition.next, len(partition.records))
+    there = [each for each in _visible(partition) if each.timestamp_ms >= since_ms]
     return Ends(there[0].position if there else partition.next, partition.next, len(there))
 
 

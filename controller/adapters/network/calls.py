@@ -48,7 +48,7 @@ class FinishedCall(NamedTuple):
 class _Crew:
     """What threads that take the same calls share.  Each part of it is used without a lock, and by one call at once."""
 
-    waiting: "SimpleQueue[tuple[Any, Callable[[], Any]] | None]" = field(default_factory=SimpleQueue)
+    waiting: "SimpleQueue[tuple[Any, Callable[[], Any]] | None]"
     #: Keys of calls that are being made, and of those whose threads are to end with them.
     at_work: set[Any] = field(default_factory=set)
     relieved: set[Any] = field(default_factory=set)
@@ -67,7 +67,7 @@ class Calls:
     def __init__(self, most_at_once: int) -> None:
         self._most = most_at_once
         self._finished: _Finished = SimpleQueue()
-        self._crew = _Crew()
+        self._crew = _Crew(SimpleQueue())
         self._open: set[Any] = set()
         self._threads = 0
         #: Calls of the crew that are being made -> since when, by the clock of who calls ``relieve``.
@@ -153,7 +153,7 @@ class Calls:
 
     def close(self) -> None:
         """Drop the calls that have not begun; the threads end, each with the call that it makes."""
-        old, self._crew, self._since = self._crew.waiting, _Crew(), {}
+        old, self._crew, self._since = self._crew.waiting, _Crew(SimpleQueue()), {}
         with suppress(Empty):
             while True:
                 dropped = old.get_nowait()

@@ -11,17 +11,26 @@ from typing import Self, TypeAlias
 Clock: TypeAlias = Callable[[], float]
 
 
+def steady() -> float:
+    """Seconds since some moment, by the clock that is never set.  The default of every ``Clock``.
+
+    A function of its own, so that the clock is looked up when it is read and not when a module is loaded: a simulation
+    replaces the clocks of the process.
+    """
+    return time.monotonic()
+
+
 class Deadline:
     """The moment at which time is over; one never changes.  A test brings its own *clock*."""
 
     __slots__ = ("_at", "_clock")
 
-    def __init__(self, at: float, clock: Clock = time.monotonic) -> None:
+    def __init__(self, at: float, clock: Clock = steady) -> None:
         """*at* is in seconds of *clock*; ``math.inf`` is no limit."""
         self._at, self._clock = at, clock
 
     @classmethod
-    def after(cls, seconds: float, clock: Clock = time.monotonic) -> Self:
+    def after(cls, seconds: float, clock: Clock = steady) -> Self:
         """The deadline that is *seconds* away."""
         return cls(clock() + seconds, clock)
 

@@ -109,8 +109,10 @@ class PulsarHttp:
         read_seconds: float = 60.0,
         connections: int = 16,
         hosts: int = 64,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = lambda seconds: time.sleep(seconds),
+        pool: Callable[..., urllib3.PoolManager] = connection_pool,
     ) -> None:
+        """*pool* makes the connections, as ``connection_pool`` does."""
         if not urls:
             raise TrimtabError("no admin URL of Pulsar is given")
         self._urls, self._cluster = tuple(url.rstrip("/") for url in urls), cluster
@@ -134,7 +136,7 @@ class PulsarHttp:
         #: Shared by all that ``within`` returns.
         self._connections = RenewedConnections(
             (tls or Tls()) if any(url.startswith("https:") for url in urls) else None,
-            partial(connection_pool, hosts=hosts, connections=connections, verify_host=tls is None or tls.verify_host),
+            partial(pool, hosts=hosts, connections=connections, verify_host=tls is None or tls.verify_host),
         )
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ class ServerClocks:
     """
 
     def __init__(
-        self, *, clock: Callable[[], float] = time.time, steady: Callable[[], float] = seconds_awake_or_not
+        self, *, clock: Callable[[], float] = lambda: time.time(), steady: Callable[[], float] = seconds_awake_or_not
     ) -> None:
         """*clock* is the one that may be wrong, in seconds since 1970."""
         self._clock, self._steady = clock, steady

@@ -5,13 +5,14 @@ Names of brokers come in commands, and addresses in redirects.  Neither is asked
 
 import math
 import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
+
+from controller.adapters.network.deadline import Clock, steady
 
 #: A list of this age is read anew before a broker in it is called, seconds.
 _FRESH_SECONDS: Final = 60.0
@@ -52,7 +53,7 @@ class TrustedAddresses:
     to: there the host has to be a listed broker's.
     """
 
-    def __init__(self, urls: Sequence[str], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, urls: Sequence[str], *, clock: Clock = steady) -> None:
         self._clock = clock
         self._own = frozenset(map(origin, urls)) - {None}
         self._places: frozenset[tuple[str, int]] = frozenset()
