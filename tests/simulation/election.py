@@ -1,0 +1,274 @@
+"""A modelled ZooKeeper: sessions, contenders for the leadership, the epoch, the controls, and the collectors' group.
+
+The tests of the adapters hold the real one against the same contracts (tests/contracts).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from controller.adapters.election.collectors import GroupView
+from controller.adapters.election.controls import ABSENT
+from controller.model.controls import OperatorControls
+from controller.model.errors import ControlsUnreachableError, LeadershipLostError, TrimtabError
+from controller.model.leadership import Agreement, newer_epoch, no_preparation
+from controller.wire.controls import encode_controls, stored_controls
+from tests.simulation.loop import Process
+from tests.simulation.world import World
+
+_POLL: Final = 5.0
+
+
+@dataclass(eq=False)
+class Session:
+    """Of a process at the server."""
+
+    process: Process
+    alive: bool = True
+
+
+@dataclass
+class Election:
+    """The server."""
+
+    world: World
+    contenders: list[Session] = field(default_factory=list)
+    epoch: int = 0
+    epoch_version: int = 0
+    controls: bytes | None = None
+    controls_version: int = ABSENT
+    members: list[tuple[Session, str]] = field(default_factory=list)
+    shares: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shares_version: int = 0
+
+    def __post_init__(self) -> None:
+        self.world.on_silence.append(self._expire)
+
+    def _expire(self, process: Process, service: str) -> None:
+        if service == "election":
+            self.expire(process)
+
+    def expire(self, process: Process) -> None:
+        """End the sessions of *process*."""
+        for session in [*self.contenders, *(session for session, _ in self.members)]:
+            if session.process is process:
+                session.alive = False
+        self.contenders = [each for each in self.contenders if each.alive]
+        self.members = [each for each in self.members if each[0].alive]
+
+
+def _lost(_: bool) -> LeadershipLostError:
+    return LeadershipLostError("the election's server did not answer")
+
+
+class SimulatedLeadership:
+    """Leadership."""
+
+    def __init__(self, server: Election) -> None:
+        self._server, self._world = server, server.world
+        self._session = Session(server.world.sim.process)
+        self._leads = self._expired = False
+        self._epoch_version: int | None = None
+
+    def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
+        """See Leadership."""
+        self._leads, self._epoch_version = False, None
+        while not stop():
+            try:
+                if self._call("acquire", self._enter):
+                    self._leads = True
+                    return True
+            except LeadershipLostError:
+                if self._expired:
+                    raise
+            stand_by()
+            stand_by = no_preparation
+            self._world.sim.sleep(_POLL)
+        return False
+
+    def claim(self, journal_epoch: int) -> int:
+        """See Leadership."""
+
+        def claimed() -> int:
+            self._require()
+            server = self._server
+            server.epoch = newer_epoch(server.epoch, journal_epoch) + 1
+            server.epoch_version += 1
+            return server.epoch
+
+        epoch = int(self._call("claim", claimed))
+        # What was answered may be old by now, which the next check finds.
+        self._epoch_version = self._claimed_version
+        return epoch
+
+    def check(self) -> None:
+        """See Leadership."""
+        self._call("check", self._require)
+
+    def lost(self) -> bool:
+        """See Leadership."""
+        return not self._leads
+
+    def session_lost(self) -> bool:
+        """See Leadership."""
+        return self._expired
+
+    def release(self) -> None:
+        """See Leadership."""
+        self._leads = False
+        if self._session in self._server.contenders:
+            self._server.contenders.remove(self._session)
+
+    def agreement(self, name: str) -> Agreement | None:
+        """See Leadership.  All share one checkpoint here."""
+        return None
+
+    def _enter(self) -> bool:
+        if not self._session.alive:
+            self._expired = True
+            raise LeadershipLostError("the session has ended")
+        contenders = self._server.contenders
+        if self._session not in contenders:
+            contenders.append(self._session)
+        return contenders[0] is self._session
+
+    def _require(self) -> None:
+        """Fail unless this process leads, by what the server knows."""
+        server = self._server
+        if not self._leads or server.contenders[:1] != [self._session]:
+            self._expired = self._expired or not self._session.alive
+            raise LeadershipLostError("this process does not lead")
+        if self._epoch_version not in (None, server.epoch_version):
+            raise LeadershipLostError("a newer epoch has begun")
+
+    def _call(self, name: str, effect: Callable[[], Any]) -> Any:
+        def at_server() -> Any:
+            value = effect()
+            self._claimed_version = self._server.epoch_version
+            return value
+
+        try:
+            return self._world.history(
+                name, None, lambda: self._world.call("election", f"election {name}", at_server, _lost)
+            )
+        except LeadershipLostError:
+            self._leads = False
+            raise
+
+
+class SimulatedControls:
+    """ControlStore."""
+
+    def __init__(self, server: Election) -> None:
+        self._server, self._world = server, server.world
+
+    def read(self) -> tuple[OperatorControls, int]:
+        """See ControlStore."""
+        server = self._server
+        try:
+            value, version = self._call("read", None, lambda: (server.controls, server.controls_version))
+        except ControlsUnreachableError:
+            self._world.note("read-lost")
+            raise
+        return (OperatorControls(), ABSENT) if value is None else (stored_controls(value, "the model"), version)
+
+    def write(self, controls: OperatorControls, version: int) -> bool:
+        """See ControlStore."""
+        value, server = encode_controls(controls), self._server
+
+        def put() -> bool:
+            if server.controls_version != version:
+                return False
+            server.controls, server.controls_version = value, server.controls_version + 1
+            paused = "paused" if controls.pauses else "resumed"
+            self._world.note("controls", outcome=f"{paused} {'' if controls.mode is None else controls.mode.value}")
+            return True
+
+        return bool(self._call("cas", (version, value), put))
+
+    def version(self) -> int:
+        """See ControlStore."""
+        return int(self._call("version", None, lambda: self._server.controls_version))
+
+    def epoch(self) -> int:
+        """See ControlStore."""
+        return int(self._call("epoch", None, lambda: self._server.epoch))
+
+    def raise_epoch(self, epoch: int) -> None:
+        """See ControlStore."""
+        server = self._server
+
+        def put() -> None:
+            if server.epoch < epoch:
+                server.epoch, server.epoch_version = epoch, server.epoch_version + 1
+
+        self._call("raise", epoch, put)
+
+    def close(self) -> None:
+        """See ControlStore."""
+
+    def _call(self, name: str, argument: object, effect: Callable[[], Any]) -> Any:
+        def unreachable(_: bool) -> ControlsUnreachableError:
+            return ControlsUnreachableError("the controls' server did not answer")
+
+        return self._world.history(
+            name, argument, lambda: self._world.call("election", f"controls {name}", effect, unreachable)
+        )
+
+
+class SimulatedGroup:
+    """CollectorGroup."""
+
+    def __init__(self, server: Election) -> None:
+        self._server, self._world = server, server.world
+        process = server.world.sim.process
+        self._session = Session(process)
+        self._view = GroupView(me=f"{process.name}.{process.life}")
+        self._version = 0
+
+    def look(self) -> GroupView:
+        """See CollectorGroup."""
+        server = self._server
+
+        def seen() -> GroupView:
+            if not self._session.alive:
+                self._session = Session(self._session.process)
+            if all(session is not self._session for session, _ in server.members):
+                server.members.append((self._session, self._view.me))
+            self._version = server.shares_version
+            return replace(self._view, members=tuple(name for _, name in server.members), shares=server.shares)
+
+        with suppress(TrimtabError):
+            self._view = self._world.call("election", "group look", seen, _no_group)
+        return self._view
+
+    def share(self, shares: Mapping[str, Sequence[str]]) -> None:
+        """See CollectorGroup."""
+        server = self._server
+
+        def put() -> None:
+            if server.shares_version == self._version:
+                server.shares, server.shares_version = shares, server.shares_version + 1
+
+        self._quietly("group share", put)
+
+    def step_back(self) -> None:
+        """See CollectorGroup."""
+        self._view = replace(self._view, members=())
+        self._quietly("group step back", self._remove)
+
+    def leave(self) -> None:
+        """See CollectorGroup."""
+        self._quietly("group leave", self._remove)
+
+    def _remove(self) -> None:
+        self._server.members = [each for each in self._server.members if each[0] is not self._session]
+
+    def _quietly(self, what: str, effect: Callable[[], None]) -> None:
+        with suppress(TrimtabError):
+            self._world.call("election", what, effect, _no_group)
+
+
+def _no_group(_: bool) -> TrimtabError:
+    return TrimtabError("the group's server did not answer")

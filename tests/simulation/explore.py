@@ -1,0 +1,153 @@
+"""Plays many seeds, and shrinks those that fail.  See docs/simulation.md."""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+from tests.simulation import planted
+from tests.simulation.faults import POINTS, schedule_of
+from tests.simulation.run import play
+from tests.simulation.schedule import Schedule
+
+#: From so many seeds on every point has to have met a fault.
+_MANY: Final = 500
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns 1 where a seed failed, or where many seeds left a point without a fault."""
+    parser = argparse.ArgumentParser(prog="scripts/simulate-loop", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20, help="how many seeds")
+    parser.add_argument("--from", type=int, default=1, dest="first", help="the first seed")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    parser.add_argument("--resume", type=Path, help="a file of results: seeds that are in it are not played again")
+    parser.add_argument("--planted", choices=sorted(planted.BUGS), help="play with this bug, up to the first failure")
+    given = parser.parse_args(arguments)
+    results, began = dict[int, dict[str, Any]](), time.monotonic()
+    for result in _played(given):
+        results[result["seed"]] = result
+        if result["findings"]:
+            _say(_report(result, given.planted))
+            if given.planted:
+                break
+    failed = sum(bool(each["findings"]) for each in results.values())
+    _say(_summary(list(results.values()), time.monotonic() - began))
+    missed = _missed(list(results.values())) if len(results) >= _MANY else []
+    if missed:
+        _say(f"no fault has met: {', '.join(missed)}")
+    return 1 if failed or missed else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _played(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    wanted = range(given.first, given.first + given.seeds)
+    known = set[int]()
+    if given.resume is not None and given.resume.exists():
+        for line in given.resume.read_text(encoding="utf-8").splitlines():
+            result = json.loads(line)
+            if result["seed"] in wanted:
+                known.add(result["seed"])
+                yield result
+    with get_context("fork").Pool(given.jobs) as pool:
+        work = partial(played, bug=given.planted)
+        for result in pool.imap_unordered(work, [seed for seed in wanted if seed not in known]):
+            if given.resume is not None:
+                with given.resume.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(result) + "\n")
+            yield result
+
+
+def played(seed: int, bug: str | None = None) -> dict[str, Any]:
+    """What came of *seed*, as JSON has it."""
+    schedule, began = schedule_of(seed), time.process_time()
+    with planted.in_place(bug):
+        outcome = play(schedule)
+    answered = Counter(each.outcome for each in outcome.trace if each.kind == "answered")
+    return {
+        "seed": seed,
+        "findings": outcome.findings[:5],
+        "intervals": schedule.intervals,
+        "seconds": round(time.process_time() - began, 3),
+        "commands": answered.total(),
+        "faults": len(schedule.faults),
+        "met": [[*key, count] for key, count in sorted(outcome.world.met.items())],
+        "reached": dict(sorted(outcome.world.reached.items())),
+    }
+
+
+def shrunk(schedule: Schedule, bug: str | None = None) -> Schedule:
+    """The smallest schedule, by leaving out faults and intervals, that fails in the same way."""
+
+    def kinds(tried: Schedule) -> set[str]:
+        with planted.in_place(bug):
+            return {each.split(":")[0] for each in play(tried).findings}
+
+    wanted = kinds(schedule)
+    for fault in schedule.faults:
+        fewer = replace(schedule, faults=tuple(each for each in schedule.faults if each is not fault))
+        if kinds(fewer) & wanted:
+            schedule = fewer
+    while schedule.intervals > 4:
+        shorter = replace(schedule, intervals=schedule.intervals * 3 // 4)
+        if not kinds(shorter) & wanted:
+            break
+        schedule = shorter
+    return schedule
+
+
+def _report(result: dict[str, Any], bug: str | None) -> str:
+    seed = result["seed"]
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    small = shrunk(schedule_of(seed), bug)
+    with_bug = f" --planted {bug}" if bug else ""
+    return "\n".join(
+        [
+            f"seed {seed} at {commit.stdout.strip()}: scripts/simulate-loop --from {seed} --seeds 1{with_bug}",
+            *(f"  {each}" for each in result["findings"]),
+            f"  shrunk to {small.intervals} intervals and {len(small.faults)} faults"
+            f" ({'one append' if small.atomic else 'record by record'}, {small.partitions} partitions):",
+            *(f"    {each}" for each in small.faults),
+        ]
+    )
+
+
+def _summary(results: Sequence[dict[str, Any]], seconds: float) -> str:
+    met = Counter[tuple[str, str]]()
+    for result in results:
+        for kind, point, count in result["met"]:
+            met[kind, point] += count
+    intervals = sum(each["intervals"] for each in results)
+    spent = sum(each["seconds"] for each in results)
+    lines = [
+        f"{len(results)} seeds, {sum(bool(each['findings']) for each in results)} failed;"
+        f" {intervals} intervals, {sum(each['commands'] for each in results)} commands,"
+        f" {sum(each['faults'] for each in results)} faults; {seconds:.0f} s,"
+        f" {intervals / spent if spent else 0:.0f} intervals a CPU second"
+    ]
+    for point in sorted({point for _, point in met}):
+        kinds = ", ".join(f"{kind} {count}" for (kind, at), count in sorted(met.items()) if at == point)
+        lines.append(f"  {point}: {kinds}")
+    return "\n".join(lines)
+
+
+def _missed(results: Sequence[dict[str, Any]]) -> list[str]:
+    """Points of POINTS that were reached, and where no fault came."""
+    reached = {point for each in results for point in each["reached"]}
+    met = {point for each in results for _, point, _ in each["met"]}
+    return sorted({point for points in POINTS.values() for point in points} & reached - met)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

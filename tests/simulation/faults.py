@@ -1,0 +1,293 @@
+"""Which faults a seed has, and how each one comes about."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Final
+
+from controller.log.port import LogTopic, Out
+from tests.simulation.brokers import LIES
+from tests.simulation.processes import Site
+from tests.simulation.schedule import PERIOD, Schedule
+from tests.simulation.world import AT_POINTS, Fault
+
+#: Effects of each role, where faults at points come.
+POINTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "controller": (
+        "append commands",
+        "append journal",
+        "ask ends",
+        "ask partitions",
+        "commit journal",
+        "controls epoch",
+        "controls read",
+        "election acquire",
+        "election check",
+        "election claim",
+        "fence journal",
+        "mark commands",
+        "mark journal",
+        "read back",
+        "read journal",
+        "read metrics",
+        "read on metrics",
+        "read on results",
+        "read results",
+        "spark commit",
+        "spark offsets",
+        "spark state",
+        "take over commands",
+        "take over journal",
+    ),
+    "collector": (
+        "append",
+        "append metrics",
+        "append results",
+        "append ticks",
+        "ask partitions",
+        "brokers ask",
+        "commit ticks",
+        "fence ticks",
+        "group look",
+        "group share",
+        "group step back",
+        "mark ticks",
+        "read metrics",
+        "read on metrics",
+        "take over ticks",
+    ),
+    "executor": (
+        "append cells",
+        "append results",
+        "brokers act",
+        "brokers ask",
+        "brokers lookup",
+        "claim",
+        "finish claim",
+        "join group",
+        "mark cells",
+        "read commands",
+        "read on commands",
+        "read results",
+        "read on results",
+        "store claim",
+        "take commands",
+        "take over cells",
+    ),
+}
+#: Those of logs that append atomically, and those of others.
+_ATOMIC: Final = (
+    "claim",
+    "commit journal",
+    "commit ticks",
+    "fence journal",
+    "fence ticks",
+    "finish claim",
+    "store claim",
+)
+_FOLLOWED: Final = tuple(
+    f"{act} {where}"
+    for act in ("append", "mark", "take over")
+    for where in ("cells", "commands", "journal", "metrics", "results", "ticks")
+)
+#: Where a process decides, issues, begins, acts or answers: half of the faults at points come there.
+_DECISIVE: Final = frozenset(
+    {
+        *("append cells", "append commands", "append journal", "append ticks", "brokers act", "commit journal"),
+        *("commit ticks", "election check", "finish claim", "spark commit", "store claim"),
+    }
+)
+_POISON: Final = (b"\xff\xff\xff\x7f", b"", b"{", b'{"v": 1, "type": "tick", "cluster": "sim"}', b"[1, 2]")
+_DIRECTIONS: Final = ("there", "back", "both")
+
+
+def schedule_of(seed: int) -> Schedule:
+    """The schedule of *seed*."""
+    chance = Random(f"schedule {seed}")
+    made = Schedule(
+        seed=seed,
+        intervals=chance.randint(30, 42),
+        atomic=chance.random() < 0.5,
+        partitions=chance.randint(1, 3),
+        controllers=chance.randint(1, 3),
+        collectors=chance.randint(1, 3),
+        executors=chance.randint(1, 3),
+    )
+    faults = [_fault(chance, made) for _ in range(chance.randint(6, 20))]
+    return replace(made, faults=tuple(sorted(faults, key=lambda each: each.at)))
+
+
+def _fault(chance: Random, made: Schedule) -> Fault:
+    role = chance.choice(["controller", "controller", "collector", "executor", "executor"])
+    process = f"{role}-{chance.randint(1, getattr(made, role + 's'))}"
+    # Most of what matters happens soon after an interval begins.
+    at = round(
+        chance.randrange(2, made.intervals) * PERIOD
+        + chance.choice([chance.uniform(2, 15), chance.uniform(0, PERIOD)]),
+        1,
+    )
+    kind = chance.choices(list(_KINDS), [weight for weight, _ in _KINDS.values()])[0]
+    fault = Fault(kind=kind, at=at, target=process, seconds=round(chance.choice(_LENGTHS)(chance), 1))
+    if kind in AT_POINTS:
+        point = {"tear": "append", "twice": "brokers act"}.get(kind, "")
+        nth = chance.randrange(40)
+        if not point and chance.random() < 0.8:
+            others = _ATOMIC if not made.atomic else _FOLLOWED
+            points = [each for each in POINTS[role] if each not in others]
+            decisive = [each for each in points if each in _DECISIVE]
+            point, nth = chance.choice(chance.choice([points, decisive])), chance.choice([0, 0, 1, 3])
+        return replace(fault, point=point, when=chance.choice(["before", "after"]), nth=nth)
+    return _KINDS[kind][1](fault, chance)
+
+
+_LENGTHS: Final[tuple[Callable[[Random], float], ...]] = (
+    lambda chance: chance.uniform(0.2, 4),
+    lambda chance: chance.uniform(4, 12),
+    lambda chance: chance.uniform(12, 60),
+    lambda chance: chance.uniform(60, 150),
+)
+
+
+def _cut(fault: Fault, chance: Random) -> Fault:
+    return replace(
+        fault, point=f"{chance.choice(['log', 'election', 'brokers', 'checkpoint'])} {chance.choice(_DIRECTIONS)}"
+    )
+
+
+def _clock(fault: Fault, chance: Random) -> Fault:
+    return replace(fault, seconds=round(chance.choice([-1, 1]) * chance.choice(_LENGTHS)(chance), 1))
+
+
+def _broker(fault: Fault, chance: Random) -> Fault:
+    return replace(fault, target=f"broker-{chance.randint(1, 4)}.sim:8080", point=chance.choice(LIES))
+
+
+def _topic(fault: Fault, chance: Random) -> Fault:
+    return replace(fault, target=chance.choice(["metrics", "results", "commands"]), nth=chance.randrange(len(_POISON)))
+
+
+def _anybody(fault: Fault, _: Random) -> Fault:
+    return replace(fault, target="")
+
+
+#: Kind -> how often it comes, and what else belongs to it.
+_KINDS: Final[Mapping[str, tuple[int, Callable[[Fault, Random], Fault]]]] = {
+    "crash": (24, _anybody),
+    "pause": (16, _anybody),
+    "lose": (10, _anybody),
+    "delay": (5, _anybody),
+    "twice": (2, _anybody),
+    "tear": (2, _anybody),
+    "cut": (10, _cut),
+    "skew": (5, _clock),
+    "stopped-clock": (2, _clock),
+    "expire": (4, lambda fault, _: fault),
+    "lie": (6, _broker),
+    "broker-death": (4, _broker),
+    "upgrade": (2, _broker),
+    "pause-people": (4, _anybody),
+    "mode": (2, _anybody),
+    "stop-all": (3, _anybody),
+    "apply": (3, _anybody),
+    "more-partitions": (2, _topic),
+    "poison": (3, _topic),
+}
+
+
+def arrange(site: Site, fault: Fault) -> None:
+    """Have *fault* come at its time."""
+    come = site.world.arm if fault.kind in AT_POINTS else partial(_COME[fault.kind], site)
+
+    def happen() -> None:
+        if fault.kind not in AT_POINTS:
+            site.world.met[fault.kind, "its time"] += 1
+        come(fault)
+
+    site.world.sim.at(fault.at, happen)
+
+
+def _come_cut(site: Site, fault: Fault) -> None:
+    service, direction = fault.point.split()
+    site.world.cut(fault.target, service, direction, fault.seconds)
+
+
+def _come_skew(site: Site, fault: Fault) -> None:
+    site.world.processes[fault.target].skew += fault.seconds
+
+
+def _come_stopped_clock(site: Site, fault: Fault) -> None:
+    process, sim = site.world.processes[fault.target], site.world.sim
+    process.stopped_clock = sim.now
+    sim.at(sim.now + abs(fault.seconds), lambda: setattr(process, "stopped_clock", None))
+
+
+def _come_expire(site: Site, fault: Fault) -> None:
+    site.election.expire(site.world.processes[fault.target])
+
+
+def _come_lie(site: Site, fault: Fault) -> None:
+    site.cluster.brokers[fault.target].lies[fault.point] = site.world.sim.now + max(fault.seconds, 20.0)
+
+
+def _come_broker_death(site: Site, fault: Fault) -> None:
+    site.cluster.kill(fault.target, fault.seconds)
+
+
+def _come_upgrade(site: Site, fault: Fault) -> None:
+    site.cluster.brokers[fault.target].version = "4.1.2"
+
+
+def _come_pause_people(site: Site, fault: Fault) -> None:
+    site.person(site.pause, "ada")
+    # Long enough for an interval to be decided meanwhile.
+    site.world.sim.at(site.world.sim.now + 2 * PERIOD + fault.seconds, lambda: site.person(site.resume, "ada"))
+
+
+def _come_mode(site: Site, fault: Fault) -> None:
+    value = "observe" if fault.seconds < 12 else "dry_run"
+    site.person(lambda store: site.mode(store, value), "bob")
+    site.world.sim.at(
+        site.world.sim.now + 2 * PERIOD + fault.seconds,
+        lambda: site.person(lambda store: site.mode(store, "active"), "bob"),
+    )
+
+
+def _come_stop_all(site: Site, fault: Fault) -> None:
+    site.person(site.stop_all, "ada")
+    site.world.sim.at(site.world.sim.now + PERIOD + fault.seconds, lambda: site.person(site.resume, "ada"))
+
+
+def _come_apply(site: Site, _: Fault) -> None:
+    site.person(site.apply, "eve")
+
+
+def _come_more_partitions(site: Site, fault: Fault) -> None:
+    if len(site.server.topic(fault.target)) < 4:
+        if fault.target == "commands":  # an answer goes to the partition of its command's number
+            site.server.add_partitions("results")
+        site.server.add_partitions(fault.target)
+
+
+def _come_poison(site: Site, fault: Fault) -> None:
+    topic: LogTopic = fault.target  # type: ignore[assignment]
+    partition = site.world.sim.random.randrange(len(site.server.topic(topic)))
+    site.server.store(topic, partition, Out(topic, _POISON[fault.nth]))
+    site.poison.add((topic, partition, site.server.topic(topic)[partition].records[-1].position))
+
+
+_COME: Final[Mapping[str, Callable[[Site, Fault], None]]] = {
+    "cut": _come_cut,
+    "skew": _come_skew,
+    "stopped-clock": _come_stopped_clock,
+    "expire": _come_expire,
+    "lie": _come_lie,
+    "broker-death": _come_broker_death,
+    "upgrade": _come_upgrade,
+    "pause-people": _come_pause_people,
+    "mode": _come_mode,
+    "stop-all": _come_stop_all,
+    "apply": _come_apply,
+    "more-partitions": _come_more_partitions,
+    "poison": _come_poison,
+}

@@ -1,0 +1,207 @@
+"""What must hold after every run, by the trace alone.  Imports nothing of the product but models of the wire."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from controller.wire.base import read_object
+from tests.simulation.trace import Event
+
+#: Topic, partition and position of a record.
+Place: TypeAlias = tuple[str, int, int]
+
+_PERIOD_MS: Final = 60_000
+#: Of guardrails, as the settings of every run have them.
+_UNLOADS, _SPLITS, _WINDOW_UNLOADS, _WINDOW_SPLITS, _WINDOW_MS = 3, 1, 8, 3, 360_000
+#: A leader reads the controls once an interval, and may take so long from there to its commit.
+_TO_COMMIT_MS: Final = 20_000
+#: From the last look at the clock and at the epochs to an act: half a session, a call, and how exact clocks are.
+_TO_ACT_MS: Final = 12_000
+#: Answers of commands that changed nothing.
+_UNTOUCHED: Final = frozenset({"expired", "fenced", "skipped", "dry_run"})
+
+
+def findings(trace: Sequence[Event], *, ended_ms: int) -> list[str]:
+    """What does not hold, a line each; *ended_ms*: when the run came to rest, epoch ms."""
+    checks = (_leaderships, _issuing, _answers, _acts, _epochs_of_acts, _budgets, _controls, _ticks)
+    return [line for check in checks for line in check(trace)] + list(_alive(trace, ended_ms))
+
+
+def _of(trace: Sequence[Event], *kinds: str) -> list[Event]:
+    return [each for each in trace if each.kind in kinds]
+
+
+def _leaderships(trace: Sequence[Event]) -> Iterator[str]:
+    epochs = [each.epoch for each in _of(trace, "epoch")]
+    yield from (f"epoch {other} begins after {one}" for one, other in pairwise(epochs) if other <= one)
+    entries = _of(trace, "entry")
+    for one, other in pairwise(entries):
+        if other.interval <= one.interval:
+            yield f"interval {other.interval} is decided after {one.interval}"
+        if other.epoch < one.epoch:
+            yield f"interval {other.interval} is decided in epoch {other.epoch}, after epoch {one.epoch}"
+    newest = 0
+    for each in _of(trace, "epoch", "entry"):
+        if each.kind == "entry" and each.epoch != newest:
+            yield f"interval {each.interval} is decided in epoch {each.epoch} while {newest} leads"
+        newest = max(newest, each.epoch)
+
+
+def _issuing(trace: Sequence[Event]) -> Iterator[str]:
+    decided = {each.command: each for each in _of(trace, "decided")}
+    issued = _of(trace, "issued")
+    times = Counter(each.command for each in issued)
+    yield from (f"lost: command {each} was decided and not issued" for each in decided if not times[each])
+    yield from (f"twice: command {each} was issued {count} times" for each, count in times.items() if count > 1)
+    for each in issued:
+        if each.command not in decided:
+            yield f"wrong: command {each.command} is in no decision"
+        elif each.epoch != decided[each.command].epoch:
+            yield f"wrong: command {each.command} of epoch {decided[each.command].epoch} was issued in {each.epoch}"
+    newest = Counter[int]()
+    for each in _of(trace, "marked", "issued"):
+        if each.epoch < newest[each.partition]:
+            yield f"wrong: epoch {each.epoch} follows {newest[each.partition]} in partition {each.partition}"
+        newest[each.partition] = max(newest[each.partition], each.epoch)
+
+
+def _answers(trace: Sequence[Event]) -> Iterator[str]:
+    issued = {each.command for each in _of(trace, "issued")}
+    answers = Counter(each.command for each in _of(trace, "answered"))
+    yield from (f"lost: command {each} has no result" for each in sorted(issued - answers.keys()))
+    yield from (f"twice: command {each} has {count} results" for each, count in answers.items() if count > 1)
+    yield from (f"wrong: a result of {each}, which was not issued" for each in sorted(answers.keys() - issued))
+
+
+def _acts(trace: Sequence[Event]) -> Iterator[str]:
+    """A command is begun, then acted on by who began it, in time and once; then it is answered, and truly."""
+    issued = set[str]()
+    begun, acted, changed = dict[str, str](), set[str](), Counter[str]()
+    for each in trace:
+        name = each.command
+        if each.kind == "issued":
+            issued.add(name)
+        elif each.kind == "begun":
+            if name in begun and begun[name] != each.process:
+                yield f"twice: {each.process} begins {name}, which {begun[name]} has begun"
+            begun[name] = each.process
+        elif each.kind == "act":
+            if name not in issued:
+                yield f"wrong: {name} is carried out and was not issued"
+            if begun.get(name) != each.process:
+                yield f"wrong: {each.process} acts on {name}, which it has not begun"
+            if each.at > each.expires_at + _TO_ACT_MS:
+                yield f"wrong: {name} is carried out {each.at - each.expires_at} ms after it expired"
+            if changed[name]:
+                yield f"twice: {each.process} acts on {name} again, which has changed the cluster"
+            acted.add(name)
+        elif each.kind == "effect":
+            changed[name] += 1
+        elif each.kind == "answered":
+            if each.outcome == "done" and name not in acted:
+                yield f"wrong: {name} is answered as done before anybody has acted"
+            if each.outcome in _UNTOUCHED and changed[name]:
+                yield f"wrong: {name} is answered as {each.outcome}, and has changed the cluster"
+    yield from (f"twice: {name} changed the cluster {count} times" for name, count in changed.items() if count > 1)
+
+
+def _epochs_of_acts(trace: Sequence[Event]) -> Iterator[str]:
+    """No command is begun whose executor could know of a newer epoch in its partition."""
+    issued = dict[str, Event]()
+    marked = defaultdict[int, list[tuple[int, Event]]](list)
+    looked = dict[tuple[str, int], int]()
+    for at, each in enumerate(trace):
+        if each.kind == "marked":
+            marked[each.partition].append((at, each))
+        elif each.kind == "issued":
+            issued[each.command] = each
+            marked[each.partition].append((at, each))
+        elif each.kind == "looked":
+            looked[each.process, each.partition] = at
+        elif each.kind == "begun" and each.command in issued:
+            command = issued[each.command]
+            for when, newer in marked[command.partition]:
+                known = when < looked.get((each.process, command.partition), -1) or newer.at < each.at - _TO_ACT_MS
+                if newer.epoch > command.epoch and known:
+                    yield f"wrong: {each.command} of epoch {command.epoch} is begun while {newer.epoch} leads"
+                    break
+
+
+def _budgets(trace: Sequence[Event]) -> Iterator[str]:
+    """Commands that nobody has begun do not count."""
+    counted = defaultdict[str, list[Event]](list)
+    never_begun = {each.command for each in _of(trace, "answered") if each.outcome in ("expired", "fenced")}
+    for each in _of(trace, "decided"):
+        mode, kind, _ = each.outcome.split(" ", 2)
+        if mode == "active" and each.command not in never_begun:
+            counted[kind].append(each)
+    limits = {"unload": (_UNLOADS, _WINDOW_UNLOADS), "split": (_SPLITS, _WINDOW_SPLITS)}
+    for kind, events in counted.items():
+        of_interval, of_window = limits[kind]
+        for interval, count in Counter(each.interval for each in events).items():
+            if count > of_interval:
+                yield f"budget: {count} {kind}s in interval {interval}"
+            window = sum(interval - _WINDOW_MS < each.interval <= interval for each in events)
+            if window > of_window:
+                yield f"budget: {window} {kind}s in the window up to {interval}"
+
+
+def _controls(trace: Sequence[Event]) -> Iterator[str]:
+    """Once a pause has stood for an interval, nothing is issued."""
+    held_since: int | None = None
+    unread = dict[str, int]()
+    active = True
+    for each in trace:
+        if each.kind == "controls":
+            active = each.outcome.split()[0] == "resumed" and each.outcome.split()[1:] in ([], ["active"])
+            held_since = None if active else held_since if held_since is not None else each.at
+        elif each.kind in ("read-lost", "stood-still"):
+            unread[each.process] = each.at
+        elif each.kind == "decided" and held_since is not None and each.outcome.startswith("active"):
+            long_ago = each.at - _PERIOD_MS - _TO_COMMIT_MS
+            if held_since < long_ago and unread.get(each.process, 0) < held_since:
+                yield f"pause: {each.command} is decided {each.at - held_since} ms after somebody forbade it"
+
+
+def _ticks(trace: Sequence[Event]) -> Iterator[str]:
+    places = defaultdict[int, Counter[tuple[str, int]]](Counter)
+    last = dict[tuple[str, int], int]()
+    for each in _of(trace, "tick"):
+        place = each.outcome, each.partition
+        places[each.interval][place] += 1
+        if each.interval < last.get(place, 0):
+            yield f"tick: {each.interval} follows {last[place]} in {place}"
+        last[place] = each.interval
+    for interval, count in places.items():
+        yield from (f"tick: {interval} {times} times in {place}" for place, times in count.items() if times > 1)
+
+
+def _alive(trace: Sequence[Event], ended_ms: int) -> Iterator[str]:
+    """After the calm end the loop goes on: the last intervals are decided."""
+    last = max((each.interval for each in _of(trace, "entry")), default=0)
+    if last < ended_ms - 4 * _PERIOD_MS:
+        yield f"stands still: the last decision is of {(ended_ms - last) // 1000} s before the end"
+
+
+def letters(
+    found: Sequence[bytes], poison: Collection[Place], records: Mapping[Place, tuple[int, bytes]]
+) -> Iterator[str]:
+    """One dead letter for each record that cannot be used, or more of the same, and no other.
+
+    *poison*: where such records were put.  *records*: all others, with when they were appended, epoch ms: collectors
+    whose clock is ahead write some that are of the future.
+    """
+    wanted = {place for place in poison if place[0] != "commands"}
+    wanted |= {place for place, (at, value) in records.items() if place not in poison and _is_of_the_future(value, at)}
+    there = set[Place]()
+    for value in found:
+        source: Mapping[str, object] = read_object(value)["source"]
+        there.add((str(source["topic"]), int(str(source.get("partition", 0))), int(str(source["offset"]))))
+    yield from (f"dead letter missing of {place}" for place in sorted(wanted - there))
+    yield from (f"dead letter of a good record: {place}" for place in sorted(there - wanted))
+
+
+def _is_of_the_future(value: bytes, at: int) -> bool:
+    fields = read_object(value)
+    return any(int(fields.get(name) or 0) > at + _PERIOD_MS for name in ("interval", "version"))

@@ -1,0 +1,196 @@
+"""Bugs that the simulation has to find: each takes one safeguard of the product away.
+
+``scripts/simulate-loop --planted NAME`` plays seeds until one finds it.  They are put in from outside, so the product
+has no switch for them.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Final
+from unittest.mock import patch
+
+from controller.adapters.controls_in_force import ControlsInForce
+from controller.collector.ticks import TickWriter
+from controller.executor import attempt, loop
+from controller.executor.attempt import Outcome
+from controller.executor.judge import Answer, answer_after_act, answer_before_act, refusal
+from controller.log.followed import FollowedScope
+from controller.log.inbox import AnsweredIds, Inbox
+from controller.log.journal import LogJournal
+from controller.log.journal_reading import JournalReader
+from controller.log.memory import MemoryServer
+from controller.model.journal import JournalHead
+from tests.simulation.election import SimulatedLeadership
+from tests.simulation.query import Letters, Query
+
+_PERIOD_MS: Final = 60_000
+#: The package has a function of this name.
+decide: Final = import_module("controller.cycle.decide")
+
+
+def _epoch_ignored() -> list[Any]:
+    def refused(command: Any, *, epoch: int, newest_epoch: int, **more: Any) -> Any:
+        return refusal(command, epoch=epoch, newest_epoch=epoch, **more)
+
+    return [patch.object(loop, "refusal", refused)]
+
+
+def _expiry_ignored() -> list[Any]:
+    def refused(command: Any, *, now_ms: int, **more: Any) -> Any:
+        return refusal(command, now_ms=0, **more)
+
+    return [patch.object(loop, "refusal", refused)]
+
+
+def _answered_before_the_act() -> list[Any]:
+    def carry_out(command: Any, cluster: Any, *, may_act: Callable[[], Any], **_: Any) -> Outcome:
+        refused = may_act()
+
+        def act() -> None:
+            time.sleep(10)
+            cluster.act(command)
+
+        if refused is None:
+            threading.Thread(target=act).start()
+        return Outcome(answer=refused or Answer(status="done"))
+
+    return [patch.object(loop, "carry_out", carry_out)]
+
+
+def _window_too_short() -> list[Any]:
+    def within(issued: Any, interval: int, decided_at: int, window_ms: int) -> bool:
+        return bool(_within_window(issued, interval, decided_at, window_ms - _PERIOD_MS))
+
+    return [patch.object(decide, "within_window", within)]
+
+
+def _tick_written_twice() -> list[Any]:
+    return [patch.object(TickWriter, "ended", lambda self, interval: interval in self._written)]
+
+
+def _pause_read_late() -> list[Any]:
+    def look(self: Any) -> str:
+        self.planted = getattr(self, "planted", -1) + 1
+        return str(_look(self)) if self.planted % 4 == 0 else ""
+
+    return [patch.object(ControlsInForce, "_look", look)]
+
+
+def _fence_skipped() -> list[Any]:
+    return [patch.object(MemoryServer, "check_holder", lambda *_: None)]
+
+
+def _memory_of_the_entry_before() -> list[Any]:
+    def opened(self: LogJournal) -> JournalHead:
+        head, entries = _open(self), list(JournalReader(self._log, self._cluster).entries())
+        if head.last is None or len(entries) < 2:
+            return head
+        memory = replace(entries[-2].memory, last_interval=head.last.memory.last_interval)
+        return replace(head, last=replace(head.last, memory=memory))
+
+    return [patch.object(LogJournal, "open", opened)]
+
+
+def _finished_before_the_call() -> list[Any]:
+    def begin(self: Inbox, partition: int, command: str) -> None:
+        owned = self._owned(partition)
+        owned.memory.started.add(command)
+        if owned.last_polled is not None:
+            owned.claim.finish(self._encoded(owned.memory), (), owned.last_polled)
+
+    return [patch.object(Inbox, "begin", begin)]
+
+
+def _begun_and_not_stored() -> list[Any]:
+    return [patch.object(Inbox, "begin", lambda self, partition, command: self.memory(partition).started.add(command))]
+
+
+def _split_tried_again() -> list[Any]:
+    def before(command: Any, *given: Any, **more: Any) -> Any:
+        return None if command.action == "split" else answer_before_act(command, *given, **more)
+
+    def after(command: Any, *given: Any) -> Any:
+        return None if command.action == "split" else answer_after_act(command, *given)
+
+    return [patch.object(attempt, "answer_before_act", before), patch.object(attempt, "answer_after_act", after)]
+
+
+def _leadership_not_checked() -> list[Any]:
+    return [
+        patch.object(SimulatedLeadership, "check", lambda _: None),
+        patch.object(MemoryServer, "check_holder", lambda *_: None),
+    ]
+
+
+def _nothing_completed() -> list[Any]:
+    return [patch.object(FollowedScope, "complete", lambda *_, **__: None)]
+
+
+def _answers_forgotten() -> list[Any]:
+    return [patch.object(AnsweredIds, "__contains__", lambda *_: False)]
+
+
+def _interval_budget_too_large() -> list[Any]:
+    def shares(*_: Any) -> tuple[()]:
+        return ()
+
+    return [patch.object(decide, "shares_budget", shares)]
+
+
+def _letters_lost() -> list[Any]:
+    def keep(self: Letters, refused: Any, batch_id: int) -> None:
+        if batch_id % 2:
+            _keep(self, refused, batch_id)
+
+    return [patch.object(Letters, "store_suspects", keep)]
+
+
+def _batch_with_other_records() -> list[Any]:
+    def create(self: Query, number: int, ends: Any) -> None:
+        self._checkpoint.offsets[number] = ends
+
+    return [patch.object(Query, "_create_offsets", create), patch.object(Query, "_commit", lambda *_: None)]
+
+
+_within_window, _look, _open, _keep = (
+    decide.within_window,
+    ControlsInForce._look,
+    LogJournal.open,
+    Letters.store_suspects,
+)
+
+BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
+    each.__name__.strip("_").replace("_", "-"): each
+    for each in (
+        _epoch_ignored,
+        _expiry_ignored,
+        _answered_before_the_act,
+        _window_too_short,
+        _tick_written_twice,
+        _pause_read_late,
+        _fence_skipped,
+        _memory_of_the_entry_before,
+        _finished_before_the_call,
+        _begun_and_not_stored,
+        _split_tried_again,
+        _leadership_not_checked,
+        _nothing_completed,
+        _answers_forgotten,
+        _interval_budget_too_large,
+        _letters_lost,
+        _batch_with_other_records,
+    )
+}
+
+
+@contextmanager
+def in_place(bug: str | None) -> Iterator[None]:
+    """Have *bug* in the product; None: no bug."""
+    with ExitStack() as stack:
+        for each in BUGS[bug]() if bug else ():
+            stack.enter_context(each)
+        yield

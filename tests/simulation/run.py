@@ -1,0 +1,145 @@
+"""Plays one schedule: a fault-free beginning, faults, and a calm end in which everything is answered."""
+
+import gc
+import logging
+import tempfile
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Final
+
+from controller.cycle import Policy
+from controller.settings.policy import read_policy
+from controller.settings.trimtab_toml import Settings, read_settings
+from tests.simulation.brokers import CLUSTER
+from tests.simulation.faults import arrange
+from tests.simulation.logs import SimulatedServer
+from tests.simulation.loop import Simulation
+from tests.simulation.oracle import Place, findings, letters
+from tests.simulation.processes import Site
+from tests.simulation.query import TOPICS
+from tests.simulation.replay import differences
+from tests.simulation.schedule import PERIOD, Schedule
+from tests.simulation.standins import standing_in
+from tests.simulation.trace import Call, Event
+from tests.simulation.world import World
+
+#: Intervals without a fault at the end.
+_CALM: Final = 6
+_SETTINGS: Final = f"""cluster.name = "{CLUSTER}"
+log = {{kind = "folder", folder.path = "log"}}
+election = {{kind = "file", path = "election"}}
+checkpoint.path = "checkpoint"
+pulsar.admin_url = ["http://broker-1.sim:8080"]
+intervals = {{stale_after_seconds = 120, close_at_most = 4}}
+decisions.mode = "active"
+decisions.command_ttl_seconds = 60
+decisions.executor_timeout_seconds = 20
+decisions.retry_failed_after_seconds = 120
+executor = {{batch = 4, max_concurrent = 2}}
+collector = {{timeout_seconds = 5, state_every = 4}}
+journal.whole_every_intervals = 6
+guardrails.window_seconds = 360
+guardrails.failures_in_window = "unlimited"
+guardrails.interval = {{unloads = 3, splits = 1}}
+guardrails.window = {{unloads = 8, splits = 3}}
+"""
+_BROKER_CONF: Final = """loadBalancerLoadSheddingStrategy=org.apache.pulsar.broker.loadbalance.impl.ThresholdShedder
+loadBalancerBrokerThresholdShedderPercentage=3
+loadBalancerHistoryResourcePercentage=0.1
+loadBalancerBundleUnloadMinThroughputThreshold=0
+loadBalancerSheddingGracePeriodMinutes=0
+loadBalancerAutoBundleSplitEnabled=true
+loadBalancerNamespaceBundleMaxTopics=4
+"""
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What came of a run."""
+
+    schedule: Schedule
+    trace: list[Event]
+    calls: list[Call]
+    world: World
+    site: Site
+    findings: list[str] = field(default_factory=list)
+
+
+@cache
+def site_settings() -> tuple[Settings, Policy]:
+    """The settings of every run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "broker.conf").write_text(_BROKER_CONF, encoding="utf-8")
+        (folder / "trimtab.toml").write_text(_SETTINGS, encoding="utf-8")
+        settings = read_settings(folder / "trimtab.toml")
+        return settings, read_policy(settings)
+
+
+def play(schedule: Schedule) -> Outcome:
+    """Play *schedule*."""
+    settings, policy = site_settings()
+    logging.disable(logging.CRITICAL)
+    simulation = Simulation(schedule.seed)
+    world = World(simulation)
+    try:
+        with standing_in(simulation):
+            server = SimulatedServer(world, partitions=schedule.partitions, atomic=schedule.atomic, seed=schedule.seed)
+            site = Site(world, settings, policy, server)
+            _begin(site, schedule)
+            simulation.run((schedule.intervals + _CALM) * PERIOD)
+            # Executors answer what is left.
+            world.retire("controller")
+            simulation.run(simulation.now + 1.5 * PERIOD)
+            for role in ("controller", "collector", "executor"):
+                world.retire(role)
+            simulation.run(simulation.now)
+    finally:
+        logging.disable(logging.NOTSET)
+        gc.enable()
+    outcome = Outcome(schedule=schedule, trace=world.trace, calls=world.calls, world=world, site=site)
+    outcome.findings = _findings(site)
+    return outcome
+
+
+def _findings(site: Site) -> list[str]:
+    world = site.world
+    kept = [record.value for record in site.server.topic("dead_letters")[0].records]
+    read: dict[Place, tuple[int, bytes]] = {
+        (topic, record.partition, record.position): (record.timestamp_ms, record.value)
+        for topic in TOPICS.values()
+        for partition in site.server.topic(topic)
+        for record in partition.records
+    }
+    return [
+        *world.sim.failures,
+        *findings(world.trace, ended_ms=world.sim.true_ms()),
+        *letters(kept, site.poison, read),
+        *differences(site),
+    ]
+
+
+def _begin(site: Site, schedule: Schedule) -> None:
+    world = site.world
+    for role, count in (
+        ("controller", schedule.controllers),
+        ("collector", schedule.collectors),
+        ("executor", schedule.executors),
+    ):
+        for number in range(1, count + 1):
+            world.start(f"{role}-{number}", getattr(site, role))
+    for fault in schedule.faults:
+        arrange(site, fault)
+    world.sim.at(schedule.intervals * PERIOD, lambda: _calm(site))
+    for interval in range(schedule.intervals + _CALM):
+        world.sim.at(interval * PERIOD, partial(site.cluster.drift, interval))
+
+
+def _calm(site: Site) -> None:
+    """No more faults; what is still paused or forbidden is allowed again."""
+    site.world.disarm()
+    for broker in site.cluster.brokers.values():
+        broker.lies.clear()
+    site.person(lambda store: site.mode(store, "active"), "bob")
+    site.world.sim.at(site.world.sim.now + PERIOD, lambda: site.person(site.resume, "ada"))

@@ -1,0 +1,55 @@
+"""The whole loop under seeds of faults: nothing lost, nothing twice, nothing wrong, and every run can be repeated."""
+
+import pytest
+
+from tests.simulation.explore import played, shrunk
+from tests.simulation.faults import schedule_of
+from tests.simulation.run import play
+from tests.simulation.schedule import Schedule
+from tests.simulation.world import Fault
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_under_faults_no_command_is_lost_done_twice_or_wrong(seed: int) -> None:
+    assert played(seed)["findings"] == []
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("first", range(21, 521, 20))
+def test_many_more_seeds(first: int) -> None:
+    failed = {seed: found for seed in range(first, first + 20) if (found := played(seed)["findings"])}
+    assert failed == {}
+
+
+@pytest.mark.slow
+def test_a_schedule_gives_the_same_run_again() -> None:
+    one, other = play(schedule_of(7)), play(schedule_of(7))
+    assert (one.trace, one.calls) == (other.trace, other.calls)
+
+
+@pytest.mark.slow
+def test_without_faults_commands_are_issued_and_all_are_done() -> None:
+    outcome = play(Schedule(seed=1, intervals=10))
+    answers = [each.outcome for each in outcome.trace if each.kind == "answered"]
+    assert outcome.findings == []
+    assert len(answers) >= 5
+    assert set(answers) == {"done"}
+
+
+@pytest.mark.slow
+def test_a_planted_bug_is_found_and_its_schedule_shrunk_to_what_it_needs() -> None:
+    needless = Fault(kind="upgrade", at=200.0, target="broker-3.sim:8080")
+    schedule = Schedule(seed=3, intervals=12, faults=(needless,))
+    small = shrunk(schedule, "answered-before-the-act")
+    assert small.faults == ()
+    assert small.intervals < schedule.intervals
+
+
+@pytest.mark.slow
+def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_it_has_expired() -> None:
+    """Seed 1006, shrunk."""
+    stored_late = Fault(
+        kind="delay", at=130.0, target="executor-1", point="store claim", when="before", nth=0, seconds=143.5
+    )
+    assert play(Schedule(seed=1006, intervals=10, executors=1, faults=(stored_late,))).findings == []
