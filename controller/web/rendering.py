@@ -6,6 +6,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from controller.web.assets import Assets
+from controller.web.views.formats import FILTERS
 from controller.wire.readable import ago, counted, duration, lasting, utc
 
 _FOLDER: Final = Path(__file__).parent / "templates"
@@ -22,6 +23,6 @@ def template_environment(assets: Assets) -> Environment:
         lstrip_blocks=True,
     )
     filters: dict[str, Any] = {"utc": utc, "ago": ago, "counted": counted, "lasting": lasting, "duration": duration}
-    environment.filters.update(filters)
+    environment.filters.update({**filters, **FILTERS})
     environment.globals["asset"] = assets.path
     return environment

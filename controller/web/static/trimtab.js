@@ -1,1 +1,210 @@
+// What pages do beyond reading: theme, keys, local times, and what is live.  Nothing here is needed to read a page.
 "use strict";
+
+const trimtab = {
+  isLocal: false,
+  // A time as pages write it: 14:31, with the date where it is not today.
+  clock(ms, withDate = true) {
+    const two = (number) => String(number).padStart(2, "0");
+    const at = new Date(ms), now = new Date(trimtab.now());
+    const local = trimtab.isLocal;
+    const of = (date) => local
+      ? [date.getFullYear(), date.getMonth(), date.getDate(), date.getHours(), date.getMinutes()]
+      : [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes()];
+    const [year, month, day, hour, minute] = of(at), today = of(now);
+    const time = `${two(hour)}:${two(minute)}`;
+    if (!withDate || (year === today[0] && month === today[1] && day === today[2])) return time;
+    const date = `${day} ${trimtab.months[month]}${year === today[0] ? "" : ` ${year}`}`;
+    return `${date} ${time}`;
+  },
+  months: ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+  // The server's clock, so that ages are right whatever this machine's clock says.
+  now() {
+    return trimtab.servedAt + performance.now() - trimtab.readAt;
+  },
+  servedAt: Date.now(),
+  readAt: performance.now(),
+  store: {
+    get(key) { try { return localStorage.getItem(`trimtab-${key}`); } catch { return null; } },
+    set(key, value) { try { localStorage.setItem(`trimtab-${key}`, value); } catch { /* private mode */ } },
+  },
+};
+
+(() => {
+  const find = (selector, from = document) => from.querySelector(selector);
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const root = document.documentElement;
+
+  // ---- theme: as the system says, until a person chooses ----
+
+  const chosen = trimtab.store.get("theme");
+  if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
+  document.addEventListener("DOMContentLoaded", () => {
+    const button = find("[data-theme-switch]");
+    if (!button) return;
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const now = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+      root.dataset.theme = now === "dark" ? "light" : "dark";
+      trimtab.store.set("theme", root.dataset.theme);
+      dispatchEvent(new Event("trimtab-redraw"));
+    });
+  });
+
+  // ---- times: UTC, or local ----
+
+  function writeTimes(from = document) {
+    for (const each of all("time[datetime]", from)) {
+      each.dataset.utc ??= each.textContent;
+      const ms = Date.parse(each.dateTime);
+      each.textContent = trimtab.isLocal && ms ? trimtab.clock(ms) : each.dataset.utc;
+      each.title = trimtab.isLocal ? `${each.dataset.utc} UTC` : "";
+    }
+    tick();
+  }
+  function tick() {
+    const clock = find("[data-clock]");
+    if (!clock) return;
+    const at = new Date(trimtab.now());
+    const text = trimtab.isLocal ? at.toTimeString().slice(0, 8) : at.toISOString().slice(11, 19);
+    clock.textContent = `${text} ${trimtab.isLocal ? "local" : "UTC"}`;
+  }
+  function readClock() {
+    const clock = find("[data-clock]");
+    if (!clock) return;
+    trimtab.servedAt = Number(clock.dataset.clock);
+    trimtab.readAt = performance.now();
+  }
+  function beat() {
+    const line = find(".beat");
+    if (!line) return;
+    const seconds = Number(line.dataset.seconds);
+    const rect = find("rect", line);
+    rect.style.animationDuration = `${seconds}s`;
+    rect.style.animationDelay = `-${line.dataset.passed}s`;
+    line.style.visibility = seconds ? "" : "hidden";
+  }
+
+  // ---- keys ----
+
+  const KEYS = [
+    ["g n", "Now"], ["g m", "Map"], ["g d", "Decisions"], ["g p", "Plans"], ["g c", "Controls"],
+    ["/", "Find a broker, namespace or bundle"], ["j k", "Later, earlier decision"], ["t", "UTC or local time"],
+    ["← → ↑ ↓", "Map: move the cursor; with Shift ten steps"], ["+ - 0", "Map: zoom in, out, everything"],
+    ["b", "Map: begin and end a span"], ["Enter", "Map: details, or zoom into the span"],
+    ["v", "Map: brokers or keyspace"], ["m", "Map: moves on or off"], ["Esc", "Clear, close"],
+  ];
+  function element(name, text = "", attributes = {}) {
+    const made = document.createElement(name);
+    made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  }
+  function listKeys() {
+    let dialog = find("#keys");
+    if (!dialog) {
+      dialog = element("dialog", "", { id: "keys", "aria-labelledby": "keys-title" });
+      const form = element("form", "", { method: "dialog" }), list = element("dl", "", { class: "pairs" });
+      for (const [keys, what] of KEYS) {
+        const term = element("dt");
+        for (const key of keys.split(" ")) term.append(element("kbd", key), " ");
+        list.append(term, element("dd", what));
+      }
+      const actions = element("div", "", { class: "actions" });
+      actions.append(element("button", "Close"));
+      form.append(element("h2", "Keys", { id: "keys-title" }), list, actions);
+      dialog.append(form);
+      document.body.append(dialog);
+    }
+    dialog.showModal();
+  }
+  let goSince = 0;
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select, dialog")) return;
+    const key = event.key;
+    const place = performance.now() - goSince < 1500 ? find(`.rail [data-keys="g ${CSS.escape(key)}"]`) : null;
+    goSince = key === "g" ? performance.now() : 0;
+    if (place) place.click();
+    else if (key === "j" || key === "k") find(`[data-key="${key}"]`)?.click();
+    else if (key === "?") listKeys();
+    else if (key === "/") {
+      event.preventDefault();
+      const field = find("main input[type=search]");
+      if (field) field.focus(); else find('.rail [data-keys="/"]')?.click();
+    } else if (key === "t") {
+      trimtab.isLocal = !trimtab.isLocal;
+      trimtab.store.set("local", trimtab.isLocal ? "1" : "");
+      writeTimes();
+      dispatchEvent(new Event("trimtab-redraw"));
+    }
+  });
+
+  // ---- live: one message an interval; while the tab is hidden nothing is drawn ----
+
+  let version = "", waiting = false;
+  function take(text) {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    const bridge = find("#bridge", page);
+    if (!bridge) return;
+    find("#bridge").replaceWith(bridge);
+    version = page.body.dataset.version ?? version;
+    readClock();
+    const content = find(".page", page), here = find(".page");
+    if ("live" in document.body.dataset && content && !here.contains(document.activeElement)) here.replaceWith(content);
+    writeTimes();
+    beat();
+  }
+  async function refresh() {
+    if (document.hidden) { waiting = true; return; }
+    waiting = false;
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (answer.ok) take(await answer.text());
+    } catch { /* the next event, or the next connection, brings it */ }
+  }
+  function follow() {
+    const address = document.body.dataset.events;
+    version = document.body.dataset.version;
+    if (!address || !("EventSource" in window)) return;
+    let brokenSince = 0;
+    const source = new EventSource(address);
+    source.addEventListener("interval", (event) => {
+      let news = {};
+      try { news = JSON.parse(event.data); } catch { return; }
+      if (String(news.version) === version) return;
+      version = String(news.version);
+      dispatchEvent(new CustomEvent("trimtab-interval", { detail: news }));
+      refresh();
+    });
+    source.addEventListener("open", () => { if (brokenSince) { brokenSince = 0; refresh(); } });
+    source.addEventListener("error", () => {
+      if (brokenSince || document.hidden) return;
+      brokenSince = trimtab.now();
+      const bridge = find("#bridge");
+      bridge.classList.add("hold");
+      find(".state b", bridge).textContent = "This page is not live.";
+      find(".state", bridge).lastChild.textContent = ` The server does not answer since ${trimtab.clock(brokenSince)}; trying again.`;
+    });
+    addEventListener("pagehide", () => source.close());
+    document.addEventListener("visibilitychange", () => { if (!document.hidden && waiting) refresh(); });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    trimtab.isLocal = trimtab.store.get("local") === "1";
+    readClock();
+    writeTimes();
+    beat();
+    follow();
+    setInterval(tick, 1000);
+    addEventListener("trimtab-times", () => writeTimes());
+    for (const button of all("[data-copy-link]")) {
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        await navigator.clipboard?.writeText(location.href);
+        button.lastChild.textContent = "Copied";
+      });
+    }
+    for (const wide of all("[data-newest]")) wide.scrollLeft = wide.scrollWidth;
+  });
+})();

@@ -1,0 +1,136 @@
+"""Decisions: the list, and one of them."""
+
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from controller.web.pages.frame import context_of, render
+from controller.web.pages.page import PageRequest
+from controller.web.store.values import DecisionDetail, DecisionPage, DecisionQuery, DecisionRow
+from controller.web.views import decision as view
+from controller.web.views.formats import percent
+from controller.web.views.sentences import decision_lines
+from controller.wire.readable import counted
+
+_PAGE: Final = 50
+_LONGEST: Final = 2_048
+#: Parameters of the list that are texts.
+_TEXTS: Final = ("broker", "namespace", "bundle", "reason")
+#: So many brokers are listed as destinations.
+_DESTINATIONS: Final = 40
+
+
+def decisions(page: PageRequest) -> Response:
+    """The newest decisions, or those that were looked for."""
+    context = context_of(page)
+    given = _filters(page)
+    rows, data = _rows(page, given), page.data
+    lines = decision_lines(
+        rows.rows,
+        lambda interval: detail.commands if (detail := data.decision(interval)) else (),
+        context.names,
+        _PAGE,
+    )
+    return render(
+        page,
+        "decisions.html",
+        "Decisions",
+        context,
+        title=_title(rows.rows, given),
+        lines=lines,
+        given=given,
+        newer=_link(page, given, rows.newer) if rows.newer is not None else "",
+        older=_link(page, given, rows.cursor) if rows.cursor is not None else "",
+    )
+
+
+def _filters(page: PageRequest) -> dict[str, str]:
+    """The parameters that say what is looked for, those that are not empty."""
+    given = page.request.query_params
+    names = (*_TEXTS, "since", "until", "with_commands")
+    filters = {name: given[name].strip() for name in names if given.get(name, "").strip()}
+    for name, text in filters.items():
+        if len(text) > _LONGEST:
+            raise HTTPException(400, f"{name} has {len(text):,} characters, more than any name")
+    for name in ("since", "until"):
+        if name in filters and not (filters[name].isascii() and filters[name].isdigit() and len(filters[name]) < 17):
+            raise HTTPException(400, f"{name} must be a time, epoch ms, not {filters[name][:40]!r}")
+    return filters
+
+
+def _rows(page: PageRequest, given: dict[str, str]) -> DecisionPage:
+    texts = {name: given.get(name) for name in _TEXTS}
+    query = DecisionQuery(
+        broker=texts["broker"],
+        namespace=texts["namespace"],
+        bundle=texts["bundle"],
+        reason=texts["reason"],
+        since_ms=int(given["since"]) if "since" in given else None,
+        until_ms=int(given["until"]) if "until" in given else None,
+        with_commands="with_commands" in given,
+    )
+    try:
+        return page.data.decisions(query, cursor=page.request.query_params.get("cursor"), most=_PAGE)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+
+
+def _title(rows: tuple[DecisionRow, ...], given: dict[str, str]) -> str:
+    if not rows:
+        return "No decision matches" if given else "Nothing has been decided yet"
+    moving = sum(row.commands > 0 for row in rows)
+    of_them = "matching " if set(given) - {"with_commands"} else ""
+    if moving == len(rows):
+        return f"{counted(moving, f'{of_them}decision')} with commands"
+    return f"{moving:,} of {counted(len(rows), f'{of_them}decision')} issued commands"
+
+
+def _link(page: PageRequest, given: dict[str, str], cursor: str) -> str:
+    return page.href("/decisions", **given, cursor=cursor)
+
+
+def decision(page: PageRequest) -> Response:
+    """One decision, whole."""
+    context = context_of(page)
+    interval = int(page.request.path_params["interval"])
+    detail = page.data.decision(interval) if interval < 1 << 53 else None
+    if detail is None:
+        raise HTTPException(404, "there is no decision of this interval, or it is older than what is kept")
+    brokers = page.data.brokers()
+    given = page.request.query_params
+    kind, text = given.get("kind", ""), given.get("text", "")[:_LONGEST]
+    return render(
+        page,
+        "decision.html",
+        "Decisions",
+        context,
+        detail=detail,
+        heading=view.heading(detail, page.now_ms),
+        facts=view.facts(detail),
+        goal=brokers.goal if brokers is not None else None,
+        moves=view.moves(detail.commands, context.names),
+        moves_left_out=max(0, len(detail.commands) - view.COMMANDS),
+        shares=view.parts(detail.row.reasons or {}),
+        reasons=sorted((detail.row.reasons or {}).items(), key=lambda pair: -pair[1]),
+        lines=view.verdict_lines(detail.verdicts, context.names, kind=kind, text=text),
+        kind=kind,
+        text=text,
+        **_why_not(page, detail),
+    )
+
+
+def _why_not(page: PageRequest, detail: DecisionDetail) -> dict[str, Any]:
+    """What is answered about the bundle or broker that ?about= names."""
+    about = page.request.query_params.get("about", "").strip()[:_LONGEST]
+    if not about:
+        return {"about": "", "explained": None, "explained_not": "", "flips": ()}
+    answer = page.explain(detail.row.interval, about)
+    if answer is None or isinstance(answer, str):
+        return {"about": about, "explained": None, "explained_not": answer or "Not known.", "flips": ()}
+    flips = [
+        (flip.kind, flip.of, percent(flip.before), percent(flip.after), flip.unit, flip.then)
+        for flip in answer.flips or ()
+    ]
+    brokers = (answer.brokers or [])[:_DESTINATIONS]
+    return {"about": about, "explained": answer, "explained_not": "", "flips": flips, "destinations": brokers}

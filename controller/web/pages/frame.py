@@ -1,0 +1,102 @@
+"""What surrounds every page: the bridge, the places one can go, and the foot."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from controller.web.pages.page import PageRequest
+from controller.web.store.values import LatestState, Progress
+from controller.web.views.bridge import Bridge, bridge
+from controller.web.views.formats import BrokerNames, clock
+from controller.wire.readable import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the rail."""
+
+    name: str
+    path: str
+    icon: str
+    #: Keys that lead there.
+    keys: str = ""
+
+
+PLACES: Final = (
+    Place("Now", "/", "now", "g n"),
+    Place("Map", "/map", "map", "g m"),
+    Place("Decisions", "/decisions", "decisions", "g d"),
+    Place("Plans", "/plans", "plans", "g p"),
+    Place("Find", "/find", "find", "/"),
+    Place("What if", "/what-if", "what-if"),
+    Place("Controls", "/controls", "controls", "g c"),
+    Place("History", "/history", "history"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The values that base.html needs."""
+
+    bridge: Bridge
+    #: Which of PLACES is marked.
+    place: str
+    #: "12 brokers, 1,148 bundles"; "" before the first interval.
+    size: str
+    names: BrokerNames
+    #: How far back data reaches.
+    reach: str
+    #: Sources that cannot be read, or that are loading, in words.
+    loading: str
+    version: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What all handlers need of the last interval."""
+
+    state: LatestState | None
+    progress: Progress
+    names: BrokerNames
+
+
+def context_of(page: PageRequest) -> Context:
+    """The last interval, and the names of its brokers."""
+    brokers = page.data.brokers()
+    names = BrokerNames.of(node.name for node in brokers.brokers) if brokers is not None else BrokerNames()
+    return Context(page.data.latest(), page.data.progress(), names)
+
+
+def render(page: PageRequest, template: str, place: str, context: Context, /, **values: Any) -> Response:
+    """The page that *template* makes of *values*, in its frame."""
+    state = context.state
+    frame = Frame(
+        bridge=bridge(state, context.progress, page.status(), page.now_ms),
+        place=place,
+        size="" if state is None else f"{counted(state.brokers, 'broker')}, {counted(state.bundles, 'bundle')}",
+        names=context.names,
+        reach=_reach(context.progress, page.now_ms),
+        loading=_loading(context.progress),
+        version=page.data.version(),
+        now_ms=page.now_ms,
+    )
+    return page.render(template, frame=frame, places=PLACES, now_ms=page.now_ms, names=context.names, **values)
+
+
+def _reach(progress: Progress, now_ms: int) -> str:
+    if progress.oldest is None:
+        return "No data yet."
+    missing = f" {counted(progress.missing, 'interval')} in between without a picture." if progress.missing else ""
+    return f"Data since {clock(progress.oldest, now_ms)}.{missing}"
+
+
+def _loading(progress: Progress) -> str:
+    failed = [f"{source.source}: {source.error}" for source in progress.sources if source.error]
+    if failed:
+        return f"Not readable now: {'; '.join(failed)}"
+    if progress.complete:
+        return ""
+    done = min((source.done for source in progress.sources), default=0.0)
+    return f"Still loading: {done:.0%} of the last days is read."

@@ -1,0 +1,147 @@
+"""The map: brokers x time and keyspace x time.  The page, its tiles, what happened, and the details of one cell."""
+
+import gzip
+from hashlib import blake2b
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from controller.web.pages.frame import Context, context_of, render
+from controller.web.pages.page import PageRequest
+from controller.web.store.values import BrokerStates, Tile
+from controller.web.views.cell import Cell, broker_cell, bundle_cell, namespace_cell
+from controller.web.views.formats import BundleName
+from controller.web.views.map_view import (
+    METRICS,
+    MINUTE_MS,
+    SPANS,
+    MapQuery,
+    cell_table,
+    events_of,
+    map_title,
+    size,
+    tile_bytes,
+)
+
+#: The picture for those who do not see it is made of a coarse tile.
+_TABLE_COLUMNS: Final = 48
+_TABLE_ROWS: Final = 512
+#: So many moves are drawn one by one; more are counted, in so many bins.
+_MOVES: Final = 90
+_BINS: Final = 240
+#: So many things that people did are looked through for pauses.
+_CONTROL_EVENTS: Final = 200
+#: An answer about a span that is over never changes.
+_FOR_EVER: Final = "private, max-age=604800, immutable"
+_NOT_WORTH_PACKING: Final = 1_024
+
+
+def map_page(page: PageRequest) -> Response:
+    """The map, as the parameters of its link ask for it."""
+    context = context_of(page)
+    query = _query(page, context)
+    progress = context.progress
+    brokers = page.data.brokers()
+    limit = brokers.limit if brokers else None
+    tile = _tile(page, query, _TABLE_COLUMNS, _TABLE_ROWS)
+    table = cell_table(tile, context.names, query.rows, limit)
+    return render(
+        page,
+        "map.html",
+        "Map",
+        context,
+        query=query,
+        metrics=METRICS[query.rows],
+        spans=SPANS,
+        oldest=progress.oldest if progress.oldest is not None else query.since_ms,
+        end=_end(page, context),
+        period=context.state.period_ms if context.state else MINUTE_MS,
+        limit=limit,
+        goal=brokers.goal if brokers else None,
+        owners=[node.name for node in brokers.brokers[:64]] if brokers else [],
+        title=map_title(query, table, limit),
+        table=table,
+        cell=_cell(page, query, context, brokers),
+        is_empty=context.state is None and progress.oldest is None,
+    )
+
+
+def map_tile(page: PageRequest) -> Response:
+    """Cells for the script, as ``tile_bytes`` lays them out."""
+    try:
+        width, height = size(page.request.query_params)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    tile = _tile(page, _query(page, context_of(page)), width, height)
+    body = tile_bytes(tile)
+    etag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+    headers = {
+        "Cache-Control": _FOR_EVER if tile.final else "private, no-cache",
+        "ETag": etag,
+        "Vary": "Accept-Encoding, Cookie",
+    }
+    if page.request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    if len(body) > _NOT_WORTH_PACKING and "gzip" in page.request.headers.get("accept-encoding", ""):
+        body, headers["Content-Encoding"] = gzip.compress(body, compresslevel=1, mtime=0), "gzip"
+    return Response(body, headers=headers, media_type="application/octet-stream")
+
+
+def map_events(page: PageRequest) -> Response:
+    """Moves of the span one by one, or their counts where they are many, and pauses."""
+    query = _query(page, context_of(page))
+    since, until = query.since_ms, query.until_ms
+    moves = page.data.moves(since, until, most=_MOVES)
+    counts = page.data.move_counts(since, until, bins=_BINS)
+    controls = page.data.controls(most=_CONTROL_EVENTS).events
+    return JSONResponse(events_of(moves, counts, controls, until), headers={"Cache-Control": "private, no-cache"})
+
+
+def map_cell(page: PageRequest) -> Response:
+    """The details of the cell that is selected, as a part of a page."""
+    context = context_of(page)
+    query = _query(page, context)
+    cell = _cell(page, query, context, page.data.brokers())
+    if cell is None:
+        raise HTTPException(400, "row and at must name a cell")
+    return page.render("map_cell.html", cell=cell, names=context.names, now_ms=page.now_ms)
+
+
+def _end(page: PageRequest, context: Context) -> int:
+    """When the newest interval ends."""
+    if context.state is not None:
+        return context.state.interval + context.state.period_ms
+    return (context.progress.newest or page.now_ms) + MINUTE_MS
+
+
+def _query(page: PageRequest, context: Context) -> MapQuery:
+    try:
+        return MapQuery.of(page.request.query_params, end_ms=_end(page, context))
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+
+
+def _tile(page: PageRequest, query: MapQuery, width: int, height: int) -> Tile:
+    span = {"since_ms": query.since_ms, "until_ms": query.until_ms}
+    try:
+        if query.rows == "brokers":
+            return page.data.broker_tile(query.broker_metric(), **span, width=width, height=height, order=query.order)
+        return page.data.keyspace_tile(
+            query.keyspace_metric(), **span, width=width, height=height, namespace=query.namespace, owner=query.owner
+        )
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+
+
+def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerStates | None) -> Cell | None:
+    if not query.row or query.at_ms is None:
+        return None
+    period = context.state.period_ms if context.state else MINUTE_MS
+    at = query.at_ms - query.at_ms % period
+    if query.rows == "brokers":
+        past = page.data.broker(query.row, at, at + period)
+        return broker_cell(past, at, brokers, context.names)
+    if BundleName.of(query.row).range:
+        return bundle_cell(page.data.bundle(query.row, at, at + period), at)
+    return namespace_cell(page.data.namespace(query.row, at, at + period), at)

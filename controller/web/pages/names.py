@@ -1,0 +1,128 @@
+"""Pages of one bundle, one broker and one namespace, and how to find them."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from controller.web.pages.frame import Context, context_of, render
+from controller.web.pages.page import PageRequest
+from controller.web.views import bundle as bundle_view
+from controller.web.views.decision import verdict_line
+from controller.web.views.formats import BrokerNames, BundleName
+from controller.web.views.past import chart, command_lines
+
+_WEEK_MS: Final = 7 * 86_400_000
+#: So many commands, and bundles of a broker or namespace, are listed.
+_COMMANDS: Final = 20
+_BUNDLES: Final = 32
+_MATCHES: Final = 40
+_LONGEST: Final = 2_048
+
+
+def _span(page: PageRequest, context: Context) -> tuple[int, int]:
+    """The last seven days, or as far back as data reaches."""
+    until = context.state.interval + context.state.period_ms if context.state else page.now_ms
+    oldest = context.progress.oldest
+    since = until - _WEEK_MS
+    return (max(since, min(oldest, until - 3_600_000)) if oldest is not None else since), until
+
+
+def bundle(page: PageRequest) -> Response:
+    """A bundle: its load and owner, its moves, what binds it, its range."""
+    context = context_of(page)
+    name = str(page.request.path_params["name"])[:_LONGEST]
+    since, until = _span(page, context)
+    past = page.data.bundle(name, since, until)
+    names = context.names
+    return render(
+        page,
+        "bundle.html",
+        "Find",
+        context,
+        name=BundleName.of(name),
+        past=past,
+        heading=bundle_view.heading(past, context.state, names, page.now_ms),
+        facts=bundle_view.facts(past),
+        chart=chart(past.load, "rate", since, until, names, unit="msg/s", owners=past.owners, commands=past.commands),
+        commands=command_lines(past.commands, _COMMANDS),
+        verdicts=[verdict_line(verdict, names) for verdict in past.verdicts],
+        ranges=bundle_view.ranges(past),
+        last=context.state.interval if context.state else 0,
+        since=since,
+        until=until,
+    )
+
+
+def broker(page: PageRequest) -> Response:
+    """A broker: its usage, its bundles, what was moved off and to it."""
+    context = context_of(page)
+    name = str(page.request.path_params["name"])[:_LONGEST]
+    since, until = _span(page, context)
+    past = page.data.broker(name, since, until)
+    brokers, names = page.data.brokers(), context.names
+    return render(
+        page,
+        "broker.html",
+        "Find",
+        context,
+        name=name,
+        past=past,
+        heading=bundle_view.broker_heading(past, brokers, context.state, names),
+        facts=bundle_view.broker_facts(past),
+        chart=chart(
+            past.load,
+            "usage",
+            since,
+            until,
+            names,
+            unit="%",
+            commands=past.commands,
+            limit=brokers.limit if brokers is not None else None,
+            top=100.0,
+        ),
+        last=context.state.interval if context.state else page.now_ms,
+        resources=bundle_view.resources(past, brokers),
+        commands=command_lines(past.commands, _COMMANDS),
+        verdicts=[verdict_line(verdict, names) for verdict in past.verdicts],
+        bundles=[BundleName.of(each) for each in past.bundles[:_BUNDLES]],
+        bundles_left_out=max(0, len(past.bundles) - _BUNDLES),
+        since=since,
+        until=until,
+    )
+
+
+def namespace(page: PageRequest) -> Response:
+    """A namespace: its bundles and their owners, and what was done to them."""
+    context = context_of(page)
+    name = str(page.request.path_params["name"])[:_LONGEST]
+    since, until = _span(page, context)
+    past = page.data.namespace(name, since, until)
+    return render(
+        page,
+        "namespace.html",
+        "Find",
+        context,
+        name=name,
+        past=past,
+        heading=bundle_view.namespace_heading(past, context.names),
+        chart=chart(past.load, "rate", since, until, context.names, unit="msg/s", commands=past.commands),
+        commands=command_lines(past.commands, _COMMANDS),
+        bundles=[(BundleName.of(each), owner) for each, owner in past.bundles[:_BUNDLES]],
+        bundles_left_out=max(0, len(past.bundles) - _BUNDLES),
+        since=since,
+        until=until,
+    )
+
+
+def find(page: PageRequest) -> Response:
+    """Brokers, namespaces and bundles by a part of their name."""
+    context = context_of(page)
+    text = page.request.query_params.get("text", "").strip()[:_LONGEST]
+    matches = page.data.search(text, most=_MATCHES) if text else ()
+    return render(
+        page, "find.html", "Find", context, text=text, matches=matches, is_cut=len(matches) == _MATCHES, label=_label
+    )
+
+
+def _label(kind: str, name: str, names: BrokerNames) -> str:
+    return names.label(name) if kind == "broker" else name

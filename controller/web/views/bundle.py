@@ -1,0 +1,236 @@
+"""The pages of a bundle, a broker and a namespace in words."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from controller.web.store.values import (
+    BrokerPast,
+    BrokerStates,
+    BundlePast,
+    IssuedCommand,
+    LatestState,
+    NamespacePast,
+)
+from controller.web.views.formats import UNKNOWN, BrokerNames, BundleName, clock, percent, short, whole
+from controller.web.views.now import Fact, Heading
+from controller.web.views.strip import level
+from controller.wire.readable import amounts, counted
+
+_RESOURCES: Final = {
+    "cpu": "CPU",
+    "memory": "Heap memory",
+    "directMemory": "Direct memory",
+    "bandwidthIn": "Bandwidth in",
+    "bandwidthOut": "Bandwidth out",
+}
+#: The end of the keyspace.
+_KEYS: Final = 1 << 32
+#: So many ranges are drawn.
+_RANGES: Final = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """A bundle's part of the keyspace, percent."""
+
+    bundle: str
+    x: float
+    width: float
+    is_self: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A resource of a broker as a bar."""
+
+    name: str
+    use: str
+    #: 0 to 1; None: not measured.
+    share: float | None
+    #: "", high (above the goal) or full (above the limit).
+    level: str
+
+
+def heading(past: BundlePast, state: LatestState | None, names: BrokerNames, now_ms: int) -> Heading:
+    """Where the bundle is, since when, and what binds it."""
+    if not past.known:
+        return Heading(title=past.namespace, text="Nobody has seen a bundle of this name in the last days.")
+    since = past.owners[-1].since_ms if past.owners else None
+    if past.owner:
+        text = f"On {names.label(past.owner)}{f' since {clock(since, now_ms)}' if since is not None else ''}."
+    else:
+        text = "No broker has it now; the next client that looks up a topic in it brings it to one."
+    under_way = state is not None and any(command.bundle == past.bundle for command in state.in_flight)
+    if under_way:
+        text += " A command about it is under way."
+    if past.verdicts:
+        reasons = sorted({str(verdict.reason) for verdict in past.verdicts})
+        text += f" The last decision says {', '.join(reasons)}."
+    if past.folded:
+        text += " Its load is that of a range of neighbours: the cluster has more bundles than summaries list."
+    return Heading(title=past.namespace, text=text)
+
+
+def facts(past: BundlePast) -> tuple[Fact, ...]:
+    """Five figures of a bundle."""
+    figures = past.figures
+    known = all(name in figures for name in ("rate_in", "rate_out"))
+    rate = figures["rate_in"] + figures["rate_out"] if known else _last(past, "rate")
+    throughput = ""
+    if "throughput_in" in figures and "throughput_out" in figures:
+        throughput = f"{amount(figures['throughput_in'])} in, {amount(figures['throughput_out'])} out"
+    clients = figures.get("producers", 0.0) + figures.get("consumers", 0.0)
+    has_clients = "producers" in figures and "consumers" in figures
+    return (
+        Fact(label="Load", figure=short(rate), unit="msg/s", context=throughput or "as of the last summary"),
+        Fact(
+            label="Clients",
+            figure=whole(clients) if has_clients else UNKNOWN,
+            unit="",
+            context=f"{whole(figures['producers'])} producers, {whole(figures['consumers'])} consumers"
+            if has_clients
+            else "not listed in the summary",
+        ),
+        Fact(label="Topics", figure=whole(figures.get("topics")), unit="", context="in this bundle"),
+        Fact(
+            label="Commands, 7 days",
+            figure=f"{len(past.commands):,}",
+            unit="",
+            context=_became(past.commands),
+        ),
+        Fact(
+            label="Owners, 7 days",
+            figure=f"{len({each.owner for each in past.owners if each.owner}):,}",
+            unit="",
+            context=f"{max(0, len(past.owners) - 1):,} changes",
+        ),
+    )
+
+
+def amount(throughput: float) -> str:
+    """Bytes a second as people write them: 14.1 MB/s."""
+    return amounts([throughput], "bytes/s")[0]
+
+
+def _last(past: BundlePast, name: str) -> float | None:
+    values = past.load.values.get(name)
+    if values is None or not len(values) or values[-1] != values[-1]:
+        return None
+    return float(values[-1])
+
+
+def _became(commands: Sequence[IssuedCommand]) -> str:
+    outcomes = Counter(
+        command.measured.outcome if command.measured is not None else command.status.replace("_", " ") or "open"
+        for command in commands
+    )
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.most_common(3)) or "none"
+
+
+def ranges(past: BundlePast) -> tuple[Range, ...]:
+    """The bundle among its siblings."""
+    made = []
+    for sibling in past.siblings[:_RANGES]:
+        lower, _, upper = BundleName.of(sibling).range.partition("_")
+        if not upper:
+            continue
+        begin, end = int(lower, 16), int(upper, 16)
+        made.append(
+            Range(
+                bundle=sibling,
+                x=round(100 * begin / _KEYS, 3),
+                width=round(max(0.1, 100 * (end - begin) / _KEYS - 0.15), 3),
+                is_self=sibling == past.bundle,
+            )
+        )
+    return tuple(made)
+
+
+def broker_heading(
+    past: BrokerPast, brokers: BrokerStates | None, state: LatestState | None, names: BrokerNames
+) -> Heading:
+    """How full the broker is, against what, and what is under way for it."""
+    name = names.label(past.broker)
+    if not past.known:
+        return Heading(title=f"{name} is not known", text="No broker of this name has sent data in the last days.")
+    if past.now is None:
+        return Heading(title=f"{name} is not active", text="It had data in the last days; it is not there now.")
+    node = past.now
+    drained = " It is drained and gets no bundles." if node.drained else ""
+    moving = (
+        [command for command in state.in_flight if past.broker in (command.source, command.destination)]
+        if state
+        else []
+    )
+    under_way = f" {counted(len(moving), 'command')} under way." if moving else " Nothing is under way for it."
+    if node.fullest_usage is None:
+        return Heading(title=f"{name} sends no complete data", text=f"All its figures are unknown.{drained}{under_way}")
+    limit, goal = (brokers.limit, brokers.goal) if brokers is not None else (None, None)
+    figure = f"{percent(node.fullest_usage)} % {node.fullest}"
+    where = {
+        "over": f"{name} is above the limit: {figure}, the limit is {percent(limit)} %",
+        "above": f"{name} is above the goal: {figure}, the goal is {percent(goal)} %",
+    }.get(level(node.fullest_usage, goal, limit), f"{name} has {figure}")
+    rank = next((at for at, each in enumerate(brokers.brokers, 1) if each.name == past.broker), 0) if brokers else 0
+    place = f"Number {rank:,} of {len(brokers.brokers):,} by usage." if brokers is not None and rank else ""
+    return Heading(title=where, text=f"{place}{under_way}{drained}")
+
+
+def broker_facts(past: BrokerPast) -> tuple[Fact, ...]:
+    """Five figures of a broker."""
+    node = past.now
+    rate = None if node is None or node.rate_in is None or node.rate_out is None else node.rate_in + node.rate_out
+    forecast = "no forecast" if node is None or node.forecast is None else f"{percent(node.forecast)} % expected soon"
+    return (
+        Fact(
+            label="Usage",
+            figure=percent(node.fullest_usage if node else None),
+            unit=f"% {node.fullest}" if node and node.fullest else "",
+            context=forecast,
+        ),
+        Fact(label="Messages", figure=short(rate), unit="/s", context="in and out"),
+        Fact(label="Bundles", figure=whole(node.bundles if node else None), unit="", context="in the last interval"),
+        Fact(
+            label="Clients",
+            figure=whole(node.connections if node else None),
+            unit="",
+            context=f"{whole(node.topics if node else None)} topics",
+        ),
+        Fact(label="Commands, 7 days", figure=f"{len(past.commands):,}", unit="", context=_became(past.commands)),
+    )
+
+
+def resources(past: BrokerPast, brokers: BrokerStates | None) -> tuple[Resource, ...]:
+    """Each resource of the broker."""
+    if past.now is None:
+        return ()
+    limit, goal = (brokers.limit, brokers.goal) if brokers is not None else (None, None)
+    words = {"over": "full", "above": "high"}
+    return tuple(
+        Resource(
+            name=text,
+            use=UNKNOWN if usage is None else f"{percent(usage)} %",
+            share=None if usage is None else min(1.0, max(0.0, usage / 100)),
+            # Heap memory is never weighed: a Java heap fills up and is emptied all the time.
+            level="" if name == "memory" else words.get(level(usage, goal, limit), ""),
+        )
+        for name, text in _RESOURCES.items()
+        for usage in (past.now.usage.get(name),)
+    )
+
+
+def namespace_heading(past: NamespacePast, names: BrokerNames) -> Heading:
+    """How many bundles it has, and on how many brokers."""
+    if not past.known:
+        return Heading(title=past.namespace, text="No bundle of this namespace was seen in the last days.")
+    owners = Counter(owner for _, owner in past.bundles if owner)
+    text = f"{counted(len(past.bundles), 'bundle')} on {counted(len(owners), 'broker')}."
+    if owners:
+        most, count = owners.most_common(1)[0]
+        text += f" {names.label(most)} has most of them: {count:,}."
+    homeless = sum(not owner for _, owner in past.bundles)
+    if homeless:
+        text += f" {counted(homeless, 'bundle')} without owner."
+    return Heading(title=past.namespace, text=text)

@@ -1,0 +1,71 @@
+"""A what-if in words: what happened beside what each strategy would have done."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from controller.web.views.formats import short
+from controller.wire.answers.what_if import WhatIfAnswer
+from controller.wire.readable import counted
+
+#: So many moves of each strategy are listed.
+MOVES: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure of what happened and of each strategy; the smaller, the better."""
+
+    name: str
+    #: What happened first, then strategies in order.
+    values: tuple[str, ...]
+    #: Which of them is the smallest; -1: all are alike.
+    best: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Both side by side."""
+
+    title: str
+    text: str
+    columns: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    answer: WhatIfAnswer
+
+
+def comparison(answer: WhatIfAnswer) -> Comparison:
+    """*answer* side by side."""
+    columns = ("what happened", *answer.strategies)
+    names = list(answer.happened)
+    names += [name for replay in answer.strategies.values() for name in replay.figures if name not in names]
+    figures = tuple(_figure(answer, name) for name in dict.fromkeys(names))
+    wins = [sum(figure.best == column for figure in figures) for column in range(len(columns))]
+    best = max(range(len(columns)), key=lambda column: wins[column])
+    title = (
+        f"{columns[best]} is better in {counted(wins[best], 'figure')} of {len(figures)}" if figures else "No figures"
+    )
+    uncertain = [f"{name}: {replay.uncertain:,} of {replay.decisions:,}" for name, replay in answer.strategies.items()]
+    sizes = (
+        counted(answer.intervals, "interval"),
+        counted(answer.brokers, "broker"),
+        counted(answer.bundles, "bundle"),
+    )
+    text = f"{', '.join(sizes)}."
+    if uncertain:
+        text += f" Decisions that may come out otherwise within the model's error: {'; '.join(uncertain)}."
+    return Comparison(title=title[:1].upper() + title[1:], text=text, columns=columns, figures=figures, answer=answer)
+
+
+def _figure(answer: WhatIfAnswer, name: str) -> Figure:
+    values = [answer.happened.get(name), *(replay.figures.get(name) for replay in answer.strategies.values())]
+    known = [value for value in values if value is not None]
+    best = values.index(min(known)) if known and min(known) < max(known) else -1
+    return Figure(
+        name=name.replace("_", " "),
+        values=tuple("?" if value is None else _written(value) for value in values),
+        best=best,
+    )
+
+
+def _written(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 100 else short(value)

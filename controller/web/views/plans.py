@@ -1,0 +1,55 @@
+"""A plan that is being applied, in words and as waves."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from controller.model.controls import Orders
+from controller.web.views.formats import clock
+from controller.web.views.now import Heading
+from controller.wire.readable import counted
+
+#: Waves beyond are left out before and after the one in force.
+_WAVES: Final = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """A wave of the step in force; x and width are percent."""
+
+    name: str
+    #: done, running or waiting.
+    state: str
+    x: float
+    width: float
+    text: str
+
+
+def heading(orders: Orders | None, now_ms: int) -> Heading:
+    """Whether a plan is being applied, and how far it is."""
+    if orders is None:
+        return Heading(
+            title="No plan is being applied",
+            text="Strategies balance by themselves. A plan is for what a person wants: to empty a broker, to fill a new"
+            " one, or to balance all at once.",
+        )
+    moves = counted(len(orders.moves), "move") if orders.moves else "no moves yet"
+    return Heading(
+        title=f"A plan is being applied: step {orders.step}, wave {orders.wave} of {orders.waves}",
+        text=f"Started by {orders.by}. This wave has {moves}, checked against {clock(orders.checked_at, now_ms)}."
+        f" Controllers obey it until {clock(orders.expires_at_ms, now_ms)}; strategies unload nothing meanwhile.",
+    )
+
+
+def waves(orders: Orders | None) -> tuple[Wave, ...]:
+    """The waves of the step, those around the one in force where they are many."""
+    if orders is None or orders.waves < 1:
+        return ()
+    first = max(1, min(orders.wave - _WAVES // 2, orders.waves - _WAVES + 1))
+    numbers = range(first, min(orders.waves, first + _WAVES - 1) + 1)
+    width = 100 / len(numbers)
+    words = {"done": "done", "running": f"{counted(len(orders.moves), 'move')} in force", "waiting": "not issued yet"}
+    made = []
+    for place, number in enumerate(numbers):
+        state = "done" if number < orders.wave else "running" if number == orders.wave else "waiting"
+        made.append(Wave(name=f"Wave {number}", state=state, x=place * width, width=width * 0.9, text=words[state]))
+    return tuple(made)

@@ -1,0 +1,272 @@
+"""Every page in every state: it answers, its heading is a sentence, and what others chose is text."""
+
+import gzip
+import json
+import struct
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+
+from controller.model.controls import Controls, OrderedMove, Orders
+from controller.model.errors import TrimtabError
+from controller.settings.trimtab_toml import Settings
+from controller.web.app import create_app
+from controller.web.pages.page import PageRequest
+from controller.wire.answers.status import StatusAnswer
+from tests.invented_pages import (
+    DAY,
+    HOSTILE,
+    MINUTE,
+    NOW,
+    InventedData,
+    T,
+    broker_name,
+    bundle_name,
+    commands,
+    hostile,
+    latest,
+    states,
+)
+from tests.web_sites import site
+
+BUNDLE = bundle_name(2)
+PATHS = (
+    "/",
+    "/map",
+    "/map?rows=keyspace&span=1440",
+    f"/map?rows=keyspace&namespace=telemetry/raw&row={quote(BUNDLE)}&at={T}",
+    f"/map?row={quote(broker_name(4))}&at={T - 9 * MINUTE}",
+    "/map?rows=keyspace&metric=owner",
+    "/decisions",
+    "/decisions?with_commands=1&reason=Budget",
+    f"/bundles/{BUNDLE}",
+    f"/brokers/{quote(broker_name(4))}",
+    "/brokers/unknown",
+    "/namespaces/telemetry/raw",
+    "/bundles/nowhere/at-all/0x00000000_0x10000000",
+    "/find",
+    "/find?text=broker",
+    "/plans",
+    "/controls",
+    "/history",
+    "/what-if",
+    "/more",
+)
+
+
+def _unreadable(settings: Settings) -> "object":
+    def read() -> StatusAnswer:
+        raise TrimtabError("the election does not answer")
+
+    return read
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for settings; the doctor is not started."""
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    return tmp_path
+
+
+def client_of(folder: Path, data: InventedData) -> TestClient:
+    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=_unreadable)  # type: ignore[arg-type]
+    for cluster in shown.clusters.values():
+        cluster.data = data
+    return TestClient(create_app(shown), base_url="http://localhost")
+
+
+@pytest.mark.parametrize("state", sorted(states()))
+def test_every_page_answers_in_every_state(folder: Path, state: str) -> None:
+    client = client_of(folder, states()[state])
+    for path in PATHS:
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        assert answer.text.count("<h1") == 1, path
+        assert len(answer.content) < 60_000, path
+        assert " style=" not in answer.text, "the policy forbids it"
+
+
+def test_what_others_chose_is_text_on_every_page(folder: Path) -> None:
+    client = client_of(folder, hostile())
+    name = quote(f"{HOSTILE}/0x00000000_0x10000000", safe="/")
+    hostile_paths = (
+        f"/bundles/{name}",
+        f"/brokers/{quote(HOSTILE)}",
+        f"/namespaces/{quote(HOSTILE)}",
+        f"/find?text={quote(HOSTILE)}",
+        f"/decisions?broker={quote(HOSTILE)}",
+        f"/decisions/{T}",
+        f"/decisions/{T}?text={quote(HOSTILE)}&kind={quote(HOSTILE)}",
+        f"/map/cell?row={quote(HOSTILE)}&at={T}",
+        f"/map?rows=keyspace&namespace={quote(HOSTILE)}&owner={quote(HOSTILE)}",
+    )
+    for path in (*PATHS, *hostile_paths):
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        assert "<img" not in answer.text, path
+        assert "</script><img" not in answer.text, path
+        assert "49 " not in answer.text, path
+        assert "onerror=alert(1)>" not in answer.text, path
+
+
+@pytest.mark.parametrize(
+    ("state", "title"),
+    [
+        ("normal", "broker-4 is too full, and it is being relieved"),
+        ("breaker", "Nothing is moved until a person resumes"),
+        ("late", "Nothing is decided, and nothing moves"),
+        ("paused", "Balancing is paused"),
+        ("empty", "No interval yet"),
+    ],
+)
+def test_the_heading_of_now_is_its_answer(folder: Path, state: str, title: str) -> None:
+    assert f"<h1>{title}</h1>" in client_of(folder, states()[state]).get("/").text
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("breaker", "Breaker open since 14:09 UTC."),
+        ("late", "No decision for 19 intervals."),
+        ("paused", "Paused by duty-2 since 13:58 UTC: “broker upgrade”."),
+        ("dry_run", "Dry run: commands change nothing."),
+        ("loading", "The last days are loading."),
+        ("empty", "Waiting for the first interval."),
+    ],
+)
+def test_every_page_has_the_state_of_the_controller_above_it(folder: Path, state: str, words: str) -> None:
+    client = client_of(folder, states()[state])
+    assert all(words in client.get(path).text for path in ("/", "/history"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "rows=x",
+        "metric=rate&rows=nothing",
+        "span=1",
+        "since=5",
+        "since=5&until=4",
+        "since=x&until=y",
+        "span=²",
+        "at=-1",
+    ],
+)
+def test_a_map_that_cannot_be_is_refused_by_name(folder: Path, query: str) -> None:
+    answer = client_of(folder, states()["normal"]).get(f"/map?{query}")
+    assert answer.status_code == 400
+    assert "must be" in answer.text
+
+
+def test_a_tile_has_a_header_and_one_byte_for_each_cell(folder: Path) -> None:
+    client = client_of(folder, states()["normal"])
+    answer = client.get(f"/map/tile?since={T - 60 * MINUTE}&until={T}&width=60&height=100")
+    (length,) = struct.unpack("<I", answer.content[:4])
+    header = json.loads(answer.content[4 : 4 + length])
+    assert len(answer.content) == 4 + length + header["columns"] * len(header["rows"])
+    assert (header["columns"], len(header["rows"]), len(header["values"])) == (60, 12, 255)
+
+
+def test_a_tile_of_the_past_is_immutable_and_one_of_now_is_asked_for_again(folder: Path) -> None:
+    client = client_of(folder, states()["normal"])
+    past = client.get(f"/map/tile?since={T - 2 * DAY}&until={T - DAY}&width=60&height=100")
+    assert "immutable" in past.headers["cache-control"]
+    now = client.get("/map/tile?width=60&height=100")
+    assert "no-cache" in now.headers["cache-control"]
+    again = client.get("/map/tile?width=60&height=100", headers={"If-None-Match": now.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_large_tile_is_packed_for_those_who_take_it(folder: Path) -> None:
+    client = client_of(folder, states()["many"])
+    with client.stream(
+        "GET", "/map/tile?span=10080&width=1000&height=500", headers={"Accept-Encoding": "gzip"}
+    ) as answer:
+        packed = b"".join(answer.iter_raw())
+    assert len(gzip.decompress(packed)) > len(packed)
+
+
+@pytest.mark.parametrize(
+    "size", ["", "width=0&height=1", "width=5000&height=1", "width=1&height=513", "width=1e3&height=1"]
+)
+def test_a_tile_that_nobody_can_draw_is_refused(folder: Path, size: str) -> None:
+    assert client_of(folder, states()["normal"]).get(f"/map/tile?{size}").status_code == 400
+
+
+def test_what_happened_is_moves_one_by_one_or_counted(folder: Path) -> None:
+    answer = client_of(folder, states()["normal"]).get("/map/events?span=60").json()
+    assert ["unload", broker_name(4)] in [[move[1], move[3]] for move in answer["moves"]]
+    assert sum(answer["counts"]) >= len(answer["moves"])
+    assert answer["bands"] == [[T - 40 * MINUTE, T - 20 * MINUTE, "paused by duty-2"]]
+
+
+def test_a_decision_has_promise_and_measurement_of_each_move_and_the_classes_of_what_was_left(folder: Path) -> None:
+    text = client_of(folder, states()["normal"]).get(f"/decisions/{T - 9 * MINUTE}").text
+    assert "84 → 80, is" in text
+    assert "came elsewhere" in text
+    assert "undone by others" in text
+    assert "passes with time" in text
+    assert "LargePartition" in text
+
+
+def test_verdicts_are_filtered_by_class_and_by_text(folder: Path) -> None:
+    client = client_of(folder, states()["normal"])
+    listed = client.get(f"/decisions/{T}?kind=configuration").text
+    assert "BrokerIsolationPoliciesFilter" in listed
+    assert "interval.unloads_per_source" not in listed
+    assert "None of the 5 verdicts" in client.get(f"/decisions/{T}?text=nothing-like-it").text
+
+
+def test_a_decision_that_is_not_kept_is_404(folder: Path) -> None:
+    client = client_of(folder, states()["normal"])
+    assert client.get("/decisions/5").status_code == 404
+    assert client.get(f"/decisions/{1 << 60}").status_code == 404
+
+
+def test_why_not_is_answered_in_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PageRequest, "explain", lambda _page, _interval, subject: f"{subject}: the load is not kept")
+    text = client_of(folder, states()["normal"]).get(f"/decisions/{T}?about={BUNDLE}").text
+    assert f"{BUNDLE}: the load is not kept" in text
+
+
+def test_intervals_in_a_row_with_nothing_for_one_reason_are_one_line(folder: Path) -> None:
+    text = client_of(folder, states()["normal"]).get("/").text
+    assert "Nothing issued in 3 intervals" in text
+
+
+def test_a_filter_without_a_match_says_so_and_clears(folder: Path) -> None:
+    text = client_of(folder, states()["normal"]).get("/decisions?reason=NoSuchReason").text
+    assert "<h1>No decision matches</h1>" in text
+    assert 'href="/decisions">Clear all filters</a>' in text
+
+
+def test_a_plan_in_force_has_its_wave_and_its_moves(folder: Path) -> None:
+    move = OrderedMove(bundle=BUNDLE, source=broker_name(4), destination=broker_name(7))
+    orders = Orders(
+        plan="ab" * 32,
+        step=1,
+        wave=2,
+        waves=6,
+        moves=(move,),
+        checked_at=T,
+        expires_at_ms=T + MINUTE,
+        holder="h",
+        by="duty-2",
+    )
+    text = (
+        client_of(folder, InventedData(state=latest(controls=Controls(mode="active", orders=orders))))
+        .get("/plans")
+        .text
+    )
+    assert "A plan is being applied: step 1, wave 2 of 6" in text
+    assert text.count('class="wave') == 6 + 1  # and the list of them
+    assert BUNDLE in text
+
+
+def test_a_link_to_a_cell_has_its_details(folder: Path) -> None:
+    at = T - 9 * MINUTE
+    text = client_of(folder, states()["normal"]).get(f"/map?row={quote(broker_name(4))}&at={at}").text
+    assert "The decision of" in text
+    assert commands(at)[0].bundle in text
