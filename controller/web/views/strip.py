@@ -111,7 +111,8 @@ def _area(nodes: Sequence[BrokerNow]) -> str:
 
 def _line(nodes: Sequence[BrokerNow]) -> str:
     step = 1000 / max(1, len(nodes))
-    parts, last = [], -1
+    parts: list[str] = []
+    last = -1
     for at, node in enumerate(nodes):
         if node.forecast is None:
             continue
