@@ -1,5 +1,6 @@
 """Values for tests of the pages: a small cluster without a log or a store, and each state that it can be in."""
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -288,6 +289,8 @@ class InventedData:
     #: Seconds that each tile takes.
     slow: float = 0.0
     number: int = 1
+    #: Set after *number* has grown.
+    changed: threading.Event = field(default_factory=threading.Event)
 
     def progress(self) -> Progress:
         return self.loaded
@@ -296,6 +299,8 @@ class InventedData:
         return self.number
 
     def wait(self, version: int, timeout_seconds: float) -> int:
+        if self.number == version:
+            self.changed.wait(timeout_seconds)
         return self.number
 
     def latest(self) -> LatestState | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.web.assets import Assets
 from controller.web.site import ShownCluster, Site
+from controller.web.store.queries import PageData
 from controller.wire.answers.status import StatusAnswer
 from tests.folder_settings import write_settings
 from tests.page_data import FixedPageData
@@ -21,17 +22,18 @@ def site(
     assets: Assets | None = None,
     read_status: Callable[[Settings], Callable[[], StatusAnswer]] | None = None,
     now_ms: Callable[[], int] | None = None,
+    data: PageData | None = None,
 ) -> Site:
     """A site of clusters with these *names*, each with its log in a folder of its own below *folder*.
 
-    *web*: lines of the section [web] of each.
+    *web*: lines of the section [web] of each.  *data*: what the store of each knows.
     """
     clusters = {}
     for name in names:
         (folder / name).mkdir(exist_ok=True)
         conf = write_settings(folder / name, *web, cluster=name)
         given = {} if read_status is None else {"read_status": read_status}
-        clusters[name] = ShownCluster(read_settings(conf), conf, FixedPageData(name), **given)
+        clusters[name] = ShownCluster(read_settings(conf), conf, data or FixedPageData(name), **given)
     settings = next(iter(clusters.values())).settings.web if clusters else None
     given_time = {} if now_ms is None else {"now_ms": now_ms}
     return Site(clusters, settings, assets=assets, **given_time)  # type: ignore[arg-type]

@@ -144,6 +144,7 @@ document.addEventListener("DOMContentLoaded", () => {
       failed.hidden = true;
       tellTitle();
       draw();
+      box.dataset.ready = "";
       if (!whole || whole.key !== wholeKey()) {
         const key = wholeKey();
         whole = await load(oldest, end, 1, view.metric === "owner" ? { metric: "rate" } : {});

@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -56,7 +57,7 @@ PATHS = (
 )
 
 
-def _unreadable(settings: Settings) -> "object":
+def _unreadable(_settings: Settings) -> Callable[[], StatusAnswer]:
     def read() -> StatusAnswer:
         raise TrimtabError("the election does not answer")
 
@@ -71,9 +72,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def client_of(folder: Path, data: InventedData) -> TestClient:
-    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=_unreadable)  # type: ignore[arg-type]
-    for cluster in shown.clusters.values():
-        cluster.data = data
+    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=_unreadable, data=data)
     return TestClient(create_app(shown), base_url="http://localhost")
 
 

@@ -1,0 +1,256 @@
+"""The page in a real Chromium: no error, no request elsewhere, no barrier, working keys, and text without a script."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from controller.model.errors import TrimtabError
+from controller.settings.trimtab_toml import Settings
+from controller.web.app import create_app
+from controller.web.pages.page import PageRequest
+from tests.chromium import chromium
+from tests.invented_pages import MINUTE, NOW, InventedData, T, broker_name, bundle_name, hostile, states
+from tests.web_sites import site
+
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
+
+_AXE_TAGS: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+PATHS: Final = (
+    "/",
+    "/map",
+    f"/map?rows=keyspace&span=1440&row={quote(bundle_name(2))}&at={T - 9 * MINUTE}",
+    "/decisions",
+    f"/decisions/{T - 9 * MINUTE}",
+    f"/bundles/{bundle_name(2)}",
+    f"/brokers/{quote(broker_name(4))}",
+    "/namespaces/telemetry/raw",
+    "/find?text=broker",
+    "/plans",
+    "/controls",
+    "/history",
+    "/what-if",
+    "/more",
+)
+#: Theme and width: the wide screen in both themes, and a phone.
+LOOKS: Final = (("light", 1280), ("dark", 1280), ("dark", 400))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@contextmanager
+def _served(folder: Path, data: InventedData) -> Iterator[str]:
+    """The address of a site that shows *data*."""
+
+    def unreadable(_settings: Settings) -> Any:
+        def read() -> Any:
+            raise TrimtabError("the election does not answer")
+
+        return read
+
+    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=unreadable, data=data)
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(shown), host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Sites by state."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(PageRequest, "findings", lambda _page: None)
+    wanted = {**{name: states()[name] for name in ("normal", "breaker", "late", "empty", "many")}, "hostile": hostile()}
+    managers = [_served(tmp_path_factory.mktemp(name), data) for name, data in wanted.items()]
+    found = {name: manager.__enter__() for name, manager in zip(wanted, managers, strict=True)}
+    yield found
+    for manager in managers:
+        manager.__exit__(None, None, None)
+    patch.undo()
+
+
+@contextmanager
+def _page(
+    browser: Browser, theme: str = "light", width: int = 1280, *, script: bool = True
+) -> Iterator[tuple[Page, list[str]]]:
+    """A page, and whatever it said on the console or threw, and where its requests went."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if theme == "dark" else "light",
+        java_script_enabled=script,
+        timezone_id="Asia/Kolkata",
+    )
+    page, trouble = context.new_page(), list[str]()
+    page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith("http://127.0.0.1:") else trouble.append(f"elsewhere: {request.url}")
+        ),
+    )
+    yield page, trouble
+    context.close()
+
+
+def _is_drawn(page: Page) -> None:
+    """Wait until the map has drawn its cells."""
+    page.wait_for_selector("[data-map][data-ready]")
+
+
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
+def test_every_page_is_whole_without_error_or_barrier(
+    browser: Browser, addresses: dict[str, str], theme: str, width: int
+) -> None:
+    with _page(browser, theme, width) as (page, trouble):
+        for path in PATHS:
+            page.goto(addresses["normal"] + path)
+            found: Any = Axe().run(page, options=_AXE_TAGS)
+            assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
+            assert page.evaluate("document.querySelectorAll('*').length") < 1_500, path
+        assert trouble == []
+
+
+@pytest.mark.parametrize("state", ["breaker", "late", "empty", "many"])
+def test_every_state_is_without_barrier(browser: Browser, addresses: dict[str, str], state: str) -> None:
+    for theme, width in LOOKS:
+        with _page(browser, theme, width) as (page, trouble):
+            for path in ("/", "/controls", "/map"):
+                page.goto(addresses[state] + path)
+                found: Any = Axe().run(page, options=_AXE_TAGS)
+                assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
+            assert trouble == []
+
+
+def test_names_that_are_attacks_stay_text(browser: Browser, addresses: dict[str, str]) -> None:
+    with _page(browser) as (page, trouble):
+        for path in (*PATHS, f"/decisions/{T}"):
+            page.goto(addresses["hostile"] + path)
+            assert page.locator("img").count() == 0
+            if path.startswith("/map"):
+                _is_drawn(page)
+        page.goto(addresses["hostile"] + "/map?rows=keyspace")
+        _is_drawn(page)
+        page.click(".field", position={"x": 400, "y": 200})
+        page.wait_for_selector("[data-details] dl")
+        assert page.locator("img").count() == 0
+        assert trouble == []
+
+
+def test_without_a_script_every_page_reads(browser: Browser, addresses: dict[str, str]) -> None:
+    with _page(browser, script=False) as (page, trouble):
+        for path in PATHS:
+            page.goto(addresses["normal"] + path)
+            assert (page.text_content("h1") or "").strip()
+        page.goto(addresses["normal"] + "/map")
+        assert page.is_visible("text=The same as a table")
+        assert page.locator(".map-table tbody tr").count() == 12
+        page.select_option("[name=metric]", "cpu")
+        page.click("text=Show")
+        assert "metric=cpu" in page.url
+        assert trouble == []
+
+
+def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict[str, str]) -> None:
+    with _page(browser) as (page, trouble):
+        page.goto(addresses["normal"])
+        for key, path in (("m", "/map"), ("d", "/decisions"), ("p", "/plans"), ("c", "/controls"), ("n", "/")):
+            page.keyboard.press("g")
+            page.keyboard.press(key)
+            page.wait_for_url(addresses["normal"] + path)
+        page.keyboard.press("?")
+        assert page.is_visible("dialog h2")
+        page.keyboard.press("Escape")
+        assert (page.text_content(".log time") or "") == "14:31"
+        page.keyboard.press("t")
+        assert (page.text_content(".log time") or "") == "20:01"
+        page.keyboard.press("/")
+        page.wait_for_url("**/find")
+        page.goto(f"{addresses['normal']}/decisions/{T - 9 * MINUTE}")
+        page.keyboard.press("k")
+        page.wait_for_url(f"**/decisions/{T - 10 * MINUTE}")
+        assert trouble == []
+
+
+def test_the_map_is_used_by_keys_alone_and_its_link_shows_the_same(browser: Browser, addresses: dict[str, str]) -> None:
+    with _page(browser) as (page, trouble):
+        page.goto(addresses["normal"] + "/map?span=60")
+        _is_drawn(page)
+        page.focus(".field")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowLeft")
+        assert "broker-" in (page.text_content(".tip") or "")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("[data-details] dl")
+        assert "row=" in page.url
+        title = page.text_content("[data-details] h2")
+        page.keyboard.press("-")
+        page.wait_for_url("**since=**")
+        page.keyboard.press("b")
+        page.keyboard.press("Shift+ArrowLeft")
+        page.keyboard.press("b")
+        assert "chosen" in (page.text_content("aside [data-span]") or "")
+        page.keyboard.press("Enter")
+        link = page.url
+        page.goto(link)
+        _is_drawn(page)
+        assert page.text_content("[data-details] h2") == title
+        page.focus(".field")
+        page.keyboard.press("Escape")
+        assert page.is_hidden("[data-details]")
+        page.keyboard.press("v")
+        page.wait_for_url("**rows=keyspace**")
+        assert trouble == []
+
+
+def test_a_span_is_dragged_and_zoomed_into(browser: Browser, addresses: dict[str, str]) -> None:
+    with _page(browser) as (page, trouble):
+        page.goto(addresses["normal"] + "/map?span=1440")
+        _is_drawn(page)
+        box = page.locator(".field").bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 300, box["y"] + 100)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 500, box["y"] + 120, steps=4)
+        page.mouse.up()
+        assert "chosen" in (page.text_content("aside [data-span]") or "")
+        page.mouse.dblclick(box["x"] + 400, box["y"] + 110)
+        page.wait_for_url("**since=**")
+        query = page.evaluate("Object.fromEntries(new URLSearchParams(location.search))")
+        assert int(query["until"]) - int(query["since"]) < 12 * 60 * MINUTE
+        assert trouble == []
+
+
+def test_a_new_interval_comes_by_itself(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    data = states()["paused"]
+    with _served(tmp_path, data) as address, _page(browser) as (page, trouble):
+        page.goto(address)
+        assert page.text_content("h1") == "Balancing is paused"
+        data.state, data.number = states()["normal"].state, 2
+        data.changed.set()
+        page.wait_for_selector("h1:has-text('too full')")
+        assert "Nothing is in the way" in (page.text_content("#bridge") or "")
+        assert trouble == []
