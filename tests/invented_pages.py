@@ -125,7 +125,7 @@ def latest(**changes: object) -> LatestState:
         ),
         in_flight_total=3,
         joined={},
-        left={},
+        departed={},
         brokers_balance="",
         brokers=12,
         brokers_without_data=0,
@@ -369,11 +369,11 @@ class InventedData:
             final=until_ms < T,
         )
 
-    def moves(self, since_ms: int, until_ms: int, *, most: int = 90) -> tuple[IssuedCommand, ...]:
+    def moves(self, since_ms: int, until_ms: int, *, limit: int = 90) -> tuple[IssuedCommand, ...]:
         all_of_them = tuple(
             each for interval in self._intervals() for each in commands(interval) if since_ms <= interval < until_ms
         )
-        return all_of_them if len(all_of_them) <= most else ()
+        return all_of_them if len(all_of_them) <= limit else ()
 
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         counts = [0] * bins
@@ -391,19 +391,18 @@ class InventedData:
         all_minutes = [T - minutes * MINUTE for minutes in range(120)] if self.state else []
         return [with_commands.get(each) or decision_row(each, number=0, reasons=quiet) for each in all_minutes]
 
-    def decisions(self, wanted: DecisionQuery, *, cursor: str | None = None, most: int = 50) -> DecisionPage:
+    def decisions(self, query: DecisionQuery, *, cursor: str | None = None, limit: int = 50) -> DecisionPage:
         rows = [
             row
             for row in self._rows()
-            if (row.commands or not wanted.with_commands)
-            and (wanted.since_ms is None or row.interval >= wanted.since_ms)
+            if (row.commands or not query.with_commands) and (query.since_ms is None or row.interval >= query.since_ms)
         ]
-        if wanted.reason:
-            rows = [row for row in rows if wanted.reason in (row.reasons or {})]
+        if query.reason:
+            rows = [row for row in rows if query.reason in (row.reasons or {})]
         start = int(cursor or 0)
-        older = str(start + most) if start + most < len(rows) else None
+        older = str(start + limit) if start + limit < len(rows) else None
         return DecisionPage(
-            rows=tuple(rows[start : start + most]), cursor=older, newer=str(max(0, start - most)) if start else None
+            rows=tuple(rows[start : start + limit]), cursor=older, newer=str(max(0, start - limit)) if start else None
         )
 
     def decision(self, interval: int) -> DecisionDetail | None:
@@ -487,15 +486,15 @@ class InventedData:
             commands=commands(T - 9 * MINUTE),
         )
 
-    def controls(self, *, cursor: str | None = None, most: int = 50) -> ControlPage:
+    def controls(self, *, cursor: str | None = None, limit: int = 50) -> ControlPage:
         return ControlPage(events=self.control_events, cursor=None)
 
-    def search(self, text: str, most: int = 20) -> tuple[NameMatch, ...]:
+    def search(self, text: str, limit: int = 20) -> tuple[NameMatch, ...]:
         names = [
             *(("broker", node.name) for node in (self.nodes.brokers if self.nodes else ())),
             *(("namespace", name) for name in self.namespaces),
         ]
-        return tuple(NameMatch(kind=kind, name=name) for kind, name in names if text in name)[:most]
+        return tuple(NameMatch(kind=kind, name=name) for kind, name in names if text in name)[:limit]
 
     def close(self) -> None:
         pass

@@ -71,7 +71,7 @@ def _rows(page: PageRequest, given: dict[str, str]) -> DecisionPage:
         with_commands="with_commands" in given,
     )
     try:
-        return page.data.decisions(query, cursor=page.request.query_params.get("cursor"), most=_PAGE)
+        return page.data.decisions(query, cursor=page.request.query_params.get("cursor"), limit=_PAGE)
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
 

@@ -92,9 +92,9 @@ def map_events(page: PageRequest) -> Response:
     """Moves of the span one by one, or their counts where they are many, and pauses."""
     query = _query(page, context_of(page))
     since, until = query.since_ms, query.until_ms
-    moves = page.data.moves(since, until, most=_MOVES)
+    moves = page.data.moves(since, until, limit=_MOVES)
     counts = page.data.move_counts(since, until, bins=_BINS)
-    controls = page.data.controls(most=_CONTROL_EVENTS).events
+    controls = page.data.controls(limit=_CONTROL_EVENTS).events
     return JSONResponse(events_of(moves, counts, controls, until), headers={"Cache-Control": "private, no-cache"})
 
 

@@ -118,7 +118,7 @@ def find(page: PageRequest) -> Response:
     """Brokers, namespaces and bundles by a part of their name."""
     context = context_of(page)
     text = page.request.query_params.get("text", "").strip()[:_LONGEST]
-    matches = page.data.search(text, most=_MATCHES) if text else ()
+    matches = page.data.search(text, limit=_MATCHES) if text else ()
     return render(
         page, "find.html", "Find", context, text=text, matches=matches, is_cut=len(matches) == _MATCHES, label=_label
     )

@@ -40,8 +40,8 @@ def now(page: PageRequest) -> Response:
     }
     if state is None:
         return render(page, "now.html", "Now", context, **values)
-    hour = data.decisions(DecisionQuery(since_ms=state.interval - _HOUR_MS, with_commands=True), most=100).rows
-    decisions = data.decisions(DecisionQuery(), most=_DECISIONS).rows
+    hour = data.decisions(DecisionQuery(since_ms=state.interval - _HOUR_MS, with_commands=True), limit=100).rows
+    decisions = data.decisions(DecisionQuery(), limit=_DECISIONS).rows
     lines = decision_lines(decisions, lambda interval: _commands(data, interval), names, _LINES)
     return render(
         page,
@@ -66,7 +66,7 @@ def _commands(data: PageData, interval: int) -> tuple[IssuedCommand, ...]:
 
 def _measured(data: PageData, until_ms: int) -> tuple[IssuedCommand, ...]:
     for hours in _SPANS:
-        moves = data.moves(until_ms - hours * _HOUR_MS, until_ms, most=_MOVES)
+        moves = data.moves(until_ms - hours * _HOUR_MS, until_ms, limit=_MOVES)
         if moves:
             return moves
     return ()

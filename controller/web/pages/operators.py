@@ -38,7 +38,7 @@ def controls(page: PageRequest) -> Response:
         breaker=breaker(state.breaker) if state is not None else None,
         week=week(maintenance, page.now_ms),
         maintenance=maintenance,
-        events=page.data.controls(most=5).events,
+        events=page.data.controls(limit=5).events,
     )
 
 
@@ -46,7 +46,7 @@ def history(page: PageRequest) -> Response:
     """What people did with the controls, the newest first."""
     context = context_of(page)
     try:
-        events = page.data.controls(cursor=page.request.query_params.get("cursor"), most=_PAGE)
+        events = page.data.controls(cursor=page.request.query_params.get("cursor"), limit=_PAGE)
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
     older = page.href("/history", cursor=events.cursor) if events.cursor is not None else ""

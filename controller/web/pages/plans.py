@@ -19,7 +19,7 @@ def plans(page: PageRequest) -> Response:
     """The plan in force, its wave and its moves."""
     context = context_of(page)
     orders = context.state.controls.orders if context.state is not None else None
-    events = [event for event in page.data.controls(most=_HISTORY).events if event.action in ("apply", "release")]
+    events = [event for event in page.data.controls(limit=_HISTORY).events if event.action in ("apply", "release")]
     moves = orders.moves if orders is not None else ()
     moving = {command.bundle for command in context.state.in_flight} if context.state is not None else set()
     return render(

@@ -214,7 +214,7 @@ def switches(state: LatestState, names: BrokerNames, now_ms: int) -> tuple[Switc
     """What else can stop commands."""
     controls = state.controls
     pauses = ", ".join(f"by {pause.by} since {clock(pause.at_ms, now_ms)}" for pause in controls.pauses)
-    changed = {**state.joined, **state.left}
+    changed = {**state.joined, **state.departed}
     frozen = [f"{names.label(broker)} {'joined' if broker in state.joined else 'is gone'}" for broker in changed]
     drained = [names.label(broker) for broker in controls.drained]
     plan = controls.orders
