@@ -79,10 +79,13 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
     """Sites by state."""
     patch = pytest.MonkeyPatch()
     patch.setattr(PageRequest, "findings", lambda _page: None)
-    wanted = {**{name: states()[name] for name in ("normal", "breaker", "late", "empty", "many")}, "hostile": hostile()}
-    managers = [_served(tmp_path_factory.mktemp(name), data) for name, data in wanted.items()]
-    found = {name: manager.__enter__() for name, manager in zip(wanted, managers, strict=True)}
-    yield found
+    data_of = {
+        **{name: states()[name] for name in ("normal", "breaker", "late", "empty", "many")},
+        "hostile": hostile(),
+    }
+    managers = [_served(tmp_path_factory.mktemp(name), data) for name, data in data_of.items()]
+    addresses_of = {name: manager.__enter__() for name, manager in zip(data_of, managers, strict=True)}
+    yield addresses_of
     for manager in managers:
         manager.__exit__(None, None, None)
     patch.undo()
@@ -125,8 +128,8 @@ def test_every_page_is_whole_without_error_or_barrier(
     with _page(browser, theme, width) as (page, trouble):
         for path in PATHS:
             page.goto(addresses["normal"] + path)
-            found: Any = Axe().run(page, options=_AXE_TAGS)
-            assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+            report: Any = Axe().run(page, options=_AXE_TAGS)
+            assert report.violations_count == 0, f"{path}: {report.generate_report()}"
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
             assert page.evaluate("document.querySelectorAll('*').length") < 1_500, path
         assert trouble == []
@@ -138,8 +141,8 @@ def test_every_state_is_without_barrier(browser: Browser, addresses: dict[str, s
         with _page(browser, theme, width) as (page, trouble):
             for path in ("/", "/controls", "/map"):
                 page.goto(addresses[state] + path)
-                found: Any = Axe().run(page, options=_AXE_TAGS)
-                assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+                report: Any = Axe().run(page, options=_AXE_TAGS)
+                assert report.violations_count == 0, f"{path}: {report.generate_report()}"
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
             assert trouble == []
 

@@ -24,8 +24,8 @@ _DESTINATIONS: Final = 40
 def decisions(page: PageRequest) -> Response:
     """The newest decisions, or those that were looked for."""
     context = context_of(page)
-    given = _filters(page)
-    rows, data = _rows(page, given), page.data
+    filters = _filters(page)
+    rows, data = _rows(page, filters), page.data
     lines = decision_lines(
         rows.rows,
         lambda interval: detail.commands if (detail := data.decision(interval)) else (),
@@ -37,19 +37,19 @@ def decisions(page: PageRequest) -> Response:
         "decisions.html",
         "Decisions",
         context,
-        title=_title(rows.rows, given),
+        title=_title(rows.rows, filters),
         lines=lines,
-        given=given,
-        newer=_link(page, given, rows.newer) if rows.newer is not None else "",
-        older=_link(page, given, rows.cursor) if rows.cursor is not None else "",
+        filters=filters,
+        newer=_link(page, filters, rows.newer) if rows.newer is not None else "",
+        older=_link(page, filters, rows.cursor) if rows.cursor is not None else "",
     )
 
 
 def _filters(page: PageRequest) -> dict[str, str]:
     """The parameters that say what is looked for, those that are not empty."""
-    given = page.request.query_params
+    parameters = page.request.query_params
     names = (*_TEXTS, "since", "until", "with_commands")
-    filters = {name: given[name].strip() for name in names if given.get(name, "").strip()}
+    filters = {name: parameters[name].strip() for name in names if parameters.get(name, "").strip()}
     for name, text in filters.items():
         if len(text) > _LONGEST:
             raise HTTPException(400, f"{name} has {len(text):,} characters, more than any name")
@@ -59,16 +59,16 @@ def _filters(page: PageRequest) -> dict[str, str]:
     return filters
 
 
-def _rows(page: PageRequest, given: dict[str, str]) -> DecisionPage:
-    texts = {name: given.get(name) for name in _TEXTS}
+def _rows(page: PageRequest, filters: dict[str, str]) -> DecisionPage:
+    texts = {name: filters.get(name) for name in _TEXTS}
     query = DecisionQuery(
         broker=texts["broker"],
         namespace=texts["namespace"],
         bundle=texts["bundle"],
         reason=texts["reason"],
-        since_ms=int(given["since"]) if "since" in given else None,
-        until_ms=int(given["until"]) if "until" in given else None,
-        with_commands="with_commands" in given,
+        since_ms=int(filters["since"]) if "since" in filters else None,
+        until_ms=int(filters["until"]) if "until" in filters else None,
+        with_commands="with_commands" in filters,
     )
     try:
         return page.data.decisions(query, cursor=page.request.query_params.get("cursor"), limit=_PAGE)
@@ -76,18 +76,18 @@ def _rows(page: PageRequest, given: dict[str, str]) -> DecisionPage:
         raise HTTPException(400, str(error)) from None
 
 
-def _title(rows: tuple[DecisionRow, ...], given: dict[str, str]) -> str:
+def _title(rows: tuple[DecisionRow, ...], filters: dict[str, str]) -> str:
     if not rows:
-        return "No decision matches" if given else "Nothing has been decided yet"
+        return "No decision matches" if filters else "Nothing has been decided yet"
     moving = sum(row.commands > 0 for row in rows)
-    of_them = "matching " if set(given) - {"with_commands"} else ""
+    of_them = "matching " if set(filters) - {"with_commands"} else ""
     if moving == len(rows):
         return f"{counted(moving, f'{of_them}decision')} with commands"
     return f"{moving:,} of {counted(len(rows), f'{of_them}decision')} issued commands"
 
 
-def _link(page: PageRequest, given: dict[str, str], cursor: str) -> str:
-    return page.href("/decisions", **given, cursor=cursor)
+def _link(page: PageRequest, filters: dict[str, str], cursor: str) -> str:
+    return page.href("/decisions", **filters, cursor=cursor)
 
 
 def decision(page: PageRequest) -> Response:
@@ -98,8 +98,8 @@ def decision(page: PageRequest) -> Response:
     if detail is None:
         raise HTTPException(404, "there is no decision of this interval, or it is older than what is kept")
     brokers = page.data.brokers()
-    given = page.request.query_params
-    kind, text = given.get("kind", ""), given.get("text", "")[:_LONGEST]
+    parameters = page.request.query_params
+    kind, text = parameters.get("kind", ""), parameters.get("text", "")[:_LONGEST]
     return render(
         page,
         "decision.html",

@@ -50,7 +50,7 @@ def bridge(state: LatestState | None, progress: Progress, status: StatusAnswer |
     return (
         _broken(state, mode, now_ms)
         or _late(state, status, now_ms)
-        or _held(state, mode, now_ms)
+        or _halted(state, mode, now_ms)
         or _normal(state, mode, now_ms)
     )
 
@@ -94,7 +94,7 @@ def _late(state: LatestState, status: StatusAnswer | None, now_ms: int) -> Bridg
     return Bridge(kind="hold", mode="late", sign="warn", lead=lead, text=text + why)
 
 
-def _held(state: LatestState, mode: str, now_ms: int) -> Bridge | None:
+def _halted(state: LatestState, mode: str, now_ms: int) -> Bridge | None:
     """Why nothing is issued, where a person or a setting says so."""
     controls = state.controls
 

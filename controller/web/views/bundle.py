@@ -228,8 +228,8 @@ def namespace_heading(past: NamespacePast, names: BrokerNames) -> Heading:
     owners = Counter(owner for _, owner in past.bundles if owner)
     text = f"{counted(len(past.bundles), 'bundle')} on {counted(len(owners), 'broker')}."
     if owners:
-        most, count = owners.most_common(1)[0]
-        text += f" {names.label(most)} has most of them: {count:,}."
+        busiest, count = owners.most_common(1)[0]
+        text += f" {names.label(busiest)} has most of them: {count:,}."
     homeless = sum(not owner for _, owner in past.bundles)
     if homeless:
         text += f" {counted(homeless, 'bundle')} without owner."

@@ -18,7 +18,7 @@ from controller.web.views.formats import BrokerNames, BundleName, percent, short
 from controller.wire.readable import amounts
 
 #: So many bundles and commands are listed.
-_MOST: Final = 6
+_LISTED: Final = 6
 _RESOURCES: Final[Mapping[str, str]] = {
     "cpu": "CPU",
     "memory": "Heap memory",
@@ -71,9 +71,9 @@ def broker_cell(past: BrokerPast, at: int, brokers: BrokerStates | None, names: 
         at_ms=at,
         pairs=tuple(pairs),
         owner="",
-        bundles=tuple(BundleName.of(bundle) for bundle in past.bundles[:_MOST]),
-        commands=commands[:_MOST],
-        commands_left_out=max(0, len(commands) - _MOST),
+        bundles=tuple(BundleName.of(bundle) for bundle in past.bundles[:_LISTED]),
+        commands=commands[:_LISTED],
+        commands_left_out=max(0, len(commands) - _LISTED),
     )
 
 
@@ -88,8 +88,8 @@ def bundle_cell(past: BundlePast, at: int) -> Cell:
         pairs=_load(past.load, at),
         owner=owner_at(past.owners, at),
         bundles=(),
-        commands=commands[:_MOST],
-        commands_left_out=max(0, len(commands) - _MOST),
+        commands=commands[:_LISTED],
+        commands_left_out=max(0, len(commands) - _LISTED),
     )
 
 
@@ -104,8 +104,8 @@ def namespace_cell(past: NamespacePast, at: int) -> Cell:
         pairs=(*_load(past.load, at), ("Bundles now", whole(len(past.bundles)))),
         owner="",
         bundles=(),
-        commands=commands[:_MOST],
-        commands_left_out=max(0, len(commands) - _MOST),
+        commands=commands[:_LISTED],
+        commands_left_out=max(0, len(commands) - _LISTED),
     )
 
 

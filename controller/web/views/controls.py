@@ -35,10 +35,10 @@ def heading(state: LatestState | None, now_ms: int) -> Heading:
     controls = state.controls
     mode = mode_word(controls.mode)
     by = f", set by {controls.by}" if controls.by and not controls.paused else ""
-    held = "paused" if controls.paused else ""
+    halted = "paused" if controls.paused else ""
     if state.breaker.tripped_at is not None:
-        held = f"stopped by its breaker since {clock(state.breaker.tripped_at, now_ms)}"
-    title = f"The mode is {mode}{f', and it is {held}' if held else ''}"
+        halted = f"stopped by its breaker since {clock(state.breaker.tripped_at, now_ms)}"
+    title = f"The mode is {mode}{f', and it is {halted}' if halted else ''}"
     text = f"As of {clock(state.interval, now_ms)}{by}. What people set has priority over the settings."
     return Heading(title=title, text=text)
 

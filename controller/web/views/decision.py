@@ -207,14 +207,14 @@ def verdict_lines(
 ) -> tuple[VerdictLine, ...]:
     """Those with a reason of *kind* in which *text* occurs; what is in the way first."""
     order = list(KINDS)[::-1]
-    wanted = [
+    matching = [
         verdict
         for verdict in verdicts
         if (not kind or reason_kind(verdict.reason) == kind)
         and text.casefold() in f"{verdict.subject} {verdict.reason} {verdict.by}".casefold()
     ]
-    wanted.sort(key=lambda verdict: order.index(reason_kind(verdict.reason)))
-    return tuple(verdict_line(verdict, names) for verdict in wanted[:_VERDICTS])
+    matching.sort(key=lambda verdict: order.index(reason_kind(verdict.reason)))
+    return tuple(verdict_line(verdict, names) for verdict in matching[:_VERDICTS])
 
 
 def verdict_line(verdict: Verdict, names: BrokerNames) -> VerdictLine:

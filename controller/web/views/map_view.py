@@ -70,26 +70,28 @@ class MapQuery:
     at_ms: int | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, str], *, end_ms: int) -> "MapQuery":
-        """What the parameters *given* ask for; the map ends at *end_ms* unless they say otherwise.
+    def of(cls, parameters: Mapping[str, str], *, end_ms: int) -> "MapQuery":
+        """What the parameters *parameters* ask for; the map ends at *end_ms* unless they say otherwise.
 
         Raises ValueError, with a text for people, for a parameter that cannot be.
         """
-        rows = _one_of("rows", given.get("rows", "brokers"), get_args(Rows))
+        rows = _one_of("rows", parameters.get("rows", "brokers"), get_args(Rows))
         metrics = tuple(METRICS[rows])
-        since, until, span = _times(given, end_ms)
+        since, until, span = _times(parameters, end_ms)
         return cls(
             rows="keyspace" if rows == "keyspace" else "brokers",
-            metric=_one_of("metric", given.get("metric", metrics[0]), metrics),
-            order="name" if _one_of("order", given.get("order", "usage"), get_args(RowOrder)) == "name" else "usage",
+            metric=_one_of("metric", parameters.get("metric", metrics[0]), metrics),
+            order="name"
+            if _one_of("order", parameters.get("order", "usage"), get_args(RowOrder)) == "name"
+            else "usage",
             span=span,
             since_ms=since,
             until_ms=until,
-            namespace=_name("namespace", given.get("namespace", "")) or None,
-            owner=_name("owner", given.get("owner", "")),
-            moves=given.get("moves") != "0",
-            row=_name("row", given.get("row", "")),
-            at_ms=_number("at", given["at"], 0, 1 << 53) if given.get("at") else None,
+            namespace=_name("namespace", parameters.get("namespace", "")) or None,
+            owner=_name("owner", parameters.get("owner", "")),
+            moves=parameters.get("moves") != "0",
+            row=_name("row", parameters.get("row", "")),
+            at_ms=_number("at", parameters["at"], 0, 1 << 53) if parameters.get("at") else None,
         )
 
     def broker_metric(self) -> BrokerMetric:
@@ -102,42 +104,42 @@ class MapQuery:
 
     def parameters(self) -> dict[str, str | int]:
         """The parameters of a link to the same, without those that are as they are anyway."""
-        given: dict[str, str | int] = {"rows": self.rows, "metric": self.metric}
+        query: dict[str, str | int] = {"rows": self.rows, "metric": self.metric}
         if self.span:
-            given["span"] = self.span
+            query["span"] = self.span
         else:
-            given |= {"since": self.since_ms, "until": self.until_ms}
+            query |= {"since": self.since_ms, "until": self.until_ms}
         if self.order != "usage":
-            given["order"] = self.order
+            query["order"] = self.order
         if self.namespace is not None:
-            given["namespace"] = self.namespace
+            query["namespace"] = self.namespace
         if self.owner:
-            given["owner"] = self.owner
+            query["owner"] = self.owner
         if not self.moves:
-            given["moves"] = 0
-        return given
+            query["moves"] = 0
+        return query
 
 
-def size(given: Mapping[str, str]) -> tuple[int, int]:
+def size(parameters: Mapping[str, str]) -> tuple[int, int]:
     """Columns and rows that a request for a tile wants; ValueError: too many or none."""
-    width = _number("width", given.get("width", ""), 1, MOST_COLUMNS)
-    return width, _number("height", given.get("height", ""), 1, MOST_ROWS)
+    width = _number("width", parameters.get("width", ""), 1, MOST_COLUMNS)
+    return width, _number("height", parameters.get("height", ""), 1, MOST_ROWS)
 
 
-def _times(given: Mapping[str, str], end_ms: int) -> tuple[int, int, int]:
-    if "since" not in given and "until" not in given:
-        span = _number("span", given.get("span", str(_FIRST_SPAN)), 10, _LONGEST_MS // MINUTE_MS)
+def _times(parameters: Mapping[str, str], end_ms: int) -> tuple[int, int, int]:
+    if "since" not in parameters and "until" not in parameters:
+        span = _number("span", parameters.get("span", str(_FIRST_SPAN)), 10, _LONGEST_MS // MINUTE_MS)
         return end_ms - span * MINUTE_MS, end_ms, span
-    since = _number("since", given.get("since", ""), 0, 1 << 53)
-    until = _number("until", given.get("until", ""), 0, 1 << 53)
+    since = _number("since", parameters.get("since", ""), 0, 1 << 53)
+    until = _number("until", parameters.get("until", ""), 0, 1 << 53)
     if not _SHORTEST_MS <= until - since <= _LONGEST_MS:
         raise ValueError(f"until must be 10 minutes to 31 days after since, not {until - since} ms")
     return since, until, 0
 
 
-def _number(name: str, text: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 16 and least <= int(text) <= most):
-        raise ValueError(f"{name} must be a number from {least} to {most}, not {text[:40]!r}")
+def _number(name: str, text: str, lowest: int, highest: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 16 and lowest <= int(text) <= highest):
+        raise ValueError(f"{name} must be a number from {lowest} to {highest}, not {text[:40]!r}")
     return int(text)
 
 

@@ -166,9 +166,9 @@ def _owned(owners: Sequence[OwnedSpan], since_ms: int, until_ms: int, names: Bro
     return tuple(made)
 
 
-def command_lines(commands: Sequence[IssuedCommand], most: int) -> tuple[CommandLine, ...]:
-    """The newest *most* of *commands*."""
-    newest = sorted(commands, key=lambda command: -command.interval)[:most]
+def command_lines(commands: Sequence[IssuedCommand], limit: int) -> tuple[CommandLine, ...]:
+    """The newest *limit* of *commands*."""
+    newest = sorted(commands, key=lambda command: -command.interval)[:limit]
     return tuple(
         CommandLine(
             interval=command.interval,

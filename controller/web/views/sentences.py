@@ -36,9 +36,9 @@ class DecisionLine:
 
 
 def decision_lines(
-    rows: Iterable[DecisionRow], commands_of: Callable[[int], Sequence[IssuedCommand]], names: BrokerNames, most: int
+    rows: Iterable[DecisionRow], commands_of: Callable[[int], Sequence[IssuedCommand]], names: BrokerNames, limit: int
 ) -> list[DecisionLine]:
-    """At most *most* lines of *rows*, the newest first; intervals in a row with nothing for one reason are one line."""
+    """At most *limit* lines of *rows*, the newest first; intervals in a row with nothing for one reason are one line."""
     lines: list[DecisionLine] = []
     reason, count = None, 0
     for row in rows:
@@ -48,7 +48,7 @@ def decision_lines(
             lead = f"Nothing issued in {counted(count, 'interval')}"
             lines[-1] = replace(lines[-1], lead=lead, since=row.interval)
             continue
-        if len(lines) == most:
+        if len(lines) == limit:
             break
         lines.append(decision_line(row, commands_of(row.interval) if row.commands else (), names))
         reason, count = why, 1
@@ -97,7 +97,7 @@ def route(commands: Sequence[IssuedCommand], names: BrokerNames) -> str:
 
 
 def main_reason(row: DecisionRow) -> str | None:
-    """Why a decision issued nothing: what stops all, else the reason given most often; None: it is not known."""
+    """Why a decision issued nothing: what stops all, else the reason given limit often; None: it is not known."""
     reasons = dict(row.reasons or {})
     if row.paused:
         return "Paused"
@@ -123,7 +123,7 @@ def why_text(verdict: Verdict, names: BrokerNames) -> str:
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Without repetition, those that are named most often first."""
+    """Without repetition, those that are named limit often first."""
     return [name for name, _ in Counter(names).most_common()]
 
 
