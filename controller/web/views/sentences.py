@@ -38,7 +38,7 @@ class DecisionLine:
 def decision_lines(
     rows: Iterable[DecisionRow], commands_of: Callable[[int], Sequence[IssuedCommand]], names: BrokerNames, limit: int
 ) -> list[DecisionLine]:
-    """At most *limit* lines of *rows*, the newest first; intervals in a row with nothing for one reason are one line."""
+    """At most *limit* lines of *rows*, newest first; intervals in a row with nothing for one reason are one line."""
     lines: list[DecisionLine] = []
     reason, count = None, 0
     for row in rows:
