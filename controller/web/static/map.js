@@ -453,12 +453,14 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     const most = Math.max(1, ...tile.histogram.subarray(0, 255)), last = tile.values.length - 1;
     for (let code = 0; code <= last; code++) {
+      // Codes may be closer together at one end: each fills the scale up to the next.
       const x = Math.min(1, tile.values[code] / tile.top) * wide;
+      const next = code < last ? Math.min(1, tile.values[code + 1] / tile.top) * wide : wide;
       context.fillStyle = `rgb(${tile.colours[code].map(Math.round)})`;
-      context.fillRect(x, 16, wide / last + 1, 8);
+      context.fillRect(x, 16, next - x + 1, 8);
       const high = tile.histogram[code] / most * 14;
       context.fillStyle = paper.faint;
-      if (high > .3) context.fillRect(x, 15 - Math.max(1, high), wide / last + .3, Math.max(1, high));
+      if (high > .3) context.fillRect(x, 15 - Math.max(1, high), Math.max(1, next - x), Math.max(1, high));
     }
     context.fillStyle = paper.faint;
     for (const share of [0, .5, 1]) {
@@ -485,6 +487,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function labelOf(row, narrow = false) {
     const [name, count, first, last] = tile.rows[row];
     if (view.rows === "brokers") {
+      if (name && narrow) return labelOfBroker(name).slice(labelOfBroker(name).startsWith(data.kind) ? data.kind.length : 0) || name;
       if (name) return labelOfBroker(name);
       return narrow ? labelOfBroker(first) : `${labelOfBroker(first)} to ${labelOfBroker(last)}`;
     }
@@ -518,7 +521,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function tellTitle() {
     const title = document.querySelector("[data-title]");
     if (!title || !tile.values.length) return;
-    const what = view.rows === "brokers" ? "broker" : view.namespace ? "bundle" : "row";
+    const what = view.rows === "brokers" ? "broker" : tile.bands.length ? "bundle" : "namespace";
     const highest = new Int16Array(tile.count).fill(-1);
     for (let row = 0, at = 0; row < tile.count; row++) {
       for (let column = 0; column < tile.columns; column++, at++) if (tile.cells[at] !== NO_DATA && tile.cells[at] > highest[row]) highest[row] = tile.cells[at];

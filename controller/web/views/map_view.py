@@ -250,11 +250,11 @@ def row_label(row: TileRow, names: BrokerNames, rows: Rows) -> str:
 
 def map_title(query: MapQuery, table: CellTable, limit: float | None) -> str:
     """The picture in one sentence; the script says the same of other spans."""
-    what = {"brokers": "broker", "keyspace": "bundle" if query.namespace else "row"}[query.rows]
     if query.metric == "owner":
         return "Who owned what"
     if not table.rows:
         return "There is no data of this span"
+    what = {"brokers": "broker", "namespaces": "namespace"}.get(table.rows[0].kind, "bundle")
     over = [row.label for row in table.rows if row.is_over]
     if over:
         others = f" and {counted(len(over) - 1, f'other {what}')}" if len(over) > 1 else ""
