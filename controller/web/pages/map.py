@@ -27,6 +27,8 @@ from controller.web.views.map_view import (
 #: The picture for those who do not see it is made of a coarse tile.
 _TABLE_COLUMNS: Final = 48
 _TABLE_ROWS: Final = 512
+#: With more, the table of the keyspace is made when somebody asks for it.
+_MANY_BUNDLES: Final = 10_000
 #: So many moves are drawn one by one; more are counted, in so many bins.
 _MOVES: Final = 90
 _BINS: Final = 240
@@ -44,8 +46,9 @@ def map_page(page: PageRequest) -> Response:
     progress = context.progress
     brokers = page.data.brokers()
     limit = brokers.limit if brokers else None
-    tile = _tile(page, query, _TABLE_COLUMNS, _TABLE_ROWS)
-    table = cell_table(tile, context.names, query.rows, limit)
+    table = None
+    if _has_table(page, query, context):
+        table = cell_table(_tile(page, query, _TABLE_COLUMNS, _TABLE_ROWS), context.names, query.rows, limit)
     return render(
         page,
         "map.html",
@@ -65,6 +68,12 @@ def map_page(page: PageRequest) -> Response:
         cell=_cell(page, query, context, brokers),
         is_empty=context.state is None and progress.oldest is None,
     )
+
+
+def _has_table(page: PageRequest, query: MapQuery, context: Context) -> bool:
+    """Whether the page has the cells as a table at once: of a large keyspace that takes longer than the page may."""
+    is_large = query.rows == "keyspace" and context.state is not None and context.state.bundles > _MANY_BUNDLES
+    return not is_large or "table" in page.request.query_params
 
 
 def map_tile(page: PageRequest) -> Response:

@@ -485,11 +485,11 @@ document.addEventListener("DOMContentLoaded", () => {
     return text || name;
   }
   function labelOf(row, narrow = false) {
-    const [name, count, first, last] = tile.rows[row];
+    const [name, count, first] = tile.rows[row];
     if (view.rows === "brokers") {
       if (name && narrow) return labelOfBroker(name).slice(labelOfBroker(name).startsWith(data.kind) ? data.kind.length : 0) || name;
       if (name) return labelOfBroker(name);
-      return narrow ? labelOfBroker(first) : `${labelOfBroker(first)} to ${labelOfBroker(last)}`;
+      return narrow ? labelOfBroker(first) : `${labelOfBroker(first)} +${count - 1}`;
     }
     if (!name) return `${count.toLocaleString("en")} more`;
     return view.namespace && namespaceOf(name) === view.namespace ? name.slice(name.lastIndexOf("/") + 1) : name;
@@ -521,7 +521,8 @@ document.addEventListener("DOMContentLoaded", () => {
   function tellTitle() {
     const title = document.querySelector("[data-title]");
     if (!title || !tile.values.length) return;
-    const what = view.rows === "brokers" ? "broker" : tile.bands.length ? "bundle" : "namespace";
+    const folds = tile.rows.some((row) => row[1] > 1);
+    const what = folds ? "row" : view.rows === "brokers" ? "broker" : tile.bands.length ? "bundle" : "namespace";
     const highest = new Int16Array(tile.count).fill(-1);
     for (let row = 0, at = 0; row < tile.count; row++) {
       for (let column = 0; column < tile.columns; column++, at++) if (tile.cells[at] !== NO_DATA && tile.cells[at] > highest[row]) highest[row] = tile.cells[at];

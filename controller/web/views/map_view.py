@@ -248,10 +248,12 @@ def row_label(row: TileRow, names: BrokerNames, rows: Rows) -> str:
     return f"{row.count:,} more: {row.first} to {row.last}"
 
 
-def map_title(query: MapQuery, table: CellTable, limit: float | None) -> str:
+def map_title(query: MapQuery, table: CellTable | None, limit: float | None) -> str:
     """The picture in one sentence; the script says the same of other spans."""
     if query.metric == "owner":
         return "Who owned what"
+    if table is None:
+        return "Load of the keyspace"
     if not table.rows:
         return "There is no data of this span"
     what = {"brokers": "broker", "namespaces": "namespace"}.get(table.rows[0].kind, "bundle")

@@ -194,6 +194,12 @@ def test_a_tile_that_nobody_can_draw_is_refused(folder: Path, size: str) -> None
     assert client_of(folder, states()["normal"]).get(f"/map/tile?{size}").status_code == 400
 
 
+def test_the_table_of_a_large_keyspace_is_made_when_it_is_asked_for(folder: Path) -> None:
+    client = client_of(folder, states()["many"])
+    assert "Make the table of these cells" in client.get("/map?rows=keyspace").text
+    assert "Cells of the map" in client.get("/map?rows=keyspace&table=1").text
+
+
 def test_what_happened_is_moves_one_by_one_or_counted(folder: Path) -> None:
     answer = client_of(folder, states()["normal"]).get("/map/events?span=60").json()
     assert ["unload", broker_name(4)] in [[move[1], move[3]] for move in answer["moves"]]
