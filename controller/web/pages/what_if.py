@@ -5,7 +5,7 @@ from typing import Final
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from controller.settings.web import Role
+from  import Role
 from controller.strategies.catalogue import SHEDDERS
 from controller.web.orders import answer_of
 from controller.web.pages.frame import context_of, render

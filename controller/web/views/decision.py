@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.model.decision import Verdict
-from controller.status.texts import verdict_cells
 from controller.web.store.values import BrokerMeasure, DecisionDetail, IssuedCommand
 from controller.web.views.chips import Chip, outcome_chips, reason_chip, reason_kind, reason_meaning
 from controller.web.views.formats import BrokerNames, BundleName, clock, percent
 from controller.web.views.now import MISSED_POINTS, Fact, Heading
 from controller.web.views.sentences import amount_of, held_back, main_reason, why_text
+from controller.wire.decision_texts import verdict_cells
 from controller.wire.readable import counted, in_number
 
 #: The classes of reasons, and what they are called on the page.
