@@ -5,7 +5,7 @@ from typing import Final
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from  import Role
+from controller.settings.web import ViewerRole
 from controller.strategies.catalogue import SHEDDERS
 from controller.web.orders import answer_of
 from controller.web.pages.frame import context_of, render
@@ -38,7 +38,7 @@ def what_if(page: PageRequest) -> Response:
         strategies=sorted(SHEDDERS),
         job=job,
         result=result,
-        may_start=page.viewer.role.may(Role.OPERATOR),
+        may_start=page.viewer.role.may(ViewerRole.OPERATOR),
     )
 
 

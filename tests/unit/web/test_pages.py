@@ -64,21 +64,14 @@ def _unreadable(_settings: Settings) -> Callable[[], StatusAnswer]:
     return read
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for settings; the doctor is not started."""
-    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
-    return tmp_path
-
-
 def client_of(folder: Path, data: InventedData) -> TestClient:
     shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=_unreadable, data=data)
     return TestClient(create_app(shown), base_url="http://localhost")
 
 
 @pytest.mark.parametrize("state", sorted(states()))
-def test_every_page_answers_in_every_state(folder: Path, state: str) -> None:
-    client = client_of(folder, states()[state])
+def test_every_page_answers_in_every_state(tmp_path: Path, state: str) -> None:
+    client = client_of(tmp_path, states()[state])
     for path in PATHS:
         answer = client.get(path)
         assert answer.status_code == 200, path
@@ -87,8 +80,8 @@ def test_every_page_answers_in_every_state(folder: Path, state: str) -> None:
         assert " style=" not in answer.text, "the policy forbids it"
 
 
-def test_what_others_chose_is_text_on_every_page(folder: Path) -> None:
-    client = client_of(folder, hostile())
+def test_what_others_chose_is_text_on_every_page(tmp_path: Path) -> None:
+    client = client_of(tmp_path, hostile())
     name = quote(f"{HOSTILE}/0x00000000_0x10000000", safe="/")
     hostile_paths = (
         f"/bundles/{name}",
@@ -120,8 +113,8 @@ def test_what_others_chose_is_text_on_every_page(folder: Path) -> None:
         ("empty", "No interval yet"),
     ],
 )
-def test_the_heading_of_now_is_its_answer(folder: Path, state: str, title: str) -> None:
-    assert f"<h1>{title}</h1>" in client_of(folder, states()[state]).get("/").text
+def test_the_heading_of_now_is_its_answer(tmp_path: Path, state: str, title: str) -> None:
+    assert f"<h1>{title}</h1>" in client_of(tmp_path, states()[state]).get("/").text
 
 
 @pytest.mark.parametrize(
@@ -135,8 +128,8 @@ def test_the_heading_of_now_is_its_answer(folder: Path, state: str, title: str) 
         ("empty", "Waiting for the first interval."),
     ],
 )
-def test_every_page_has_the_state_of_the_controller_above_it(folder: Path, state: str, words: str) -> None:
-    client = client_of(folder, states()[state])
+def test_every_page_has_the_state_of_the_controller_above_it(tmp_path: Path, state: str, words: str) -> None:
+    client = client_of(tmp_path, states()[state])
     assert all(words in client.get(path).text for path in ("/", "/history"))
 
 
@@ -153,14 +146,14 @@ def test_every_page_has_the_state_of_the_controller_above_it(folder: Path, state
         "at=-1",
     ],
 )
-def test_a_map_that_cannot_be_is_refused_by_name(folder: Path, query: str) -> None:
-    answer = client_of(folder, states()["normal"]).get(f"/map?{query}")
+def test_a_map_that_cannot_be_is_refused_by_name(tmp_path: Path, query: str) -> None:
+    answer = client_of(tmp_path, states()["normal"]).get(f"/map?{query}")
     assert answer.status_code == 400
     assert "must be" in answer.text
 
 
-def test_a_tile_has_a_header_and_one_byte_for_each_cell(folder: Path) -> None:
-    client = client_of(folder, states()["normal"])
+def test_a_tile_has_a_header_and_one_byte_for_each_cell(tmp_path: Path) -> None:
+    client = client_of(tmp_path, states()["normal"])
     answer = client.get(f"/map/tile?since={T - 60 * MINUTE}&until={T}&width=60&height=100")
     (length,) = struct.unpack("<I", answer.content[:4])
     header = json.loads(answer.content[4 : 4 + length])
@@ -168,8 +161,8 @@ def test_a_tile_has_a_header_and_one_byte_for_each_cell(folder: Path) -> None:
     assert (header["columns"], len(header["rows"]), len(header["values"])) == (60, 12, 255)
 
 
-def test_a_tile_of_the_past_is_immutable_and_one_of_now_is_asked_for_again(folder: Path) -> None:
-    client = client_of(folder, states()["normal"])
+def test_a_tile_of_the_past_is_immutable_and_one_of_now_is_asked_for_again(tmp_path: Path) -> None:
+    client = client_of(tmp_path, states()["normal"])
     past = client.get(f"/map/tile?since={T - 2 * DAY}&until={T - DAY}&width=60&height=100")
     assert "immutable" in past.headers["cache-control"]
     now = client.get("/map/tile?width=60&height=100")
@@ -178,8 +171,8 @@ def test_a_tile_of_the_past_is_immutable_and_one_of_now_is_asked_for_again(folde
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_a_large_tile_is_packed_for_those_who_take_it(folder: Path) -> None:
-    client = client_of(folder, states()["many"])
+def test_a_large_tile_is_packed_for_those_who_take_it(tmp_path: Path) -> None:
+    client = client_of(tmp_path, states()["many"])
     with client.stream(
         "GET", "/map/tile?span=10080&width=1000&height=500", headers={"Accept-Encoding": "gzip"}
     ) as answer:
@@ -190,25 +183,25 @@ def test_a_large_tile_is_packed_for_those_who_take_it(folder: Path) -> None:
 @pytest.mark.parametrize(
     "size", ["", "width=0&height=1", "width=5000&height=1", "width=1&height=513", "width=1e3&height=1"]
 )
-def test_a_tile_that_nobody_can_draw_is_refused(folder: Path, size: str) -> None:
-    assert client_of(folder, states()["normal"]).get(f"/map/tile?{size}").status_code == 400
+def test_a_tile_that_nobody_can_draw_is_refused(tmp_path: Path, size: str) -> None:
+    assert client_of(tmp_path, states()["normal"]).get(f"/map/tile?{size}").status_code == 400
 
 
-def test_the_table_of_a_large_keyspace_is_made_when_it_is_asked_for(folder: Path) -> None:
-    client = client_of(folder, states()["many"])
+def test_the_table_of_a_large_keyspace_is_made_when_it_is_asked_for(tmp_path: Path) -> None:
+    client = client_of(tmp_path, states()["many"])
     assert "Make the table of these cells" in client.get("/map?rows=keyspace").text
     assert "Cells of the map" in client.get("/map?rows=keyspace&table=1").text
 
 
-def test_what_happened_is_moves_one_by_one_or_counted(folder: Path) -> None:
-    answer = client_of(folder, states()["normal"]).get("/map/events?span=60").json()
+def test_what_happened_is_moves_one_by_one_or_counted(tmp_path: Path) -> None:
+    answer = client_of(tmp_path, states()["normal"]).get("/map/events?span=60").json()
     assert ["unload", broker_name(4)] in [[move[1], move[3]] for move in answer["moves"]]
     assert sum(answer["counts"]) >= len(answer["moves"])
     assert answer["bands"] == [[T - 40 * MINUTE, T - 20 * MINUTE, "paused by duty-2"]]
 
 
-def test_a_decision_has_promise_and_measurement_of_each_move_and_the_classes_of_what_was_left(folder: Path) -> None:
-    text = client_of(folder, states()["normal"]).get(f"/decisions/{T - 9 * MINUTE}").text
+def test_a_decision_has_promise_and_measurement_of_each_move_and_the_classes_of_what_was_left(tmp_path: Path) -> None:
+    text = client_of(tmp_path, states()["normal"]).get(f"/decisions/{T - 9 * MINUTE}").text
     assert "84 → 80, is" in text
     assert "came elsewhere" in text
     assert "undone by others" in text
@@ -216,38 +209,38 @@ def test_a_decision_has_promise_and_measurement_of_each_move_and_the_classes_of_
     assert "LargePartition" in text
 
 
-def test_verdicts_are_filtered_by_class_and_by_text(folder: Path) -> None:
-    client = client_of(folder, states()["normal"])
+def test_verdicts_are_filtered_by_class_and_by_text(tmp_path: Path) -> None:
+    client = client_of(tmp_path, states()["normal"])
     listed = client.get(f"/decisions/{T}?kind=configuration").text
     assert "BrokerIsolationPoliciesFilter" in listed
     assert "interval.unloads_per_source" not in listed
     assert "None of the 5 verdicts" in client.get(f"/decisions/{T}?text=nothing-like-it").text
 
 
-def test_a_decision_that_is_not_kept_is_404(folder: Path) -> None:
-    client = client_of(folder, states()["normal"])
+def test_a_decision_that_is_not_kept_is_404(tmp_path: Path) -> None:
+    client = client_of(tmp_path, states()["normal"])
     assert client.get("/decisions/5").status_code == 404
     assert client.get(f"/decisions/{1 << 60}").status_code == 404
 
 
-def test_why_not_is_answered_in_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_not_is_answered_in_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PageRequest, "explain", lambda _page, _interval, subject: f"{subject}: the load is not kept")
-    text = client_of(folder, states()["normal"]).get(f"/decisions/{T}?about={BUNDLE}").text
+    text = client_of(tmp_path, states()["normal"]).get(f"/decisions/{T}?about={BUNDLE}").text
     assert f"{BUNDLE}: the load is not kept" in text
 
 
-def test_intervals_in_a_row_with_nothing_for_one_reason_are_one_line(folder: Path) -> None:
-    text = client_of(folder, states()["normal"]).get("/").text
+def test_intervals_in_a_row_with_nothing_for_one_reason_are_one_line(tmp_path: Path) -> None:
+    text = client_of(tmp_path, states()["normal"]).get("/").text
     assert "Nothing issued in 3 intervals" in text
 
 
-def test_a_filter_without_a_match_says_so_and_clears(folder: Path) -> None:
-    text = client_of(folder, states()["normal"]).get("/decisions?reason=NoSuchReason").text
+def test_a_filter_without_a_match_says_so_and_clears(tmp_path: Path) -> None:
+    text = client_of(tmp_path, states()["normal"]).get("/decisions?reason=NoSuchReason").text
     assert "<h1>No decision matches</h1>" in text
     assert 'href="/decisions">Clear all filters</a>' in text
 
 
-def test_a_plan_in_force_has_its_wave_and_its_moves(folder: Path) -> None:
+def test_a_plan_in_force_has_its_wave_and_its_moves(tmp_path: Path) -> None:
     move = OrderedMove(bundle=BUNDLE, source=broker_name(4), destination=broker_name(7))
     orders = Orders(
         plan="ab" * 32,
@@ -261,7 +254,7 @@ def test_a_plan_in_force_has_its_wave_and_its_moves(folder: Path) -> None:
         by="duty-2",
     )
     text = (
-        client_of(folder, InventedData(state=latest(controls=Controls(mode="active", orders=orders))))
+        client_of(tmp_path, InventedData(state=latest(controls=Controls(mode="active", orders=orders))))
         .get("/plans")
         .text
     )
@@ -270,8 +263,8 @@ def test_a_plan_in_force_has_its_wave_and_its_moves(folder: Path) -> None:
     assert BUNDLE in text
 
 
-def test_a_link_to_a_cell_has_its_details(folder: Path) -> None:
+def test_a_link_to_a_cell_has_its_details(tmp_path: Path) -> None:
     at = T - 9 * MINUTE
-    text = client_of(folder, states()["normal"]).get(f"/map?row={quote(broker_name(4))}&at={at}").text
+    text = client_of(tmp_path, states()["normal"]).get(f"/map?row={quote(broker_name(4))}&at={at}").text
     assert "The decision of" in text
     assert commands(at)[0].bundle in text
