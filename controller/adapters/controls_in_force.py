@@ -74,7 +74,7 @@ class ControlsInForce:
     def _look(self) -> str:
         """Read the store; why nothing may be issued although it was asked, "" where something may."""
         try:
-            found, _ = self._store.read()
+            controls, _ = self._store.read()
         except ControlsCorruptError as error:
             self._say(str(error), "nothing is issued")
             return str(error)
@@ -87,9 +87,9 @@ class ControlsInForce:
         if self._problem:
             log.info("the controls can be read again")
         self._problem = ""
-        if self._known is None or _told(found) != _told(self._known):
-            self._tell(found)
-        self._known = found
+        if self._known is None or _logged_part(controls) != _logged_part(self._known):
+            self._tell(controls)
+        self._known = controls
         return ""
 
     def _say(self, problem: str, so: str) -> None:
@@ -97,22 +97,22 @@ class ControlsInForce:
             log.error("the controls cannot be read, %s: %s", so, problem)
         self._problem = problem
 
-    def _tell(self, found: OperatorControls) -> None:
+    def _tell(self, controls: OperatorControls) -> None:
         before = () if self._known is None else self._known.history
-        for each in found.history if self._known is not None else ():
+        for each in controls.history if self._known is not None else ():
             if each not in before:
                 log.info("%s", change_text(each))
-        mode = found.mode_in_force(self._mode)
-        set_by = "by the settings" if found.mode is None else f"set by {found.mode.by}"
-        log.info("mode %s, %s; %s", mode, set_by, self._pauses(found))
+        mode = controls.mode_in_force(self._mode)
+        set_by = "by the settings" if controls.mode is None else f"set by {controls.mode.by}"
+        log.info("mode %s, %s; %s", mode, set_by, self._pauses(controls))
 
-    def _pauses(self, found: OperatorControls) -> str:
+    def _pauses(self, controls: OperatorControls) -> str:
         now_ms = self._now_ms()
-        if not found.is_paused(now_ms, paused=self._paused):
+        if not controls.is_paused(now_ms, paused=self._paused):
             return "not paused"
-        return f"paused by {pauses_text(found.pauses_at(now_ms)) or 'the settings'}"
+        return f"paused by {pauses_text(controls.pauses_at(now_ms)) or 'the settings'}"
 
 
-def _told(controls: OperatorControls) -> tuple[object, ...]:
+def _logged_part(controls: OperatorControls) -> tuple[object, ...]:
     """What the log tells of *controls*: not the orders of a plan, which are renewed again and again."""
     return controls.mode, controls.pauses, controls.history, controls.resumed_ms

@@ -85,5 +85,5 @@ def own_verdict_store(settings: Settings) -> VerdictStore | None:
 
 
 def _verdicts_in(folder: Path, settings: Settings) -> VerdictStore:
-    kept = settings.journal
-    return VerdictStore(folder, keep=kept.verdicts_intervals, keep_bytes=kept.verdicts_megabytes << 20)
+    journal = settings.journal
+    return VerdictStore(folder, keep=journal.verdicts_intervals, keep_bytes=journal.verdicts_megabytes << 20)

@@ -22,11 +22,11 @@ _EVERY_SHARE: Final = 0.25
 #: Between two looks, for a bar.
 _BAR_SECONDS: Final = 0.5
 #: Of the total: with less done, an estimate would be a guess.
-_ENOUGH: Final = 0.02
+_REDRAW_SHARE: Final = 0.02
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 #: So many of a unit are told in the smaller one.
-_FEW: Final = 2
+_FEWEST_STEPS: Final = 2
 
 #: Takes how much is done by now, in the unit of the total.
 Done: TypeAlias = Callable[[float], None]
@@ -94,7 +94,7 @@ def long_work(
     work = _Work(what, total, written, look, usual_seconds)
     _UNDER_WAY.append(work)
     try:
-        with _shown() if len(_UNDER_WAY) == 1 else nullcontext():
+        with _display() if len(_UNDER_WAY) == 1 else nullcontext():
             yield work.done
     finally:
         _UNDER_WAY.remove(work)
@@ -106,7 +106,7 @@ def work_line(what: str, total: float, done: float, written: Written, seconds: f
         return f"{what}: {written(done)} in {duration(seconds)}"
     if not total:
         return f"{what}: {duration(seconds)} so far{f', usually {duration(usual)}' if usual else ''}"
-    if done < _ENOUGH * total:
+    if done < _REDRAW_SHARE * total:
         return f"{what}: {written(done)} of {written(total)}, {duration(seconds)} so far"
     return (
         f"{what}: {written(done)} of {written(total)}, about {duration(max(0.0, seconds * (total - done) / done))} left"
@@ -115,9 +115,9 @@ def work_line(what: str, total: float, done: float, written: Written, seconds: f
 
 def duration(seconds: float) -> str:
     """Seconds in the unit that suits them."""
-    if seconds < _FEW * _MINUTE:
+    if seconds < _FEWEST_STEPS * _MINUTE:
         return f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < _FEW * _HOUR else f"{seconds / _HOUR:.1f} h"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < _FEWEST_STEPS * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
 class _Work:
@@ -146,7 +146,7 @@ class _Work:
 _UNDER_WAY: Final[list[_Work]] = []
 
 
-def _shown() -> AbstractContextManager[None]:
+def _display() -> AbstractContextManager[None]:
     """Within the block the innermost work is shown, in the way that suits."""
     if _Verbosity.quiet:
         return nullcontext()
@@ -196,11 +196,11 @@ def _bar() -> Iterator[None]:
     # Rich would print to standard error what is printed meanwhile; results in a pipe must stay there.
     console, both = Console(stderr=True), sys.stdout.isatty()
     with Progress(*columns, console=console, transient=True, redirect_stdout=both) as progress:
-        shown = progress.add_task(_UNDER_WAY[-1].line(), total=_UNDER_WAY[-1].total or None)
+        task = progress.add_task(_UNDER_WAY[-1].line(), total=_UNDER_WAY[-1].total or None)
 
         def tell() -> None:
             work = _UNDER_WAY[-1]
-            progress.update(shown, description=work.line(), total=work.total or None, completed=work.amount)
+            progress.update(task, description=work.line(), total=work.total or None, completed=work.amount)
 
         with _every(tell, _BAR_SECONDS, 0.0):
             yield

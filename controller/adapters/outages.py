@@ -57,21 +57,21 @@ def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, Watc
         Part.ELECTION: lambda: election_system(settings).server(),
         Part.BROKERS: lambda: _brokers(settings),
     }
-    found = {part: server_of[part]() for part in parts}
-    return {part: server for part, server in found.items() if server is not None}
+    by_part = {part: server_of[part]() for part in parts}
+    return {part: server for part, server in by_part.items() if server is not None}
 
 
 def outages(settings: Settings, *parts: Part) -> dict[Part, Outage]:
     """Those of *parts*, or of all, that cannot be reached now; takes five seconds at most."""
-    asked = servers(settings, parts or Part)
-    found: dict[Part, Outage] = {}
-    for part, call in side_by_side({part: server.why for part, server in asked.items()}, _LOOKS_SECONDS).items():
+    probed = servers(settings, parts or Part)
+    outages_by_part: dict[Part, Outage] = {}
+    for part, call in side_by_side({part: server.why for part, server in probed.items()}, _LOOKS_SECONDS).items():
         why = NO_ANSWER if call.late else call.result()
         if why:
-            found[part] = Outage.of(asked[part], why)
-    for server in asked.values():
+            outages_by_part[part] = Outage.of(probed[part], why)
+    for server in probed.values():
         _in_background(server.close)
-    return found
+    return outages_by_part
 
 
 class OutageWatch:
@@ -104,8 +104,8 @@ class OutageWatch:
 
     def wait_for(self, parts: Iterable[Part], stop: Callable[[], bool] = lambda: False, *, every: float = 0.1) -> bool:
         """Wait until all of *parts* that are watched can be reached; False where *stop* says to give up."""
-        wanted = [part for part in parts if part in self._watched]
-        while not all(self._looked[part].is_set() and part not in self._away for part in wanted):
+        watched = [part for part in parts if part in self._watched]
+        while not all(self._looked[part].is_set() and part not in self._away for part in watched):
             if stop():
                 return False
             time.sleep(every)

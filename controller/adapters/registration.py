@@ -101,8 +101,8 @@ def _read(registry: Registry) -> RegisteredProcesses:
     return RegisteredProcesses(running=tuple(running), unusable=unusable, left_out=left_out)
 
 
-def _order(seen: SeenProcess) -> tuple[int, bool, str, int]:
-    process = seen.process
+def _order(registered: SeenProcess) -> tuple[int, bool, str, int]:
+    process = registered.process
     return ROLES.index(process.role), not process.leads, process.host, process.process
 
 
@@ -121,11 +121,11 @@ def registered(settings: Settings, metrics: ProcessMetrics, version: str) -> Ite
 
 def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> Callable[[], RunningProcess]:
     host, started_ms = socket.gethostname() or "unknown", time.time_ns() // 1_000_000
-    found: dict[str, str] = {}
+    description: dict[str, str] = {}
 
     def describe() -> RunningProcess:
-        if not found:
-            found["commit"] = own_commit()
+        if not description:
+            description["commit"] = own_commit()
         (ready, state), work = metrics.health.now, metrics.work
         assert metrics.role != "web", "the page's server only reads, and is not in the registry"
         takes = metrics.role == "executor"
@@ -135,7 +135,7 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
             process=os.getpid(),
             role=metrics.role,
             version=version,
-            commit=found["commit"],
+            commit=description["commit"],
             started_at=started_ms,
             standstill_ms=int(metrics.health.since_beat_seconds * 1000),
             ready=ready,
@@ -153,8 +153,8 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
 class Registration:
     """Writes what *describe* returns to the registry that *opened* returns: at each change, and now and then."""
 
-    def __init__(self, opened: Callable[[], Registry], describe: Callable[[], RunningProcess]) -> None:
-        self._opened, self._describe = opened, describe
+    def __init__(self, connect: Callable[[], Registry], describe: Callable[[], RunningProcess]) -> None:
+        self._connect, self._describe = connect, describe
         self._registry: Registry | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="registration", daemon=True)
@@ -197,7 +197,7 @@ class Registration:
 
     def _write(self, name: str, value: bytes) -> bool:
         if self._registry is None:
-            self._registry = self._opened()
+            self._registry = self._connect()
         return self._registry.write(name, value)
 
     def _tell_place(self, has_place: bool) -> None:

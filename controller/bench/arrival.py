@@ -98,7 +98,7 @@ def arrival(
     master: str,
     partitions: int,
     runs: int,
-    said: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> ArrivalAnswer:
     """Measure *form*, one of FORMS, over *runs* intervals after those to warm up, in a log on *server*.
 
@@ -118,7 +118,7 @@ def arrival(
             warm_ms = time.time_ns() // 1_000_000 if run == WARM_UP else warm_ms
             one = site.interval()
             warm = "" if run >= WARM_UP else " (to warm up)"
-            said(
+            report(
                 f"{form}: interval {run + 1}{warm}: {one.cpu_seconds:.1f} s of CPU, decided {one.delay_seconds:.1f} s"
                 f" after the tick, {one.state_bytes / 1e6:.1f} MB of state, {one.resident_bytes / 1e6:,.0f} MB held"
             )
@@ -209,12 +209,12 @@ class _State:
 
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint
-        self._seen: set[Path] = set()
+        self._known_files: set[Path] = set()
 
     def written(self) -> int:
         """Bytes of the files that have come since the last call."""
         there = {path for path in self._checkpoint.glob("*/state/**/*") if path.is_file()}
-        new, self._seen = there - self._seen, there
+        new, self._known_files = there - self._known_files, there
         return sum(path.stat().st_size for path in new if path.exists())
 
 

@@ -188,9 +188,9 @@ def moves_to(view: ClusterView, even: float, conf: Mapping[str, str] | None = No
         "trimtabPeakShedderMaxMoves": "100",
         "trimtabPeakShedderMoveCost": "0",
     }
-    enough = even * (1 + 1e-6)
-    end, moves = carried_out(view, {**_PEAK, **manager, **goal}, until=enough)
-    return moves if evenness(end) <= enough else None
+    target = even * (1 + 1e-6)
+    end, moves = carried_out(view, {**_PEAK, **manager, **goal}, until=target)
+    return moves if evenness(end) <= target else None
 
 
 def _fewest(view: ClusterView, even: float) -> float:

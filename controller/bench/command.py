@@ -156,15 +156,15 @@ def balance(
     needs to get as far, in how many clusters it does not, and the moves that any strategy needs at least; in how many
     clusters half of the strategy's moves are enough for PeakShedder, and in how many no plan can get as far with half.
     """
-    found = _measured(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0), 2 * len(STRATEGIES))
-    _tell(found, balance_table(found), as_json=as_json)
+    answers = _measured(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0), 2 * len(STRATEGIES))
+    _tell(answers, balance_table(answers), as_json=as_json)
 
 
 @app.command()
 def frontier(
     brokers: Annotated[int, typer.Option(min=2, max=1000, help="Brokers in the cluster.")] = 6,
     bundles: Annotated[int, typer.Option(min=4, max=100_000, help="Bundles; at least two for each broker.")] = 60,
-    most: Annotated[int, typer.Option("--moves", min=0, max=1000, help="Plans of 0 moves up to so many.")] = 10,
+    max_moves: Annotated[int, typer.Option("--moves", min=0, max=1000, help="Plans of 0 moves up to so many.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the cluster.")] = 1,
     uneven: Annotated[bool, typer.Option("--uneven", help="Every second broker has twice the capacity.")] = False,
     exact: Annotated[
@@ -175,8 +175,8 @@ def frontier(
     """Show how even a seeded cluster can be with how many moves: PeakShedder's plans, and what is proved of them."""
     if brokers > bundles // 2:
         raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
-    found = _measured(points_of(brokers, bundles, most, seed=seed, uneven=uneven, exact=exact), most + 1)
-    _tell(found, frontier_table(found), as_json=as_json)
+    answers = _measured(points_of(brokers, bundles, max_moves, seed=seed, uneven=uneven, exact=exact), max_moves + 1)
+    _tell(answers, frontier_table(answers), as_json=as_json)
 
 
 def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[TimingAnswer]:
@@ -188,12 +188,12 @@ def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[T
 
 def _measured(measurements: Iterable[T], number: int) -> list[T]:
     """All of *measurements*, of which there are *number*; shows how far it is."""
-    found: list[T] = []
+    answers: list[T] = []
     with long_work("measuring, kinds of decisions", number) as done:
         for one in measurements:
-            found.append(one)
-            done(len(found))
-    return found
+            answers.append(one)
+            done(len(answers))
+    return answers
 
 
 @app.command("pipeline")
@@ -233,11 +233,11 @@ def whole_pipeline(
     with (
         scratch_folder("trimtab-bench-") as scratch,
         _log_server(in_log, bootstrap, scratch) as server,
-        _intervals_shown(len(forms) * (pipeline.WARM_UP + runs)) as said,
+        _intervals_shown(len(forms) * (pipeline.WARM_UP + runs)) as report,
     ):
         for name in forms:
             spread = {"master": master, "partitions": partitions}
-            measured.append(measure(name, shape, server, scratch / name, runs=runs, said=said, **spread))
+            measured.append(measure(name, shape, server, scratch / name, runs=runs, said=report, **spread))
             if as_json:  # print each at once: all forms together take minutes
                 typer.echo(measured[-1].as_line())
     if not as_json:
@@ -269,8 +269,8 @@ def moves(
     load = Load(topics=topics, each=each, rate=rate)
     # Servers of our own must stop whenever this process is stopped.
     with scratch_folder("trimtab-bench-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
-        found = _measured(measured_moves(unloads, load, scratch), 2 * len(MANAGERS))
-    _tell(found, moves_table(found), as_json=as_json)
+        answers = _measured(measured_moves(unloads, load, scratch), 2 * len(MANAGERS))
+    _tell(answers, moves_table(answers), as_json=as_json)
 
 
 @app.command()
@@ -298,12 +298,12 @@ def _shape(brokers: int, bundles: int, topics: int) -> ClusterShape:
     )
 
 
-def _known_forms(wanted: Sequence[str] | None) -> Sequence[str]:
-    """The forms *wanted*, or all."""
-    for name in wanted or ():
+def _known_forms(names: Sequence[str] | None) -> Sequence[str]:
+    """The forms *names*, or all."""
+    for name in names or ():
         if name not in FORMS:
             raise typer.BadParameter(f"{name}: allowed: {', '.join(FORMS)}", param_hint="--form")
-    return wanted or list(FORMS)
+    return names or list(FORMS)
 
 
 @contextmanager
@@ -312,12 +312,12 @@ def _intervals_shown(number: int) -> Iterator[Callable[[str], None]]:
     intervals = iter(range(1, number + 1))
     with long_work("measuring, intervals", number) as done:
 
-        def said(line: str) -> None:
+        def report(line: str) -> None:
             done(next(intervals))
             if not is_quiet():
                 typer.echo(line, err=True)
 
-        yield said
+        yield report
 
 
 @contextmanager

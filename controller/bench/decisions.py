@@ -56,22 +56,22 @@ class Rival(Protocol):
 
 def subjects() -> dict[str, tuple[str, Subject]]:
     """Everything that is timed, by name, with its kind."""
-    found: dict[str, tuple[str, Subject]] = {}
+    by_name: dict[str, tuple[str, Subject]] = {}
     for name, shedder in SHEDDERS.items():
-        found[name] = ("shedder", _deciding(build(shedder, AT_ONCE), "unloads"))
+        by_name[name] = ("shedder", _deciding(build(shedder, AT_ONCE), "unloads"))
     for name, policy in SPLIT_POLICIES.items():
-        found[name] = ("split check", _deciding(build(policy, AT_ONCE), "splits"))
+        by_name[name] = ("split check", _deciding(build(policy, AT_ONCE), "splits"))
     for name, placement in PLACEMENTS.items():
-        found[f"{name} (placement)"] = ("placement", _placing(build(placement, AT_ONCE)))
-    found[AVERAGES] = (AVERAGES, _averages)
-    return found
+        by_name[f"{name} (placement)"] = ("placement", _placing(build(placement, AT_ONCE)))
+    by_name[AVERAGES] = (AVERAGES, _averages)
+    return by_name
 
 
 def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None = None) -> Iterator[TimingAnswer]:
     """Every subject on *view*, *runs* times after one to warm up, in turns with *rival* while that is quick enough."""
     for name, (kind, subject) in subjects().items():
         of = _in_a_row(kind)
-        asked = rival if rival is not None and name in rival.names else None
+        subject_rival = rival if rival is not None and name in rival.names else None
         own: list[float] = []
         others: list[float] = []
         chosen = other_chosen = 0
@@ -79,8 +79,8 @@ def timings(cluster: str, view: ClusterView, *, runs: int, rival: Rival | None =
             ms, chosen = _timed(subject, view)
             own.append(ms)
             # Some of Pulsar's classes are quadratic: one decision of a minute says enough.
-            if asked is not None and sum(others) < _PATIENCE_MS:
-                ms, other_chosen = asked.decide(name)
+            if subject_rival is not None and sum(others) < _PATIENCE_MS:
+                ms, other_chosen = subject_rival.decide(name)
                 others.append(ms)
         ms = statistics.median(own[1:]) / of
         java_ms = statistics.median(others[1:] or others) if others else None
@@ -137,11 +137,11 @@ def _deciding(strategy: Any, chosen: str) -> Subject:
 def _placing(strategy: Any) -> Subject:
     def place(view: ClusterView) -> int:
         """A cycle's placements, each of which sees where the bundles before it went."""
-        candidates, memory, found = np.arange(len(view.brokers)), strategy.initial_memory(), []
+        candidates, memory, acceptable = np.arange(len(view.brokers)), strategy.initial_memory(), []
         for bundle in range(PLACEMENTS_OF_A_CYCLE):
-            found, memory = strategy.acceptable(view, bundle, candidates, memory)
-            view = view.with_preallocated(bundle, int(found[0]))
-        return len(found)
+            acceptable, memory = strategy.acceptable(view, bundle, candidates, memory)
+            view = view.with_preallocated(bundle, int(acceptable[0]))
+        return len(acceptable)
 
     return place
 
@@ -157,14 +157,14 @@ def _averages(view: ClusterView) -> int:
 
 
 def _timed(subject: Subject, view: ClusterView) -> tuple[float, int]:
-    asked = fresh(view)
+    input_view = fresh(view)
     # Frozen is what was there before: looking through all of that again and again would take longer than the decisions.
     gc.freeze()
     gc.collect()
     gc.disable()
     try:
         begin = time.perf_counter_ns()
-        chosen = subject(asked)
+        chosen = subject(input_view)
         return (time.perf_counter_ns() - begin) / 1e6, chosen
     finally:
         gc.enable()
@@ -173,10 +173,10 @@ def _timed(subject: Subject, view: ClusterView) -> tuple[float, int]:
 
 def _peak(subject: Subject, view: ClusterView) -> int:
     """Bytes that one decision takes at most."""
-    asked = fresh(view)
+    input_view = fresh(view)
     tracemalloc.start()
     try:
-        subject(asked)
+        subject(input_view)
         return max(1, tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()

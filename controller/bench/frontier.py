@@ -17,13 +17,13 @@ _SECONDS = 10.0
 
 
 def frontier(
-    brokers: int, bundles: int, most: int, *, seed: int, uneven: bool, exact: bool
+    brokers: int, bundles: int, highest: int, *, seed: int, uneven: bool, exact: bool
 ) -> Iterator[FrontierAnswer]:
-    """The plans of at most 0, 1, ... *most* moves for one of the bench's clusters; *exact*: with HiGHS."""
+    """The plans of at most 0, 1, ... *highest* moves for one of the bench's clusters; *exact*: with HiGHS."""
     view = cluster(brokers, bundles, uneven=uneven, seed=seed)
     problem = map_problem(view, view.recently_unloaded, _COUNTED).problem
     mean = mean_level(problem)
-    for max_moves in range(most + 1):
+    for max_moves in range(highest + 1):
         plan = planned(problem, SearchLimits(max_moves=max_moves))
         certificate = with_prices(problem, plan.certificate) if exact else plan.certificate
         best = solved(problem, max_moves, seconds=_SECONDS) if exact else None

@@ -44,17 +44,17 @@ class JavaRival:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
-        self._said("ready")
+        self._read_line("ready")
 
     def decide(self, name: str) -> tuple[float, int]:
         """Milliseconds that Pulsar's class called *name* took, and how many bundles it chose."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{name}\n")
         self._process.stdin.flush()
-        _, ms, chosen = self._said(name).split()
+        _, ms, chosen = self._read_line(name).split()
         return float(ms), int(chosen)
 
-    def _said(self, begins: str) -> str:
+    def _read_line(self, begins: str) -> str:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.startswith(begins):

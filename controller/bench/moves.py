@@ -109,14 +109,14 @@ def _measured(cluster: PulsarCluster, unloads: int, load: Load, log: Path) -> di
 def topics_of(boundaries: Sequence[int], number: int) -> tuple[list[str], list[str]]:
     """The bundles of the namespace, and *number* topics: as many for each bundle, those of the first bundle first."""
     bundles = [BundleName(_NAMESPACE, *ends) for ends in pairwise(boundaries)]
-    found: list[list[str]] = [[] for _ in bundles]
+    topics: list[list[str]] = [[] for _ in bundles]
     names = (f"persistent://{_NAMESPACE}/topic-{i}" for i in count())
-    while any(len(each) < number // len(bundles) for each in found):
+    while any(len(each) < number // len(bundles) for each in topics):
         name = next(names)
         nth = next(i for i, each in enumerate(bundles) if each.lower <= topic_hash(name) < each.upper)
-        if len(found[nth]) < number // len(bundles):
-            found[nth].append(name)
-    return [*map(str, bundles)], [name for each in found for name in each]
+        if len(topics[nth]) < number // len(bundles):
+            topics[nth].append(name)
+    return [*map(str, bundles)], [name for each in topics for name in each]
 
 
 def _unload(

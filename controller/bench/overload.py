@@ -165,7 +165,7 @@ def _cycle(
     marks.append(time.perf_counter())
     seconds = np.diff(marks).tolist()
     [file] = folder.glob(f"*{decision.interval}*")
-    held = sum(int(verdict.detail.split()[0]) for verdict in decision.verdicts if verdict.reason == "Budget")
+    over_budget = sum(int(verdict.detail.split()[0]) for verdict in decision.verdicts if verdict.reason == "Budget")
     return OverloadAnswer(
         cluster=cluster,
         shedder=shedder,
@@ -175,7 +175,7 @@ def _cycle(
         encoding=seconds[2],
         verdicts_file=seconds[3],
         commands=len(decision.commands),
-        held_back=held,
+        held_back=over_budget,
         verdicts=len(decision.verdicts),
         entry_bytes=len(encoded),
         verdicts_bytes=file.stat().st_size,

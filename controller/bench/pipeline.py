@@ -115,7 +115,7 @@ def pipeline(
     master: str,
     partitions: int,
     runs: int,
-    said: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> PipelineAnswer:
     """Measure *form*, one of FORMS, over *runs* intervals after those to warm up.
 
@@ -141,7 +141,7 @@ def pipeline(
         warm_ms = time.time_ns() // 1_000_000 if run == WARM_UP else warm_ms
         one = _run(assembly, spark, running, sink, folder / "floor")
         warm = "" if run >= WARM_UP else " (to warm up)"
-        said(
+        report(
             f"{form}: interval {run + 1}{warm}: floor {one.floor_seconds:.2f} s, query {one.query_seconds:.2f} s,"
             f" {one.cpu_seconds:.1f} s of CPU"
         )

@@ -38,13 +38,13 @@ def recorded_day(shape: ClusterShape, intervals: int, folder: Path) -> Recording
     """Write a log of *intervals* in *folder*, record it there, and replay the recording."""
     settings = _settings(folder)
     commands = _play(shape, intervals, settings)
-    log, kept = records_in(folder / "log"), recorded_settings(settings)
+    log, fixed = records_in(folder / "log"), recorded_settings(settings)
     began = time.process_time()
-    record(log, folder / "recording", RecordRequest(), kept, _CLUSTER)
+    record(log, folder / "recording", RecordRequest(), fixed, _CLUSTER)
     recorded = time.process_time() - began
     recording = Recording(folder / "recording")
     began, clock = time.process_time(), time.monotonic()
-    told = LogReplay(recording, kept, kept.policy(_CLUSTER), begin_of(recording)).run().comparison
+    comparison = LogReplay(recording, fixed, fixed.policy(_CLUSTER), begin_of(recording)).run().comparison
     return RecordingAnswer(
         brokers=shape.brokers,
         bundles=shape.bundles,
@@ -56,7 +56,7 @@ def recorded_day(shape: ClusterShape, intervals: int, folder: Path) -> Recording
         record_cpu_seconds=round(recorded, 2),
         replay_cpu_seconds=round(time.process_time() - began, 2),
         replay_seconds=round(time.monotonic() - clock, 2),
-        equal=told.equal,
+        equal=comparison.equal,
     )
 
 
@@ -112,14 +112,14 @@ class _Reader:
     """Reads the files of a log as they come, each once, and folds them."""
 
     def __init__(self, settings: Settings, policy: Policy) -> None:
-        kept = recorded_settings(settings)
-        self._options, self._state = kept.fold_options(policy), ShardState(shard=0, shards=1)
+        fixed = recorded_settings(settings)
+        self._options, self._state = fixed.fold_options(policy), ShardState(shard=0, shards=1)
         self._folder, self._read = Path(settings.checkpoint.path).parent / "log", dict.fromkeys(FOLDED_TOPICS, "")
         self._offset = 0
         self._decoder = TextDecoder(
             cluster=_CLUSTER,
             period_ms=policy.period_ms,
-            max_bytes=kept.intervals.max_record_bytes,
+            max_bytes=fixed.intervals.max_record_bytes,
             detail=self._options.detail,
         )
 

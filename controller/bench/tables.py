@@ -131,15 +131,15 @@ def overload_table(decided: Sequence[OverloadAnswer], title: str) -> BenchTable:
     return BenchTable(title, _OVERLOAD, decided)
 
 
-def balance_table(found: Sequence[BalanceAnswer]) -> BenchTable:
+def balance_table(answers: Sequence[BalanceAnswer]) -> BenchTable:
     """How even strategies make clusters."""
-    title = f"Highest usage as a multiple of the mean, and moves; means of {counted(found[0].clusters, 'cluster')}"
-    return BenchTable(title, _BALANCE, found)
+    title = f"Highest usage as a multiple of the mean, and moves; means of {counted(answers[0].clusters, 'cluster')}"
+    return BenchTable(title, _BALANCE, answers)
 
 
-def frontier_table(found: Sequence[FrontierAnswer]) -> BenchTable:
+def frontier_table(answers: Sequence[FrontierAnswer]) -> BenchTable:
     """Evenness by the moves that are allowed."""
-    return BenchTable("Highest usage as a multiple of the mean, by the moves that are allowed", _FRONTIER, found)
+    return BenchTable("Highest usage as a multiple of the mean, by the moves that are allowed", _FRONTIER, answers)
 
 
 def slope_table(grown: Sequence[SlopeAnswer]) -> BenchTable:
@@ -173,15 +173,15 @@ def arrival_table(measured: Sequence[ArrivalAnswer]) -> BenchTable:
     return BenchTable(f"{_size(first)}, as they arrive, {of}", _ARRIVAL, measured, head=1)
 
 
-def moves_table(found: Sequence[MovesAnswer]) -> BenchTable:
+def moves_table(answers: Sequence[MovesAnswer]) -> BenchTable:
     """Stalls of clients, by the kind of unload."""
-    first = found[0]
+    first = answers[0]
     title = (
         f"ms that clients stalled, p50 / p99 / longest; {counted(first.unloads, 'unload')} of each kind,"
         f" {counted(first.producers, 'producer')} of {first.rate:g} msg/s and as many consumers on"
         f" {counted(first.topics, 'topic')}"
     )
-    return BenchTable(title, _MOVES, found)
+    return BenchTable(title, _MOVES, answers)
 
 
 def _size(one: Any) -> str:

@@ -131,8 +131,8 @@ def _read(file: Path, approved: str) -> tuple[Plan, str]:
         why = f"give at least {_SHORTEST_HASH} of the 64 digits (0-9, a-f) that `trimtab plan` printed"
         raise typer.BadParameter(why, param_hint="--hash")
     try:
-        with open_to_read(file) as found:
-            value = found.read(MAX_BYTES + 1)
+        with open_to_read(file) as stream:
+            value = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
     plan, sha256 = parse_plan(value, str(file))
@@ -178,17 +178,17 @@ def _surroundings(
 
 
 def _tell_check(run: PlanRun, *, as_json: bool) -> None:
-    found = run.check()
-    left = sum(len(wave) for wave in found.waves)
+    check = run.check()
+    moves = sum(len(wave) for wave in check.waves)
     if as_json:
-        done = len(found.done)
-        answer = ApplyAnswer(sha256=run.sha256, step=run.number + 1, moves=left + done, done=done, notes=[], left=[])
+        done = len(check.done)
+        answer = ApplyAnswer(sha256=run.sha256, step=run.number + 1, moves=moves + done, done=done, notes=[], left=[])
         typer.echo(answer.as_line())
     else:
         print_line(
             console(),
-            f"The cluster is as the plan says: {counted(len(found.done), 'move')} done, {left} in"
-            f" {counted(len(found.waves), 'wave')} to be carried out.",
+            f"The cluster is as the plan says: {counted(len(check.done), 'move')} done, {moves} in"
+            f" {counted(len(check.waves), 'wave')} to be carried out.",
         )
 
 

@@ -86,16 +86,18 @@ def audit_moves(
         raise typer.BadParameter(f"{namespace!r} is no namespace: give tenant/namespace", param_hint="--namespace")
     named = "" if bundle is None else bundle_of(bundle, of="--bundle")
     scope = AuditScope(span=span, bundle=named, namespace=namespace or "")
-    with _opened(recording, conf, period_seconds, span) as opened, long_work("auditing, records") as tell:
-        answer = answer_of(audit(opened, scope, tell), is_known=opened.known)
+    with _recording_of(recording, conf, period_seconds, span) as opened_log, long_work("auditing, records") as tell:
+        answer = answer_of(audit(opened_log, scope, tell), is_known=opened_log.known)
     show(answer, lambda out: print_audit(out, answer, most), as_json=as_json)
 
 
 @contextmanager
-def _opened(path: Path | None, conf: Path | None, period_seconds: int, span: ReplaySpan) -> Iterator[ReplaySource]:
+def _recording_of(
+    path: Path | None, conf: Path | None, period_seconds: int, span: ReplaySpan
+) -> Iterator[ReplaySource]:
     if path is not None:
-        with open_source(path, conf, period_seconds=period_seconds) as opened:
-            yield opened
+        with open_source(path, conf, period_seconds=period_seconds) as opened_log:
+            yield opened_log
         return
     settings = read_settings(conf or DEFAULT_CONF)
     with long_work("asking the log what it holds"):

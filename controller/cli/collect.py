@@ -64,10 +64,10 @@ def collect(
     """Sweep the brokers every interval until SIGTERM or Ctrl-C.  Several collectors divide the brokers among them."""
     start_logging("kazoo", form=log_format)
     settings = read_settings(conf)
-    shown = CollectorMetrics()
+    role_metrics = CollectorMetrics()
     # Beside a collector that runs, one interval or a dry run must not want its address.
-    with nullcontext() if once or dry_run else served(shown, settings, metrics):
-        signals.run_until_told(lambda ending: _run(settings, ending, shown, once=once, dry_run=dry_run))
+    with nullcontext() if once or dry_run else served(role_metrics, settings, metrics):
+        signals.run_until_told(lambda ending: _run(settings, ending, role_metrics, once=once, dry_run=dry_run))
 
 
 def _run(settings: Settings, until: threading.Event, metrics: CollectorMetrics, *, once: bool, dry_run: bool) -> None:
@@ -111,17 +111,17 @@ def _broker_access(settings: Settings, pulsar: PulsarSettings) -> Iterator[Broke
     timeout = min(own.timeout_seconds, PUBLISH_SHARE * _deadline_seconds(settings))
     overrides = read_capacity_overrides(Path(own.capacity_overrides)) if own.capacity_overrides else CapacityOverrides()
     hosts = open_at_most(_HOSTS * _OPEN_FOR_EACH) // _OPEN_FOR_EACH
-    with ExitStack() as opened:
-        admin = opened.enter_context(
+    with ExitStack() as stack:
+        admin = stack.enter_context(
             closing(pulsar_admin(settings, answer_seconds=timeout, hosts=hosts, at_once=own.max_concurrent))
         )
-        stored = opened.enter_context(closing(PulsarMetadata(metadata_access(own)))) if own.zookeeper else None
+        stored = stack.enter_context(closing(PulsarMetadata(metadata_access(own)))) if own.zookeeper else None
         if stored is None:
             logging.getLogger(__name__).info("zookeeper in [collector] is not set: stored averages are not collected")
         load_data = PulsarLoadData(
             lambda: own.service_url or admin.service_url(), credentials_of(pulsar), tls_of(pulsar.tls)
         )
-        opened.callback(load_data.close)
+        stack.callback(load_data.close)
         sweeper = Sweeper(admin, overrides, load_data, form=FORMS[settings.log.sweeps], timeout_seconds=timeout)
         publish_seconds = PUBLISH_SHARE * _deadline_seconds(settings)
         state = ClusterState(admin, settings.cluster.name, stored, own.max_concurrent, publish_seconds)
@@ -148,7 +148,7 @@ def _summary(settings: Settings, access: BrokerAccess) -> CollectAnswer:
     work |= {_SETTINGS + broker: partial(read_broker_settings, access.state.admin, broker) for broker in brokers}
     work[_STATE] = lambda: (access.state.read(interval, whole=True), access.state.domains())
     calls = side_by_side(work, at_once=settings.collector.max_concurrent + 1)
-    found, domains = calls.pop(_STATE).result()
+    reading, domains = calls.pop(_STATE).result()
     # None of a broker that does not say.
     settings_of = {broker: calls.pop(_SETTINGS + broker).value for broker in brokers}
     swept: dict[str, Swept] = {broker: call.value for broker, call in calls.items() if call.error is None}
@@ -162,9 +162,9 @@ def _summary(settings: Settings, access: BrokerAccess) -> CollectAnswer:
             failure_domain=domains.get(broker),
             capacity=access.overrides.of(broker),
             settings=settings_of[broker],
-            leads=broker == found.leader,
+            leads=broker == reading.leader,
         )
         for broker in sorted(swept)
     ]
     ordered = [swept[broker] for broker in sorted(swept)]
-    return summary(interval, ordered, dict(sorted(missing.items())), [*found.states, *known], leader=found.leader)
+    return summary(interval, ordered, dict(sorted(missing.items())), [*reading.states, *known], leader=reading.leader)

@@ -112,35 +112,35 @@ def _all_of(log: CommandLog, cluster: str, otherwise: str) -> list[_Read]:
     """All that the log holds now for *cluster*; where that is nothing, say so, and what happens *otherwise*."""
     with long_work("reading the commands"):
         issued = list(log.read())
-    found = _of_cluster(issued, cluster)
-    if not found and not is_quiet():
+    matching = _of_cluster(issued, cluster)
+    if not matching and not is_quiet():
         of = f" for cluster {cluster}, only for others" if issued else ""
         failures.say(f"no command has been issued yet{of}{otherwise}")
-    return found
+    return matching
 
 
 def _of_cluster(part: Iterable[IssuedEvent], cluster: str) -> list[_Read]:
     """The events of *part* for *cluster*, and what cannot be parsed: whose that is nobody knows."""
-    found = list[_Read]()
+    events = list[_Read]()
     for issued in part:
         try:
             event = own_event(issued.value, cluster)
         except WireError as error:
-            found.append(_Read(issued, error))
+            events.append(_Read(issued, error))
         else:
-            found += [] if event is None else [_Read(issued, event)]
-    return found
+            events += [] if event is None else [_Read(issued, event)]
+    return events
 
 
 def _each_once(parts: Iterable[list[_Read]]) -> Iterator[_Read]:
     """The events of each part in order of time; an epoch, which is in every partition, only once."""
-    begun: set[int] = set()
+    epochs: set[int] = set()
     for part in parts:
         for read in _in_order(part):
             if isinstance(read.event, EpochEvent):
-                if read.event.epoch in begun:
+                if read.event.epoch in epochs:
                     continue
-                begun.add(read.event.epoch)
+                epochs.add(read.event.epoch)
             yield read
 
 

@@ -86,18 +86,18 @@ def compare_strategies(
     for number, path in enumerate(paths):
         scenario = described.get(path)
         if scenario is None:
-            shown = _on_recording(path, names, None if html is None else report, pulsar)
+            results = _on_recording(path, names, None if html is None else report, pulsar)
         else:
             with long_work(f"simulating {path.stem}, runs", seeds * len(options)) as done:
                 compared = compare(scenario, options, seeds, done, None if html is None else report.take)
             report.add(path.stem, scenario, compared)
-            shown = _Shown(path.stem, scenario.title, scenario.intervals, compared)
+            results = _Results(path.stem, scenario.title, scenario.intervals, compared)
         if as_json:
-            typer.echo(_answer(shown).as_line())
+            typer.echo(_answer(results).as_line())
             continue
         if number:
             console().print()
-        _print(shown)
+        _print(results)
     if html is not None:
         write_output(html, report.page().encode(), "--html")
         if not as_json:
@@ -105,7 +105,7 @@ def compare_strategies(
             print_line(console(), f"report: {html}")
 
 
-class _Shown(NamedTuple):
+class _Results(NamedTuple):
     """What is printed of one scenario or recording."""
 
     name: str
@@ -116,41 +116,43 @@ class _Shown(NamedTuple):
     recorded: bool = False
 
 
-def _is_recording(given: str) -> bool:
-    return given.endswith(INCIDENT_SUFFIX) or (given != "" and Path(given).is_dir())
+def _is_recording(path: str) -> bool:
+    return path.endswith(INCIDENT_SUFFIX) or (path != "" and Path(path).is_dir())
 
 
-def _on_recording(path: Path, strategies: Sequence[str], report: Report | None, pulsar: PulsarVersion | None) -> _Shown:
-    with open_source(path, None, pulsar=pulsar) as opened, long_work(f"replaying {path.stem}, intervals") as done:
-        found = compare_on_recording(opened, strategies, done)
+def _on_recording(
+    path: Path, strategies: Sequence[str], report: Report | None, pulsar: PulsarVersion | None
+) -> _Results:
+    with open_source(path, None, pulsar=pulsar) as recording, long_work(f"replaying {path.stem}, intervals") as done:
+        compared = compare_on_recording(recording, strategies, done)
     if report is not None:
-        add_recording(report, path.stem, found)
-    return _Shown(path.stem, found.title, found.intervals, found.compared, found.notes, recorded=True)
+        add_recording(report, path.stem, compared)
+    return _Results(path.stem, compared.title, compared.intervals, compared.compared, compared.notes, recorded=True)
 
 
-def _print(shown: _Shown) -> None:
-    out, compared = console(), shown.compared
+def _print(results: _Results) -> None:
+    out, compared = console(), results.compared
     letters = dict(zip(compared.figures, ascii_uppercase, strict=False))
-    print_line(out, f"{shown.name}: {shown.title}", style="bold")
+    print_line(out, f"{results.name}: {results.title}", style="bold")
     print_fields(out, [(letter, strategy) for strategy, letter in letters.items()])
     out.print()
     differ = {duel.figure for duel in compared.duels if duel.equal < len(compared.seeds)}
     first = next(iter(compared.figures.values()))
     rows = [(each, *(mean_text(of[each]) for of in compared.figures.values())) for each in first if each in differ]
     over = f"Means over {counted(len(compared.seeds), 'seed')}, with 95 % intervals"
-    over = f"Over {counted(shown.intervals, 'interval')}, one run each" if shown.recorded else over
+    over = f"Over {counted(results.intervals, 'interval')}, one run each" if results.recorded else over
     if rows:
         columns_of = columns("figure", *letters.values(), numbers=tuple(letters.values()))
         print_table(out, columns_of, rows, title=f"{over}; the smaller, the better")
         print_legend(out, (figure for figure, *_ in rows))
         out.print()
-    if rows and not shown.recorded:
+    if rows and not results.recorded:
         _print_winners(compared, letters)
         out.print()
     same = ", ".join(f"{each} {compact(first[each].mean)}" for each in first if each not in differ)
     if same:
         print_line(out, f"The same in all runs: {same}")
-    for note in shown.notes:
+    for note in results.notes:
         print_line(out, f"note: {note}")
 
 
@@ -169,6 +171,6 @@ def _print_winners(compared: Comparison, letters: Mapping[str, str]) -> None:
     )
 
 
-def _answer(shown: _Shown) -> CompareAnswer:
-    compared = shown.compared
-    return CompareAnswer.from_object(compared, scenario=shown.name, title=shown.title, intervals=shown.intervals)
+def _answer(results: _Results) -> CompareAnswer:
+    compared = results.compared
+    return CompareAnswer.from_object(compared, scenario=results.name, title=results.title, intervals=results.intervals)

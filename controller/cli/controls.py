@@ -145,8 +145,8 @@ def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) 
 def _tell_resumed(settings: Settings, now: OperatorControls, ended: Sequence[Pause], *, as_json: bool) -> None:
     name, standing = settings.cluster.name, now.pauses_at(time.time_ns() // 1_000_000)
     if as_json:
-        told, left = ([PauseAnswer.from_object(each) for each in pauses] for pauses in (ended, standing))
-        typer.echo(ControlsAnswer(cluster=name, paused=bool(standing), ended=told, pauses=left).as_line())
+        ended_pauses, remaining = ([PauseAnswer.from_object(each) for each in pauses] for pauses in (ended, standing))
+        typer.echo(ControlsAnswer(cluster=name, paused=bool(standing), ended=ended_pauses, pauses=remaining).as_line())
         return
     for each in ended:
         _say(f"Ended the pause of {pause_text(each)} (since {utc(each.at_ms)}).")
@@ -175,8 +175,8 @@ def mode(
         return replace(now, mode=choice).with_change(_change("mode", made, value.value))
 
     with_store(settings, lambda store: change(store, changed))
-    said = f"The mode of {settings.cluster.name} is {in_force} from the next interval on."
-    show(ControlsAnswer(cluster=settings.cluster.name, mode=in_force), lambda _: _say(said), as_json=as_json)
+    text = f"The mode of {settings.cluster.name} is {in_force} from the next interval on."
+    show(ControlsAnswer(cluster=settings.cluster.name, mode=in_force), lambda _: _say(text), as_json=as_json)
 
 
 def release(
@@ -201,17 +201,17 @@ def release(
         if unknown:
             have = ", ".join(each.broker for each in now.drained) or "none"
             raise TrimtabError(f"{', '.join(sorted(unknown))} is not drained; drained are: {have}")
-        left = tuple(each for each in now.drained if not release_all and each.broker not in named)
-        released = ", ".join(each.broker for each in now.drained if each not in left)[:MAX_REASON]
-        return replace(now, drained=left).with_change(_change("release", made, released))
+        remaining = tuple(each for each in now.drained if not release_all and each.broker not in named)
+        released = ", ".join(each.broker for each in now.drained if each not in remaining)[:MAX_REASON]
+        return replace(now, drained=remaining).with_change(_change("release", made, released))
 
     with_store(settings, lambda store: _tell_drained(settings, change(store, released), as_json=as_json))
 
 
 def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bool) -> None:
     drained = [each.broker for each in controls.drained]
-    said = f"Drained brokers of {settings.cluster.name}: {', '.join(drained) or 'none'}."
-    show(ControlsAnswer(cluster=settings.cluster.name, drained=drained), lambda _: _say(said), as_json=as_json)
+    text = f"Drained brokers of {settings.cluster.name}: {', '.join(drained) or 'none'}."
+    show(ControlsAnswer(cluster=settings.cluster.name, drained=drained), lambda _: _say(text), as_json=as_json)
 
 
 def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "", as_json: _AsJson = False) -> None:
@@ -351,8 +351,8 @@ def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> Non
 
 def _choice(value: str, reason: str, by: str) -> Choice:
     # Whatever somebody pastes as a reason in an emergency, the command has to work.
-    kept = printable(reason)[:MAX_REASON]
-    return Choice(value=value, reason=kept, by=name_of(by), at_ms=time.time_ns() // 1_000_000)
+    shortened = printable(reason)[:MAX_REASON]
+    return Choice(value=value, reason=shortened, by=name_of(by), at_ms=time.time_ns() // 1_000_000)
 
 
 def _pause(made: Choice) -> Pause:

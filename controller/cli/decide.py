@@ -106,8 +106,8 @@ def decide(
     recorded = read_load([*load, *(more or ())], cluster=cluster, period_ms=period_ms)
     answer = decide_on_load(recorded.last, policy, seed=seed, rounds=rounds)
     notes = notes_on(recorded, {*answer.view.brokers.names, *answer.view.outdated})
-    told = _answer(recorded.cluster, answer, notes)
-    show(told, lambda out: _print(out, answer, notes), as_json=as_json)
+    outcome = _answer(recorded.cluster, answer, notes)
+    show(outcome, lambda out: _print(out, answer, notes), as_json=as_json)
     if answer.decision.commands:
         raise typer.Exit(_MOVED)
 

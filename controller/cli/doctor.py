@@ -47,7 +47,10 @@ def doctor(
         findings = judge(gather(settings, away=outages(settings)))
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     sick = counts["error"] > 0 or (strict and counts["warning"] > 0)
-    answer = DoctorAnswer(healthy=not sick, findings=[FindingAnswer.from_object(each) for each in findings])
+    answer = DoctorAnswer(
+        healthy=not sick,
+        findings=[FindingAnswer.from_object(each, seen=each.observed, wanted=each.expected) for each in findings],
+    )
     show(answer, lambda out: _print(out, findings, counts), as_json=as_json)
     raise typer.Exit(1 if sick else 0)
 
@@ -60,7 +63,7 @@ def _print_grants(settings: Settings) -> None:
 
 
 def _print(out: Console, findings: list[Finding], counts: Counter[str]) -> None:
-    rows = [(each.severity, each.code, listed(each.objects), each.seen, each.wanted) for each in findings]
+    rows = [(each.severity, each.code, listed(each.objects), each.observed, each.expected) for each in findings]
     print_table(out, _COLUMNS, rows, head=2)
     out.print()
     # Below the table; a line with a command is not wrapped, so that it can be copied.

@@ -33,10 +33,10 @@ def execute(
     """Execute the commands on the cluster until SIGTERM or Ctrl-C.  Several executors share the commands."""
     start_logging(form=log_format)
     settings = read_settings(conf)
-    admin, shown = pulsar_admin(settings), ExecutorMetrics()
+    admin, role_metrics = pulsar_admin(settings), ExecutorMetrics()
     try:
-        with served(shown, settings, metrics):
-            signals.run_until_told(lambda ending: _execute(settings, admin, ending, shown))
+        with served(role_metrics, settings, metrics):
+            signals.run_until_told(lambda ending: _execute(settings, admin, ending, role_metrics))
     finally:
         admin.close()
 

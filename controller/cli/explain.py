@@ -30,7 +30,7 @@ _NEWEST: Final = "last"
 #: Pulsar's default.
 _SHEDDER: Final = "ThresholdShedder"
 #: Brokers that an error names.
-_FEW: Final = 5
+_LISTED_INTERVALS: Final = 5
 
 _Subject: TypeAlias = Annotated[
     str,
@@ -90,7 +90,7 @@ def explain_subject(
     if source.load:
         if time_ms is not None:
             raise typer.BadParameter("the last interval of --load is explained; leave out the time", param_hint="--at")
-        told = decision_on_load(
+        decision = decision_on_load(
             source.load,
             strategy or _SHEDDER,
             source.broker_conf,
@@ -99,23 +99,23 @@ def explain_subject(
             pulsar=source.pulsar,
         )
     elif source.recording is not None:
-        told = recorded_decision(Recording(source.recording), time_ms)
+        decision = recorded_decision(Recording(source.recording), time_ms)
     else:
-        told = _of_journal(conf, time_ms, before=source.intervals)
-    _refuse_unknown(told, subject, kind)
-    answer = explain(told, kind if kind == "interval" else subject, kind)
-    if flips.flip and told.examined is not None:
-        answer = answer.model_copy(update=_flips(told.examined.made_of, subject, kind, flips.flip_seconds))
+        decision = _of_journal(conf, time_ms, before=source.intervals)
+    _refuse_unknown(decision, subject, kind)
+    answer = explain(decision, kind if kind == "interval" else subject, kind)
+    if flips.flip and decision.examined is not None:
+        answer = answer.model_copy(update=_flips(decision.examined.made_of, subject, kind, flips.flip_seconds))
     show(answer, lambda out: print_explanation(out, answer, show_all=show_all), as_json=as_json)
 
 
 def _flips(made: Redecision, subject: str, kind: str, seconds: int) -> dict[str, list[Any]]:
     with long_work("looking for what would flip it", 100.0, percent) as tell:
         deadline = Deadline.after(seconds)
-        found = found_flips(made, subject, kind, tell=tell, is_over=lambda: deadline.passed)
+        flips = found_flips(made, subject, kind, tell=tell, is_over=lambda: deadline.passed)
     return {
-        "flips": [FlipAnswer.from_object(each) for each in found.flips],
-        "flips_unfinished": list(found.unfinished),
+        "flips": [FlipAnswer.from_object(each) for each in flips.flips],
+        "flips_unfinished": list(flips.unfinished),
     }
 
 
@@ -144,20 +144,20 @@ def _kind(subject: str) -> SubjectKind:
     return "bundle"
 
 
-def _refuse_unknown(told: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
+def _refuse_unknown(decision: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
     """Raise TrimtabError where nothing is known of *subject* although the load is."""
-    if told.examined is None or kind == "interval":
+    if decision.examined is None or kind == "interval":
         return
-    view = told.examined.view
+    view = decision.examined.view
     table = view.bundles if kind == "bundle" else view.brokers
-    named = {*view.missing, *(command.bundle for command, _ in told.commands)}
-    named |= {verdict.subject for verdict in told.verdicts or ()}
+    named = {*view.missing, *(command.bundle for command, _ in decision.commands)}
+    named |= {verdict.subject for verdict in decision.verdicts or ()}
     if subject in table.code_of or subject in named:
         return
     have = f"{len(table)} {kind}s"
     names = "`trimtab lookup` finds a topic's bundle" if kind == "bundle" else f"it has {_some(view.brokers.names)}"
-    raise TrimtabError(f"{subject} is not in the load of {utc(told.interval)}, which has {have}: {names}")
+    raise TrimtabError(f"{subject} is not in the load of {utc(decision.interval)}, which has {have}: {names}")
 
 
 def _some(names: tuple[str, ...]) -> str:
-    return some_of(names, _FEW) or "none"
+    return some_of(names, _LISTED_INTERVALS) or "none"

@@ -40,10 +40,10 @@ def take_over(conf: Conf = DEFAULT_CONF, reason: _Reason = "take over", by: _By 
     """
     settings = read_settings(conf)
     with closing(_admin(settings)) as admin:
-        wanted = dict.fromkeys(_ours(settings), "false")
-        _say_what_is_set(admin, wanted)
+        switches = dict.fromkeys(_ours(settings), "false")
+        _say_what_is_set(admin, switches)
         _agreed("1. Switch off the brokers' own balancing? Nobody balances until step 2.", yes=yes)
-        _set(admin, wanted)
+        _set(admin, switches)
         _say("   Write the same into broker.conf, so that a restart of a broker keeps it.")
     _agreed(f"2. Set the mode of {settings.cluster.name} to active? Controllers then issue commands.", yes=yes)
     controls.mode(controls.Mode.ACTIVE, conf=conf, reason=reason, by=by)
@@ -60,8 +60,8 @@ def hand_back(conf: Conf = DEFAULT_CONF, reason: _Reason = "hand back", by: _By 
     """
     settings = read_settings(conf)
     with closing(_admin(settings)) as admin:
-        wanted = dict.fromkeys(_ours(settings), "true")
-        _say_what_is_set(admin, wanted)
+        switches = dict.fromkeys(_ours(settings), "true")
+        _say_what_is_set(admin, switches)
         _agreed(f"1. Pause trimtab on {settings.cluster.name}?", yes=yes)
         try:
             controls.pause(conf=conf, reason=reason, by=by)
@@ -69,7 +69,7 @@ def hand_back(conf: Conf = DEFAULT_CONF, reason: _Reason = "hand back", by: _By 
             failures.say(f"trimtab is not paused: {error}")
             _agreed("   Go on without? Do so where no controller runs.", yes=yes)
         _agreed("2. Switch on the brokers' own balancing?", yes=yes)
-        _set(admin, wanted)
+        _set(admin, switches)
     _say("   End collectors, controllers and executors; and write the same into broker.conf.")
 
 
@@ -80,47 +80,49 @@ def _admin(settings: Settings) -> PulsarAdmin:
 def _ours(settings: Settings) -> tuple[str, ...]:
     """The switches of what trimtab does in place of the brokers."""
     decisions = settings.decisions
-    found = [key for key, does in ((SHEDDING, decisions.shed), (SPLITTING, decisions.split)) if does]
-    if not found:
+    keys = [key for key, does in ((SHEDDING, decisions.shed), (SPLITTING, decisions.split)) if does]
+    if not keys:
         raise SettingsError("decisions.shed and decisions.split are both false: trimtab balances nothing here")
-    return tuple(found)
+    return tuple(keys)
 
 
-def _say_what_is_set(admin: PulsarAdmin, wanted: Mapping[str, str]) -> None:
+def _say_what_is_set(admin: PulsarAdmin, switches: Mapping[str, str]) -> None:
     brokers = admin.brokers()
     if not brokers:
         raise TrimtabError("no broker is active: there is nobody to hand anything over to")
     for name in brokers:
-        shown = _switches_of(admin, name, wanted)
-        text = ", ".join(f"{key}={value}" for key, value in shown.items()) if shown else "does not show its settings"
+        current = _switches_of(admin, name, switches)
+        text = (
+            ", ".join(f"{key}={value}" for key, value in current.items()) if current else "does not show its settings"
+        )
         _say(f"{name}: {text}")
 
 
-def _switches_of(admin: PulsarAdmin, broker: str, wanted: Mapping[str, str]) -> dict[str, str]:
-    """The *wanted* keys with what *broker* runs with; empty where it does not say."""
+def _switches_of(admin: PulsarAdmin, broker: str, switches: Mapping[str, str]) -> dict[str, str]:
+    """The *switches* keys with what *broker* runs with; empty where it does not say."""
     try:
         runs_with = admin.configuration(broker)
     except PulsarError:
         return {}
-    return {key: runs_with.get(key, "").strip().lower() for key in wanted}
+    return {key: runs_with.get(key, "").strip().lower() for key in switches}
 
 
-def _set(admin: PulsarAdmin, wanted: Mapping[str, str]) -> None:
-    """Set *wanted* for all brokers; TrimtabError unless every active broker runs with it within a while."""
-    for key, value in wanted.items():
+def _set(admin: PulsarAdmin, switches: Mapping[str, str]) -> None:
+    """Set *switches* for all brokers; TrimtabError unless every active broker runs with it within a while."""
+    for key, value in switches.items():
         admin.change_dynamic_configuration(key, value)
         _say(f"   {key}={value} is set for all brokers.")
     ends = time.monotonic() + _HEARD_SECONDS
-    left = set(admin.brokers())
-    while left:
-        left = {name for name in left if _switches_of(admin, name, wanted) != dict(wanted)}
-        if left and time.monotonic() > ends:
-            values = ", ".join(f"{key}={value}" for key, value in wanted.items())
+    waiting = set(admin.brokers())
+    while waiting:
+        waiting = {name for name in waiting if _switches_of(admin, name, switches) != dict(switches)}
+        if waiting and time.monotonic() > ends:
+            values = ", ".join(f"{key}={value}" for key, value in switches.items())
             raise TrimtabError(
-                f"{', '.join(sorted(left))}: did not confirm {values} within {_HEARD_SECONDS:.0f} s; the values are"
+                f"{', '.join(sorted(waiting))}: did not confirm {values} within {_HEARD_SECONDS:.0f} s; the values are"
                 " set, so look at these brokers and run the command again"
             )
-        if left:
+        if waiting:
             time.sleep(_LOOK_AGAIN_SECONDS)
     _say("   Every active broker runs with it.")
 

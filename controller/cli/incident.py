@@ -103,10 +103,10 @@ def make(
         before=before,
     )
     require_writable(output, "--output")
-    source, kept, cluster = log_to_copy(log, conf)
-    other = None if key is None else partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
+    source, recorded, cluster = log_to_copy(log, conf)
+    other = None if key is None else partial(Anonymiser, source, settings=recorded, cluster=cluster, key=key)
     with long_work("reading the log"):
-        otherwise = make_incident(source, output, span, kept, cluster, other)
+        otherwise = make_incident(source, output, span, recorded, cluster, other)
     _check(output, as_json=as_json, otherwise=otherwise)
 
 
@@ -120,8 +120,8 @@ def check(file: _File, as_json: Annotated[bool, json_option("answer.incident")] 
 
 
 def _check(path: Path, *, as_json: bool, otherwise: tuple[int, ...] = ()) -> None:
-    with unpacked_incident(path) as found, long_work("deciding again"):
-        checked, about, size = check_incident(found), found.about, path.stat().st_size
+    with unpacked_incident(path) as incident, long_work("deciding again"):
+        checked, about, size = check_incident(incident), incident.about, path.stat().st_size
     answer = IncidentAnswer.from_object(
         checked,
         file=str(path),

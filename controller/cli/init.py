@@ -27,22 +27,22 @@ _HIDDEN: Final = "# "
 _COMMENT_AT: Final = 32
 
 
-def starter(template: str, values: Values, *, shown: Sequence[str] = (), left_out: Sequence[str] = ()) -> str:
-    """*template*, a TOML file, with *values*, without the sections *left_out*, and with those *shown* switched on.
+def starter(template: str, values: Values, *, sections: Sequence[str] = (), left_out: Sequence[str] = ()) -> str:
+    """*template*, a TOML file, with *values*, without the sections *left_out*, and with those *sections* switched on.
 
     A section that is switched on is a comment in the template.  A value, or a section, that the template has no line
     for raises SettingsError.
     """
-    section, keep, missing = "", True, dict.fromkeys([*values, *((name, "") for name in [*shown, *left_out])])
+    section, keep, missing = "", True, dict.fromkeys([*values, *((name, "") for name in [*sections, *left_out])])
     lines = []
     for line in template.splitlines():
-        found = _SECTION.match(line)
-        if found and (not found["hidden"] or found["name"] in shown):
-            section, keep = found["name"], found["name"] not in left_out
+        match = _SECTION.match(line)
+        if match and (not match["hidden"] or match["name"] in sections):
+            section, keep = match["name"], match["name"] not in left_out
             missing.pop((section, ""), None)
-        elif not line and section in shown:
+        elif not line and section in sections:
             section = ""  # a section that was a comment ends at an empty line
-        text = line.removeprefix(_HIDDEN) if section in shown else line
+        text = line.removeprefix(_HIDDEN) if section in sections else line
         key = _KEY.fullmatch(text)
         if key and (section, key["key"]) in values:
             text = _line(key["key"], values[section, key["key"]], key["comment"])
@@ -187,12 +187,12 @@ def _places(state: str, log: LogChoice) -> dict[tuple[str, str], str]:
 def _settings(values: Values, log: LogChoice) -> str:
     """The settings file, or SettingsError where trimtab would refuse it."""
     template = (SHIPPED / _SETTINGS).read_text(encoding="utf-8").replace(f"{_OF_THE_CHECKOUT}\n", "")
-    shown = {LogChoice.FOLDER: ("log.folder",), LogChoice.PULSAR: ("log.pulsar",)}.get(log, ())
+    sections = {LogChoice.FOLDER: ("log.folder",), LogChoice.PULSAR: ("log.pulsar",)}.get(log, ())
     text = starter(
         template,
         values,
-        shown=shown,
-        left_out=("log.kafka", "log.kafka.client") if shown else (),
+        sections=sections,
+        left_out=("log.kafka", "log.kafka.client") if sections else (),
     )
     with TemporaryDirectory(prefix=".trimtab-") as made:
         path = Path(made, _SETTINGS)

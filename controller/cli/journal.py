@@ -25,7 +25,7 @@ from controller.wire.controls_text import pauses_text
 from controller.wire.decision_texts import became, does, reason_text, verdict_text
 from controller.wire.readable import in_number, utc
 
-_MOST: Final = 100_000
+_LARGEST_LIMIT: Final = 100_000
 
 _Bundle: TypeAlias = Annotated[
     str | None,
@@ -50,7 +50,7 @@ def journal(
     since: _Since = None,
     until: _Until = None,
     issued: Annotated[bool, typer.Option("--issued", help="Only decisions with commands, without verdicts.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=_MOST, help="Print so many decisions at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=_LARGEST_LIMIT, help="Print so many decisions at most.")] = 20,
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.journal", each="decision")] = False,
 ) -> None:
@@ -60,20 +60,20 @@ def journal(
 
     Exit codes: 0 printed; 1 nothing matches, or the log did not answer; 2 the settings or an option are invalid.
     """
-    wanted = _wanted(bundle, broker, reason, since, until, issued=issued)
+    wanted_filter = _filter_of(bundle, broker, reason, since, until, issued=issued)
     settings = read_settings(conf)
     with long_work("reading the journal"):
         require(settings, Part.LOG)
-        found = decisions(settings, wanted, limit)
-    if not found:
+        matching = decisions(settings, wanted_filter, limit)
+    if not matching:
         raise TrimtabError(
             f"no decision about cluster {settings.cluster.name!r} in the journal"
-            + ("" if wanted == DecisionFilter() else " matches: leave out an option")
+            + ("" if wanted_filter == DecisionFilter() else " matches: leave out an option")
         )
-    show(map(_answer, found), partial(_print_all, found=found), as_json=as_json)
+    show(map(_answer, matching), partial(_print_all, matching=matching), as_json=as_json)
 
 
-def _wanted(
+def _filter_of(
     bundle: str | None, broker: str | None, reason: str | None, since: str | None, until: str | None, *, issued: bool
 ) -> DecisionFilter:
     begin, end = span_of(since, until, of=("--since", "--until"))
@@ -90,39 +90,39 @@ def _wanted(
 def _reason(text: str) -> Reason:
     """The reason *text*, in capitals or not."""
     by_name = {str(reason).lower(): reason for reason in Reason}
-    found = by_name.get(text.lower())
-    if found is None:
+    known = by_name.get(text.lower())
+    if known is None:
         near = get_close_matches(text.lower(), by_name, n=1)
         hint = f"did you mean {by_name[near[0]]}?" if near else "docs/explain.md lists them"
         raise typer.BadParameter(f"no such reason: {text!r}; {hint}", param_hint="--reason")
-    return found
+    return known
 
 
-def _print_all(out: Console, found: Sequence[FoundDecision]) -> None:
-    for each in found:
+def _print_all(out: Console, matching: Sequence[FoundDecision]) -> None:
+    for each in matching:
         _print(out, each)
 
 
-def _print(out: Console, found: FoundDecision) -> None:
-    paused = f"paused by {pauses_text(found.pauses)}" if found.pauses else "paused"
-    notes = [note for note, on in ((paused, found.paused), ("stale", found.stale)) if on]
-    notes += [] if found.pulsar is None else [f"Pulsar {found.pulsar.version}"]
-    how = ", ".join([found.mode, *notes])
-    print_line(out, f"{utc(found.interval)}  {how}: {in_number(found.summary)}", rest="    ", style="bold")
-    for command, result in found.commands:
+def _print(out: Console, decision: FoundDecision) -> None:
+    paused = f"paused by {pauses_text(decision.pauses)}" if decision.pauses else "paused"
+    notes = [note for note, on in ((paused, decision.paused), ("stale", decision.stale)) if on]
+    notes += [] if decision.pulsar is None else [f"Pulsar {decision.pulsar.version}"]
+    how = ", ".join([decision.mode, *notes])
+    print_line(out, f"{utc(decision.interval)}  {how}: {in_number(decision.summary)}", rest="    ", style="bold")
+    for command, result in decision.commands:
         print_line(out, f"{command.action} {command.bundle}", first="  ", rest="      ")
         for line in (f"{does(command)}: {became(result)}", f"because {verdict_text(command.why)}"):
             print_line(out, line, first="    ", rest="      ")
-    for verdict in found.verdicts or ():
+    for verdict in decision.verdicts or ():
         by = f", by {verdict.by}" if verdict.by else ""
         print_line(out, f"{verdict.subject}", first="  ", rest="      ")
         print_line(out, f"{reason_text(verdict)}{by}", first="    ", rest="      ")
 
 
-def _answer(found: FoundDecision) -> JournalAnswer:
+def _answer(decision: FoundDecision) -> JournalAnswer:
     return JournalAnswer.from_object(
-        found,
-        pulsar=PulsarVersionAnswer.of(found.pulsar),
-        commands=[CommandAnswer.of(command, result) for command, result in found.commands],
-        verdicts=None if found.verdicts is None else [VerdictAnswer.short(verdict) for verdict in found.verdicts],
+        decision,
+        pulsar=PulsarVersionAnswer.of(decision.pulsar),
+        commands=[CommandAnswer.of(command, result) for command, result in decision.commands],
+        verdicts=None if decision.verdicts is None else [VerdictAnswer.short(verdict) for verdict in decision.verdicts],
     )

@@ -100,7 +100,7 @@ def lookup(
     if live:
         if (bundles, boundaries, log) != (None, None, None):
             raise typer.BadParameter("excludes --bundles, --boundaries and --log", param_hint="--live")
-        _tell_live(*_asked(name, read_settings(conf or DEFAULT_CONF)), as_json=as_json)
+        _tell_live(*_from_cluster(name, read_settings(conf or DEFAULT_CONF)), as_json=as_json)
         return
     settings = None if conf is None else read_settings(conf)
     place = recording(log) if log else _log_tail(settings, needed=bundles is None and boundaries is None)
@@ -109,11 +109,11 @@ def lookup(
         whose = cluster or (settings.cluster.name if settings else None)
         logged = read_namespace(place, name.namespace, cluster=whose)
     edges = _edges(name, bundles, boundaries, place, logged)
-    found = _found(name, edges, _bundle(name, edges, settings), logged)
-    show(LookupAnswer(**found), lambda out: print_fields(out, _rows(found), label=_LABEL), as_json=as_json)
+    fields = _lookup_fields(name, edges, _bundle(name, edges, settings), logged)
+    show(LookupAnswer(**fields), lambda out: print_fields(out, _rows(fields), label=_LABEL), as_json=as_json)
 
 
-def _asked(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBundle, LastDecision]:
+def _from_cluster(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBundle, LastDecision]:
     with long_work("waiting for answers of brokers and log"):
         require(settings, Part.BROKERS, Part.LOG)
         return _live(topic, settings)
@@ -129,12 +129,12 @@ def _live(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBun
         raise
     bundle = _bundle(topic, edges, settings)
     now = live_bundle(admin, str(bundle))
-    return _found(topic, edges, bundle, None), now, last_decision(settings, str(bundle), now.owner)
+    return _lookup_fields(topic, edges, bundle, None), now, last_decision(settings, str(bundle), now.owner)
 
 
-def _tell_live(found: dict[str, Any], now: LiveBundle, decided: LastDecision, *, as_json: bool) -> None:
-    rows = [*_rows(found), *live_rows(now), *decision_rows(decided)]
-    answer = LookupAnswer(**found, **live_fields(now), **decision_fields(decided))
+def _tell_live(fields: dict[str, Any], now: LiveBundle, decided: LastDecision, *, as_json: bool) -> None:
+    rows = [*_rows(fields), *live_rows(now), *decision_rows(decided)]
+    answer = LookupAnswer(**fields, **live_fields(now), **decision_fields(decided))
     show(answer, lambda out: print_fields(out, rows, label=_LABEL), as_json=as_json)
 
 
@@ -183,10 +183,10 @@ def _bundle(topic: TopicName, edges: Sequence[int], settings: Settings | None) -
     return BundleName(topic.namespace, edges[row], edges[row + 1])
 
 
-def _found(
+def _lookup_fields(
     topic: TopicName, edges: Sequence[int], bundle: BundleName, logged: LoggedNamespace | None
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "topic": str(topic),
         "namespace": topic.namespace,
         "hash": topic.position,
@@ -196,34 +196,34 @@ def _found(
     }
     if topic.segment is not None:
         keys = f"0x{topic.segment.start:04x}-0x{topic.segment.end:04x}"
-        found |= {"scalable_topic": str(topic.whole), "segment": topic.segment.number, "key_hashes": keys}
+        fields |= {"scalable_topic": str(topic.whole), "segment": topic.segment.number, "key_hashes": keys}
     elif topic.is_scalable:
-        found["scalable_topic"] = str(topic)
+        fields["scalable_topic"] = str(topic)
     if logged is not None:
         owner = logged.owners.get(str(bundle))
-        seen = (owner.interval or owner.last_update) if owner is not None else logged.ticked
-        found |= {"owner": None if owner is None else owner.broker, "as_of": seen}
-    return found
+        as_of = (owner.interval or owner.last_update) if owner is not None else logged.ticked
+        fields |= {"owner": None if owner is None else owner.broker, "as_of": as_of}
+    return fields
 
 
-def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(fields: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
-        ("topic", found["topic"]),
-        ("namespace", f"{found['namespace']}, {counted(found['bundles'], 'bundle')}"),
-        ("hash", f"{found['position']} ({found['hash']})"),
-        ("bundle", found["bundle"]),
-        *_segment_rows(found),
+        ("topic", fields["topic"]),
+        ("namespace", f"{fields['namespace']}, {counted(fields['bundles'], 'bundle')}"),
+        ("hash", f"{fields['position']} ({fields['hash']})"),
+        ("bundle", fields["bundle"]),
+        *_segment_rows(fields),
     ]
-    if "owner" in found:
-        as_of = "" if found["as_of"] is None else f", as of {utc(found['as_of'])}"
-        rows.append(("owner", (found["owner"] or "none: no broker lists the bundle") + as_of))
+    if "owner" in fields:
+        as_of = "" if fields["as_of"] is None else f", as of {utc(fields['as_of'])}"
+        rows.append(("owner", (fields["owner"] or "none: no broker lists the bundle") + as_of))
     return rows
 
 
-def _segment_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    if "segment" in found:
-        return [("segment", f"{found['segment']} of {found['scalable_topic']}, key hashes {found['key_hashes']}")]
-    if "scalable_topic" in found:
+def _segment_rows(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    if "segment" in fields:
+        return [("segment", f"{fields['segment']} of {fields['scalable_topic']}, key hashes {fields['key_hashes']}")]
+    if "scalable_topic" in fields:
         return [
             ("segments", "each in a bundle of its own: look up segment://tenant/namespace/topic/<start>-<end>-<number>")
         ]

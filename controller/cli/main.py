@@ -38,9 +38,9 @@ def main() -> None:
 
 def _open_what_is_closed() -> None:
     """Have output go nowhere where whoever started us closed it: else the next file that is opened would get it."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
-        os.set_inheritable(opened, True)
-    os.close(opened)
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
     sys.stderr = sys.stderr or os.fdopen(_STANDARD_ERROR, "w", encoding="utf-8")
 

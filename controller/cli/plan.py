@@ -73,7 +73,7 @@ class PlanKindOptions:
         typer.Option(min=0, max=10_000, help="Empty so many brokers, those whose bundles disturb the fewest clients."),
     ] = 0
 
-    def asked(self) -> PlanRequest:
+    def request(self) -> PlanRequest:
         """The plan that is asked for; typer.BadParameter where more than one kind is given."""
         if sum(map(bool, (self.drain, self.join, self.move, self.rolling_restart, self.remove))) > 1:
             raise typer.BadParameter(f"give one of {_KINDS}")
@@ -139,12 +139,12 @@ class PlanLimitOptions:
         """The resources of --own, by the words of a plan."""
         return tuple(sorted({each.value.replace("-", " ") for each in self.own or []}))
 
-    def of(self, asked: PlanRequest) -> PlanRequest:
-        """*asked* within these limits."""
+    def of(self, request: PlanRequest) -> PlanRequest:
+        """*request* within these limits."""
         if not self.to >= 1:  # NaN
             raise typer.BadParameter("is no number", param_hint="--to")
-        asked = replace(
-            asked,
+        request = replace(
+            request,
             frontier=self.frontier,
             own=self.own_names,
             to=self.to,
@@ -152,11 +152,11 @@ class PlanLimitOptions:
             wave_moves=self.wave_moves,
             wave_moves_per_broker=max(1, (self.wave_moves + 1) // 2),
         )
-        if asked.kind == BALANCE and not asked.named:
-            asked = replace(asked, text=f"{asked.text} to {self.to:g} times the mean")
+        if request.kind == BALANCE and not request.named:
+            request = replace(request, text=f"{request.text} to {self.to:g} times the mean")
         for each in self.budget or []:
-            asked = _budgeted(asked, each.strip())
-        return asked
+            request = _budgeted(request, each.strip())
+        return request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +178,7 @@ class RightsizingOptions:
     ] = 0
 
     @property
-    def given(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether this is asked for."""
         return self.headroom is not None or self.add > 0
 
@@ -219,23 +219,23 @@ def plan(
     Exit codes: 0 there is a plan; 1 it does not meet --by, or bundles stay on a broker that is to be empty, a move of
     --move is not possible, or there is no plan; 2 an option or the load is invalid.
     """
-    asked, now = kind.asked(), now_ms()
-    _refuse_kinds(asked, output, sizes=sizes.given, frontier=limits.frontier)
+    request, now = kind.request(), now_ms()
+    _refuse_kinds(request, output, sizes=sizes.is_requested, frontier=limits.frontier)
     source.refuse_misfits(of_load={"--cluster": cluster})
     if source.at is not None and source.recording is None:
         raise typer.BadParameter("needs --recording", param_hint="--at")
     deadline_ms = None if by is None else _deadline(by, now)
-    asked = limits.of(asked)
+    request = limits.of(request)
     loaded = _loaded(source, cluster, conf, now)
-    if sizes.given:
+    if sizes.is_requested:
         headroom = 0.3 if sizes.headroom is None else sizes.headroom / 100
-        _tell_rightsizing(loaded, headroom, sizes.add, asked.own, as_json=as_json)
+        _tell_rightsizing(loaded, headroom, sizes.add, request.own, as_json=as_json)
     else:
-        tell_plan(_planned(loaded, asked), output, conf, as_json=as_json, now_ms=now, deadline_ms=deadline_ms)
+        tell_plan(_planned(loaded, request), output, conf, as_json=as_json, now_ms=now, deadline_ms=deadline_ms)
 
 
 def tell_plan(
-    found: PlannedCluster,
+    planned: PlannedCluster,
     output: Path | None,
     conf: Path,
     *,
@@ -243,19 +243,19 @@ def tell_plan(
     now_ms: int = 0,
     deadline_ms: int | None = None,
 ) -> None:
-    """Write *found* to *output*, and print it; exit code 1 where it does not do all that it is to do.
+    """Write *planned* to *output*, and print it; exit code 1 where it does not do all that it is to do.
 
     *conf* are the settings with which it is to be carried out.
     """
     # A plan of no moves is none to approve, and its file would be in the way of the next one.
-    written = None if not found.plan.moves else output
+    written = None if not planned.plan.moves else output
     if written is not None:
-        write_output(written, encode_plan(found.plan), "--output")
+        write_output(written, encode_plan(planned.plan), "--output")
     elif output is not None:
         typer.echo(f"the plan has no moves, so {output} is not written", err=True)
-    answer = plan_answer(found, file="" if written is None else str(written), now_ms=now_ms, deadline_ms=deadline_ms)
+    answer = plan_answer(planned, file="" if written is None else str(written), now_ms=now_ms, deadline_ms=deadline_ms)
     show(answer, lambda out: print_plan(out, answer, conf), as_json=as_json)
-    if answer.in_time is False or found.stays or answer.never_issued:
+    if answer.in_time is False or planned.stays or answer.never_issued:
         raise typer.Exit(_NOT_IN_TIME)
 
 
@@ -274,40 +274,40 @@ def _named(text: str) -> tuple[str, str]:
     return bundle, broker
 
 
-def _budgeted(asked: PlanRequest, budget: str) -> PlanRequest:
-    """*asked* within the *budget* of one --budget."""
+def _budgeted(request: PlanRequest, budget: str) -> PlanRequest:
+    """*request* within the *budget* of one --budget."""
     moves, rate = _MOVES.fullmatch(budget), _RATE.fullmatch(budget)
-    if moves is not None and asked.kind in (BALANCE, JOIN) and not asked.named:
-        asked = replace(asked, max_moves=min(asked.max_moves, int(moves[1])))
-    elif moves is not None and asked.named:
+    if moves is not None and request.kind in (BALANCE, JOIN) and not request.named:
+        request = replace(request, max_moves=min(request.max_moves, int(moves[1])))
+    elif moves is not None and request.named:
         raise typer.BadParameter(f"{budget!r}: the moves are those of --move", param_hint="--budget")
     elif moves is not None:
         raise typer.BadParameter(f"{budget!r}: emptying a broker takes as many moves as it has bundles")
     elif rate is not None and int(rate[1]) > 0:
-        if asked.connections_per_second is not None:
+        if request.connections_per_second is not None:
             raise typer.BadParameter(f"{budget!r}: give one rate of connections", param_hint="--budget")
         seconds = _SECONDS[rate[2]]
-        asked = replace(asked, connections_per_second=int(rate[1]) / seconds, burst_seconds=float(seconds))
+        request = replace(request, connections_per_second=int(rate[1]) / seconds, burst_seconds=float(seconds))
     else:
         raise typer.BadParameter(f"{budget!r}: give '20 moves' or '500 connections/min'", param_hint="--budget")
-    return replace(asked, text=f"{asked.text}, at most {budget}")
+    return replace(request, text=f"{request.text}, at most {budget}")
 
 
 def _deadline(text: str, now_ms: int) -> int:
-    found = time_of(text, now_ms=now_ms, of="--by")
-    if found <= now_ms and ":" in text and "-" not in text:
-        found += _DAY_MS
-    if found <= now_ms:
-        raise typer.BadParameter(f"{text} is {utc(found)}, which is past", param_hint="--by")
-    return found
+    deadline_ms = time_of(text, now_ms=now_ms, of="--by")
+    if deadline_ms <= now_ms and ":" in text and "-" not in text:
+        deadline_ms += _DAY_MS
+    if deadline_ms <= now_ms:
+        raise typer.BadParameter(f"{text} is {utc(deadline_ms)}, which is past", param_hint="--by")
+    return deadline_ms
 
 
-def _refuse_kinds(asked: PlanRequest, output: Path | None, *, sizes: bool, frontier: bool) -> None:
-    if sizes and (asked.kind != BALANCE or asked.named):
+def _refuse_kinds(request: PlanRequest, output: Path | None, *, sizes: bool, frontier: bool) -> None:
+    if sizes and (request.kind != BALANCE or request.named):
         raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
     if sizes and output is not None:
         raise typer.BadParameter("makes no plan to write: leave out --output", param_hint="--headroom, --add")
-    if frontier and (asked.kind != BALANCE or asked.named or sizes):
+    if frontier and (request.kind != BALANCE or request.named or sizes):
         raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
     if output is not None:
         require_writable(output, "--output")
@@ -321,21 +321,21 @@ def _loaded(source: LoadSource, cluster: str | None, conf: Path, now: int) -> Pl
                 source.load, source.broker_conf, cluster=cluster, period_ms=period_ms, pulsar=source.pulsar
             )
     if source.recording is not None:
-        wanted = None if source.at is None else time_of(source.at, now_ms=now, of="--at")
-        return source_of_recording(Recording(source.recording), wanted)
+        at_ms = None if source.at is None else time_of(source.at, now_ms=now, of="--at")
+        return source_of_recording(Recording(source.recording), at_ms)
     settings = read_settings(conf)
     with long_work("reading the journal and the log"):
         require(settings, Part.LOG)
         return source_of_log(settings, before=source.intervals)
 
 
-def _planned(source: PlanSource, asked: PlanRequest) -> PlannedCluster:
+def _planned(source: PlanSource, request: PlanRequest) -> PlannedCluster:
     with long_work("making the plan"):
-        return planned_cluster(source, asked)
+        return planned_cluster(source, request)
 
 
 def _tell_rightsizing(source: PlanSource, headroom: float, added: int, own: tuple[str, ...], *, as_json: bool) -> None:
     with long_work("making the plan"):
-        found = rightsizing(source, headroom=headroom, added=added, own=own)
-    answer = rightsizing_answer(source, found)
+        result = rightsizing(source, headroom=headroom, added=added, own=own)
+    answer = rightsizing_answer(source, result)
     show(answer, lambda out: print_rightsizing(out, answer), as_json=as_json)

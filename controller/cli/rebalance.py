@@ -96,7 +96,7 @@ def rebalance(
 
 def _play(group: RebalanceGroup, protocol: str) -> list[Rebalance]:
     return play(
-        {member.name: member.held() for member in group.members},
+        {member.name: member.running() for member in group.members},
         group.connectors,
         [Change(**change.model_dump()) for change in group.changes],
         protocol=protocol,
@@ -109,9 +109,9 @@ def _print_rebalances(out: Console, rebalances: Sequence[Rebalance], protocol: s
     rows: list[tuple[str, ...]] = []
     for one in rebalances:
         which, why = (f"{one.change}.{one.step}", f"{one.at_ms / 1000:g} s"), one.why
-        for name, held in one.members.items():
+        for name, parts in one.members.items():
             done = one.assignments[name]
-            rows.append((*which, why, name, _counts(done.start), _counts(done.stop), _counts(held)))
+            rows.append((*which, why, name, _counts(done.start), _counts(done.stop), _counts(parts)))
             why = ""
         nowhere = f"{_counts(one.missing)} run nowhere" if one.missing else ""
         again = f"all rejoin after {one.delay_ms / 1000:g} s" if one.delay_ms else ""
@@ -132,8 +132,8 @@ def _print_example(protocol: Protocol | None, *, as_json: bool) -> None:
         for row in rows
     )
     header = columns("change", "tasks after", "eager", against, numbers=("tasks after", "eager", against))
-    shown = [(row.what, *(f"{n:,}" for n in (row.tasks, row.eager, row.cooperative))) for row in summary_rows(rows)]
-    show(answers, lambda out: print_table(out, header, shown, title="Tasks stopped, 3 workers"), as_json=as_json)
+    cells = [(row.what, *(f"{n:,}" for n in (row.tasks, row.eager, row.cooperative))) for row in summary_rows(rows)]
+    show(answers, lambda out: print_table(out, header, cells, title="Tasks stopped, 3 workers"), as_json=as_json)
 
 
 def _answer(one: Rebalance, protocol: str) -> RebalanceAnswer:
@@ -146,9 +146,9 @@ def _answer(one: Rebalance, protocol: str) -> RebalanceAnswer:
         unconfigured=_work(one.unconfigured),
         members={
             name: MemberAnswer(
-                starts=_work(one.assignments[name].start), stops=_work(one.assignments[name].stop), runs=_work(held)
+                starts=_work(one.assignments[name].start), stops=_work(one.assignments[name].stop), runs=_work(parts)
             )
-            for name, held in one.members.items()
+            for name, parts in one.members.items()
         },
     )
 
@@ -162,7 +162,7 @@ def _counts(work: ConnectorsAndTasks) -> str:
 
 
 def _uneven(one: Rebalance) -> str:
-    each = ", ".join(f"{name} runs {_counts(held)}" for name, held in one.members.items())
+    each = ", ".join(f"{name} runs {_counts(parts)}" for name, parts in one.members.items())
     nowhere = f"; {_counts(one.missing)} run nowhere" if one.missing else ""
     removed = f"; {_counts(one.unconfigured)} run and are not configured" if one.unconfigured else ""
     return f"{each}{nowhere}{removed}"

@@ -38,7 +38,7 @@ _OFFSETS_FORM: Final = "TOPIC/PARTITION=FIRST:END, for example metrics/0=1200:24
 _KEY_BYTES: Final = 16
 _LONGEST_KEY: Final = 4096
 #: Settings that are different, of those that are told.
-_SHOWN: Final = 5
+_LISTED: Final = 5
 _TOPICS: Final = ", ".join(RECORDED_TOPICS)
 
 _Log: TypeAlias = Annotated[
@@ -132,17 +132,17 @@ def record_log(
     invalid.
     """
     key = key_of(anonymise, key_file)
-    source, kept, cluster = log_to_copy(log, conf)
-    wanted = _wanted(since, until, topic or (), offsets or (), f"{log or ''} {cluster}", before)
-    known = partial(_known, source, wanted, kept, cluster, before) if _can_begin_midway(wanted, before) else None
+    source, recorded, cluster = log_to_copy(log, conf)
+    request = _request_of(since, until, topic or (), offsets or (), f"{log or ''} {cluster}", before)
+    known = partial(_known, source, request, recorded, cluster, before) if _can_begin_midway(request, before) else None
     if key is None:
-        manifest = record(source, output, wanted, kept, cluster, known_before=known)
+        manifest = record(source, output, request, recorded, cluster, known_before=known)
     else:
-        wanted = replace(
-            wanted, options=f"--anonymise and other options or another key ({fingerprint(key, wanted.options)})"
+        request = replace(
+            request, options=f"--anonymise and other options or another key ({fingerprint(key, request.options)})"
         )
-        other = partial(Anonymiser, source, settings=kept, cluster=cluster, key=key)
-        manifest = record(source, output, wanted, kept, cluster, anonymiser_of=other, known_before=known)
+        other = partial(Anonymiser, source, settings=recorded, cluster=cluster, key=key)
+        manifest = record(source, output, request, recorded, cluster, anonymiser_of=other, known_before=known)
     answer = _answer(output, manifest)
     show(answer, lambda _: typer.echo("\n".join(_lines(answer))), as_json=as_json)
 
@@ -179,45 +179,45 @@ def log_to_copy(folder: Path | None, conf: Path | None) -> LogToCopy:
     Those of *conf* count where it is given, and stderr tells what is different from a recording's.  Raises
     SettingsError where the folder holds records of other clusters alone.
     """
-    found = None if folder is None else records_in(folder)
-    if conf is None and isinstance(found, Recording):
-        return LogToCopy(found, found.manifest.settings, found.manifest.cluster)
+    records = None if folder is None else records_in(folder)
+    if conf is None and isinstance(records, Recording):
+        return LogToCopy(records, records.manifest.settings, records.manifest.cluster)
     settings = read_settings(conf or DEFAULT_CONF)
-    cluster, kept = settings.cluster.name, recorded_settings(settings)
-    if found is None:
+    cluster, recorded = settings.cluster.name, recorded_settings(settings)
+    if records is None:
         require(settings, Part.LOG)
-        return LogToCopy(log_system(settings).records(), kept, cluster)
-    refuse_other_clusters(found, cluster)
-    if isinstance(found, Recording):
-        _tell_differences(conf, found.manifest, kept, cluster)
-    return LogToCopy(found, kept, cluster)
+        return LogToCopy(log_system(settings).records(), recorded, cluster)
+    refuse_other_clusters(records, cluster)
+    if isinstance(records, Recording):
+        _tell_differences(conf, records.manifest, recorded, cluster)
+    return LogToCopy(records, recorded, cluster)
 
 
-def _tell_differences(conf: Path | None, recorded: Manifest, kept: RecordedSettings, cluster: str) -> None:
-    different = differences(recorded.settings, kept)
+def _tell_differences(conf: Path | None, recorded: Manifest, current: RecordedSettings, cluster: str) -> None:
+    different = differences(recorded.settings, current)
     if cluster != recorded.cluster:
         different.insert(0, f"cluster.name = {json.dumps(cluster)}, not {json.dumps(recorded.cluster)}")
     if different:
-        more = f", and {len(different) - _SHOWN} more" if different[_SHOWN:] else ""
-        shown = ", ".join(different[:_SHOWN])
-        typer.echo(f"{conf} counts, not the recording's own settings; different are {shown}{more}", err=True)
+        more = f", and {len(different) - _LISTED} more" if different[_LISTED:] else ""
+        keys = ", ".join(different[:_LISTED])
+        typer.echo(f"{conf} counts, not the recording's own settings; different are {keys}{more}", err=True)
 
 
-def _can_begin_midway(wanted: RecordRequest, before: int | None) -> bool:
-    """Whether what is *wanted* can be replayed, and so needs what was known before it."""
+def _can_begin_midway(request: RecordRequest, before: int | None) -> bool:
+    """Whether what is *request* can be replayed, and so needs what was known before it."""
     needed = set(FOLDED_TOPICS.values())
-    return before != 0 and needed <= set(wanted.topics) and not needed & wanted.offsets.keys()
+    return before != 0 and needed <= set(request.topics) and not needed & request.offsets.keys()
 
 
 def _known(
-    log: RecordLog, wanted: RecordRequest, settings: RecordedSettings, cluster: str, before: int | None
+    log: RecordLog, request: RecordRequest, settings: RecordedSettings, cluster: str, before: int | None
 ) -> KnownBefore | None:
     """What was known when the recording begins; None where the log begins later."""
     with long_work("reading what was known before, intervals") as tell:
-        return known_before(log, wanted.from_ms, settings.intervals, cluster, before=before, tell=tell)
+        return known_before(log, request.from_ms, settings.intervals, cluster, before=before, tell=tell)
 
 
-def _wanted(
+def _request_of(
     since: str | None,
     until: str | None,
     topics: Sequence[str],
@@ -229,36 +229,36 @@ def _wanted(
     if from_ms is not None and from_ms == to_ms:
         raise typer.BadParameter("it is not after --from", param_hint="--to")
     many = None if before is None else str(before)
-    said = (("--from", since), ("--to", until), ("--before", many), *(("--topic", each) for each in topics))
-    asked = [*(f"{name} {value}" for name, value in said if value), *(f"--offsets {each}" for each in offsets)]
+    options = (("--from", since), ("--to", until), ("--before", many), *(("--topic", each) for each in topics))
+    texts = [*(f"{name} {value}" for name, value in options if value), *(f"--offsets {each}" for each in offsets)]
     return RecordRequest(
         topics=tuple(dict.fromkeys(_topic(each, "--topic") for each in topics)) or RECORDED_TOPICS,
         from_ms=None if from_ms is None else max(0, from_ms),
         to_ms=None if to_ms is None else max(0, to_ms),
         offsets=_offsets(offsets),
-        options=" ".join([log.strip(), *asked]),
+        options=" ".join([log.strip(), *texts]),
     )
 
 
 def _topic(text: str, option: str) -> RecordedTopic:
     for known in get_args(RecordedTopic):
         if known == text:
-            found: RecordedTopic = known
-            return found
+            name: RecordedTopic = known
+            return name
     raise typer.BadParameter(f"{text!r} is no topic: give one of {_TOPICS}", param_hint=option)
 
 
 def _offsets(texts: Sequence[str]) -> dict[RecordedTopic, dict[int, Extent]]:
-    found: dict[RecordedTopic, dict[int, Extent]] = {}
+    extents: dict[RecordedTopic, dict[int, Extent]] = {}
     for text in texts:
         match = _OFFSETS.fullmatch(text)
         if match is None or int(match["first"]) >= int(match["end"]):
             raise typer.BadParameter(f"{text!r}: give {_OFFSETS_FORM}", param_hint="--offsets")
-        of_topic = found.setdefault(_topic(match["topic"], "--offsets"), {})
+        of_topic = extents.setdefault(_topic(match["topic"], "--offsets"), {})
         if int(match["partition"]) in of_topic:
             raise typer.BadParameter(f"{text!r}: the partition is given twice", param_hint="--offsets")
         of_topic[int(match["partition"])] = Extent(int(match["first"]), int(match["end"]))
-    return found
+    return extents
 
 
 def _lines(answer: RecordAnswer) -> Iterator[str]:

@@ -95,7 +95,7 @@ def _on_spark(again: LogReplay, replay: Replay) -> Replayed:
 
 
 def _answer(cluster: str, replayed: Replayed, known: KnownBeginning | None) -> ReplayedAnswer:
-    told = replayed.comparison
+    comparison = replayed.comparison
     notes = []
     if known is not None:
         notes.append(_of_known(known))
@@ -107,24 +107,24 @@ def _answer(cluster: str, replayed: Replayed, known: KnownBeginning | None) -> R
     if not replayed.has_journal:
         notes.append("there is no journal of this cluster, so nothing was compared")
     return ReplayedAnswer.from_object(
-        told,
+        comparison,
         cluster=cluster,
         refused=replayed.refused,
         last=replayed.last,
-        first_difference=told.first,
+        first_difference=comparison.first,
         notes=notes,
     )
 
 
 def _of_known(known: KnownBeginning) -> str:
     """What a recording has of the time before it, and what not."""
-    told = (
+    text = (
         "the recording begins with averages and states from"
         f" {counted(known.intervals, 'interval')} before it, the first {utc(known.first_ms)}"
     )
     if known.undescribed:
-        told += f"; of {counted(known.undescribed, 'namespace')} with bundles the log had no state"
-    return told
+        text += f"; of {counted(known.undescribed, 'namespace')} with bundles the log had no state"
+    return text
 
 
 def _print(out: Console, answer: ReplayedAnswer) -> None:

@@ -21,9 +21,9 @@ def run(
     """Run the controller until SIGTERM or Ctrl-C."""
     start_logging(form=log_format)
     settings = read_settings(conf)
-    shown = ControllerMetrics()
-    with served(shown, settings, metrics):
-        signals.run_until_told(lambda ending: _run(settings, ending, shown))
+    role_metrics = ControllerMetrics()
+    with served(role_metrics, settings, metrics):
+        signals.run_until_told(lambda ending: _run(settings, ending, role_metrics))
 
 
 def _run(settings: Settings, ending: signals.Ending, metrics: ControllerMetrics) -> None:

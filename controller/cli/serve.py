@@ -46,6 +46,6 @@ def serve(
         # Validated anew: elsewhere than on loopback it may need more.
         web = WebSettings.model_validate(web.model_dump() | {"listen": listen}, context=confs[0].conf.parent)
     refuse_unusable(confs, web)
-    shown = WebMetrics()
-    with served(shown, first, metrics):
-        signals.run_until_told(lambda ending: serve_page(confs, web, shown, ending))
+    page_metrics = WebMetrics()
+    with served(page_metrics, first, metrics):
+        signals.run_until_told(lambda ending: serve_page(confs, web, page_metrics, ending))

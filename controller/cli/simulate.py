@@ -119,24 +119,24 @@ def _simulate_incident(
 ) -> None:
     """Run the incident in *path*; *pulsar*: the version of Pulsar, None: the recorded one."""
     expectations = list(map(_expectation, expected))
-    with open_source(path, None, pulsar=pulsar) as opened, long_work("simulating, intervals") as done:
-        found = judge_recording(opened, strategy, expectations, done=done)
-        about = opened.about
+    with open_source(path, None, pulsar=pulsar) as recording, long_work("simulating, intervals") as done:
+        judged = judge_recording(recording, strategy, expectations, done=done)
+        about = recording.about
     assert about is not None, "an incident says what it is about"
     answer = SimulateAnswer.from_object(
-        found,
+        judged,
         scenario=path.stem,
         title=f"Incident around {utc(about.around)} in cluster {about.cluster}",
-        seeds=found.judged.seeds,
-        held=found.judged.held,
+        seeds=judged.judged.seeds,
+        held=judged.judged.held,
         cure="",
         cure_settings=[],
-        expectations=expectation_answers(found.judged),
-        without_cure=found.judged.without_cure,
+        expectations=expectation_answers(judged.judged),
+        without_cure=judged.judged.without_cure,
         with_cure={},
     )
     fields = [("strategy", strategy or "that of the recorded settings"), ("size", _size(answer))]
-    _show_judged(path, answer, fields, found.judged, as_json=as_json)
+    _show_judged(path, answer, fields, judged.judged, as_json=as_json)
 
 
 def _expectation(text: str) -> Expectation:
@@ -167,9 +167,9 @@ def _size(answer: SimulateAnswer, of: str = "") -> str:
 
 
 def _print_list(*, as_json: bool) -> None:
-    found = [_listed(*each) for each in shipped()]
+    rows = [_listed(*each) for each in shipped()]
     header = fields_of(ListedScenarioAnswer, "scenario", "title", "source")
-    show_answer(found, lambda out: print_answers(out, header, found), as_json=as_json)
+    show_answer(rows, lambda out: print_answers(out, header, rows), as_json=as_json)
 
 
 def _bundles(scenario: Scenario) -> int:

@@ -84,10 +84,14 @@ def _brokers(settings: Settings) -> Iterator[PulsarAdmin | None]:
 
 def _show_cluster(settings: Settings, conf: Path, *, as_json: bool) -> None:
     with _brokers(settings) as admin:
-        found = cluster_status(settings, admin)
+        status = cluster_status(settings, admin)
     now_ms = time.time() * 1000
-    seen = problems(found, settings, now_ms)
-    show(status_answer(found, seen), lambda out: print_status(out, found, seen, now_ms, conf), as_json=as_json)
+    problem_list = problems(status, settings, now_ms)
+    show(
+        status_answer(status, problem_list),
+        lambda out: print_status(out, status, problem_list, now_ms, conf),
+        as_json=as_json,
+    )
 
 
 def _show_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:

@@ -85,9 +85,9 @@ def _print(out: Console, answer: CheckAnswer) -> None:
             print_line(out, law.law, first="kept   ", rest="       ")
         else:
             out.print(f"BROKEN {law.broken}", markup=False, soft_wrap=True)
-    kept = sum(law.kept for law in answer.laws)
+    satisfied = sum(law.kept for law in answer.laws)
     examples = counted(answer.examples, "example")
-    print_line(out, f"{kept} of {counted(len(answer.laws), 'law')} kept, each on up to {examples}")
+    print_line(out, f"{satisfied} of {counted(len(answer.laws), 'law')} kept, each on up to {examples}")
 
 
 def _text(value: Any) -> str:

@@ -81,16 +81,16 @@ def what_if(
     span = ReplaySpan(since=begin, until=end)
     strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))
     with (
-        open_source(recording, conf, period_seconds=period_seconds, pulsar=pulsar) as opened,
+        open_source(recording, conf, period_seconds=period_seconds, pulsar=pulsar) as recording_of,
         long_work("replaying, intervals") as done,
     ):
-        found = what_would_have_happened(
-            opened,
-            strategies or [*filter(None, [opened.as_version])],
+        result = what_would_have_happened(
+            recording_of,
+            strategies or [*filter(None, [recording_of.as_version])],
             span,
             limit_percent=limit_percent,
             compared=diff,
             done=done,
         )
-        answer = answer_of(opened.log.cluster, found, diff)
+        answer = answer_of(recording_of.log.cluster, result, diff)
     show(answer, lambda out: print_answer(out, answer, most), as_json=as_json)

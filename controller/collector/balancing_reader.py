@@ -58,7 +58,7 @@ class BalancingReader:
 
     def add_workers_for_stuck(self, now: float, patience: float, *, limit: int) -> None:
         """See ``Calls.add_workers_for_stuck``."""
-        self._calls.relieve(now, patience, answering=self._answering, most=limit)
+        self._calls.add_workers_for_stuck(now, patience, answering=self._answering, limit=limit)
 
     @property
     def waiting(self) -> int:

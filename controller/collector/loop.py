@@ -302,7 +302,7 @@ class Collector:
         current, now_ms = self._round, self._now_ms()
         seconds = (current.asked_by_ms - now_ms) / 1000
         waits = patience(self._calls.waiting, self._at_once, seconds)
-        self._calls.relieve(now_ms / 1000, waits, answering=current.answering, most=_MOST_SILENT)
+        self._calls.add_workers_for_stuck(now_ms / 1000, waits, answering=current.answering, limit=_MOST_SILENT)
         waits = patience(self._balancing.waiting, self._at_once, seconds)
         self._balancing.add_workers_for_stuck(now_ms / 1000, waits, limit=_MOST_SILENT)
 

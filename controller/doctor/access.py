@@ -28,8 +28,8 @@ def kafka_acls(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "acls-unknown",
             log.bootstrap,
-            seen=kafka.acl_error,
-            wanted="to read Kafka's ACLs",
+            observed=kafka.acl_error,
+            expected="to read Kafka's ACLs",
             advice="allow the reader to Describe the cluster (docs/security.md); who may write was not checked",
         )
         return
@@ -37,16 +37,16 @@ def kafka_acls(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "kafka-open",
             log.bootstrap,
-            seen="Kafka has no authorizer: whoever reaches it can write metrics and commands",
-            wanted="an authorizer that denies what is not allowed",
+            observed="Kafka has no authorizer: whoever reaches it can write metrics and commands",
+            expected="an authorizer that denies what is not allowed",
             advice="set authorizer.class.name on the brokers and grant the rights of docs/security.md"
             " (`trimtab doctor --grants` prints them)",
         )
         return
     needed = rights(log, group=facts.settings.executor.group, cluster=facts.settings.cluster.name)
-    found = list(_too_wide(kafka.acls, needed))
-    yield from found
-    if not found:
+    findings = list(_too_wide(kafka.acls, needed))
+    yield from findings
+    if not findings:
         yield fine("kafka-acls", [log.bootstrap], "nobody else may change trimtab's topics, groups and ids")
 
 
@@ -89,8 +89,8 @@ def _wide(acl: Acl, where: _Resource, over: tuple[str, ...], granted: Mapping[st
         code="acl-too-wide",
         severity="error" if acl.principal == _EVERYBODY else "warning",
         objects=(f"{resource} {name}{'*' if many else ''}",),
-        seen=f"{acl.principal} is allowed {', '.join(over)} by an ACL on {acl.pattern} {acl.name}",
-        wanted=f"{listed(theirs) or 'nobody'} alone",
+        observed=f"{acl.principal} is allowed {', '.join(over)} by an ACL on {acl.pattern} {acl.name}",
+        expected=f"{listed(theirs) or 'nobody'} alone",
         advice=f"kafka-acls.sh --remove --allow-principal '{acl.principal}' --operation {acl.operation}"
         f" --{resource} '{acl.name}'{prefixed}; where that is one of trimtab's principals, name it in"
         " [log.kafka.principals]",
@@ -99,16 +99,16 @@ def _wide(acl: Acl, where: _Resource, over: tuple[str, ...], granted: Mapping[st
 
 def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
     """zookeeper-open, zookeeper-acls-unknown."""
-    found = facts.zookeeper
-    if found is None or found.error:
+    zookeeper = facts.zookeeper
+    if zookeeper is None or zookeeper.error:
         return
-    election = found.election
-    if found.nodes_error:
+    election = zookeeper.election
+    if zookeeper.nodes_error:
         yield warning(
             "zookeeper-acls-unknown",
             election.hosts,
-            seen=found.nodes_error,
-            wanted="to read the ACLs of trimtab's nodes",
+            observed=zookeeper.nodes_error,
+            expected="to read the ACLs of trimtab's nodes",
             advice="correct [election.auth] and [election.tls]; who may change the nodes was not checked",
         )
         return
@@ -116,20 +116,20 @@ def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
     if election.auth is None:
         yield warning(
             "zookeeper-open",
-            found.open_nodes or (root,),
-            seen="no [election.auth]: everybody who reaches ZooKeeper may end leaderships and set the epoch",
-            wanted="nodes that trimtab's user alone may change",
+            zookeeper.open_nodes or (root,),
+            observed="no [election.auth]: everybody who reaches ZooKeeper may end leaderships and set the epoch",
+            expected="nodes that trimtab's user alone may change",
             advice="add [election.auth] with scheme, user and password_file (docs/security.md); then run"
             " `trimtab doctor` again, which tells how to close the nodes that are there",
         )
-    elif found.open_nodes:
+    elif zookeeper.open_nodes:
         who = f"addauth digest {election.auth.user}:PASSWORD, then " if election.auth.scheme == "digest" else ""
-        under = election.path if election.path in found.open_nodes else root
+        under = election.path if election.path in zookeeper.open_nodes else root
         yield warning(
             "zookeeper-open",
-            found.open_nodes,
-            seen="everybody may change these nodes: they are older than [election.auth]",
-            wanted=f"{election.auth.scheme}:{election.auth.user}:cdrwa alone",
+            zookeeper.open_nodes,
+            observed="everybody may change these nodes: they are older than [election.auth]",
+            expected=f"{election.auth.scheme}:{election.auth.user}:cdrwa alone",
             advice=f"in zkCli.sh as {election.auth.user!r}: {who}setAcl -R {under} auth::cdrwa",
         )
     else:

@@ -22,8 +22,8 @@ def broker_conf(facts: Facts) -> Iterator[Finding]:
             # A machine that only collects or executes may have none.
             severity="error" if facts.broker_conf.exists else "warning",
             objects=(facts.settings.cluster.broker_conf,),
-            seen=facts.broker_conf.error,
-            wanted="options that the controller can use",
+            observed=facts.broker_conf.error,
+            expected="options that the controller can use",
             advice="correct it, or broker_conf in [cluster]: `trimtab run` does not start",
         )
 
@@ -41,9 +41,9 @@ def balancing_off(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "balancing-unknown",
             unknown,
-            seen=f"{listed(unknown)} did not show their settings"
+            observed=f"{listed(unknown)} did not show their settings"
             + (", so mode active issues nothing if collectors cannot read them either" if holds else ""),
-            wanted="to know that they do not balance by themselves",
+            expected="to know that they do not balance by themselves",
             advice="see the other findings about these brokers, then ask again"
             + ('; or set brokers_balance_unknown = "ignore" in [guardrails]' if holds else ""),
         )
@@ -60,8 +60,8 @@ def _own_balancing(pulsar: PulsarFacts, decisions: DecisionSettings) -> Iterator
     dynamic = {key: value for key, value in (pulsar.dynamic or {}).items() if key in _USUAL}
     on: dict[str, set[str]] = {switch: set() for switch in _DOES}
     for changed in ({}, dynamic):
-        found = {each.name: _switches({**(each.settings or _USUAL), **changed}) for each in pulsar.brokers}
-        known = {name: switches for name, switches in found.items() if switches is not None}
+        of_brokers = {each.name: _switches({**(each.settings or _USUAL), **changed}) for each in pulsar.brokers}
+        known = {name: switches for name, switches in of_brokers.items() if switches is not None}
         for switch, brokers in at_work(known, shed=decisions.shed, split=decisions.split).items():
             on[switch].update(brokers)
     for switch, names in ((switch, sorted(on[switch])) for switch in on if on[switch]):
@@ -69,8 +69,8 @@ def _own_balancing(pulsar: PulsarFacts, decisions: DecisionSettings) -> Iterator
         yield error(
             "balancing-not-off",
             names,
-            seen=f"{switch}=true {where}: {_DOES[switch]}",
-            wanted=f"{switch}=false",
+            observed=f"{switch}=true {where}: {_DOES[switch]}",
+            expected=f"{switch}=false",
             advice=f"pulsar-admin brokers update-dynamic-config --config {switch} --value false,"
             " and the same in broker.conf for brokers to come; `trimtab take-over` sets it, and then the mode active",
         )
@@ -99,7 +99,7 @@ def _reports_off(pulsar: PulsarFacts) -> Iterator[Finding]:
         yield error(
             "load-reports-off",
             off,
-            seen=f"{ENABLED}=false {where}: brokers report no load",
-            wanted=f"{ENABLED}=true",
+            observed=f"{ENABLED}=false {where}: brokers report no load",
+            expected=f"{ENABLED}=true",
             advice=f"set {ENABLED}=true in broker.conf and restart these brokers: it cannot be changed while they run",
         )

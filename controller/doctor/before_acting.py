@@ -69,10 +69,10 @@ def refuse_another_cluster(settings: Settings) -> None:
             conf = admin.configuration()
         except PulsarError as error:
             problem = str(error)
-    told = PulsarFacts(clusters=clusters, brokers=(BrokerFacts(name="any", settings=conf),))
-    for finding in cluster_name(Facts(settings=settings, now_ms=0, pulsar=told)):
+    facts = PulsarFacts(clusters=clusters, brokers=(BrokerFacts(name="any", settings=conf),))
+    for finding in cluster_name(Facts(settings=settings, now_ms=0, pulsar=facts)):
         if finding.severity == "error":
-            raise SettingsError(f"[cluster] name = {settings.cluster.name!r}: {finding.seen}; set {finding.advice}")
+            raise SettingsError(f"[cluster] name = {settings.cluster.name!r}: {finding.observed}; set {finding.advice}")
     if problem:
         log.warning("whether the brokers are of cluster %s could not be checked: %s", settings.cluster.name, problem)
 
@@ -98,10 +98,10 @@ def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
     findings = list(balancing_off(Facts(settings=settings, now_ms=0, pulsar=pulsar)))
     for finding in findings:
         if finding.severity == "warning":
-            log.warning("%s: %s", finding.code, finding.seen)
+            log.warning("%s: %s", finding.code, finding.observed)
     rivals = [finding for finding in findings if finding.severity == "error"]
     if rivals:
-        raise SettingsError("mode active is refused while the brokers balance: " + "\n".join(map(_told, rivals)))
+        raise SettingsError("mode active is refused while the brokers balance: " + "\n".join(map(_text_of, rivals)))
 
 
 def refuse_producers_clocks(settings: Settings) -> None:
@@ -113,7 +113,7 @@ def refuse_producers_clocks(settings: Settings) -> None:
     if not isinstance(settings.log, LogInKafka):
         return
     kafka = settings.log.kafka
-    found, problem = topics(
+    described, problem = topics(
         kafka.bootstrap,
         (kafka.metrics_topic, kafka.results_topic),
         client=kafka.client,
@@ -121,10 +121,12 @@ def refuse_producers_clocks(settings: Settings) -> None:
     )
     if problem:
         log.warning("whether Kafka dates the records of the log could not be checked: %s", problem)
-    facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(log=kafka, topics=found))
+    facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(log=kafka, topics=described))
     for finding in timestamps(facts):
-        raise SettingsError(f"topic {finding.objects[0]}: {finding.seen}, wanted {finding.wanted}; {finding.advice}")
+        raise SettingsError(
+            f"topic {finding.objects[0]}: {finding.observed}, wanted {finding.expected}; {finding.advice}"
+        )
 
 
-def _told(finding: Finding) -> str:
-    return f"{finding.seen} (brokers: {listed(finding.objects)}); {finding.advice}"
+def _text_of(finding: Finding) -> str:
+    return f"{finding.observed} (brokers: {listed(finding.objects)}); {finding.advice}"

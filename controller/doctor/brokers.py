@@ -25,8 +25,8 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "pulsar-not-configured",
             "[pulsar]",
-            seen="the settings have no section [pulsar]",
-            wanted="the brokers' admin API",
+            observed="the settings have no section [pulsar]",
+            expected="the brokers' admin API",
             advice="add [pulsar] with admin_url: without it the brokers' own balancing cannot be checked here; where no"
             " collector of trimtab writes it into the log, mode active issues nothing: see that brokers do not balance,"
             ' then set brokers_balance_unknown = "ignore" in [guardrails]',
@@ -37,8 +37,8 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
             yield error(
                 "brokers-unreachable",
                 _urls(facts),
-                seen=pulsar.error,
-                wanted="the list of active brokers",
+                observed=pulsar.error,
+                expected="the list of active brokers",
                 advice="start the brokers, or correct admin_url, and tls for https, in [pulsar]",
             )
         return
@@ -47,8 +47,8 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
         yield error(
             "brokers-unreachable",
             _urls(facts),
-            seen="no broker is active",
-            wanted="at least one",
+            observed="no broker is active",
+            expected="at least one",
             advice="start the brokers",
         )
     elif not any(broker.silent for broker in pulsar.brokers):
@@ -60,8 +60,8 @@ def _silent_or_failing(pulsar: PulsarFacts, urls: tuple[str, ...]) -> Iterator[F
         yield error(
             "broker-unreachable",
             broker.name,
-            seen=broker.silent,
-            wanted="an answer from every active broker",
+            observed=broker.silent,
+            expected="an answer from every active broker",
             advice="open its web service port to trimtab, check its advertisedAddress, or restart the broker",
         )
     of_all = [(urls, pulsar.failed), *(((broker.name,), broker.failed) for broker in pulsar.brokers)]
@@ -70,8 +70,8 @@ def _silent_or_failing(pulsar: PulsarFacts, urls: tuple[str, ...]) -> Iterator[F
             yield warning(
                 "broker-call-failed",
                 objects,
-                seen=f"{what}: {answer}",
-                wanted="an answer",
+                observed=f"{what}: {answer}",
+                expected="an answer",
                 advice="see the broker's log; what depends on this answer was not checked",
             )
 
@@ -93,8 +93,8 @@ def permissions(facts: Facts) -> Iterator[Finding]:
         yield error(
             "permission-denied",
             [name for name, _ in answers],
-            seen=f"{what}: {answers[0][1]}",
-            wanted="the rights of a super user",
+            observed=f"{what}: {answers[0][1]}",
+            expected="the rights of a super user",
             advice=_BE_SUPER,
         )
     if not refused and any(broker.settings is not None for broker in pulsar.brokers):
@@ -107,8 +107,8 @@ def moves_confirmed(facts: Facts) -> Iterator[Finding]:
         yield error(
             "moves-unconfirmed",
             broker,
-            seen=f"it does not list {listed(bundles)}, which trimtab moved there",
-            wanted="every bundle in the load of its broker",
+            observed=f"it does not list {listed(bundles)}, which trimtab moved there",
+            expected="every bundle in the load of its broker",
             advice="look at its log and at its load report, restart it if need be; it gets nothing more until it lists"
             " them, or until `trimtab resume`",
         )
@@ -121,8 +121,8 @@ def no_fatal_bundles(facts: Facts) -> Iterator[Finding]:
             code="bundle-kills-brokers",
             severity="error",
             objects=(bundle,),
-            seen=f"{counted(each.deaths, 'owner')} of it died in a row, the last ones {listed(each.brokers)}",
-            wanted="brokers that outlive what they serve",
+            observed=f"{counted(each.deaths, 'owner')} of it died in a row, the last ones {listed(each.brokers)}",
+            expected="brokers that outlive what they serve",
             advice="look at the logs of these brokers for what ended them; stop the clients of the topic that does it"
             " (`pulsar-admin topics list --bundle` has the bundle's topics); trimtab leaves it where it is until"
             " `trimtab resume`",
@@ -143,8 +143,8 @@ def topic_kinds(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "topic-kind-on-one-broker",
             on,
-            seen=f"{switch} is false on {listed(off)}",
-            wanted="two brokers or more that serve such topics, or none",
+            observed=f"{switch} is false on {listed(off)}",
+            expected="two brokers or more that serve such topics, or none",
             advice=f"set {switch}=true in broker.conf of another broker: until then bundles with such topics stay where"
             " they are, in plans too (TopicKinds)",
         )
@@ -162,8 +162,8 @@ def versions(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "broker-versions-differ",
             sorted(fewest),
-            seen="; ".join(f"{version}: {listed(sorted(names))}" for version, names in sorted(by_version.items())),
-            wanted="the same version everywhere",
+            observed="; ".join(f"{version}: {listed(sorted(names))}" for version, names in sorted(by_version.items())),
+            expected="the same version everywhere",
             advice="finish the upgrade before mode = 'active', or set preferLaterVersions=true in broker.conf; until"
             " then trimtab decides as the version of Pulsar's leader: docs/upgrade.md",
         )
@@ -171,8 +171,8 @@ def versions(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "broker-version-untried",
             sorted(by_version[version]),
-            seen=version,
-            wanted="3.3.x, 4.0.x, 4.2.x or 5.0.x",
+            observed=version,
+            expected="3.3.x, 4.0.x, 4.2.x or 5.0.x",
             advice="run with mode = 'dry_run' first: docs/strategies.md says what trimtab was tried on",
         )
     if len(by_version) == 1 and not untried:
@@ -192,8 +192,8 @@ def cluster_name(facts: Facts) -> Iterator[Finding]:
     yield error(
         "cluster-name",
         ours,
-        seen=f"the brokers are of {listed(theirs or pulsar.clusters)}",
-        wanted=f"cluster {ours}",
+        observed=f"the brokers are of {listed(theirs or pulsar.clusters)}",
+        expected=f"cluster {ours}",
         advice=f'[cluster] name = "{(theirs or pulsar.clusters)[0]}", or other brokers in [pulsar] admin_url',
     )
 

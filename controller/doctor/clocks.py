@@ -30,8 +30,8 @@ def kafka_clock(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "kafka-not-writable",
             kafka.log.bootstrap,
-            seen=kafka.clock_error,
-            wanted="a record appended to the dead letters, in a transaction that is then aborted",
+            observed=kafka.clock_error,
+            expected="a record appended to the dead letters, in a transaction that is then aborted",
             advice="allow trimtab to write, idempotently and in transactions whose id begins with trimtab-",
         )
     if kafka.clock is not None:
@@ -42,12 +42,12 @@ def report_times(facts: Facts) -> Iterator[Finding]:
     """load-report-time: reports from the future, and old ones."""
     if facts.pulsar is None:
         return
-    seen = 0
+    reports = 0
     problems = []
     for broker in facts.pulsar.brokers:
         if broker.report_ahead_ms is None:
             continue
-        seen += 1
+        reports += 1
         oldest_ms = 2 * _minutes(broker.settings or {}) * 60_000
         if -oldest_ms <= broker.report_ahead_ms <= _WORTH_TELLING_MS:
             continue
@@ -56,13 +56,13 @@ def report_times(facts: Facts) -> Iterator[Finding]:
             warning(
                 "load-report-time",
                 broker.name,
-                seen=f"its load report is {_said(broker.report_ahead_ms)}",
-                wanted=f"at most {oldest_ms / 60_000:g} min old, and not from the future",
+                observed=f"its load report is {_direction(broker.report_ahead_ms)}",
+                expected=f"at most {oldest_ms / 60_000:g} min old, and not from the future",
                 advice=_ADVICE if ahead else "see the broker's log: its load manager has stopped reporting",
             )
         )
     yield from problems
-    if seen and not problems:
+    if reports and not problems:
         names = [broker.name for broker in facts.pulsar.brokers if broker.report_ahead_ms is not None]
         yield fine("load-report-time", names, "fresh")
 
@@ -78,8 +78,8 @@ def metrics_flow(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "metrics-unknown",
             "ticks",
-            seen=facts.last_tick_error,
-            wanted="the last tick of the log",
+            observed=facts.last_tick_error,
+            expected="the last tick of the log",
             advice="see the findings about the log",
         )
         return
@@ -87,8 +87,8 @@ def metrics_flow(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "metrics-not-flowing",
             "ticks",
-            seen="no tick in the log",
-            wanted=f"one every {intervals.period_seconds} s",
+            observed="no tick in the log",
+            expected=f"one every {intervals.period_seconds} s",
             advice="start `trimtab collect`: nothing is decided without ticks",
         )
         return
@@ -100,8 +100,8 @@ def metrics_flow(facts: Facts) -> Iterator[Finding]:
         code="metrics-not-flowing",
         severity="error" if age_seconds > intervals.stale_after_seconds else "warning",
         objects=("ticks",),
-        seen=f"the last tick is {age_seconds:.0f} s old",
-        wanted=f"one every {intervals.period_seconds} s; from {intervals.stale_after_seconds} s on too old to act",
+        observed=f"the last tick is {age_seconds:.0f} s old",
+        expected=f"one every {intervals.period_seconds} s; from {intervals.stale_after_seconds} s on too old to act",
         advice="start `trimtab collect`, or see its log",
     )
 
@@ -115,15 +115,15 @@ def _skews(facts: Facts, measured: dict[str, MeasuredClock], whose: str) -> Iter
             code="clock-skew",
             severity="error" if clock.surely_off_by_ms() > too_far_ms else "warning",
             objects=(name,),
-            seen=f"{whose} is {_said(clock.ahead_ms)}, give or take {clock.give_or_take_ms / 1000:.1f} s",
-            wanted=f"less than {_WORTH_TELLING_MS / 1000:g} s apart",
+            observed=f"{whose} is {_direction(clock.ahead_ms)}, give or take {clock.give_or_take_ms / 1000:.1f} s",
+            expected=f"less than {_WORTH_TELLING_MS / 1000:g} s apart",
             advice=_ADVICE,
         )
     if measured and not wrong:
         yield fine("clocks", measured, f"{whose}: within {_WORTH_TELLING_MS / 1000:g} s")
 
 
-def _said(ahead_ms: float) -> str:
+def _direction(ahead_ms: float) -> str:
     return f"{abs(ahead_ms) / 1000:.1f} s {'ahead of' if ahead_ms > 0 else 'behind'} ours"
 
 

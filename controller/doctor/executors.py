@@ -22,8 +22,8 @@ def nobody_executes(facts: Facts) -> Iterator[Finding]:
     yield error(
         "nobody-executes",
         facts.settings.log.commands,
-        seen=f"{waiting}; {counted(len(registered), 'executor') if registered else 'no executor'} registered",
-        wanted="an executor that answers each command",
+        observed=f"{waiting}; {counted(len(registered), 'executor') if registered else 'no executor'} registered",
+        expected="an executor that answers each command",
         advice="look at the executors' logs: they may not reach the log or the brokers"
         if registered
         else "start `trimtab execute`",
@@ -41,8 +41,8 @@ def executor_groups(facts: Facts) -> Iterator[Finding]:
     if len(members) + len(unregistered) < 2:
         return
     ours = f"{facts.settings.executor.group}-{facts.settings.cluster.name}"
-    told = [f"{group} ({listed(sorted(who))})" for group, who in sorted(members.items())]
-    told += [f"{group} (not in the registry)" for group in sorted(unregistered)]
+    names = [f"{group} ({listed(sorted(who))})" for group, who in sorted(members.items())]
+    names += [f"{group} (not in the registry)" for group in sorted(unregistered)]
     is_sure = len(members) > 1
     cluster = facts.settings.cluster.name
     of_another = "" if is_sure else f"; unless a group is of another cluster whose name ends in -{cluster}"
@@ -50,7 +50,7 @@ def executor_groups(facts: Facts) -> Iterator[Finding]:
         code="executor-groups-differ",
         severity="error" if is_sure else "warning",
         objects=tuple(sorted([*members, *unregistered])),
-        seen=f"groups with executors on {commands}: {'; '.join(told)}",
-        wanted=f"one: each group carries out every command{of_another}",
+        observed=f"groups with executors on {commands}: {'; '.join(names)}",
+        expected=f"one: each group carries out every command{of_another}",
         advice=f"the same group in [executor] of all executors (here it makes {ours}), then restart the others",
     )

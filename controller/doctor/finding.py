@@ -8,7 +8,7 @@ from controller.model.some_of import some_of
 
 Severity: TypeAlias = Literal["error", "warning", "ok"]
 
-_SHOWN: Final = 4
+_LISTED_OBJECTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,25 +19,29 @@ class Finding:
     severity: Severity
     #: What it is about: brokers, topics, folders, servers, by name.
     objects: tuple[str, ...]
-    seen: str
-    wanted: str = ""
+    observed: str
+    expected: str = ""
     #: The command, or the setting.
     advice: str = ""
 
 
-def fine(code: str, objects: Iterable[str], seen: str) -> Finding:
+def fine(code: str, objects: Iterable[str], observed: str) -> Finding:
     """Nothing to do about it."""
-    return Finding(code=code, severity="ok", objects=tuple(objects), seen=seen)
+    return Finding(code=code, severity="ok", objects=tuple(objects), observed=observed)
 
 
-def error(code: str, objects: str | Iterable[str], *, seen: str, wanted: str = "", advice: str = "") -> Finding:
+def error(code: str, objects: str | Iterable[str], *, observed: str, expected: str = "", advice: str = "") -> Finding:
     """trimtab cannot work with it, or would do harm; *objects*: one, or several."""
-    return Finding(code=code, severity="error", objects=_named(objects), seen=seen, wanted=wanted, advice=advice)
+    return Finding(
+        code=code, severity="error", objects=_named(objects), observed=observed, expected=expected, advice=advice
+    )
 
 
-def warning(code: str, objects: str | Iterable[str], *, seen: str, wanted: str = "", advice: str = "") -> Finding:
+def warning(code: str, objects: str | Iterable[str], *, observed: str, expected: str = "", advice: str = "") -> Finding:
     """A person should look at it; *objects*: one, or several."""
-    return Finding(code=code, severity="warning", objects=_named(objects), seen=seen, wanted=wanted, advice=advice)
+    return Finding(
+        code=code, severity="warning", objects=_named(objects), observed=observed, expected=expected, advice=advice
+    )
 
 
 def _named(objects: str | Iterable[str]) -> tuple[str, ...]:
@@ -46,4 +50,4 @@ def _named(objects: str | Iterable[str]) -> tuple[str, ...]:
 
 def listed(names: Sequence[str]) -> str:
     """A few *names*, and how many more there are."""
-    return some_of(names, _SHOWN)
+    return some_of(names, _LISTED_OBJECTS)

@@ -107,17 +107,17 @@ def gather(
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
     for question in (each for part in away for each in _ASKS[part]):
         work.pop(question, None)
-    found = _on_time(side_by_side(work, patience.all))
-    tick, tick_error = found["tick"] or (None, late)
-    unconfirmed, fatal, waiting = found.get("journal") or ({}, {}, None)
+    results = _on_time(side_by_side(work, patience.all))
+    tick, tick_error = results["tick"] or (None, late)
+    unconfirmed, fatal, waiting = results.get("journal") or ({}, {}, None)
     capacity, capacity_error = _capacity(settings)
     return Facts(
         settings=settings,
         now_ms=_now_ms(),
-        pulsar=found.get("pulsar") or pulsar,
-        kafka=found.get("kafka") or kafka,
-        pulsar_log=found.get("pulsar_log") or pulsar_log,
-        zookeeper=found.get("zookeeper") or zookeeper,
+        pulsar=results.get("pulsar") or pulsar,
+        kafka=results.get("kafka") or kafka,
+        pulsar_log=results.get("pulsar_log") or pulsar_log,
+        zookeeper=results.get("zookeeper") or zookeeper,
         folders=_folders(settings),
         capacity=capacity,
         capacity_error=capacity_error,
@@ -125,10 +125,10 @@ def gather(
         unconfirmed=unconfirmed,
         fatal=fatal,
         execution=ExecutionFacts(
-            mode=found.get("mode") or settings.decisions.mode,
-            processes=found.get("processes") or RegisteredProcesses(unknown=_sentence(away, Part.ELECTION) or late),
+            mode=results.get("mode") or settings.decisions.mode,
+            processes=results.get("processes") or RegisteredProcesses(unknown=_sentence(away, Part.ELECTION) or late),
             unanswered=waiting,
-            command_groups=found.get("groups") or (),
+            command_groups=results.get("groups") or (),
         ),
         last_tick=tick,
         last_tick_error=tick_error,
@@ -180,33 +180,33 @@ def _of_brokers(admin: PulsarAdmin, patience: TimeLimits, namespaces: Sequence[s
         names = admin.active_brokers()
     except PulsarError as error:
         return PulsarFacts(error=str(error), status=error.status)
-    asked = _Asked()
-    dynamic = asked("dynamic settings", admin.dynamic_configuration)
-    clusters = (asked("clusters", admin.clusters) or ()) if thorough else ()
-    policies = (asked("isolation policies", admin.isolation_policies) or {}) if thorough else {}
-    domains = (asked("failure domains", partial(_domains, admin)) or {}) if thorough else {}
-    tenants = asked("tenants", admin.tenants) if thorough else None
+    calls = _Requests()
+    dynamic = calls("dynamic settings", admin.dynamic_configuration)
+    clusters = (calls("clusters", admin.clusters) or ()) if thorough else ()
+    policies = (calls("isolation policies", admin.isolation_policies) or {}) if thorough else {}
+    domains = (calls("failure domains", partial(_domains, admin)) or {}) if thorough else {}
+    tenants = calls("tenants", admin.tenants) if thorough else None
     work: dict[str, Callable[[], Any]] = {name: _probe(admin, name, thorough=thorough) for name in names}
     work |= {space: partial(_boundaries, admin, space) for space in namespaces}
     if tenants is not None:
         # The calls that are under way at the end of this time end within another answer's time.
         work[_NAMESPACES] = partial(read_namespaces, admin, tenants, patience.brokers - patience.answer)
-    found = _on_time(side_by_side(work, patience.brokers))
+    results = _on_time(side_by_side(work, patience.brokers))
     late = f"no answer within {patience.brokers:g} s"
-    spaces = found.get(_NAMESPACES) or NamespacesFound(None, {}, "the brokers did not list their tenants in time")
+    spaces = results.get(_NAMESPACES) or NamespacesFound(None, {}, "the brokers did not list their tenants in time")
     return PulsarFacts(
         clusters=clusters,
-        brokers=tuple(found[name] or BrokerFacts(name=name, silent=late) for name in names),
-        leader=(asked("leader", partial(_leader, admin)) or "") if thorough else "",
+        brokers=tuple(results[name] or BrokerFacts(name=name, silent=late) for name in names),
+        leader=(calls("leader", partial(_leader, admin)) or "") if thorough else "",
         dynamic=dynamic,
-        boundaries={space: found[space] for space in namespaces if found[space] is not None},
+        boundaries={space: results[space] for space in namespaces if results[space] is not None},
         namespaces=spaces.names,
         policies=policies,
         domains=domains,
         groups=spaces.groups,
         groups_problem=spaces.problem if thorough else "",
-        refused=asked.refused,
-        failed=asked.failed | ({asked.silent_at: asked.silent} if asked.silent else {}),
+        refused=calls.refused,
+        failed=calls.failed | ({calls.silent_at: calls.silent} if calls.silent else {}),
     )
 
 
@@ -260,7 +260,7 @@ def _on_time(calls: Mapping[str, FinishedCall]) -> dict[str, Any]:
     return {key: None if call.late else call.result() for key, call in calls.items()}
 
 
-class _Asked:
+class _Requests:
     """Asks, and remembers what was refused and what failed."""
 
     def __init__(self) -> None:
@@ -284,22 +284,22 @@ class _Asked:
 
 def _probe(admin: PulsarAdmin, name: str, *, thorough: bool) -> Callable[[], BrokerFacts]:
     def probe() -> BrokerFacts:
-        asked = _Asked()
+        calls = _Requests()
         if not thorough:
-            settings = asked("settings", lambda: admin.configuration(name))
-            return BrokerFacts(name=name, silent=asked.silent, refused=asked.refused, settings=settings)
+            settings = calls("settings", lambda: admin.configuration(name))
+            return BrokerFacts(name=name, silent=calls.silent, refused=calls.refused, settings=settings)
         before = _now_ms()
-        version, date = asked("version", lambda: admin.version(name)) or ("", "")
+        version, date = calls("version", lambda: admin.version(name)) or ("", "")
         clock = _clock(date, before, _now_ms())
-        settings = asked("settings", lambda: admin.configuration(name))
-        report = asked("load report", lambda: admin.load_report(name))
+        settings = calls("settings", lambda: admin.configuration(name))
+        report = calls("load report", lambda: admin.load_report(name))
         if "ExtensibleLoadManager" in (settings or {}).get("loadManagerClassName", ""):
-            asked.failed.pop("load report", None)  # it has none
+            calls.failed.pop("load report", None)  # it has none
         return BrokerFacts(
             name=name,
-            silent=asked.silent,
-            refused=asked.refused,
-            failed=asked.failed,
+            silent=calls.silent,
+            refused=calls.refused,
+            failed=calls.failed,
             version=version,
             clock=clock,
             settings=settings,
@@ -334,20 +334,20 @@ def _ahead(report: Mapping[str, Any] | None) -> float | None:
 def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFacts:
     names = topics_of(log)
     try:
-        found, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
+        topics, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
     except TrimtabError as error:
         return KafkaFacts(log=log, error=str(error))
     clock, clock_error = None, ""
-    if log.dead_letters_topic in found:
+    if log.dead_letters_topic in topics:
         try:
-            seen = kafka_inspect.append_time(
+            append_time = kafka_inspect.append_time(
                 log.bootstrap,
                 log.dead_letters_topic,
                 name=doctor_writer(cluster),
                 client=log.client,
                 answer_seconds=patience.answer,
             )
-            clock = _between(*seen, resolution_ms=1)
+            clock = _between(*append_time, resolution_ms=1)
         except TrimtabError as error:
             clock_error = str(error)
     acls: tuple[Acl, ...] | None = ()
@@ -358,7 +358,7 @@ def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFa
         acl_error = str(error)
     return KafkaFacts(
         log=log,
-        topics=found,
+        topics=topics,
         config_error=problem,
         acls=acls,
         acl_error=acl_error,

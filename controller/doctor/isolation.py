@@ -107,8 +107,8 @@ def unreadable_policies(facts: Facts) -> Iterator[Finding]:
         yield error(
             "isolation-policy-unusable",
             flaws,
-            seen=_described([f"{name:.{_CHARACTERS}}: {why}" for name, why in flaws.items()]),
-            wanted="policies of which it is known what they allow, and to whom",
+            observed=_described([f"{name:.{_CHARACTERS}}: {why}" for name, why in flaws.items()]),
+            expected="policies of which it is known what they allow, and to whom",
             advice="the namespaces that it names, or might, stay where they are; write it in another way (any text is"
             " .* in Java's regular expressions, not *), or delete it: `pulsar-admin ns-isolation-policy` shows, sets"
             " and deletes them, and docs/strategies.md says what cannot be read",
@@ -120,21 +120,21 @@ def brokers_of_policies(facts: Facts) -> Iterator[Finding]:
     if facts.pulsar is None or not facts.pulsar.brokers or not facts.pulsar.policies:
         return
     serving = ServingBrokers.of(facts, facts.pulsar)
-    no_broker, few, no_secondary = list[int](), list[int](), list[int]()
+    no_broker, too_few, no_secondary = list[int](), list[int](), list[int]()
     for row, policy in enumerate(serving.rules.policies):
         if row in serving.flawed:
             continue
         if not serving.serving(row):
             no_broker.append(row)
         elif serving.fails_over(row) and serving.primary[row] < serving.serving(row):
-            few.append(row)
+            too_few.append(row)
         if policy.secondary and not serving.secondary[row] and row not in no_broker:
             no_secondary.append(row)
     hosts = listed(sorted({host_of(name) for name in serving.brokers}))
     yield from _no_broker(serving, no_broker, hosts)
-    yield from _few_primaries(serving, few, hosts)
+    yield from _few_primaries(serving, too_few, hosts)
     yield from _no_secondary(serving, no_secondary, hosts)
-    if not (no_broker or few or no_secondary or serving.flawed):
+    if not (no_broker or too_few or no_secondary or serving.flawed):
         yield fine("isolation-policies", serving.names, "each names active brokers")
 
 
@@ -150,11 +150,11 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "isolation-policy-no-namespace",
             _named(serving, idle),
-            seen=_described(
-                [f"{_label(serving, row)}: namespaces {_shown(_rule(serving, row).namespaces)}" for row in idle]
+            observed=_described(
+                [f"{_label(serving, row)}: namespaces {_printable(_rule(serving, row).namespaces)}" for row in idle]
             )
             + ": no namespace matches",
-            wanted="policies that concern a namespace",
+            expected="policies that concern a namespace",
             advice="an expression must match all of tenant/namespace: correct it, or delete the policy, which keeps"
             " other namespaces off its primary brokers: `pulsar-admin ns-isolation-policy`",
         )
@@ -164,9 +164,9 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
         yield error(
             "isolation-no-shared-broker",
             free,
-            seen=f"every active broker is a primary broker of some policy: none may serve {listed(free)}, which"
+            observed=f"every active broker is a primary broker of some policy: none may serve {listed(free)}, which"
             f" {'has' if len(free) == 1 else 'have'} no policy",
-            wanted="a broker that no policy names as primary, or a policy for every namespace",
+            expected="a broker that no policy names as primary, or a policy for every namespace",
             advice="start a broker beside them, or make a policy name these namespaces, too:"
             " `pulsar-admin ns-isolation-policy set`",
         )
@@ -174,8 +174,8 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
 
 def _matches_ids(facts: Facts) -> bool:
     """Whether expressions with a colon match the port of a broker, too."""
-    said = facts.broker_conf.options.get(MATCH_IDS, "").strip().lower()
-    return (said or default_in(version_used(facts).version, MATCH_IDS)) == "true"
+    option = facts.broker_conf.options.get(MATCH_IDS, "").strip().lower()
+    return (option or default_in(version_used(facts).version, MATCH_IDS)) == "true"
 
 
 def host_of(broker: str) -> str:
@@ -188,19 +188,19 @@ def _no_broker(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator
         yield error(
             "isolation-policy-no-broker",
             _named(serving, rows),
-            seen=_described([f"{_label(serving, row)}: {_why_no_broker(serving, row)}" for row in rows])
+            observed=_described([f"{_label(serving, row)}: {_why_no_broker(serving, row)}" for row in rows])
             + ": no active broker may serve its namespaces",
-            wanted="an active broker for every policy",
+            expected="an active broker for every policy",
             advice=_ADVICE.format(hosts=hosts),
         )
 
 
 def _why_no_broker(serving: ServingBrokers, row: int) -> str:
     policy = _rule(serving, row)
-    text = f"primary {_shown(policy.primary)} matches no broker"
+    text = f"primary {_printable(policy.primary)} matches no broker"
     if serving.secondary[row]:
         return f"{text}, and min_limit {policy.auto_failover.min_limit} never lets the secondary ones serve"
-    return f"{text}, nor does secondary {_shown(policy.secondary)}" if policy.secondary else text
+    return f"{text}, nor does secondary {_printable(policy.secondary)}" if policy.secondary else text
 
 
 def _few_primaries(serving: ServingBrokers, rows: list[int], hosts: str) -> Iterator[Finding]:
@@ -208,16 +208,16 @@ def _few_primaries(serving: ServingBrokers, rows: list[int], hosts: str) -> Iter
         yield warning(
             "isolation-policy-few-primaries",
             _named(serving, rows),
-            seen=_described(
+            observed=_described(
                 [
-                    f"{_label(serving, row)}: primary {_shown(_rule(serving, row).primary)} matches"
+                    f"{_label(serving, row)}: primary {_printable(_rule(serving, row).primary)} matches"
                     f" {counted(len(serving.primary[row]), 'active broker')}, min_limit is"
                     f" {_rule(serving, row).auto_failover.min_limit}"
                     for row in rows
                 ]
             )
             + ": secondary brokers serve its namespaces as well",
-            wanted="as many active primary brokers as min_limit",
+            expected="as many active primary brokers as min_limit",
             advice=_ADVICE.format(hosts=hosts),
         )
 
@@ -227,11 +227,11 @@ def _no_secondary(serving: ServingBrokers, rows: list[int], hosts: str) -> Itera
         yield warning(
             "isolation-policy-no-secondary",
             _named(serving, rows),
-            seen=_described(
-                [f"{_label(serving, row)}: secondary {_shown(_rule(serving, row).secondary)}" for row in rows]
+            observed=_described(
+                [f"{_label(serving, row)}: secondary {_printable(_rule(serving, row).secondary)}" for row in rows]
             )
             + " matches no active broker: nothing takes over from its primary brokers",
-            wanted="secondary expressions that match brokers",
+            expected="secondary expressions that match brokers",
             advice=_ADVICE.format(hosts=hosts),
         )
 
@@ -257,5 +257,5 @@ def _described(texts: list[str]) -> str:
     return "; ".join(texts[:_DESCRIBED]) + (f"; and {more} more policies" if more > 0 else "")
 
 
-def _shown(expressions: tuple[str, ...]) -> str:
+def _printable(expressions: tuple[str, ...]) -> str:
     return f"({some_of(expressions, _EXPRESSIONS, format_item=lambda each: each[:_CHARACTERS])})"

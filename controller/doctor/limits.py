@@ -41,8 +41,8 @@ def limits_plausible(facts: Facts) -> Iterator[Finding]:
         yield error(
             "capacity-unreadable",
             facts.settings.collector.capacity_overrides or "",
-            seen=facts.capacity_error,
-            wanted="the brokers' capacities",
+            observed=facts.capacity_error,
+            expected="the brokers' capacities",
             advice="correct the file, or capacity_overrides in [collector]: no collector starts with it",
         )
     if facts.pulsar is None:
@@ -61,8 +61,8 @@ def _unknown(brokers: list[BrokerFacts]) -> Iterator[Finding]:
         yield warning(
             "limits-unknown",
             names,
-            seen=f"no load report over REST from {listed(names)}",
-            wanted="limits of CPU and network",
+            observed=f"no load report over REST from {listed(names)}",
+            expected="limits of CPU and network",
             advice="with ExtensibleLoadManagerImpl that is normal: look at cpu and bandwidth in the collector's sweeps",
         )
 
@@ -70,7 +70,7 @@ def _unknown(brokers: list[BrokerFacts]) -> Iterator[Finding]:
 def _of_resource(
     resource: str, reports: Mapping[str, Mapping[str, Any]], capacity: CapacityOverrides
 ) -> Iterator[Finding]:
-    unit, least, most = _PLAUSIBLE[resource]
+    unit, lowest, highest = _PLAUSIBLE[resource]
     limits = {
         name: capacity.of(name).get(_OVERRIDE[resource], _number(report, resource, "limit"))
         for name, report in reports.items()
@@ -83,18 +83,18 @@ def _of_resource(
             code="limit-missing",
             severity="error" if known else "warning",
             objects=tuple(missing),
-            seen=f"{resource} limit {limits[missing[0]]:g} on {listed(missing)}"
+            observed=f"{resource} limit {limits[missing[0]]:g} on {listed(missing)}"
             + (": they look idle beside the others" if known else ": it does not count at all"),
-            wanted=f"{resource} limit above 0 {unit}",
+            expected=f"{resource} limit above 0 {unit}",
             advice=_advice(resource),
         )
-    absurd = sorted(name for name, limit in known.items() if not least <= limit <= most)
+    absurd = sorted(name for name, limit in known.items() if not lowest <= limit <= highest)
     if absurd:
         yield warning(
             "limit-absurd",
             absurd,
-            seen=f"{resource} limit {_by_value({name: known[name] for name in absurd})}",
-            wanted=f"{least:g} to {most:g} {unit}",
+            observed=f"{resource} limit {_by_value({name: known[name] for name in absurd})}",
+            expected=f"{lowest:g} to {highest:g} {unit}",
             advice=_advice(resource),
         )
     yield from _against_each_other(resource, reports, known)
@@ -110,16 +110,16 @@ def _against_each_other(
         yield warning(
             "usage-above-limit",
             above,
-            seen="; ".join(f"{name}: {resource} {usages[name]:g} of {known[name]:g}" for name in above[:4]),
-            wanted="usage within the limit",
+            observed="; ".join(f"{name}: {resource} {usages[name]:g} of {known[name]:g}" for name in above[:4]),
+            expected="usage within the limit",
             advice=_advice(resource),
         )
     if known and max(known.values()) >= _APART * min(known.values()):
         yield warning(
             "limits-differ",
             sorted(known),
-            seen=f"{resource} limit {_by_value(known)}",
-            wanted=f"limits less than {_APART:g} times apart, or brokers that really are so different",
+            observed=f"{resource} limit {_by_value(known)}",
+            expected=f"limits less than {_APART:g} times apart, or brokers that really are so different",
             advice=_advice(resource),
         )
 

@@ -28,8 +28,8 @@ def load_managers(facts: Facts) -> Iterator[Finding]:
         yield error(
             "load-manager-unsupported",
             users[name],
-            seen=f"{LOAD_MANAGER}={name:.200} on {listed(users[name])}",
-            wanted=" or ".join(sorted(LOAD_MANAGERS)),
+            observed=f"{LOAD_MANAGER}={name:.200} on {listed(users[name])}",
+            expected=" or ".join(sorted(LOAD_MANAGERS)),
             advice=f"{name:.200}: {why_not_balanced(name)}",
         )
     if len(users) > 1:
@@ -47,8 +47,8 @@ def _differ(users: Mapping[str, list[str]]) -> Finding:
     return error(
         "load-managers-differ",
         sorted(fewest),
-        seen="; ".join(f"{name:.200}: {listed(sorted(names))}" for name, names in sorted(users.items())),
-        wanted="one load manager on all brokers",
+        observed="; ".join(f"{name:.200}: {listed(sorted(names))}" for name, names in sorted(users.items())),
+        expected="one load manager on all brokers",
         advice=f"set the same {LOAD_MANAGER} in every broker.conf and restart the brokers that differ; keep trimtab in"
         " mode dry_run until then: it follows the rules of one load manager",
     )
@@ -59,9 +59,9 @@ def _not_ours(ours: str, others: Mapping[str, list[str]], broker_conf: str) -> F
     return error(
         "load-manager-not-ours",
         [each for names in others.values() for each in names],
-        seen=f"trimtab decides by {ours}; brokers run "
+        observed=f"trimtab decides by {ours}; brokers run "
         + "; ".join(f"{name:.200}: {listed(names)}" for name, names in others.items()),
-        wanted=f"the same {LOAD_MANAGER} in {broker_conf} as on the brokers",
+        expected=f"the same {LOAD_MANAGER} in {broker_conf} as on the brokers",
         advice=f"set {LOAD_MANAGER}={theirs} in {broker_conf}, and the strategies that go with it",
     )
 

@@ -22,8 +22,8 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     if facts.pulsar is None or facts.pulsar.error:
         return
     boundaries = facts.pulsar.boundaries
-    given = facts.settings.decisions.excluded
-    names = [name for name in given if not is_pattern(name) and not is_system_owned(namespace_in(name))]
+    configured = facts.settings.decisions.excluded
+    names = [name for name in configured if not is_pattern(name) and not is_system_owned(namespace_in(name))]
     unknown = [name for name in names if namespace_in(name) not in boundaries]
     missing = {
         name: why
@@ -34,16 +34,16 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "excluded-unknown",
             unknown,
-            seen=f"the brokers did not tell the bundles of {listed(unknown)}",
-            wanted="to know whether the names in decisions.excluded match something",
+            observed=f"the brokers did not tell the bundles of {listed(unknown)}",
+            expected="to know whether the names in decisions.excluded match something",
             advice="see the other findings about the brokers, then ask again",
         )
     for name, why in missing.items():
         yield warning(
             "excluded-matches-nothing",
             name,
-            seen=why,
-            wanted="names in decisions.excluded that the cluster has",
+            observed=why,
+            expected="names in decisions.excluded that the cluster has",
             advice="correct the name or take it out: it keeps nothing in its place;"
             f" `pulsar-admin namespaces bundles {namespace_in(name)}` shows what there is",
         )
@@ -58,11 +58,11 @@ def patterns(facts: Facts) -> Iterator[Finding]:
     decisions, known = facts.settings.decisions, facts.pulsar.namespaces
     for key, names in (("only", decisions.only), ("excluded", tuple(filter(is_pattern, decisions.excluded)))):
         idle = [name for name in names if known is not None and not any(matches(name, each) for each in known)]
-        found = [_idle_pattern(name, key) for name in idle]
+        findings = [_idle_pattern(name, key) for name in idle]
         if names and known is None:
-            found = [_unknown_patterns(names, key)]
+            findings = [_unknown_patterns(names, key)]
         of_only = key == "only"
-        yield from found if of_only else (replace(each, code=_OF_EXCLUDED[each.code]) for each in found)
+        yield from findings if of_only else (replace(each, code=_OF_EXCLUDED[each.code]) for each in findings)
         if names and known is not None and not idle:
             yield fine(key, names, "each matches a namespace")
 
@@ -71,8 +71,8 @@ def _unknown_patterns(names: tuple[str, ...], key: str) -> Finding:
     return warning(
         "only-unknown",
         names,
-        seen="the brokers did not tell their namespaces",
-        wanted=f"to know whether the names in decisions.{key} match something",
+        observed="the brokers did not tell their namespaces",
+        expected=f"to know whether the names in decisions.{key} match something",
         advice="see the other findings about the brokers, then ask again",
     )
 
@@ -81,8 +81,8 @@ def _idle_pattern(name: str, key: str) -> Finding:
     return warning(
         "only-matches-nothing",
         name,
-        seen=f"no namespace matches {name}",
-        wanted=f"names in decisions.{key} that the cluster has",
+        observed=f"no namespace matches {name}",
+        expected=f"names in decisions.{key} that the cluster has",
         advice="correct the name or take it out; `pulsar-admin namespaces list TENANT` shows what there is",
     )
 
@@ -92,18 +92,18 @@ def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
     if facts.pulsar is None:
         return
     ours = facts.broker_conf.excluded_namespaces | set(facts.settings.decisions.excluded)
-    said = [(facts.pulsar.dynamic or {}).get(EXCLUDED_NAMESPACES, "")]
-    said += [(broker.settings or {}).get(EXCLUDED_NAMESPACES, "") for broker in facts.pulsar.brokers]
+    values = [(facts.pulsar.dynamic or {}).get(EXCLUDED_NAMESPACES, "")]
+    values += [(broker.settings or {}).get(EXCLUDED_NAMESPACES, "") for broker in facts.pulsar.brokers]
     # A dynamic setting is a text of names; a broker shows its settings as Java prints a set.
-    theirs = frozenset[str]().union(*(names_in(text.strip().removeprefix("[").removesuffix("]")) for text in said))
+    theirs = frozenset[str]().union(*(names_in(text.strip().removeprefix("[").removesuffix("]")) for text in values))
     shut = Namespaces.of(ours)
     missing = sorted(name for name in theirs if name not in shut)
     if missing:
         yield warning(
             "excluded-by-brokers-alone",
             missing,
-            seen=f"the brokers exclude {listed(missing)} from shedding, and trimtab does not",
-            wanted="the same namespaces on both sides",
+            observed=f"the brokers exclude {listed(missing)} from shedding, and trimtab does not",
+            expected="the same namespaces on both sides",
             advice=f"name them in {EXCLUDED_NAMESPACES} of the broker.conf that trimtab reads: it may move them",
         )
 
@@ -118,8 +118,8 @@ def capacity_overrides(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "capacity-matches-nothing",
             unused,
-            seen=f"{listed(unused)} in the file of capacity overrides: no active broker has such a name",
-            wanted="the host, or host:port, of brokers, or a regular expression for all of it",
+            observed=f"{listed(unused)} in the file of capacity overrides: no active broker has such a name",
+            expected="the host, or host:port, of brokers, or a regular expression for all of it",
             advice=f"correct match, or take the section out; brokers are {listed(brokers)}",
         )
 

@@ -30,16 +30,18 @@ def read_namespaces(admin: PulsarAdmin, tenants: Iterable[str], seconds: float) 
     """The namespaces of *tenants*, and their groups, as far as they can be read in *seconds*."""
     deadline = Deadline.after(seconds)
     listed, why_not_listed = _all({each: partial(admin.namespaces, each) for each in tenants}, deadline.remaining)
-    names = sorted({name for found in listed.values() for name in found})
-    asked = names[:_MOST_NAMESPACES]
-    groups, why_no_group = _all({each: partial(admin.anti_affinity_group, each) for each in asked}, deadline.remaining)
+    names = sorted({name for of_tenant in listed.values() for name in of_tenant})
+    limited = names[:_MOST_NAMESPACES]
+    groups, why_no_group = _all(
+        {each: partial(admin.anti_affinity_group, each) for each in limited}, deadline.remaining
+    )
     problem = ""
     if why_not_listed:
         problem = f"the namespaces of a tenant could not be listed: {why_not_listed}"
     elif why_no_group:
         problem = f"the group of a namespace could not be read: {why_no_group}"
-    elif len(asked) < len(names):
-        problem = f"only the first {len(asked):,} of {len(names):,} namespaces were asked for their group"
+    elif len(limited) < len(names):
+        problem = f"only the first {len(limited):,} of {len(names):,} namespaces were asked for their group"
     return NamespacesFound(
         names=None if why_not_listed else frozenset(names),
         groups={name: group for name, group in groups.items() if group},
@@ -49,14 +51,14 @@ def read_namespaces(admin: PulsarAdmin, tenants: Iterable[str], seconds: float) 
 
 def _all(work: Mapping[str, Callable[[], T]], seconds: float) -> tuple[dict[str, T], str]:
     """The answers to *work*, and why one is missing, "" for none.  What was deleted meanwhile is not missing."""
-    found, problem = dict[str, T](), ""
+    values, problem = dict[str, T](), ""
     for name, call in side_by_side(work, seconds).items():
         if call.error is None:
-            found[name] = call.value
+            values[name] = call.value
         elif call.late:
             problem = problem or f"{name}: no answer in time"
         elif not isinstance(call.error, PulsarError):
             raise call.error
         elif call.error.status != _NOT_FOUND:
             problem = problem or f"{name}: {call.error}"
-    return found, problem
+    return values, problem

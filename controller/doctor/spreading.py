@@ -47,9 +47,9 @@ def failure_domains(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "broker-in-no-domain",
             alone,
-            seen=f"{listed(alone)}: in none of the failure domains {listed(sorted(pulsar.domains))}; the brokers"
+            observed=f"{listed(alone)}: in none of the failure domains {listed(sorted(pulsar.domains))}; the brokers"
             " in none count as one domain together",
-            wanted="every active broker in a failure domain",
+            expected="every active broker in a failure domain",
             advice=f"add each to the domain of its rack or zone, as host:port: {_SHOW_DOMAINS}",
         )
     if not (unknown or alone or twice):
@@ -58,12 +58,12 @@ def failure_domains(facts: Facts) -> Iterator[Finding]:
 
 def _unknown_brokers(names: list[str], domains_of: Mapping[str, list[str]], active: set[str]) -> Iterator[Finding]:
     if names:
-        shown = listed([f"{name} ({', '.join(domains_of[name][:_DESCRIBED])})" for name in names])
+        names_of = listed([f"{name} ({', '.join(domains_of[name][:_DESCRIBED])})" for name in names])
         yield warning(
             "failure-domain-unknown-broker",
             names,
-            seen=f"failure domains name {shown}: no active broker has such a name",
-            wanted="names of active brokers",
+            observed=f"failure domains name {names_of}: no active broker has such a name",
+            expected="names of active brokers",
             advice=f"start these brokers, or name them as host:port, without a scheme: the brokers are"
             f" {listed(sorted(active))}; {_SHOW_DOMAINS}",
         )
@@ -71,12 +71,12 @@ def _unknown_brokers(names: list[str], domains_of: Mapping[str, list[str]], acti
 
 def _in_two_domains(names: list[str], domains_of: Mapping[str, list[str]]) -> Iterator[Finding]:
     if names:
-        shown = listed([f"{name} ({', '.join(domains_of[name][:_DESCRIBED])})" for name in names])
+        names_of = listed([f"{name} ({', '.join(domains_of[name][:_DESCRIBED])})" for name in names])
         yield error(
             "broker-in-two-domains",
             names,
-            seen=f"in several failure domains: {shown}; which one counts is left to chance",
-            wanted="every broker in one failure domain",
+            observed=f"in several failure domains: {names_of}; which one counts is left to chance",
+            expected="every broker in one failure domain",
             advice=f"take it out of all domains but one: {_SHOW_DOMAINS}",
         )
 
@@ -95,9 +95,9 @@ def failure_domains_used(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "failure-domains-off",
             off,
-            seen=f"{FAILURE_DOMAINS} is not true in {listed(off)}: anti-affinity groups are not spread over the failure"
+            observed=f"{FAILURE_DOMAINS} is off in {listed(off)}: anti-affinity groups are not spread over the failure"
             f" domains {listed(sorted(pulsar.domains))}",
-            wanted=f"{FAILURE_DOMAINS}=true for the brokers and for trimtab",
+            expected=f"{FAILURE_DOMAINS}=true for the brokers and for trimtab",
             advice=f"pulsar-admin brokers update-dynamic-config --config {FAILURE_DOMAINS} --value true, and the same"
             " in every broker.conf, trimtab's too; or delete the failure domains",
         )
@@ -115,8 +115,8 @@ def anti_affinity_groups(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "anti-affinity-unknown",
             "anti-affinity groups",
-            seen=pulsar.groups_problem,
-            wanted="to know the anti-affinity group of every namespace",
+            observed=pulsar.groups_problem,
+            expected="to know the anti-affinity group of every namespace",
             advice="see the other findings about the brokers, then ask again; groups may have more namespaces than are"
             " known here",
         )
@@ -141,8 +141,8 @@ def _alone(groups: list[str], members: Mapping[str, list[str]]) -> Iterator[Find
     yield warning(
         "anti-affinity-alone",
         groups,
-        seen=f"groups of one namespace: {listed(texts)}: there is nothing that it is kept apart from",
-        wanted="anti-affinity groups of two namespaces or more",
+        observed=f"groups of one namespace: {listed(texts)}: there is nothing that it is kept apart from",
+        expected="anti-affinity groups of two namespaces or more",
         advice=f"names are compared letter by letter; {_SHOW_GROUP}",
     )
 
@@ -151,7 +151,7 @@ def _too_large(facts: Facts, pulsar: PulsarFacts, members: Mapping[str, list[str
     """Group -> why two of its namespaces must share a broker or a failure domain."""
     domain_of = {broker: domain for domain, brokers in pulsar.domains.items() for broker in brokers}
     by_domain = any(_uses_domains(broker.settings or {}) for broker in pulsar.brokers)
-    names, found = sorted(pulsar.groups), dict[str, str]()
+    names, reasons = sorted(pulsar.groups), dict[str, str]()
     allowed = dict(zip(names, ServingBrokers.of(facts, pulsar).of_namespaces(names), strict=True))
     for group, namespaces in members.items():
         together = defaultdict[frozenset[str], int](int)
@@ -162,10 +162,10 @@ def _too_large(facts: Facts, pulsar: PulsarFacts, members: Mapping[str, list[str
             count = sum(number for some, number in together.items() if some <= brokers)
             domains = {domain_of.get(broker, _DEFAULT) for broker in brokers} if by_domain and domain_of else brokers
             if count > len(brokers):
-                found[group] = f"{count} namespaces, {counted(len(brokers), 'broker')} for them"
+                reasons[group] = f"{count} namespaces, {counted(len(brokers), 'broker')} for them"
             elif count > len(domains):
-                found.setdefault(group, f"{count} namespaces, {counted(len(domains), 'failure domain')} for them")
-    return found
+                reasons.setdefault(group, f"{count} namespaces, {counted(len(domains), 'failure domain')} for them")
+    return reasons
 
 
 def _large(groups: Mapping[str, str]) -> Iterator[Finding]:
@@ -173,8 +173,8 @@ def _large(groups: Mapping[str, str]) -> Iterator[Finding]:
         yield warning(
             "anti-affinity-too-large",
             groups,
-            seen=f"{listed([f'{group:.100}: {why}' for group, why in groups.items()])}: some must share one",
-            wanted="no more namespaces in a group than there are brokers, and failure domains, that may serve them",
+            observed=f"{listed([f'{group:.100}: {why}' for group, why in groups.items()])}: some must share one",
+            expected="no more namespaces in a group than there are brokers, and failure domains, that may serve them",
             advice=f"add brokers or failure domains, or divide the group; {_SHOW_GROUP}",
         )
 

@@ -32,8 +32,8 @@ def kafka_reachable(facts: Facts) -> Iterator[Finding]:
         yield error(
             "kafka-unreachable",
             log.bootstrap,
-            seen=kafka.error,
-            wanted="the log's topics",
+            observed=kafka.error,
+            expected="the log's topics",
             advice="start Kafka, or correct bootstrap and client in [log.kafka]",
         )
         return
@@ -41,8 +41,8 @@ def kafka_reachable(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "topic-config-unknown",
             log.bootstrap,
-            seen=kafka.config_error,
-            wanted="to read the topics' settings",
+            observed=kafka.config_error,
+            expected="to read the topics' settings",
             advice="allow trimtab DescribeConfigs on its topics; retention and timestamps were not checked",
         )
     yield fine("kafka-reachable", [log.bootstrap], "answers")
@@ -62,8 +62,8 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "topic-missing",
                 name,
-                seen="does not exist",
-                wanted=counted(partitions, "partition"),
+                observed="does not exist",
+                expected=counted(partitions, "partition"),
                 advice="nothing, where trimtab may create topics: the first of its processes does; else"
                 f" kafka-topics.sh --create --topic {name} --partitions {partitions}"
                 f" --replication-factor {log.replication_factor} --config message.timestamp.type=LogAppendTime"
@@ -75,23 +75,23 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
 
 def partitions(facts: Facts) -> Iterator[Finding]:
     """topic-partitions: one for the journal; a result goes to the partition with the number of its command's."""
-    for log, found in _found(facts):
-        journal, commands = found.get(log.journal_topic), found.get(log.commands_topic)
-        results = found.get(log.results_topic)
+    for log, described in _described_topics(facts):
+        journal, commands = described.get(log.journal_topic), described.get(log.commands_topic)
+        results = described.get(log.results_topic)
         if journal is not None and journal.partitions != 1:
             yield error(
                 "topic-partitions",
                 log.journal_topic,
-                seen=counted(journal.partitions, "partition"),
-                wanted="1: decisions have one order",
+                observed=counted(journal.partitions, "partition"),
+                expected="1: decisions have one order",
                 advice="create another topic of one partition and name it journal_topic in [log.kafka]",
             )
         if commands is not None and results is not None and results.partitions < commands.partitions:
             yield error(
                 "topic-partitions",
                 log.results_topic,
-                seen=f"{counted(results.partitions, 'partition')} for {commands.partitions} of {log.commands_topic}",
-                wanted=f"{commands.partitions} or more",
+                observed=f"{counted(results.partitions, 'partition')}, {log.commands_topic} has {commands.partitions}",
+                expected=f"{commands.partitions} or more",
                 advice=f"kafka-topics.sh --alter --topic {log.results_topic} --partitions {commands.partitions}",
             )
 
@@ -102,7 +102,7 @@ def retention(facts: Facts) -> Iterator[Finding]:
     period = intervals.period_ms
     remembered = (decisions.command_ttl_seconds + decisions.executor_timeout_seconds) * 1000 + 2 * period
     forgotten = (intervals.bundle_ttl_intervals + intervals.warm_up_samples) * period
-    for log, found in _found(facts):
+    for log, described in _described_topics(facts):
         needs = {
             # The epoch and the memory are read from the journal's last entries, however long ago they were written;
             # the controller deletes entries that it no longer needs.
@@ -116,19 +116,19 @@ def retention(facts: Facts) -> Iterator[Finding]:
             log.commands_topic: (remembered, None, "commands until they expire"),
         }
         for name, (least, better, why) in needs.items():
-            topic = found.get(name)
+            topic = described.get(name)
             if topic is None or not topic.config:
                 continue
             yield from _cleanup(name, topic)
-            kept = int(topic.config.get("retention.ms", "-1"))
+            retention_ms = int(topic.config.get("retention.ms", "-1"))
             wish = better or least
-            if 0 <= kept < wish or (name == log.journal_topic and kept >= 0):
+            if 0 <= retention_ms < wish or (name == log.journal_topic and retention_ms >= 0):
                 yield Finding(
                     code="retention-too-short",
-                    severity="error" if kept < least else "warning",
+                    severity="error" if retention_ms < least else "warning",
                     objects=(name,),
-                    seen=f"retention.ms={kept} ({kept / _MINUTE_MS:g} min)",
-                    wanted=f"{'-1' if name == log.journal_topic else f'{wish} or more'}: {why}",
+                    observed=f"retention.ms={retention_ms} ({retention_ms / _MINUTE_MS:g} min)",
+                    expected=f"{'-1' if name == log.journal_topic else f'{wish} or more'}: {why}",
                     advice=_alter(name, "retention.ms", "-1" if name == log.journal_topic else str(wish)),
                 )
 
@@ -141,53 +141,55 @@ def _reach_back(log: KafkaLogSettings) -> int:
 
 def timestamps(facts: Facts) -> Iterator[Finding]:
     """timestamp-type: the broker's append time shows which records lie too far in the future."""
-    for log, found in _found(facts):
+    for log, described in _described_topics(facts):
         for name in (log.metrics_topic, log.results_topic):
-            kind = found[name].config.get("message.timestamp.type") if name in found else None
+            kind = described[name].config.get("message.timestamp.type") if name in described else None
             if kind not in (None, "LogAppendTime"):
                 yield error(
                     "timestamp-type",
                     name,
-                    seen=f"message.timestamp.type={kind}",
-                    wanted="LogAppendTime: one clock for all records",
+                    observed=f"message.timestamp.type={kind}",
+                    expected="LogAppendTime: one clock for all records",
                     advice=_alter(name, "message.timestamp.type", "LogAppendTime"),
                 )
 
 
 def record_sizes(facts: Facts) -> Iterator[Finding]:
     """max-message-bytes."""
-    for log, found in _found(facts):
+    for log, described in _described_topics(facts):
         for name in _names(log):
-            text = found[name].config.get("max.message.bytes") if name in found else None
+            text = described[name].config.get("max.message.bytes") if name in described else None
             if text is None:
                 continue
             if int(text) < _RECORD_BYTES and name in (log.metrics_topic, log.journal_topic):
-                wanted, better = f"{_RECORD_BYTES} or more", _RECORD_BYTES
+                expected, better = f"{_RECORD_BYTES} or more", _RECORD_BYTES
             elif int(text) > LARGEST_RECORD:
-                wanted = f"{LARGEST_RECORD} or less: longer records are skipped, and far longer ones stop whoever reads"
+                expected = (
+                    f"{LARGEST_RECORD} or less: longer records are skipped, and far longer ones stop whoever reads"
+                )
                 better = LARGEST_RECORD
             else:
                 continue
             yield error(
                 "max-message-bytes",
                 name,
-                seen=f"max.message.bytes={text}",
-                wanted=wanted,
+                observed=f"max.message.bytes={text}",
+                expected=expected,
                 advice=_alter(name, "max.message.bytes", str(better)),
             )
 
 
 def compression(facts: Facts) -> Iterator[Finding]:
     """compression-type."""
-    for log, found in _found(facts):
+    for log, described in _described_topics(facts):
         for name in _names(log):
-            text = found[name].config.get("compression.type") if name in found else None
+            text = described[name].config.get("compression.type") if name in described else None
             if text not in (None, *_BOUNDED_CODECS):
                 yield warning(
                     "compression-type",
                     name,
-                    seen=f"compression.type={text}",
-                    wanted="zstd: the size of what a batch of another codec unpacks to is not limited, so one batch may"
+                    observed=f"compression.type={text}",
+                    expected="zstd: the size of an unpacked batch of another codec is not limited, so one batch may"
                     " end collectors and executors for want of memory",
                     advice=_alter(name, "compression.type", "zstd"),
                 )
@@ -195,14 +197,14 @@ def compression(facts: Facts) -> Iterator[Finding]:
 
 def copies(facts: Facts) -> Iterator[Finding]:
     """replication-factor."""
-    for log, found in _found(facts):
-        single = [name for name in _names(log) if name in found and found[name].replication < 2]
+    for log, described in _described_topics(facts):
+        single = [name for name in _names(log) if name in described and described[name].replication < 2]
         if single:
             yield warning(
                 "replication-factor",
                 single,
-                seen="1 copy",
-                wanted="3 in production",
+                observed="1 copy",
+                expected="3 in production",
                 advice="kafka-reassign-partitions.sh with more replicas; replication_factor = 3 in [log.kafka] for"
                 " topics to come",
             )
@@ -210,20 +212,20 @@ def copies(facts: Facts) -> Iterator[Finding]:
 
 def copies_in_sync(facts: Facts) -> Iterator[Finding]:
     """min-insync-replicas: how many copies a record has before it is acknowledged."""
-    for log, found in _found(facts):
+    for log, described in _described_topics(facts):
         for name in _names(log):
-            topic = found.get(name)
+            topic = described.get(name)
             text = "" if topic is None else topic.config.get("min.insync.replicas", "")
             if topic is None or not text or topic.replication < 2:
                 continue
-            wish, given = topic.replication - 1, int(text)
-            if given != wish:
-                why = "what was acknowledged is lost with a broker" if given < wish else "no broker may be down"
+            wish, configured = topic.replication - 1, int(text)
+            if configured != wish:
+                why = "what was acknowledged is lost with a broker" if configured < wish else "no broker may be down"
                 yield warning(
                     "min-insync-replicas",
                     name,
-                    seen=f"min.insync.replicas={given} of {topic.replication} copies: {why}",
-                    wanted=str(wish),
+                    observed=f"min.insync.replicas={configured} of {topic.replication} copies: {why}",
+                    expected=str(wish),
                     advice=_alter(name, "min.insync.replicas", str(wish)),
                 )
 
@@ -234,8 +236,8 @@ def _cleanup(name: str, topic: TopicFacts) -> Iterator[Finding]:
         yield error(
             "cleanup-policy",
             name,
-            seen=f"cleanup.policy={policy}",
-            wanted="delete: of a key every record counts, not the last alone",
+            observed=f"cleanup.policy={policy}",
+            expected="delete: of a key every record counts, not the last alone",
             advice=_alter(name, "cleanup.policy", "delete"),
         )
 
@@ -248,7 +250,7 @@ def _names(log: KafkaLogSettings) -> tuple[str, ...]:
     return topics_of(log)
 
 
-def _found(facts: Facts) -> Iterator[tuple[KafkaLogSettings, "dict[str, TopicFacts]"]]:
+def _described_topics(facts: Facts) -> Iterator[tuple[KafkaLogSettings, "dict[str, TopicFacts]"]]:
     """The log's settings and its topics as they are; nothing where Kafka did not answer."""
     kafka = facts.kafka
     if kafka is not None and not kafka.error:

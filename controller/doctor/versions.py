@@ -35,8 +35,8 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "pulsar-version-unknown",
                 "[cluster] pulsar",
-                seen="no broker said which version of Pulsar it runs here",
-                wanted="the brokers' version: it says which defaults hold for what broker.conf does not say",
+                observed="no broker said which version of Pulsar it runs here",
+                expected="the brokers' version: it says which defaults hold for what broker.conf does not say",
                 advice=f"where no collector of trimtab writes it into the log, trimtab decides as {used.version};"
                 ' pulsar = "<version>" in [cluster] names another one',
             )
@@ -46,8 +46,8 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "pulsar-version-not-the-brokers",
             others,
-            seen=f"the settings say {used.version}; {_by_version(versions)}",
-            wanted="the brokers' version",
+            observed=f"the settings say {used.version}; {_by_version(versions)}",
+            expected="the brokers' version",
             advice='[cluster] pulsar = "auto" follows the brokers',
         )
         return
@@ -56,8 +56,8 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "pulsar-version-too-old",
             sorted(versions),
-            seen=version_text(used),
-            wanted=f"{oldest} or later",
+            observed=version_text(used),
+            expected=f"{oldest} or later",
             advice=f"trimtab takes the defaults of {oldest}: write down in broker.conf what these brokers run with",
         )
         return
@@ -72,9 +72,9 @@ def options_known(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "option-unknown-to-brokers",
             unknown,
-            seen=f"broker.conf sets {listed(unknown)}; brokers of Pulsar {used.version} do not know"
+            observed=f"broker.conf sets {listed(unknown)}; brokers of Pulsar {used.version} do not know"
             f" {'it' if len(unknown) == 1 else 'them'}",
-            wanted="options that the brokers know",
+            expected="options that the brokers know",
             advice="trimtab applies it all the same, and the brokers' own balancing would not: docs/strategies.md lists"
             " since which version each is there",
         )
@@ -92,8 +92,8 @@ def defaults(facts: Facts) -> Iterator[Finding]:
     used, versions = version_used(facts), _versions(facts)
     written = of_load_manager(facts.broker_conf.options.get(_LOAD_MANAGER, ""), facts.broker_conf.options)
     span = sorted({used.version, *versions.values()})
-    held = {version: for_version(written, version) for version in (*span, ASSUMED)}
-    shedders = {short_name(held[version].get(SHEDDER) or default_in(version, SHEDDER) or "") for version in span}
+    by_version = {version: for_version(written, version) for version in (*span, ASSUMED)}
+    shedders = {short_name(by_version[version].get(SHEDDER) or default_in(version, SHEDDER) or "") for version in span}
     left_out = [
         option
         for option in DEFAULTS
@@ -102,22 +102,22 @@ def defaults(facts: Facts) -> Iterator[Finding]:
     value = {
         (option, each): conf.get(option) or default_in(each, option)
         for option in left_out
-        for each, conf in held.items()
+        for each, conf in by_version.items()
     }
     changing = [option for option in left_out if len({value[option, each] for each in span}) > 1]
     for option in changing:
         yield warning(
             "default-changes",
             option,
-            seen=f"broker.conf does not set it; {value[option, span[0]]} in Pulsar {span[0]},"
+            observed=f"broker.conf does not set it; {value[option, span[0]]} in Pulsar {span[0]},"
             f" {value[option, span[-1]]} in {span[-1]}; {value[option, used.version]} holds now",
-            wanted="a line in broker.conf, where the change is not wanted",
+            expected="a line in broker.conf, where the change is not wanted",
             advice=f"{option}={value[option, used.version]} keeps what holds now",
         )
     others = [each for each in left_out if each not in changing and value[each, used.version] != value[each, ASSUMED]]
-    kept = [f"{option}={value[option, used.version]}" for option in others]
-    if kept and used.source != "nobody":
-        yield fine("defaults-by-version", [f"Pulsar {used.version}"], f"broker.conf leaves out: {', '.join(kept)}")
+    changed = [f"{option}={value[option, used.version]}" for option in others]
+    if changed and used.source != "nobody":
+        yield fine("defaults-by-version", [f"Pulsar {used.version}"], f"broker.conf leaves out: {', '.join(changed)}")
 
 
 def placement(facts: Facts) -> Iterator[Finding]:
@@ -133,10 +133,10 @@ def placement(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "placement-replaced",
                 each.option,
-                seen=f"{each.partner}={partner} with {each.option}={named}"
+                observed=f"{each.partner}={partner} with {each.option}={named}"
                 f"{'' if conf.get(each.option) else ', the default'}: brokers of Pulsar {used.version} place by"
                 f" {each.instead}, and so does trimtab",
-                wanted="both of one class, or a placement of its own",
+                expected="both of one class, or a placement of its own",
                 advice=f"{each.option}={each.instead}",
             )
 

@@ -24,13 +24,13 @@ _QUIET: Final = ("-Xshare:auto", "-Xlog:cds*=off")
 
 def options(server: str, classpath: str, folder: Path | None) -> list[str]:
     """The JVM options that read the archive of *server*, or where there is none have one written to *folder*."""
-    kept = FOLDER / f"{server}-{jars.fingerprint(_jars(classpath))}{_ENDING}"
-    if kept.exists():
-        return [f"-XX:SharedArchiveFile={kept}", *_QUIET]
-    return [f"-XX:ArchiveClassesAtExit={folder / kept.name}", *_QUIET] if folder is not None else []
+    archive = FOLDER / f"{server}-{jars.fingerprint(_jars(classpath))}{_ENDING}"
+    if archive.exists():
+        return [f"-XX:SharedArchiveFile={archive}", *_QUIET]
+    return [f"-XX:ArchiveClassesAtExit={folder / archive.name}", *_QUIET] if folder is not None else []
 
 
-def keep(folder: Path) -> None:
+def store_archive(folder: Path) -> None:
     """Keep the archive that a server has written to *folder* as it ended, if any, for those that start later."""
     for written in folder.glob(f"*{_ENDING}"):
         with suppress(OSError):  # it is written again by the next server

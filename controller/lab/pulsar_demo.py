@@ -206,10 +206,10 @@ def _nothing() -> None:
 
 def flowing(stage: Stage, brokers: tuple[str, ...]) -> Floats:
     """(brokers,) msg/s, once the brokers report nearly all that is sent and received."""
-    wanted, deadline = 2 * sum(stage.rates.values()) * _ALL, Deadline.after(_PATIENCE_SECONDS)
-    while (load := stage.msg_rates(brokers)).sum() < wanted:
+    expected, deadline = 2 * sum(stage.rates.values()) * _ALL, Deadline.after(_PATIENCE_SECONDS)
+    while (load := stage.msg_rates(brokers)).sum() < expected:
         if deadline.passed:
-            raise TrimtabError(f"{load.sum():.0f} msg/s flow after {_PATIENCE_SECONDS:g} s: expected {wanted:.0f}")
+            raise TrimtabError(f"{load.sum():.0f} msg/s flow after {_PATIENCE_SECONDS:g} s: expected {expected:.0f}")
         time.sleep(_POLL_SECONDS)
     return load
 
@@ -237,23 +237,23 @@ def next_entry(settings: Settings, after: int, processes: Processes) -> JournalE
 
 def answers_to(entry: JournalEntry, settings: Settings, processes: Processes) -> Mapping[str, Result | None]:
     """The result of each command of *entry*, by id; None where it takes longer than two intervals."""
-    wanted = [command.id for command in entry.decision.commands]
+    ids = [command.id for command in entry.decision.commands]
     deadline = Deadline.after(_PATIENCE_OF_ANSWERS * settings.intervals.period_seconds)
-    found: Mapping[str, Result] = {}
-    while wanted:
-        found = recent_results(settings, entry.interval)
-        if all(each in found for each in wanted) or deadline.passed:
+    results: Mapping[str, Result] = {}
+    while ids:
+        results = recent_results(settings, entry.interval)
+        if all(each in results for each in ids) or deadline.passed:
             break
         processes.check()
         time.sleep(_POLL_SECONDS)
-    return {each: found.get(each) for each in wanted}
+    return {each: results.get(each) for each in ids}
 
 
 def _line(command: Command, answer: Result | None) -> str:
-    told = CommandResult(id=command.id, status="no answer yet", detail="it goes on")
+    result = CommandResult(id=command.id, status="no answer yet", detail="it goes on")
     if answer is not None:
-        told = CommandResult(id=command.id, status=answer.status, detail=answer.detail)
-    return command_line(command, told, ports=True)
+        result = CommandResult(id=command.id, status=answer.status, detail=answer.detail)
+    return command_line(command, result, ports=True)
 
 
 def _summary(outcome: PulsarDemoOutcome, folder: Path) -> str:

@@ -114,9 +114,9 @@ class PulsarCluster:
         self._web = ports[2 : 2 + _BROKERS]
         self._service = ports[2 + _BROKERS : 2 + 2 * _BROKERS]
         if usual:
-            found = _first_choice(usual, [self._zookeeper, *self._web, *self._service])
-            self._zookeeper, self._web = found[0], [port, *found[2 : 1 + _BROKERS]]
-            self._service = found[1 + _BROKERS :]
+            chosen = _first_choice(usual, [self._zookeeper, *self._web, *self._service])
+            self._zookeeper, self._web = chosen[0], [port, *chosen[2 : 1 + _BROKERS]]
+            self._service = chosen[1 + _BROKERS :]
         #: With TLS: for HTTP, and for Pulsar's own protocol; empty without.
         self._web_tls = ports[2 + 2 * _BROKERS : 2 + 3 * _BROKERS]
         self._service_tls = ports[2 + 3 * _BROKERS :]
@@ -268,12 +268,12 @@ def _free_ports(number: int, *, without: Container[int]) -> list[int]:
     return sorted(ports)
 
 
-def _first_choice(wanted: Iterable[int], others: Iterable[int]) -> list[int]:
-    """Each of the *wanted* ports where it is free and comes once, else the one of *others* in its place."""
-    found: list[int] = []
-    for port, other in zip(wanted, others, strict=True):
-        found.append(port if port not in found and is_free(port) else other)
-    return found
+def _first_choice(preferred: Iterable[int], others: Iterable[int]) -> list[int]:
+    """Each of the *preferred* ports where it is free and comes once, else the one of *others* in its place."""
+    chosen: list[int] = []
+    for port, other in zip(preferred, others, strict=True):
+        chosen.append(port if port not in chosen and is_free(port) else other)
+    return chosen
 
 
 def _serves(port: int) -> bool:

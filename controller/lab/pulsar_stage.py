@@ -91,13 +91,13 @@ def set_stage(admin: StageAdmin, namespace: str, bundles: int, rates: Sequence[f
     admin.create_namespace(namespace, bundles)
     boundaries = admin.boundaries(namespace)
     ranges = list(pairwise(boundaries))
-    found: dict[tuple[int, int], str] = {}
+    topic_of: dict[tuple[int, int], str] = {}
     for number in count():
-        if len(found) == len(ranges):
+        if len(topic_of) == len(ranges):
             break
         topic = f"persistent://{namespace}/topic-{number}"
-        found.setdefault(find_bundle(boundaries, topic_hash(topic)), topic)
-    topics = tuple(found[each] for each in ranges)
+        topic_of.setdefault(find_bundle(boundaries, topic_hash(topic)), topic)
+    topics = tuple(topic_of[each] for each in ranges)
     return Stage(
         admin=admin,
         namespace=namespace,

@@ -87,8 +87,8 @@ class Traffic:
     def missing(self) -> dict[str, list[int]]:
         """Topic -> numbers that the brokers acknowledged and that have not been received yet; only topics with some."""
         # In this order: what is received while this is asked is not missed.
-        kept = [acknowledged.copy() for acknowledged in self.acknowledged]
-        lost = [sorted(numbers - received) for numbers, received in zip(kept, self.received, strict=True)]
+        snapshots = [acknowledged.copy() for acknowledged in self.acknowledged]
+        lost = [sorted(numbers - received) for numbers, received in zip(snapshots, self.received, strict=True)]
         return {topic: numbers for topic, numbers in zip(self.topics, lost, strict=True) if numbers}
 
     @property

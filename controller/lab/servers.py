@@ -112,7 +112,7 @@ class Server(ABC):
         if pid is not None:
             os.kill(pid, number)
             if self._ends_in_time(pid) and number == signal.SIGTERM:
-                class_archives.keep(self.folder)
+                class_archives.store_archive(self.folder)
         self._process = None
         self._pid_file.unlink(missing_ok=True)
         return pid is not None
@@ -217,8 +217,8 @@ class KafkaServer(Server):
     @property
     def cluster_id(self) -> str:
         """Of the cluster that the folder's data belong to."""
-        [found] = re.findall(r"^cluster\.id=(.*)$", self._meta.read_text(encoding="utf-8"), re.MULTILINE)
-        return str(found)
+        [cluster_id] = re.findall(r"^cluster\.id=(.*)$", self._meta.read_text(encoding="utf-8"), re.MULTILINE)
+        return str(cluster_id)
 
     def _prepare(self, classpath: str) -> None:  # noqa: ARG002
         self._properties.write_text(self._configuration(), encoding="utf-8")

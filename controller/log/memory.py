@@ -160,8 +160,8 @@ class MemoryLog:
         """See Log."""
         here = self.server.topic(topic)[partition]
         older = (each for each in reversed(here.records) if before is None or each.position < before)
-        wanted = (each for each in older if each.position >= here.first and _MARK not in each.headers)
-        return list(islice(wanted, about))[::-1]
+        readable = (each for each in older if each.position >= here.first and _MARK not in each.headers)
+        return list(islice(readable, about))[::-1]
 
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
         """See Log."""

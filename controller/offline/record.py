@@ -162,23 +162,23 @@ def record(
         if anonymiser_of is not None:
             request = replace(request, topics=tuple(topic for topic in request.topics if topic in ANONYMISED))
         anonymised = anonymised or _is_anonymised(log)
-        if out.begun is None:
+        if out.continued_request is None:
             _refuse_nothing(log, request)
         else:
-            _refuse_another(folder, out.begun, request)
+            _refuse_another(folder, out.continued_request, request)
         # All names count for the pseudonyms, so a recording without names that goes on reads them again.
         known = other = None
-        if known_before is not None and (out.begun is None or anonymiser_of is not None):
+        if known_before is not None and (out.continued_request is None or anonymiser_of is not None):
             known = known_before()
             request = replace(request, first=FROM_THE_BEGINNING if known is None else known.first)
-        manifest = _new_manifest(log, request, settings, cluster) if out.begun is None else out.manifest
+        manifest = _new_manifest(log, request, settings, cluster) if out.continued_request is None else out.manifest
         begin = () if known is None else known.records
         if anonymiser_of is not None:
             journal = requested_extents(log, request, "journal", settings)
             other = anonymiser_of(_whole(manifest, "metrics"), journal, begin)
             begin = other.begin(begin)
         content = b"".join(each + b"\n" for each in begin)
-        if out.begun is None:
+        if out.continued_request is None:
             hidden = manifest.model_copy(update={"anonymised": anonymised})
             manifest = hidden if other is None else other.manifest(manifest)
             manifest = manifest.model_copy(update={"known_before": _about(known, content)})
@@ -305,7 +305,7 @@ def _within(there: Extent, first: int, end: int) -> Extent:
 
 def _remaining(log: RecordLog, out: RecordingWriter, topic: RecordedTopic) -> Extents:
     """What of *topic* is still to be copied, all of which the log must still have."""
-    remaining = out.left(topic)
+    remaining = out.remaining(topic)
     there = log.extents(topic) if remaining else {}
     moved = log.counted_from(topic) != out.counted_from(topic)
     for partition, extent in remaining.items():

@@ -81,9 +81,9 @@ class PulsarLogin(Section):
 
     @model_validator(mode="after")
     def _has_one_login(self) -> Self:
-        given = [key for key in ("token_file", "oauth2", "user") if getattr(self, key)]
-        if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are both given: choose one of them")
+        logins = [key for key in ("token_file", "oauth2", "user") if getattr(self, key)]
+        if len(logins) > 1:
+            raise ValueError(f"{' and '.join(logins)} are both given: choose one of them")
         if bool(self.user) != bool(self.password_file):
             raise ValueError("user and password_file are needed together: one of them is missing")
         return self

@@ -13,28 +13,28 @@ _HOST_AND_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?(?P<host>{_HOST}):(?P<po
 _ZOOKEEPER: Final = re.compile(rf"(?P<host>{_HOST})(?::(?P<port>[0-9]+))?")
 _LISTEN: Final = re.compile(rf"(?P<host>{_HOST}):(?P<port>[0-9]{{1,9}})")
 _WITHOUT_PORT: Final = re.compile(rf"(?:[A-Za-z_]+://)?{_HOST}")
-_MOST: Final = 65_535
+_LARGEST_PORT: Final = 65_535
 
 
 def _kafka(text: str) -> str:
     for each in _parts(text):
-        found = _HOST_AND_PORT.fullmatch(each)
-        if found is None:
+        match = _HOST_AND_PORT.fullmatch(each)
+        if match is None:
             what = "has no port" if _WITHOUT_PORT.fullmatch(each) else "is no address"
             raise ValueError(f"{each!r} {what}: allowed is host:port[,host:port ...]; Kafka's usual port is 9092")
-        _check_host(each, found["host"])
-        _check_port(each, found["port"])
+        _check_host(each, match["host"])
+        _check_port(each, match["port"])
     return text
 
 
 def _zookeeper(text: str) -> str:
     servers, slash, chroot = text.partition("/")
     for each in _parts(servers):
-        found = _ZOOKEEPER.fullmatch(each)
-        if found is None:
+        match = _ZOOKEEPER.fullmatch(each)
+        if match is None:
             raise ValueError(f"{each!r} is no address: allowed is host:port[,host:port ...][/chroot]")
-        _check_host(each, found["host"])
-        _check_port(each, found["port"])
+        _check_host(each, match["host"])
+        _check_port(each, match["port"])
     if slash and not chroot:
         raise ValueError("it ends in /: allowed is host:port[,host:port ...][/chroot]")
     return text
@@ -65,12 +65,12 @@ def _pulsar(url: str) -> str:
 
 def host_and_port(address: str) -> tuple[str, int]:
     """The host, of an IPv6 address without brackets, and the port of *address*; ValueError where it is none."""
-    found = _LISTEN.fullmatch(address)
-    if found is None:
+    match = _LISTEN.fullmatch(address)
+    if match is None:
         raise ValueError(f"{address!r} is no address: allowed is host:port, for example 127.0.0.1:9640")
-    _check_host(address, found["host"])
-    _check_port(address, found["port"])
-    return found["host"].strip("[]"), int(found["port"])
+    _check_host(address, match["host"])
+    _check_port(address, match["port"])
+    return match["host"].strip("[]"), int(match["port"])
 
 
 def _listen(address: str) -> str:
@@ -85,7 +85,7 @@ def _with_scheme(url: str, schemes: tuple[str, ...], allowed: str) -> str:
         raise ValueError(f"{url!r} does not begin with {schemes[0]}:// or {schemes[1]}://: allowed is {allowed}")
     try:
         parts = urlsplit(url)
-        place = scheme in schemes and parts.hostname and (parts.port is None or 0 < parts.port <= _MOST)
+        place = scheme in schemes and parts.hostname and (parts.port is None or 0 < parts.port <= _LARGEST_PORT)
     except ValueError:
         place = None
     if not place or parts.path not in ("", "/") or parts.query or parts.fragment or re.search(r"\s", url):
@@ -107,8 +107,8 @@ def _check_host(where: str, host: str) -> None:
 
 
 def _check_port(where: str, port: str | None) -> None:
-    if port is not None and not 0 < int(port) <= _MOST:
-        raise ValueError(f"{where!r} has port {port}: allowed is a number from 1 to {_MOST}")
+    if port is not None and not 0 < int(port) <= _LARGEST_PORT:
+        raise ValueError(f"{where!r} has port {port}: allowed is a number from 1 to {_LARGEST_PORT}")
 
 
 #: host:port[,host:port ...] of Kafka's brokers.

@@ -78,8 +78,8 @@ def read_broker_conf(path: Path, environment: Mapping[str, str] = MappingProxyTy
         text = read_small_file(path).decode("iso-8859-1")
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    found = _json(text, path) if text.lstrip().startswith("{") else _properties(text, str(path))
-    return {**found, **_overriding(environment)}
+    options = _json(text, path) if text.lstrip().startswith("{") else _properties(text, str(path))
+    return {**options, **_overriding(environment)}
 
 
 def _json(text: str, path: Path) -> dict[str, str]:
@@ -111,7 +111,7 @@ def _properties(text: str, where: str) -> dict[str, str]:
         raise SettingsError(
             f"{where}: line {line}: has the control character {odd[0]!r}: a text file of key=value lines is expected"
         )
-    found, line, next_line = {}, 1, 1
+    options, line, next_line = {}, 1, 1
     lines = javaproperties.parse(io.StringIO(text, newline=""))
     try:
         for one in lines:
@@ -123,13 +123,13 @@ def _properties(text: str, where: str) -> dict[str, str]:
                         " expected, as Pulsar's broker.conf; is this trimtab.toml?"
                     )
                 _refuse_other_syntax(one.key, one.value.strip(), f"{where}: line {line}")
-                found[one.key] = one.value.strip()
+                options[one.key] = one.value.strip()
     except javaproperties.InvalidUEscapeError as error:
         raise SettingsError(
             f"{where}: line {next_line}: {error.escape} is not a character: \\u must be followed by four hexadecimal"
             " digits; a backslash itself is written \\\\"
         ) from error
-    return found
+    return options
 
 
 def _refuse_other_syntax(key: str, value: str, where: str) -> None:
@@ -184,12 +184,12 @@ def _overriding(environment: Mapping[str, str]) -> dict[str, str]:
 
     Of both names of a variable, the one without the prefix counts, as in Pulsar's images.
     """
-    found = {}
+    options = {}
     for name in sorted(environment, key=lambda name: (not name.startswith(_PREFIX), name)):
         key = _overridden_by(name)
         if key:
-            found[key] = _properties(f"{_PREFIX}={environment[name]}", f"variable {name}")[_PREFIX]
-    return found
+            options[key] = _properties(f"{_PREFIX}={environment[name]}", f"variable {name}")[_PREFIX]
+    return options
 
 
 def _overridden_by(variable: str) -> str:
@@ -246,10 +246,12 @@ def _convert(key: str, text: str, kind: Any) -> Any:
         return _read(key, text, _BOOLEANS.get(text.lower()), "true or false")
     if kind is not int and kind is not float:
         raise TypeError(f"option {key} is a {kind}: expected str, bool, int, float or frozenset[str]")
-    least, most = _RANGES.get(key, (0, math.inf))
+    lowest, highest = _RANGES.get(key, (0, math.inf))
     number = _number(text, kind)
-    fits = number is not None and least <= number <= most and number < _TOO_MUCH
-    allowed = f"a {'whole ' if kind is int else ''}number from {least} {'up' if most == math.inf else f'to {most}'}"
+    fits = number is not None and lowest <= number <= highest and number < _TOO_MUCH
+    allowed = (
+        f"a {'whole ' if kind is int else ''}number from {lowest} {'up' if highest == math.inf else f'to {highest}'}"
+    )
     return _read(key, text, number if fits else None, allowed)
 
 

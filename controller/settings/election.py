@@ -53,10 +53,10 @@ class ElectionByFile(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _needs_no_credentials(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and any(given.get(name) is not None for name in _OF_A_SERVER):
+    def _needs_no_credentials(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and any(value.get(name) is not None for name in _OF_A_SERVER):
             raise ValueError("kind is 'file', which has no [election.auth] and no [election.tls]")
-        return given
+        return value
 
 
 ElectionSettings: TypeAlias = Annotated[ElectionInZooKeeper | ElectionByFile, Field(discriminator="kind")]

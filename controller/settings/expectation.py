@@ -68,19 +68,19 @@ class Expectation:
 def parse_expectation(text: str) -> Expectation:
     """The expectation in *text*; raises ValueError with what is allowed."""
     words = " ".join(text.split())
-    if (found := _STEADY.fullmatch(words)) is not None:
-        number = float(found["number"] or _STEADY_PERCENT)
-        return Expectation(text=words, figure="steady", at_most=True, number=number, after=int(found["after"] or 0))
-    if (found := _TWICE.fullmatch(words)) is not None:
-        span, after = int(found["number"]), int(found["after"] or 0)
+    if (match := _STEADY.fullmatch(words)) is not None:
+        number = float(match["number"] or _STEADY_PERCENT)
+        return Expectation(text=words, figure="steady", at_most=True, number=number, after=int(match["after"] or 0))
+    if (match := _TWICE.fullmatch(words)) is not None:
+        span, after = int(match["number"]), int(match["after"] or 0)
         return Expectation(text=words, figure="moved twice in", at_most=True, number=0, after=after, span=span)
-    found = _COMPARED.fullmatch(words)
-    if found is None:
+    match = _COMPARED.fullmatch(words)
+    if match is None:
         raise ValueError(
             'expected "FIGURE <= NUMBER [after INTERVAL]", "FIGURE >= NUMBER [after INTERVAL]",'
             ' "steady [within PERCENT] [after INTERVAL]" or "no bundle moved twice in INTERVALS [after INTERVAL]"'
         )
-    figure, namespace = found["figure"], found["namespace"] or ""
+    figure, namespace = match["figure"], match["namespace"] or ""
     if figure not in FIGURES:
         raise ValueError(f"no such figure: {figure!r}; allowed: {', '.join(FIGURES)}")
     if namespace and figure not in OF_NAMESPACE:
@@ -88,8 +88,8 @@ def parse_expectation(text: str) -> Expectation:
     return Expectation(
         text=words,
         figure=figure,
-        at_most=found["sign"] == "<=",
-        number=float(found["number"]),
-        after=int(found["after"] or 0),
+        at_most=match["sign"] == "<=",
+        number=float(match["number"]),
+        after=int(match["after"] or 0),
         namespace=namespace,
     )

@@ -99,45 +99,45 @@ _NO_PATH: Final = "probe"
 _FILE: Final = "_file"
 
 
-def client_options(given: Any, info: ValidationInfo) -> Any:
-    """*given* as librdkafka takes it: paths in full, and the content of ``NAME_file`` as the option NAME.
+def client_options(raw: Any, info: ValidationInfo) -> Any:
+    """*raw* as librdkafka takes it: paths in full, and the content of ``NAME_file`` as the option NAME.
 
     ValueError for every option that is refused, with the reason, and for a file that cannot be read.
     """
-    if not isinstance(given, Mapping):
-        return given
-    flaws = list(_flaws(given))
+    if not isinstance(raw, Mapping):
+        return raw
+    flaws = list(_flaws(raw))
     if flaws:
         raise ValueError("; ".join(flaws))
-    found: dict[str, Scalar] = {}
-    for name, value in given.items():
+    options: dict[str, Scalar] = {}
+    for name, value in raw.items():
         if name.endswith(_FILE):
-            found[name.removesuffix(_FILE)] = _content(name, beside(value, info))
+            options[name.removesuffix(_FILE)] = _content(name, beside(value, info))
         elif name in _PATHS and value != _NO_PATH:
-            found[name] = beside(value, info)
+            options[name] = beside(value, info)
         else:
-            found[name] = value
+            options[name] = value
             if is_secret(name):
                 SECRETS.register(name, str(value))
-    return found
+    return options
 
 
-def _flaws(given: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in given.items():
+def _flaws(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
         option = name.removesuffix(_FILE)
         if option in _REFUSED:
             yield f"{name} is trimtab's own: {_REFUSED[option]}"
         elif not any(option == each or (each.endswith(".") and option.startswith(each)) for each in _ALLOWED):
-            yield f"{name} is not an option that may be set here; allowed are {', '.join(_told())}"
+            yield f"{name} is not an option that may be set here; allowed are {', '.join(_advice())}"
         elif not isinstance(value, Scalar):
             yield f"{name} holds a {type(value).__name__}: allowed is a text, a number, true or false"
         elif (option != name or name in _PATHS) and not isinstance(value, str):
             yield f"{name} names a file, so it holds a text"
-        elif option != name and option in given:
+        elif option != name and option in options:
             yield f"{option} and {name} are both given: choose one of them"
 
 
-def _told() -> Iterator[str]:
+def _advice() -> Iterator[str]:
     return (f"{each}*" if each.endswith(".") else each for each in _ALLOWED)
 
 

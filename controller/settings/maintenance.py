@@ -59,26 +59,26 @@ def _starts(cron: str, since: datetime, until: datetime, zone: ZoneInfo) -> Iter
     offsets = {_offset(at, zone) for at in (*days, until)}
     last = until.replace(tzinfo=None) + max(offsets)
     at_certain_times = not any(field.startswith("*") for field in cron.split()[:2])
-    for shown in CronSim(cron, since.replace(tzinfo=None) + min(offsets)):
-        if shown > last:
+    for wall_time in CronSim(cron, since.replace(tzinfo=None) + min(offsets)):
+        if wall_time > last:
             return
         if at_certain_times:
-            yield _first_time(shown, zone)
+            yield _first_time(wall_time, zone)
         else:
-            found = ((shown - offset).replace(tzinfo=UTC) for offset in offsets)
-            yield from (start for start in found if _shown(start, zone) == shown)
+            candidates = ((wall_time - offset).replace(tzinfo=UTC) for offset in offsets)
+            yield from (start for start in candidates if _wall_time(start, zone) == wall_time)
 
 
-def _first_time(shown: datetime, zone: ZoneInfo) -> datetime:
+def _first_time(wall_time: datetime, zone: ZoneInfo) -> datetime:
     """When clocks in *zone* show this for the first time, in UTC; where they leave it out, when they have gone on."""
     while True:
-        start = shown.replace(tzinfo=zone).astimezone(UTC)
-        if _shown(start, zone) == shown:
+        start = wall_time.replace(tzinfo=zone).astimezone(UTC)
+        if _wall_time(start, zone) == wall_time:
             return start
-        shown += timedelta(minutes=1)
+        wall_time += timedelta(minutes=1)
 
 
-def _shown(at: datetime, zone: ZoneInfo) -> datetime:
+def _wall_time(at: datetime, zone: ZoneInfo) -> datetime:
     """What clocks in *zone* show."""
     return at.astimezone(zone).replace(tzinfo=None)
 

@@ -26,12 +26,12 @@ def refuse_misspelt(conf: Mapping[str, str], known: Collection[str]) -> None:
     by_variant = {variant: name for name in sorted(known) for variant in _variants(name)}
     flaws = []
     for key in unknown:
-        meant = next((by_variant[each] for each in _variants(key) if each in by_variant), "")
-        if not meant and key.startswith(_OURS):
-            meant = next(iter(get_close_matches(key, known, n=1)), "")
-            flaws.append(f"{key}: no such option of trimtab{f'; did you mean {meant}?' if meant else ''}")
-        elif meant:
-            flaws.append(f"{key}: no such option; did you mean {meant}?")
+        suggestion = next((by_variant[each] for each in _variants(key) if each in by_variant), "")
+        if not suggestion and key.startswith(_OURS):
+            suggestion = next(iter(get_close_matches(key, known, n=1)), "")
+            flaws.append(f"{key}: no such option of trimtab{f'; did you mean {suggestion}?' if suggestion else ''}")
+        elif suggestion:
+            flaws.append(f"{key}: no such option; did you mean {suggestion}?")
     if flaws:
         raise SettingsError("; ".join(flaws))
 
@@ -46,9 +46,9 @@ def _variants(name: str) -> Iterator[str]:
 
 def keys_of(classes: Iterable[type]) -> frozenset[str]:
     """The keys of broker.conf that *classes*, dataclasses with options, read; also their older names."""
-    found: set[str] = set()
+    keys: set[str] = set()
     for cls in classes:
         for field in getattr(cls, "__dataclass_fields__", {}).values():
             if "broker_conf" in field.metadata:
-                found |= {field.metadata["broker_conf"], *field.metadata["aliases"]}
-    return frozenset(found)
+                keys |= {field.metadata["broker_conf"], *field.metadata["aliases"]}
+    return frozenset(keys)

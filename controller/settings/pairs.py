@@ -38,9 +38,9 @@ class _Needs:
     #: The first version whose brokers take them together, with a warning; None: none does.
     allowed_since: PulsarVersion | None = None
 
-    def refuses(self, given: Mapping[str, str], version: PulsarVersion = ASSUMED) -> bool:
-        """Whether two of the settings *given* (key -> name) do not go together; one that is missing counts as ""."""
-        key, other = given.get(self.key, ""), given.get(self.other, "")
+    def refuses(self, options: Mapping[str, str], version: PulsarVersion = ASSUMED) -> bool:
+        """Whether two of the settings *options* (key -> name) do not go together; one that is missing counts as ""."""
+        key, other = options.get(self.key, ""), options.get(self.other, "")
         if self.or_own and is_python_name(other):
             return False
         if self.allowed_since is not None and version >= self.allowed_since:
@@ -104,14 +104,14 @@ def needed_by(shedder: str) -> dict[str, str]:
     }
 
 
-def with_asked(conf: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
-    """*conf* with the options *asked* for in place of its own.
+def with_requested(conf: Mapping[str, str], requested: Mapping[str, str]) -> dict[str, str]:
+    """*conf* with the options *requested* for in place of its own.
 
     Where they name a shedder and no placement, a placement of *conf* that belongs to another shedder gives way to the
     default.
     """
-    merged = {**conf, **asked}
-    if asked.get(SHEDDER) and PLACEMENT not in asked:
+    merged = {**conf, **requested}
+    if requested.get(SHEDDER) and PLACEMENT not in requested:
         misfit = any(needs.refuses(merged) for needs in _BELONG_TOGETHER if needs.key == PLACEMENT)
         merged = {key: name for key, name in merged.items() if not (misfit and key == PLACEMENT)}
     return merged
@@ -123,38 +123,40 @@ def for_version(conf: Mapping[str, str], version: PulsarVersion) -> dict[str, st
     A class that *version* does not run with another class in its partner's place gives way to what brokers use then.
     """
     written = {key: text for key, text in conf.items() if text}
-    found = {**conf, **{key: text for key, text in other_defaults(version).items() if key not in written}}
+    options = {**conf, **{key: text for key, text in other_defaults(version).items() if key not in written}}
     for each in FALLBACKS:
-        named, partner = (short_name(found.get(key, "")) for key in (each.option, each.partner))
+        named, partner = (short_name(options.get(key, "")) for key in (each.option, each.partner))
         if version >= each.since and named == each.strategy and partner != named:
-            found[each.option] = each.instead
-    return found
+            options[each.option] = each.instead
+    return options
 
 
 def as_meant(conf: Mapping[str, str], version: PulsarVersion) -> dict[str, str]:
     """*conf*, in which a class that is another strategy in *version* is called as the catalogue calls that one."""
     named = {key: short_name(conf[key]) for key in (SHEDDER, PLACEMENT, SPLIT_ALGORITHM, ASSIGNMENT) if conf.get(key)}
-    found = {key: strategy_meant(version, key, name) for key, name in named.items()}
-    return {**conf, **{key: name for key, name in found.items() if name != named[key]}}
+    options = {key: strategy_meant(version, key, name) for key, name in named.items()}
+    return {**conf, **{key: name for key, name in options.items() if name != named[key]}}
 
 
 def refuse_misfits(
-    given: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool, version: PulsarVersion = ASSUMED
+    options: Mapping[str, str], *, isolates_hot_topics: bool, several_cuts: bool, version: PulsarVersion = ASSUMED
 ) -> None:
-    """Raise SettingsError where two of the settings *given* (key -> name) exclude each other in *version*."""
+    """Raise SettingsError where two of the settings *options* (key -> name) exclude each other in *version*."""
     for needs in _BELONG_TOGETHER:
-        if needs.refuses(given, version):
+        if needs.refuses(options, version):
             raise SettingsError(
-                f"{needs.key}={given[needs.key]} does not go with {needs.other}={given[needs.other]}: {needs.why};"
+                f"{needs.key}={options[needs.key]} does not go with {needs.other}={options[needs.other]}: {needs.why};"
                 f" allowed: {needs.other}={' or '.join(sorted(needs.values))}"
             )
-    if isolates_hot_topics and short_name(given[LOAD_MANAGER]) == EXTENSIBLE and not several_cuts:
+    if isolates_hot_topics and short_name(options[LOAD_MANAGER]) == EXTENSIBLE and not several_cuts:
         raise SettingsError(
-            f"trimtabIsolateHotTopicPercentage does not go with {LOAD_MANAGER}={given[LOAD_MANAGER]}: a hot topic is"
+            f"trimtabIsolateHotTopicPercentage does not go with {LOAD_MANAGER}={options[LOAD_MANAGER]}: a hot topic is"
             " isolated by two cuts, and the extensible load manager refuses to split by more than one;"
             " allowed: trimtabSplitStrategySeveralCuts=true"
         )
-    _refuse_unsupported(given[SPLIT_ALGORITHM], given[SUPPORTED_ALGORITHMS], isolates_hot_topics=isolates_hot_topics)
+    _refuse_unsupported(
+        options[SPLIT_ALGORITHM], options[SUPPORTED_ALGORITHMS], isolates_hot_topics=isolates_hot_topics
+    )
 
 
 def _refuse_unsupported(algorithm: str, supported: str, *, isolates_hot_topics: bool) -> None:

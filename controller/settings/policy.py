@@ -121,9 +121,9 @@ def policy_of(
     """
     given_conf, conf = conf, for_version(of_load_manager(build(StrategyNames, conf).load_manager, conf), pulsar)
     names, hot = build(StrategyNames, conf), build(HotTopic, conf)
-    given = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
+    names_by_option = {field.metadata["broker_conf"]: getattr(names, field.name) for field in fields(names)}
     several_cuts = build(DefaultNamespaceBundleSplitStrategyImpl, conf).several_cuts
-    refuse_misfits(given, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts, version=pulsar)
+    refuse_misfits(names_by_option, isolates_hot_topics=hot.percent > 0, several_cuts=several_cuts, version=pulsar)
     conf = as_meant(conf, pulsar)
     names = build(StrategyNames, conf)
     algorithm = _split_algorithm(names, conf)
@@ -187,8 +187,8 @@ def why_not_balanced(load_manager: str) -> str:
     why = _NOT_BALANCED.get(load_manager.removesuffix(".class").rpartition(".")[2])
     if why:
         return f"{why}; {allowed}"
-    meant = class_in_version(load_manager)
-    return f"no load manager of Pulsar; {f'did you mean {meant}? ' if meant else ''}{allowed}"
+    manager = class_in_version(load_manager)
+    return f"no load manager of Pulsar; {f'did you mean {manager}? ' if manager else ''}{allowed}"
 
 
 def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:

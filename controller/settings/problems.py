@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from controller.settings.redaction import shown
+from controller.settings.redaction import printable_value
 from controller.settings.section import sections_in
 
 #: Error types of a missing section or table.  The value there is not shown, since it may hold secrets.
@@ -15,13 +15,13 @@ _NO_TABLE: Final = {"model_type", "model_attributes_type", "dict_type"}
 
 
 #: So many errors of a file are told.
-_TOLD: Final = 100
+_MOST_PROBLEMS: Final = 100
 
 
 def lines_of(path: Path, problems: Sequence[str]) -> str:
     """*problems* of the file *path*, a line each; of many, how many more there are."""
-    more = [f"{len(problems) - _TOLD:,} more"] if len(problems) > _TOLD else []
-    return "\n".join(f"{path}: {problem}" for problem in (*problems[:_TOLD], *more))
+    more = [f"{len(problems) - _MOST_PROBLEMS:,} more"] if len(problems) > _MOST_PROBLEMS else []
+    return "\n".join(f"{path}: {problem}" for problem in (*problems[:_MOST_PROBLEMS], *more))
 
 
 class _Place(NamedTuple):
@@ -37,16 +37,16 @@ class _Place(NamedTuple):
 
 def problems(error: ValidationError, settings: type[BaseModel]) -> Iterator[str]:
     """One line for each error in *error* about *settings*."""
-    found = error.errors(include_url=False)
-    wrong_inside = {details["loc"][:length] for details in found for length in range(len(details["loc"]))}
-    for details in found:
+    errors = error.errors(include_url=False)
+    wrong_inside = {details["loc"][:length] for details in errors for length in range(len(details["loc"]))}
+    for details in errors:
         # pydantic counts only items without an error: an array of wrong items is "too short" as well.
         if details["type"] != "too_short" or details["loc"] not in wrong_inside:
             yield _problem(details, settings)
 
 
 def _problem(error: ErrorDetails, settings: type[BaseModel]) -> str:
-    place, given = _place(error["loc"], settings), error["input"]
+    place, value = _place(error["loc"], settings), error["input"]
     key = ".".join(place.keys)
     match error["type"]:
         case "missing" if place.choice and sections_in(place.section.model_fields[place.keys[-1]].annotation):
@@ -58,17 +58,17 @@ def _problem(error: ErrorDetails, settings: type[BaseModel]) -> str:
         case "union_tag_invalid":
             name = _discriminator(error)
             allowed = error["ctx"]["expected_tags"].replace(", ", " or ")
-            return f"{key}.{name} = {shown((*place.keys, name), given[name])}: Input should be {allowed}"
+            return f"{key}.{name} = {printable_value((*place.keys, name), value[name])}: Input should be {allowed}"
         case "extra_forbidden":
             # The value of a misspelt key may be a password: only numbers and booleans are shown.
-            told = f"{key} = {shown(place.keys, given)}" if isinstance(given, int | float) else key
-            return f"{told}: unknown key; allowed: {', '.join(place.section.model_fields)}"
+            text = f"{key} = {printable_value(place.keys, value)}" if isinstance(value, int | float) else key
+            return f"{text}: unknown key; allowed: {', '.join(place.section.model_fields)}"
     message = _in_words_of_toml(error["msg"].removeprefix("Value error, "))
     if error["type"] in _NO_TABLE:
         return f"{key}: expected a section or a table, [{key}]"
-    if isinstance(given, dict):
+    if isinstance(value, dict):
         return f"[{key}] {message}" if key else message
-    return f"{key} = {shown(place.keys, given)}: {message}"
+    return f"{key} = {printable_value(place.keys, value)}: {message}"
 
 
 def _in_words_of_toml(message: str) -> str:

@@ -45,14 +45,14 @@ def _bundle(namespace: str, text: str) -> str:
     match = _RANGE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not the range of a bundle; {_FORMS}")
-    meant = f"0x{int(match[1], 16):08x}_0x{int(match[2], 16):08x}"
+    range_name = f"0x{int(match[1], 16):08x}_0x{int(match[2], 16):08x}"
     try:
-        parse_bundle(f"{namespace}/{meant}")
+        parse_bundle(f"{namespace}/{range_name}")
     except TrimtabError as error:
         raise ValueError(str(error)) from error
-    if meant != text.lower():
-        raise ValueError(f"{text!r} is not the range of a bundle: Pulsar writes {'/'.join([*parts, meant])}")
-    return f"{namespace}/{meant}"
+    if range_name != text.lower():
+        raise ValueError(f"{text!r} is not the range of a bundle: Pulsar writes {'/'.join([*parts, range_name])}")
+    return f"{namespace}/{range_name}"
 
 
 def _check_namespace(name: str, *, of_bundle: bool = False) -> list[str]:

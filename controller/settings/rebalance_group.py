@@ -80,12 +80,12 @@ class MemberPart(_Part):
     connectors: Names = ()
     tasks: Tasks = ()
 
-    def held(self) -> ConnectorsAndTasks:
+    def running(self) -> ConnectorsAndTasks:
         """The connectors and tasks that it runs."""
-        found = [match for match in map(_TASK.fullmatch, self.tasks) if match is not None]
+        matches = [match for match in map(_TASK.fullmatch, self.tasks) if match is not None]
         return ConnectorsAndTasks(
             connectors=self.connectors,
-            tasks=tuple(ConnectorTaskId(match["connector"], int(match["task"])) for match in found),
+            tasks=tuple(ConnectorTaskId(match["connector"], int(match["task"])) for match in matches),
         )
 
 

@@ -33,7 +33,7 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.search(name))
 
 
-def shown(path: Iterable[object], value: object) -> str:
+def printable_value(path: Iterable[object], value: object) -> str:
     """*value* at *path* in the settings, as a message may show it."""
     return repr(_without_secrets([str(name) for name in path], value))
 
@@ -98,13 +98,13 @@ class _Secret:
     @cached_property
     def spellings(self) -> tuple[str, ...]:
         """The secret itself, and what is in base64 wherever it begins in the encoded text."""
-        data, found = self.value.encode(), [self.value]
+        data, spellings = self.value.encode(), [self.value]
         for before in range(3 if len(data) >= _SHORT else 1):
             bits = 8 * (before + len(data))
             for altchars in (b"+/", b"-_"):
                 encoded = base64.b64encode(bytes(before) + data, altchars).decode()
-                found.append(encoded[-(-8 * before // 6) : bits // 6])
-        return tuple(dict.fromkeys(found))
+                spellings.append(encoded[-(-8 * before // 6) : bits // 6])
+        return tuple(dict.fromkeys(spellings))
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -125,8 +125,8 @@ class _Secret:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where *text* shows the secret, or a part of it."""
-        for found in self.pattern.finditer(text):
-            yield found.span()
+        for match in self.pattern.finditer(text):
+            yield match.span()
         if self.parts:
             for at in range(len(text) - _PART + 1):
                 if text[at : at + _PART] in self.parts:

@@ -100,13 +100,13 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _is_no_larger_than_a_machine(self) -> Self:
-        for what, number, most in (
+        for what, number, limit in (
             ("brokers", self.broker_count, MOST_BROKERS),
             ("bundles", sum(space.bundles for space in self.namespaces), MOST_BUNDLES),
             ("topics", sum(space.topics for space in self.namespaces), MOST_TOPICS),
         ):
-            if number > most:
-                raise ValueError(f"there are {number:,} {what}; allowed are {most:,} or fewer")
+            if number > limit:
+                raise ValueError(f"there are {number:,} {what}; allowed are {limit:,} or fewer")
         return self
 
     @model_validator(mode="after")
@@ -168,18 +168,18 @@ class Scenario(Section):
                 ("decisions", each.decisions, ("mode", "paused", "seed")),
                 ("guardrails", each.guardrails, ("maintenance",)),
             ):
-                given = [] if settings is None else [key for key in ignored if key in settings.model_fields_set]
-                if given:
-                    raise ValueError(f"{prefix}{section}.{given[0]} has no effect in a simulation: leave it out")
+                ineffective = [] if settings is None else [key for key in ignored if key in settings.model_fields_set]
+                if ineffective:
+                    raise ValueError(f"{prefix}{section}.{ineffective[0]} has no effect in a simulation: leave it out")
         return self
 
     @model_validator(mode="after")
     def _excludes_what_there_is(self) -> Self:
         names = {space.name for space in self.namespaces}
         for prefix, each in (("", self), ("cure.", self.cure)):
-            given = None if each is None else each.decisions
-            named = [] if given is None else [("excluded", given.excluded), ("only", given.only)]
-            for key, name in ((key, name) for key, found in named for name in found):
+            decisions = None if each is None else each.decisions
+            named = [] if decisions is None else [("excluded", decisions.excluded), ("only", decisions.only)]
+            for key, name in ((key, name) for key, excluded in named for name in excluded):
                 if not any(matches(name, space) or namespace_of(name) == space for space in names):
                     known = ", ".join(sorted(names))
                     raise ValueError(f"{prefix}decisions.{key} = {name!r}: no such namespace; there are: {known}")
@@ -212,5 +212,5 @@ def read_scenario(path: Path) -> Scenario:
     try:
         return Scenario.model_validate(values)
     except ValidationError as error:
-        found = [*problems(error, Scenario)]
-        raise SettingsError(lines_of(path, found)) from None
+        messages = [*problems(error, Scenario)]
+        raise SettingsError(lines_of(path, messages)) from None

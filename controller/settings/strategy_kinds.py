@@ -70,15 +70,15 @@ class StrategyKind(Generic[T]):
         flaw = flaw_of(cls, self.protocol)
         if flaw is not None:
             raise _UnusableError(flaw)
-        found: T = _built(cls, conf)
-        return found
+        strategy: T = _built(cls, conf)
+        return strategy
 
 
 def _no_class_of_pulsar(name: str) -> str:
-    meant = class_in_version(name)
-    if not meant:
+    class_name = class_in_version(name)
+    if not class_name:
         return "a Java class that trimtab does not have"
-    return f"Pulsar has no class of this name, and brokers use their default in its place; did you mean {meant}?"
+    return f"Pulsar has no class of this name, and brokers use their default in its place; did you mean {class_name}?"
 
 
 class _UnusableError(SettingsError):
@@ -93,16 +93,16 @@ def imported(name: str) -> Any:
     """The object with the full Python *name*, ``package.module.Class``; SettingsError where there is none."""
     module, _, attribute = name.rpartition(".")
     try:
-        found = importlib.import_module(module)
+        loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if _is_part_of(error.name, module):
             raise _NotThereError(f"there is no Python module {module} ({error})") from error
         raise _UnusableError(f"cannot import {module}: {error}") from error
     except (Exception, SystemExit) as error:  # a user's module may raise anything when it is imported
         raise _UnusableError(f"cannot import {module}: {type(error).__name__}: {error}") from error
-    if not hasattr(found, attribute):
-        raise _UnusableError(f"the module {module} has no {attribute} ({found.__file__})")
-    return getattr(found, attribute)
+    if not hasattr(loaded, attribute):
+        raise _UnusableError(f"the module {module} has no {attribute} ({loaded.__file__})")
+    return getattr(loaded, attribute)
 
 
 def kind_of(name: str) -> StrategyKind[Any]:
@@ -112,11 +112,11 @@ def kind_of(name: str) -> StrategyKind[Any]:
             return kind
     if is_python_name(name):
         try:
-            found = imported(name)
+            cls = imported(name)
         except _UnusableError as error:
             raise SettingsError(f"{name}: {error}") from error
         for kind in STRATEGY_KINDS:
-            if hasattr(found, kind.method):
+            if hasattr(cls, kind.method):
                 return kind
         methods = ", ".join(f"{kind.method} ({kind.what})" for kind in STRATEGY_KINDS)
         raise SettingsError(f"{name}: is not a strategy: it has none of the methods {methods}")
@@ -155,24 +155,24 @@ def flaw_of(cls: Any, protocol: type[Any]) -> str | None:
         return f"is a {type(cls).__name__}, not a class"
     if not is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         return "is not a frozen dataclass: write @dataclass(frozen=True, kw_only=True) above the class"
-    for member, wanted in vars(protocol).items():
+    for member, declared in vars(protocol).items():
         if member.startswith("_"):
             continue
-        found = inspect.getattr_static(cls, member, None)
-        if found is None:
+        own = inspect.getattr_static(cls, member, None)
+        if own is None:
             return f"has no {member}, which {protocol.__module__}.{protocol.__name__} asks for"
-        if inspect.isfunction(wanted) and not _takes_as_many(found, wanted):
-            arguments = ", ".join(inspect.signature(wanted).parameters)
+        if inspect.isfunction(declared) and not _takes_as_many(own, declared):
+            arguments = ", ".join(inspect.signature(declared).parameters)
             return f"{member} takes other arguments than {protocol.__name__} asks for: {member}({arguments})"
     return None
 
 
-def _takes_as_many(found: Any, wanted: Any) -> bool:
-    """Whether *found* can be called with as many positional arguments as *wanted*."""
-    if not callable(found):
+def _takes_as_many(own: Any, declared: Any) -> bool:
+    """Whether *own* can be called with as many positional arguments as *declared*."""
+    if not callable(own):
         return False
     try:
-        inspect.signature(found).bind(*inspect.signature(wanted).parameters)
+        inspect.signature(own).bind(*inspect.signature(declared).parameters)
     except (TypeError, ValueError):
         return False
     return True

@@ -409,8 +409,8 @@ class Settings(Section):
     def _executors_at_work_do_not_count_as_stalled(self) -> Self:
         rate, timeout = self.executor.max_per_second, self.decisions.executor_timeout_seconds
         longest, stalled = timeout + 1 / rate, self.intervals.stalled_after_seconds
-        given = self.decisions.model_fields_set | self.executor.model_fields_set
-        if longest > stalled and given & {"executor_timeout_seconds", "max_per_second"}:
+        fields_set = self.decisions.model_fields_set | self.executor.model_fields_set
+        if longest > stalled and fields_set & {"executor_timeout_seconds", "max_per_second"}:
             raise ValueError(
                 f"decisions.executor_timeout_seconds = {timeout} and executor.max_per_second = {rate:g} let one command"
                 f" take {longest:.0f} s, and an executor counts as stalled after intervals.stalled_after_seconds ="
@@ -424,8 +424,8 @@ def read_settings(path: Path) -> Settings:
     try:
         values = tomllib.loads(read_tables(path).decode())
     except FileNotFoundError as error:
-        told = f"{path}: {error.strerror}; --conf names the file of the settings, `trimtab init` writes one"
-        raise SettingsError(told) from error
+        message = f"{path}: {error.strerror}; --conf names the file of the settings, `trimtab init` writes one"
+        raise SettingsError(message) from error
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # also for numbers too long or nesting too deep
@@ -433,6 +433,6 @@ def read_settings(path: Path) -> Settings:
     try:
         return Settings.model_validate(values, context=path.parent)
     except ValidationError as error:
-        told = lines_of(path, [*problems(error, Settings)])
+        message = lines_of(path, [*problems(error, Settings)])
     # Not "from error": that error holds the values, secrets too.
-    raise SettingsError(told)
+    raise SettingsError(message)

@@ -10,11 +10,11 @@ from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer
 from controller.wire.answers.status import LastDecisionAnswer, LeaderAnswer, ProblemAnswer, StatusAnswer
 
 
-def status_answer(found: ClusterStatus, problems: Sequence[Problem]) -> StatusAnswer:
-    """What was *found*, and the *problems* in it."""
-    last, leader = found.last, found.leader
+def status_answer(status: ClusterStatus, problems: Sequence[Problem]) -> StatusAnswer:
+    """The answer about *status*, with the *problems* in it."""
+    last, leader = status.last, status.leader
     return StatusAnswer.from_object(
-        found,
+        status,
         problems=[ProblemAnswer.from_object(each) for each in problems],
         leader=leader and LeaderAnswer.from_object(leader),
         last=last
@@ -25,7 +25,7 @@ def status_answer(found: ClusterStatus, problems: Sequence[Problem]) -> StatusAn
             samples=last.memory.samples,
             pulsar=PulsarVersionAnswer.of(last.decision.pulsar),
         ),
-        commands=[CommandAnswer.of(command, result) for command, result in found.commands],
-        guardrails=guardrail_answer(found.guardrails),
-        processes=process_answer(found.processes),
+        commands=[CommandAnswer.of(command, result) for command, result in status.commands],
+        guardrails=guardrail_answer(status.guardrails),
+        processes=process_answer(status.processes),
     )

@@ -18,7 +18,7 @@ from controller.wire.results import Result
 #: How far back the last decision about a bundle is searched.
 _DECISIONS: Final = 500
 #: Ranges that are listed where a bundle does not exist.
-_SHOWN: Final = 4
+_RECENT_MOVES: Final = 4
 _RATES: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 
@@ -101,7 +101,7 @@ def _missing(admin: PulsarAdmin, name: BundleName) -> str:
     there = [f"0x{lower:08x}_0x{upper:08x}" for lower, upper in ranges if lower < name.upper and upper > name.lower]
     return (
         f"namespace {name.namespace} has {counted(len(ranges), 'bundle')}, and not {name.range};"
-        f" there now: {some_of(there, _SHOWN) or 'none'}"
+        f" there now: {some_of(there, _RECENT_MOVES) or 'none'}"
     )
 
 

@@ -106,20 +106,20 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
         }
     )
     # In this order, so that an error names what stands first.
-    found = {key: call.result() for key, call in calls.items()}
-    (decisions, epoch), results = found["recent"]
+    answers = {key: call.result() for key, call in calls.items()}
+    (decisions, epoch), results = answers["recent"]
     commands = [command for decision in decisions for command in decision.commands]
-    judged, verdicts = found["verdicts"]
-    last = found["last"] if decisions else None
-    leader, unknown = found["leader"]
-    reports, silent = found["loads"]
+    judged, verdicts = answers["verdicts"]
+    last = answers["last"] if decisions else None
+    leader, unknown = answers["leader"]
+    reports, silent = answers["loads"]
     return ClusterStatus(
         cluster=settings.cluster.name,
         epoch=epoch,
         leader=leader,
         leader_unknown=unknown,
         last=last,
-        ticked=found["ticked"],
+        ticked=answers["ticked"],
         commands=tuple((command, results.get(command.id)) for command in commands),
         judged=judged,
         reasons=dict(Counter(str(verdict.reason) for verdict in verdicts).most_common()),
@@ -130,8 +130,8 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
         ),
         imbalance=imbalance(reports),
         silent=silent,
-        guardrails=guardrail_status(settings, last, *found["chosen"]),
-        processes=found["processes"],
+        guardrails=guardrail_status(settings, last, *answers["chosen"]),
+        processes=answers["processes"],
         unanswered=unanswered(commands, {} if last is None else last.memory.in_flight, results),
     )
 
@@ -206,8 +206,8 @@ def _swept(settings: Settings) -> dict[str, Mapping[str, Any]]:
                 roster = {entry.broker: entry.sweep_id for entry in record.roster if entry.sweep_id}
         elif fields.get("type") == "broker_sweep" and fields.get("cluster") == cluster:
             chunks[str(fields.get("broker")), str(fields.get("sweepId"))] = {key: fields.get(key) for key in _LOADS}
-        found = roster is not None and roster.items() <= chunks.keys()
-        if found or ticks == _TICKS or len(chunks) == _SWEEPS:
+        is_complete = roster is not None and roster.items() <= chunks.keys()
+        if is_complete or ticks == _TICKS or len(chunks) == _SWEEPS:
             break
     return {broker: chunks[broker, sweep] for broker, sweep in (roster or {}).items() if (broker, sweep) in chunks}
 

@@ -73,13 +73,13 @@ class FoundDecision:
     verdicts: tuple[Verdict, ...] | None
 
 
-def decisions(settings: Settings, wanted: DecisionFilter, most: int) -> list[FoundDecision]:
-    """The newest *most* decisions that are *wanted*, the newest first.  TrimtabError where the log cannot be read."""
-    found = list(islice(_found(settings, wanted), most))
-    if not any(commands for _, commands, _ in found):
+def decisions(settings: Settings, wanted_filter: DecisionFilter, limit: int) -> list[FoundDecision]:
+    """The newest *limit* decisions that match *wanted_filter*, newest first.  TrimtabError: the log cannot be read."""
+    matching = list(islice(_matching(settings, wanted_filter), limit))
+    if not any(commands for _, commands, _ in matching):
         results = {}
     else:
-        results = dict(recent_results(settings, found[-1][0].record.interval))
+        results = dict(recent_results(settings, matching[-1][0].record.interval))
     return [
         FoundDecision(
             interval=read.record.interval,
@@ -94,7 +94,7 @@ def decisions(settings: Settings, wanted: DecisionFilter, most: int) -> list[Fou
             commands=tuple((command, results.get(command.id)) for command in commands),
             verdicts=verdicts,
         )
-        for read, commands, verdicts in found
+        for read, commands, verdicts in matching
     ]
 
 
@@ -106,19 +106,21 @@ def kept_verdicts(settings: Settings, interval: int) -> tuple[Verdict, ...] | No
         return None
 
 
-def _found(
-    settings: Settings, wanted: DecisionFilter
+def _matching(
+    settings: Settings, wanted_filter: DecisionFilter
 ) -> Iterator[tuple[ReadEntry, list[Command], tuple[Verdict, ...] | None]]:
     for read in entries_backwards(log_system(settings).tail(), settings.cluster.name):
         record = read.record
-        if wanted.since is not None and record.interval < wanted.since:
+        if wanted_filter.since is not None and record.interval < wanted_filter.since:
             return
-        if wanted.until is not None and record.interval > wanted.until:
+        if wanted_filter.until is not None and record.interval > wanted_filter.until:
             continue
-        if wanted.issued and not record.commands:
+        if wanted_filter.issued and not record.commands:
             continue
-        commands = [command for command in to_decision(record).commands if wanted.takes_command(command)]
-        verdicts = kept_verdicts(settings, record.interval) if wanted.by_content and not wanted.issued else None
-        verdicts = None if verdicts is None else tuple(filter(wanted.takes_verdict, verdicts))
-        if commands or verdicts or not wanted.by_content or wanted.takes_summary(record.summary):
+        commands = [command for command in to_decision(record).commands if wanted_filter.takes_command(command)]
+        verdicts = (
+            kept_verdicts(settings, record.interval) if wanted_filter.by_content and not wanted_filter.issued else None
+        )
+        verdicts = None if verdicts is None else tuple(filter(wanted_filter.takes_verdict, verdicts))
+        if commands or verdicts or not wanted_filter.by_content or wanted_filter.takes_summary(record.summary):
             yield read, commands, verdicts

@@ -108,42 +108,42 @@ def guardrail_status(
     )
 
 
-def guardrail_rows(found: GuardrailStatus) -> dict[str, str]:
+def guardrail_rows(status: GuardrailStatus) -> dict[str, str]:
     """For people."""
-    rows = {"mode": _mode(found), "paused": _paused(found)}
-    if found.chosen.drained:
-        rows["drained"] = ", ".join(f"{each.broker} by {each.by}" for each in found.chosen.drained)
-    if found.plan:
-        rows["plan"] = f"{found.plan} is being applied, so strategies unload nothing"
-    if found.unknown:
-        rows["controls"] = f"cannot be read, so nothing is issued: {found.unknown}"
-    if found.brokers_balance:
-        rows["balancing"] = found.brokers_balance
-    breaker = found.breaker
+    rows = {"mode": _mode(status), "paused": _paused(status)}
+    if status.chosen.drained:
+        rows["drained"] = ", ".join(f"{each.broker} by {each.by}" for each in status.chosen.drained)
+    if status.plan:
+        rows["plan"] = f"{status.plan} is being applied, so strategies unload nothing"
+    if status.unknown:
+        rows["controls"] = f"cannot be read, so nothing is issued: {status.unknown}"
+    if status.brokers_balance:
+        rows["balancing"] = status.brokers_balance
+    breaker = status.breaker
     rows["breaker"] = (
         f"closed, {counted(breaker.in_a_row, 'failure')} in a row"
         if breaker.tripped_at is None
         else f"TRIPPED at {utc(breaker.tripped_at)}: {breaker.why}; run `trimtab resume`"
     )
-    if found.unconfirmed:
+    if status.unconfirmed:
         rows["unconfirmed"] = (
-            f"{_in_words(found.unconfirmed)}: they get nothing more and count as brokers without data."
+            f"{_in_words(status.unconfirmed)}: they get nothing more and count as brokers without data."
             " Look at their logs and at what they report; `trimtab resume` lets them get bundles again"
         )
-    if found.fatal:
-        told = ", ".join(f"{name} ({counted(deaths, 'owner')} died in a row)" for name, deaths in found.fatal.items())
-        rows["kill brokers"] = f"{told}: left where it is. Look at the brokers' logs, then run `trimtab resume`"
-    changed = {**found.roster.came, **found.roster.went}
+    if status.fatal:
+        text = ", ".join(f"{name} ({counted(deaths, 'owner')} died in a row)" for name, deaths in status.fatal.items())
+        rows["kill brokers"] = f"{text}: left where it is. Look at the brokers' logs, then run `trimtab resume`"
+    changed = {**status.roster.came, **status.roster.went}
     if changed:
         rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"
-    rows["windows"] = found.maintenance or "commands are allowed now"
-    rows["budgets"] = _budgets(found)
+    rows["windows"] = status.maintenance or "commands are allowed now"
+    rows["budgets"] = _budgets(status)
     return rows
 
 
-def _budgets(found: GuardrailStatus) -> str:
+def _budgets(status: GuardrailStatus) -> str:
     """The budgets of which half is used, the fullest first; where there are none, the fullest one."""
-    used = sorted(found.used, key=lambda each: each[1] / each[0].limit, reverse=True)
+    used = sorted(status.used, key=lambda each: each[1] / each[0].limit, reverse=True)
     full = [each for each in used if 2 * each[1] >= each[0].limit]
     if not used:
         return "none are set"
@@ -158,47 +158,47 @@ def _budget(line: Line, used: int) -> str:
 
 def _in_words(unconfirmed: Mapping[str, list[str]]) -> str:
     """Which brokers do not list how many bundles."""
-    told = [f"{name} does not list {counted(len(bundles), 'bundle')}" for name, bundles in unconfirmed.items()]
-    return some_of(told, _NAMED)
+    text = [f"{name} does not list {counted(len(bundles), 'bundle')}" for name, bundles in unconfirmed.items()]
+    return some_of(text, _NAMED)
 
 
-def guardrail_answer(found: GuardrailStatus) -> GuardrailsAnswer:
+def guardrail_answer(status: GuardrailStatus) -> GuardrailsAnswer:
     """For a program."""
-    mode, breaker = found.chosen.mode, found.breaker
+    mode, breaker = status.chosen.mode, status.breaker
     return GuardrailsAnswer.from_object(
-        found,
-        mode=ModeAnswer.from_object(found, in_force=found.mode, settings=found.settings_mode, set=mode),
+        status,
+        mode=ModeAnswer.from_object(status, in_force=status.mode, settings=status.settings_mode, set=mode),
         paused=PausedAnswer(
-            in_force=found.paused,
-            settings=found.settings_paused,
-            pauses=[PauseAnswer.from_object(each) for each in found.pauses],
+            in_force=status.paused,
+            settings=status.settings_paused,
+            pauses=[PauseAnswer.from_object(each) for each in status.pauses],
         ),
-        drained=[each.broker for each in found.chosen.drained],
-        unlisted={name: number for name, number in found.unlisted.items() if number},
+        drained=[each.broker for each in status.chosen.drained],
+        unlisted={name: number for name, number in status.unlisted.items() if number},
         breaker=BreakerAnswer.from_object(breaker, failures_in_a_row=breaker.in_a_row),
-        came=dict(found.roster.came),
-        went=dict(found.roster.went),
+        came=dict(status.roster.came),
+        went=dict(status.roster.went),
         budgets=[
             BudgetAnswer(budget=f"guardrails.{line.key}", of=line.whose, used=used, limit=line.limit, unit=line.unit)
-            for line, used in found.used
+            for line, used in status.used
         ],
     )
 
 
-def _mode(found: GuardrailStatus) -> str:
-    if found.chosen.mode is None:
-        return f"{found.mode}, by the settings"
-    return f"{found.mode}, {_who(found.chosen.mode)}; the settings say {found.settings_mode}"
+def _mode(status: GuardrailStatus) -> str:
+    if status.chosen.mode is None:
+        return f"{status.mode}, by the settings"
+    return f"{status.mode}, {_who(status.chosen.mode)}; the settings say {status.settings_mode}"
 
 
-def _paused(found: GuardrailStatus) -> str:
-    says = f"the settings say {'yes' if found.settings_paused else 'no'}"
-    if not found.paused:
-        resumed = found.chosen.resumed_ms
+def _paused(status: GuardrailStatus) -> str:
+    says = f"the settings say {'yes' if status.settings_paused else 'no'}"
+    if not status.paused:
+        resumed = status.chosen.resumed_ms
         return f"no, resumed at {utc(resumed)}; {says}" if resumed else "no, by the settings"
-    if not found.pauses:
+    if not status.pauses:
         return "yes, by the settings"
-    return f"yes, {'; '.join(map(_pause, found.pauses))}; {says}"
+    return f"yes, {'; '.join(map(_pause, status.pauses))}; {says}"
 
 
 def _who(choice: Choice) -> str:

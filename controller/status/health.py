@@ -28,57 +28,57 @@ class Problem(NamedTuple):
     detail: str
 
 
-def problems(found: ClusterStatus, settings: Settings, now_ms: float) -> list[Problem]:
+def problems(status: ClusterStatus, settings: Settings, now_ms: float) -> list[Problem]:
     """All problems, the most urgent first; none where all is well, or on purpose as it is."""
     return [
-        *_of_controllers(found, settings),
-        *_of_executors(found, settings, now_ms),
-        *_of_collectors(found, settings, now_ms),
-        *_of_guardrails(found),
-        *_of_processes(found, settings),
-        *_of_brokers(found),
+        *_of_controllers(status, settings),
+        *_of_executors(status, settings, now_ms),
+        *_of_collectors(status, settings, now_ms),
+        *_of_guardrails(status),
+        *_of_processes(status, settings),
+        *_of_brokers(status),
     ]
 
 
-def health_line(seen: Sequence[Problem]) -> str:
+def health_line(problem_list: Sequence[Problem]) -> str:
     """One line for people, which fits a terminal of 80 columns unless titles are long."""
-    if not seen:
+    if not problem_list:
         return "ok"
-    return f"needs attention: {some_of(seen, _IN_LINE, between='; ', format_item=lambda each: each.title)}"
+    return f"needs attention: {some_of(problem_list, _IN_LINE, between='; ', format_item=lambda each: each.title)}"
 
 
-def _of_controllers(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:
-    if found.leader_unknown:
-        yield Problem("election-unknown", "the election does not answer", found.leader_unknown)
-    elif found.leader is None:
+def _of_controllers(status: ClusterStatus, settings: Settings) -> Iterator[Problem]:
+    if status.leader_unknown:
+        yield Problem("election-unknown", "the election does not answer", status.leader_unknown)
+    elif status.leader is None:
         yield Problem("no-leader", "no controller leads", "nothing is decided; start `trimtab run`")
-    elif found.last is not None and found.ticked is not None:
-        behind = (found.ticked - found.last.interval) // settings.intervals.period_ms
+    elif status.last is not None and status.ticked is not None:
+        behind = (status.ticked - status.last.interval) // settings.intervals.period_ms
         if behind > _PERIODS:
-            detail = f"the last one is of {utc(found.last.interval)}; {counted(behind, 'interval')} ended since"
+            detail = f"the last one is of {utc(status.last.interval)}; {counted(behind, 'interval')} ended since"
             yield Problem("decides-late", "decisions are late", f"{detail}; look at the controller's log")
 
 
-def _of_collectors(found: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
+def _of_collectors(status: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
     period_ms = settings.intervals.period_ms
-    if found.ticked is not None and now_ms - found.ticked <= _PERIODS * period_ms:
+    if status.ticked is not None and now_ms - status.ticked <= _PERIODS * period_ms:
         return
-    since = "has ended" if found.ticked is None else f"has ended since {utc(found.ticked)}"
-    collectors = found.processes.of("collector")
-    if found.processes.unknown or collectors:
+    since = "has ended" if status.ticked is None else f"has ended since {utc(status.ticked)}"
+    collectors = status.processes.of("collector")
+    if status.processes.unknown or collectors:
         running = f"; {counted(len(collectors), 'collector')} registered, look at the logs" if collectors else ""
         yield Problem("no-ticks", "no interval ends", f"no interval {since}{running}")
     else:
         yield Problem("no-collector", "no collector", f"no interval {since}; start `trimtab collect`")
 
 
-def _of_executors(found: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
-    waiting, executors = found.unanswered, len(found.processes.of("executor"))
-    if waiting is None or found.guardrails.mode != "active":
+def _of_executors(status: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
+    waiting, executors = status.unanswered, len(status.processes.of("executor"))
+    if waiting is None or status.guardrails.mode != "active":
         return
     if not waiting.nobody_executes(now_ms, executors=executors, settings=settings):
         return
-    if found.processes.unknown:
+    if status.processes.unknown:
         why = "no executor has answered"
     elif executors:
         why = f"{counted(executors, 'executor')} registered, look at the logs"
@@ -87,8 +87,8 @@ def _of_executors(found: ClusterStatus, settings: Settings, now_ms: float) -> It
     yield Problem("nobody-executes", "nobody executes", f"{waiting}; {why}")
 
 
-def _of_guardrails(found: ClusterStatus) -> Iterator[Problem]:
-    guardrails = found.guardrails
+def _of_guardrails(status: ClusterStatus) -> Iterator[Problem]:
+    guardrails = status.guardrails
     if guardrails.breaker.tripped_at is not None:
         yield Problem("breaker-tripped", "the breaker is tripped", f"{guardrails.breaker.why}; run `trimtab resume`")
     if guardrails.unknown:
@@ -105,10 +105,10 @@ def _of_guardrails(found: ClusterStatus) -> Iterator[Problem]:
         yield Problem("bundle-kills-brokers", f"{bundle} kills brokers", detail)
 
 
-def _of_processes(found: ClusterStatus, settings: Settings) -> Iterator[Problem]:
+def _of_processes(status: ClusterStatus, settings: Settings) -> Iterator[Problem]:
     # By its own clock, so that hosts whose clocks differ hide nothing, and accuse nobody.
     limit_seconds = settings.intervals.stalled_after_seconds
-    still = [each.process for each in found.processes.running if each.process.standstill_ms > limit_seconds * 1000]
+    still = [each.process for each in status.processes.running if each.process.standstill_ms > limit_seconds * 1000]
     if still:
         named = [
             f"{each.role} {each.host}, process {each.process}, for {duration(each.standstill_ms / 1000)}"
@@ -117,20 +117,20 @@ def _of_processes(found: ClusterStatus, settings: Settings) -> Iterator[Problem]
         title = f"{counted(len(still), 'process hangs', 'processes hang')}"
         detail = f"the main loop has not come round: {_names(named)}; allowed are {duration(limit_seconds)}"
         yield Problem("process-hangs", title, detail)
-    if versions := differing_versions(found.processes):
+    if versions := differing_versions(status.processes):
         yield Problem("versions-differ", "versions differ", versions)
-    if found.processes.unusable:
-        names = sorted(found.processes.unusable)
+    if status.processes.unusable:
+        names = sorted(status.processes.unusable)
         title = f"{counted(len(names), 'unusable entry', 'unusable entries')} in the registry"
         yield Problem("registry-entry", title, _names(names))
 
 
-def _of_brokers(found: ClusterStatus) -> Iterator[Problem]:
-    if "all" in found.silent:
-        yield Problem("silent-brokers", "the brokers do not answer", found.silent["all"])
-    elif found.silent:
-        title = f"{counted(len(found.silent), 'broker does', 'brokers do')} not answer"
-        yield Problem("silent-brokers", title, _names(sorted(found.silent)))
+def _of_brokers(status: ClusterStatus) -> Iterator[Problem]:
+    if "all" in status.silent:
+        yield Problem("silent-brokers", "the brokers do not answer", status.silent["all"])
+    elif status.silent:
+        title = f"{counted(len(status.silent), 'broker does', 'brokers do')} not answer"
+        yield Problem("silent-brokers", title, _names(sorted(status.silent)))
 
 
 def _names(names: list[str]) -> str:

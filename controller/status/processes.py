@@ -12,54 +12,54 @@ from controller.wire.readable import ago, counted, duration
 _NAMED: Final = 5
 
 
-def process_rows(found: RegisteredProcesses) -> list[tuple[str, str]]:
+def process_rows(status: RegisteredProcesses) -> list[tuple[str, str]]:
     """The rows above the table of processes."""
-    if found.unknown:
-        return [("processes", f"unknown: {found.unknown}")]
-    rows = [("processes", process_counts(found))]
-    if len(found.of("controller")) == 1:
+    if status.unknown:
+        return [("processes", f"unknown: {status.unknown}")]
+    rows = [("processes", process_counts(status))]
+    if len(status.of("controller")) == 1:
         rows.append(("standby", "none: nobody takes over from the one controller until it is started again"))
-    named = [f"{name}: {why}" for name, why in sorted(found.unusable.items())]
+    named = [f"{name}: {why}" for name, why in sorted(status.unusable.items())]
     rows += [("unusable", line) for line in named[:_NAMED]]
-    more = max(0, len(named) - _NAMED) + found.left_out
+    more = max(0, len(named) - _NAMED) + status.left_out
     if more:
         rows.append(("", f"and {counted(more, 'more entry', 'more entries')} of the registry not shown"))
     return rows
 
 
-def process_cells(seen: SeenProcess, now_ms: float) -> tuple[str, ...]:
+def process_cells(running: SeenProcess, now_ms: float) -> tuple[str, ...]:
     """A row of the table of processes."""
-    process = seen.process
+    process = running.process
     runs = duration(max(0.0, now_ms - process.started_at) / 1000)
     return (
         process.role,
         f"{process.host}, process {process.process}",
         version_text(process),
         runs,
-        ago(now_ms, min(seen.seen_ms, int(now_ms))),
+        ago(now_ms, min(running.seen_ms, int(now_ms))),
         _does(process),
     )
 
 
-def process_answer(found: RegisteredProcesses) -> ProcessesAnswer:
+def process_answer(status: RegisteredProcesses) -> ProcessesAnswer:
     """For a program."""
     return ProcessesAnswer(
         running=[
-            ProcessAnswer(**seen.process.model_dump(exclude={"standstill_ms"}), seen_at=seen.seen_ms)
-            for seen in found.running
+            ProcessAnswer(**running.process.model_dump(exclude={"standstill_ms"}), seen_at=running.seen_ms)
+            for running in status.running
         ],
-        unusable=dict(found.unusable),
-        left_out=found.left_out,
-        unknown=found.unknown,
+        unusable=dict(status.unusable),
+        left_out=status.left_out,
+        unknown=status.unknown,
     )
 
 
-def differing_versions(found: RegisteredProcesses) -> str:
+def differing_versions(status: RegisteredProcesses) -> str:
     """Each version with the processes that run it; "" where all run the same, as far as that is known."""
     roles: dict[str, Counter[str]] = {}
-    for seen in found.running:
-        roles.setdefault(version_text(seen.process), Counter())[seen.process.role] += 1
-    processes = [seen.process for seen in found.running]
+    for running in status.running:
+        roles.setdefault(version_text(running.process), Counter())[running.process.role] += 1
+    processes = [running.process for running in status.running]
     if max(len({each.version for each in processes}), len({each.commit for each in processes if each.commit})) < 2:
         return ""
     return "; ".join(
@@ -73,11 +73,11 @@ def version_text(process: RunningProcess) -> str:
     return f"{process.version} ({process.commit})" if process.commit else process.version
 
 
-def process_counts(found: RegisteredProcesses) -> str:
+def process_counts(status: RegisteredProcesses) -> str:
     """How many there are of each role."""
-    if found.unknown:
+    if status.unknown:
         return "the processes are unknown"
-    return ", ".join(counted(len(found.of(role)), role) if found.of(role) else f"no {role}" for role in ROLES)
+    return ", ".join(counted(len(status.of(role)), role) if status.of(role) else f"no {role}" for role in ROLES)
 
 
 def _does(process: RunningProcess) -> str:

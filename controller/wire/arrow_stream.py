@@ -45,7 +45,7 @@ _SIZE: Final = struct.Struct("<q")
 
 class _Message(NamedTuple):
     kind: int
-    said: FlatTable
+    header: FlatTable
     body: bytes
 
 
@@ -64,21 +64,21 @@ class ArrowStream:
         self._value, self._at = value, 0
         self._room = min(_MOST_TIMES * len(value), _MOST_UNPACKED)
         schema = self._next()
-        if schema is None or schema.kind != _SCHEMA or schema.said.number(0, 2):
+        if schema is None or schema.kind != _SCHEMA or schema.header.number(0, 2):
             raise _spoilt("it does not begin with a schema of little-endian numbers")
         self._columns: dict[str, _Column] = {}
         self._nodes = self._buffers = 0
-        for field in schema.said.tables(1, _MOST_COLUMNS):
+        for field in schema.header.tables(1, _MOST_COLUMNS):
             self._add_column(field)
-        found = [
-            field.vector(1, 1) for field in schema.said.tables(2, _MOST_COLUMNS) if _name(field) == HEADER.decode()
+        batches = [
+            field.vector(1, 1) for field in schema.header.tables(2, _MOST_COLUMNS) if _name(field) == HEADER.decode()
         ]
-        if not found:
+        if not batches:
             raise WireError("missing_field", f"{HEADER.decode()}: not in the schema's metadata")
-        if len(found) > 1:
+        if len(batches) > 1:
             raise WireError("bad_value", f"{HEADER.decode()} is in the schema's metadata twice")
         #: The broker's own fields, as JSON.
-        self.header = found[0]
+        self.header = batches[0]
 
     def batch(self) -> pa.RecordBatch:
         """Its one record batch, with the columns of a sweep alone: of the right types and lengths, without nulls."""
@@ -88,15 +88,15 @@ class ArrowStream:
         batches = 0
         while (message := self._next()) is not None:
             if message.kind == _DICTIONARY:
-                if message.said.number(0, 8) == dictionary:
-                    if names is not None or message.said.number(2, 1):
+                if message.header.number(0, 8) == dictionary:
+                    if names is not None or message.header.number(2, 1):
                         raise WireError("bad_value", "column bundle has several dictionaries, expected one")
-                    names = self._part(message.said.table(1), message.body, 1, 3).text("bundle", 0, 0)
+                    names = self._part(message.header.table(1), message.body, 1, 3).text("bundle", 0, 0)
             elif message.kind != _BATCH:
                 raise _spoilt(f"a message of kind {message.kind} follows the schema")
             else:
                 batches += 1
-                columns = columns or self._read(self._part(message.said, message.body, self._nodes, self._buffers))
+                columns = columns or self._read(self._part(message.header, message.body, self._nodes, self._buffers))
         if batches > 1:
             raise WireError("bad_value", f"{batches} record batches, expected one")
         if names is None or not columns:
@@ -108,28 +108,28 @@ class ArrowStream:
         return pa.record_batch(columns, names=list(COLUMNS))
 
     def _read(self, part: "_Part") -> list[pa.Array]:
-        found = []
+        messages = []
         for name, kind in COLUMNS.items():
             at = self._columns[name]
             if name == "topic":
-                found.append(part.text(name, at.node, at.buffer))
+                messages.append(part.text(name, at.node, at.buffer))
             else:
-                found.append(part.numbers(name, at.node, at.buffer, pa.int32() if name == "bundle" else kind))
-        return found
+                messages.append(part.numbers(name, at.node, at.buffer, pa.int32() if name == "bundle" else kind))
+        return messages
 
     def _next(self) -> _Message | None:
         """The next message; None where the stream ends, as it must where the record does."""
         value, at = self._value, self._at
-        left = len(value) - at
-        if left == 0:
+        remaining = len(value) - at
+        if remaining == 0:
             return None
-        if left < 8 or value[at : at + 4] != ARROW_MAGIC:
+        if remaining < 8 or value[at : at + 4] != ARROW_MAGIC:
             raise _spoilt(f"no message begins at byte {at}")
         length = int.from_bytes(value[at + 4 : at + 8], "little", signed=True)
-        if length == 0 and left == 8:
+        if length == 0 and remaining == 8:
             return None
-        if not 0 < length <= left - 8:
-            raise _spoilt(f"a message of {length} bytes, but {left - 8} are left")
+        if not 0 < length <= remaining - 8:
+            raise _spoilt(f"a message of {length} bytes, but {remaining - 8} are left")
         body = at + 8 + length
         message = FlatTable.first(value[at + 8 : body])
         version, follows = message.number(0, 2), message.number(3, 8)
@@ -158,12 +158,12 @@ class ArrowStream:
                 raise WireError("bad_value", f"column {name} is not of type {kind}")
         return self._columns["bundle"].field.table(4).number(0, 8)
 
-    def _part(self, said: FlatTable, body: bytes, nodes: int, buffers: int) -> "_Part":
-        rows, compression = said.number(0, 8), said.table_or_none(3)
+    def _part(self, header: FlatTable, body: bytes, nodes: int, buffers: int) -> "_Part":
+        rows, compression = header.number(0, 8), header.table_or_none(3)
         codec = None if compression is None else _CODECS.get(compression.number(0, 1), "")
         if codec == "" or (compression is not None and compression.number(1, 1)):
             raise WireError("bad_value", "an Arrow batch is compressed with an unknown codec or method")
-        listed, extents = said.vector(1, 16), said.vector(2, 16)
+        listed, extents = header.vector(1, 16), header.vector(2, 16)
         if not 0 <= rows < 1 << 31 or len(listed) != 16 * nodes or len(extents) != 16 * buffers:
             raise _spoilt(f"a batch of {rows} rows, {len(listed) // 16} columns and {len(extents) // 16} buffers")
         return _Part(stream=self, rows=rows, nodes=listed, buffers=extents, body=body, codec=codec)
@@ -189,10 +189,10 @@ class _Part:
 
     def numbers(self, name: str, node: int, buffer: int, kind: pa.DataType) -> pa.Array:
         self._check_node(name, node)
-        found, wanted = self._buffer(buffer + 1), self.rows * kind.bit_width // 8
-        if len(found) < wanted:
-            raise WireError("bad_value", f"column {name} has {len(found)} bytes for {self.rows} rows")
-        return pa.Array.from_buffers(kind, self.rows, [None, pa.py_buffer(found[:wanted])])
+        content, size = self._buffer(buffer + 1), self.rows * kind.bit_width // 8
+        if len(content) < size:
+            raise WireError("bad_value", f"column {name} has {len(content)} bytes for {self.rows} rows")
+        return pa.Array.from_buffers(kind, self.rows, [None, pa.py_buffer(content[:size])])
 
     def text(self, name: str, node: int, buffer: int) -> pa.Array:
         self._check_node(name, node)
@@ -222,13 +222,13 @@ class _Part:
         start, length = _PAIR.unpack_from(self.buffers, 16 * nth)
         if start < 0 or length < 0 or start + length > len(self.body):
             raise _spoilt(f"a buffer of {length} bytes at byte {start}, but the batch has {len(self.body)} bytes")
-        found = self.body[start : start + length]
-        if self.codec is None or not found:
-            return found
+        content = self.body[start : start + length]
+        if self.codec is None or not content:
+            return content
         if length < _SIZE.size:
             raise _spoilt(f"a compressed buffer of {length} bytes, too short for its size")
-        (size,) = _SIZE.unpack_from(found)
-        packed = found[_SIZE.size :]
+        (size,) = _SIZE.unpack_from(content)
+        packed = content[_SIZE.size :]
         if size == -1:  # the writer left this buffer uncompressed
             return packed
         self.stream.take_room(size)
@@ -244,18 +244,18 @@ def _unpacked(packed: bytes, codec: str, size: int) -> bytes:
     try:
         if codec == "lz4":
             with pa.CompressedInputStream(pa.py_buffer(packed), codec) as stream:
-                found: bytes = stream.read(size + 1)
+                content: bytes = stream.read(size + 1)
         else:
             # In one go, for a stream would allocate the window that the record asks for.  What comes to less than
             # *size* fits into less, and leaves the rest as it was.
-            found = pa.decompress(packed, size, codec=codec).to_pybytes()
+            content = pa.decompress(packed, size, codec=codec).to_pybytes()
             if _fits(packed, codec, size - 1):
-                found = b""
+                content = b""
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _spoilt(f"a compressed buffer cannot be unpacked: {error}") from error
-    if len(found) != size:
+    if len(content) != size:
         raise _spoilt(f"a compressed buffer does not unpack to the {size} bytes that it announces")
-    return found
+    return content
 
 
 def _is_lz4_frame(packed: bytes) -> bool:
@@ -268,7 +268,7 @@ def _is_lz4_frame(packed: bytes) -> bool:
     flags, descriptor = packed[4], packed[5]
     if flags & 0xD3 != 0x40 or descriptor & 0xCF != 0x40:
         return False
-    most = 1 << (8 + 2 * (descriptor >> 4))
+    largest = 1 << (8 + 2 * (descriptor >> 4))
     content_checksum = 4 * bool(flags & 0x04)
     at = 15 if flags & 0x08 else 7
     while True:  # a block that ends behind the frame is followed by one of 0 bytes, which does not end with it
@@ -276,7 +276,7 @@ def _is_lz4_frame(packed: bytes) -> bool:
         block = size & 0x7FFFFFFF
         if block == 0:
             return size == 0 and at + 4 + content_checksum == len(packed)
-        if block > most:
+        if block > largest:
             return False
         at += 4 + block
 
@@ -291,15 +291,15 @@ def _fits(packed: bytes, codec: str, size: int) -> bool:
 
 def _is(field: FlatTable, kind: Any) -> bool:
     """Whether the column is of type *kind*, which is one of those in COLUMNS."""
-    found, dictionary = field.number(2, 1), field.table_or_none(4)
+    kind_of_field, dictionary = field.number(2, 1), field.table_or_none(4)
     if kind == pa.float64():
-        return dictionary is None and found == _FLOATING_POINT and field.table(3).number(0, 2) == _DOUBLE
+        return dictionary is None and kind_of_field == _FLOATING_POINT and field.table(3).number(0, 2) == _DOUBLE
     if kind == pa.int64():
-        return dictionary is None and found == _INT and _is_signed(field.table(3), 64)
+        return dictionary is None and kind_of_field == _INT and _is_signed(field.table(3), 64)
     if kind == pa.string() or dictionary is None:
-        return kind == pa.string() and dictionary is None and found == _TEXT
+        return kind == pa.string() and dictionary is None and kind_of_field == _TEXT
     codes = dictionary.table_or_none(1)
-    return found == _TEXT and (codes is None or _is_signed(codes, 32)) and not dictionary.number(2, 1)
+    return kind_of_field == _TEXT and (codes is None or _is_signed(codes, 32)) and not dictionary.number(2, 1)
 
 
 def _is_signed(integer: FlatTable, bits: int) -> bool:

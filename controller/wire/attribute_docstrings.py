@@ -14,12 +14,12 @@ from types import ModuleType
 
 def attribute_docstrings(cls: type) -> dict[str, str]:
     """Attribute -> its docstring, of *cls* and of the classes that it inherits from; none without source."""
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for each in reversed(cls.__mro__):
         module = inspect.getmodule(each)
         if module is not None and "__annotations__" in vars(each):
-            found |= _in_module(module).get(each.__qualname__, {})
-    return found
+            docstrings |= _in_module(module).get(each.__qualname__, {})
+    return docstrings
 
 
 @cache

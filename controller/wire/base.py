@@ -159,8 +159,8 @@ _UNPRINTABLE_IN_JSON: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 def printable(text: str) -> str:
     """*text* on one line and of bounded length: control characters become blanks, what is too long is cut off."""
-    kept = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
-    return _UNPRINTABLE.sub(" ", kept)
+    shortened = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
+    return _UNPRINTABLE.sub(" ", shortened)
 
 
 def harmless_json(text: str) -> str:
@@ -168,7 +168,7 @@ def harmless_json(text: str) -> str:
 
     Behind ASCII's control characters JSON allows them all, and only in strings: so it says the same.
     """
-    return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNPRINTABLE_IN_JSON.sub(lambda value: f"\\u{ord(value[0]):04x}", text)
 
 
 #: Text for people only; no program interprets it.
@@ -324,7 +324,7 @@ def model_for(fields: Mapping[str, Any], models: Mapping[str, type[R]]) -> type[
         raise WireError("missing_field", "v: Field required")
     version = fields["v"]
     if type(version) is not int or version != VERSION:  # nor True, nor 1.0
-        raise WireError("unknown_version", f"v is {_shown(version)}, known: {VERSION}")
+        raise WireError("unknown_version", f"v is {_excerpt(version)}, known: {VERSION}")
     return model_by_type(fields, models)
 
 
@@ -334,7 +334,7 @@ def model_by_type(fields: Mapping[str, Any], models: Mapping[str, type[R]]) -> t
         raise WireError("missing_field", "type: Field required")
     kind = fields["type"]
     if not isinstance(kind, str) or kind not in models:
-        raise WireError("unknown_type", f"type is {_shown(kind)}, known: {', '.join(models)}")
+        raise WireError("unknown_type", f"type is {_excerpt(kind)}, known: {', '.join(models)}")
     return models[kind]
 
 
@@ -371,10 +371,10 @@ def _wire_error(error: ErrorDetails) -> WireError:
     kind = error["type"]
     reason = "missing_field" if kind == "missing" else kind if kind in REASONS else "bad_value"
     path = ".".join(map(str, error["loc"]))
-    found = "" if kind in {"missing", *REASONS} else f", found {_shown(error['input'])}"
-    return WireError(reason, f"{path}: {error['msg']}{found}" if path else error["msg"])
+    suffix = "" if kind in {"missing", *REASONS} else f", found {_excerpt(error['input'])}"
+    return WireError(reason, f"{path}: {error['msg']}{suffix}" if path else error["msg"])
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -19,7 +19,7 @@ from controller.model.errors import WireError
 Json: TypeAlias = dict[str, Any]
 
 #: With more than this share of the values new, all values without their keys are shorter than some with theirs.
-_MOST: Final = 1 / 3
+_LARGEST_SHARE: Final = 1 / 3
 
 
 def change(old: Json, new: Json) -> Json:
@@ -36,15 +36,15 @@ def change(old: Json, new: Json) -> Json:
                 changed[key] = inner
         elif key not in old or not _same(before, value):
             put[key] = value
-    if len(put) > _MOST * len(new) and old.keys() == new.keys() and not any(map(_is_nested, new.values())):
+    if len(put) > _LARGEST_SHARE * len(new) and old.keys() == new.keys() and not any(map(_is_nested, new.values())):
         return {"values": [new[key] for key in sorted(new)]}
     removed = sorted(old.keys() - new.keys())
     return {name: part for name, part in (("set", put), ("removed", removed), ("changed", changed)) if part}
 
 
-def apply(old: Json, given: object) -> Json:
-    """*old* with the change *given*; WireError where that is no change of *old*."""
-    parts = _object(given)
+def apply(old: Json, values: object) -> Json:
+    """*old* with the change *values*; WireError where that is no change of *old*."""
+    parts = _object(values)
     if "to" in parts:
         return _object(parts["to"])
     if "values" in parts:

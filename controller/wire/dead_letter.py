@@ -38,7 +38,7 @@ class DeadLetter(Record):
     """The first 64 KiB of the original, base64."""
 
     @property
-    def kept(self) -> bytes:
+    def truncated(self) -> bytes:
         """The first 64 KiB of the original."""
         return b64decode(self.head)
 

@@ -29,9 +29,9 @@ def because(command: Command) -> str:
 
 def verdict_cells(verdict: Verdict | VerdictAnswer) -> tuple[str, ...]:
     """The cells of a row about *verdict*: what, reason, observed, limit, by and detail."""
-    given = [number for number in (verdict.observed, verdict.limit) if number is not None]
-    shown = iter(amounts(given, verdict.unit))
-    observed, limit = ("" if number is None else next(shown) for number in (verdict.observed, verdict.limit))
+    numbers = [number for number in (verdict.observed, verdict.limit) if number is not None]
+    texts = iter(amounts(numbers, verdict.unit))
+    observed, limit = ("" if number is None else next(texts) for number in (verdict.observed, verdict.limit))
     return verdict.subject, verdict.reason, observed, limit, verdict.by, verdict.detail
 
 

@@ -35,15 +35,15 @@ class FlatTable:
         place = self._place(nth, size)
         if place is None:
             return other
-        found: int = _NUMBERS[size].unpack_from(self._value, place)[0]
-        return found
+        number: int = _NUMBERS[size].unpack_from(self._value, place)[0]
+        return number
 
     def table(self, nth: int) -> "FlatTable":
         """Another table; WireError where there is none."""
-        found = self.table_or_none(nth)
-        if found is None:
+        table = self.table_or_none(nth)
+        if table is None:
             raise WireError("not_json", f"not an Arrow stream: a table lacks its field {nth}")
-        return found
+        return table
 
     def table_or_none(self, nth: int) -> "FlatTable | None":
         """Another table, or None."""
@@ -59,11 +59,11 @@ class FlatTable:
         """How many bytes a text has, or elements another list; that they are all there is not looked at."""
         return self._extent(nth, 1)[1]
 
-    def tables(self, nth: int, most: int) -> list["FlatTable"]:
-        """A list of *most* tables at most."""
+    def tables(self, nth: int, limit: int) -> list["FlatTable"]:
+        """A list of *limit* tables at most."""
         start, length = self._extent(nth, 4)
-        if length > 4 * most:
-            raise WireError("bad_value", f"an Arrow list of {length // 4} entries, allowed: {most}")
+        if length > 4 * limit:
+            raise WireError("bad_value", f"an Arrow list of {length // 4} entries, allowed: {limit}")
         return [FlatTable(self._value, _target(self._value, at)) for at in range(start, start + length, 4)]
 
     def _extent(self, nth: int, size: int) -> tuple[int, int]:

@@ -49,12 +49,12 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {each.name: getattr(thing, each.name) for each in dataclass_fields(thing)}
 
 
-def _read_memory(told: Any) -> StrategyMemory:
-    """The memory that JSON, *told*, holds; of another strategy than trimtab's as it is stored."""
-    if isinstance(told, StrategyMemory):
-        return told
+def _read_memory(value: Any) -> StrategyMemory:
+    """The memory that JSON, *value*, holds; of another strategy than trimtab's as it is stored."""
+    if isinstance(value, StrategyMemory):
+        return value
     try:
-        return read_stored(told)
+        return read_stored(value)
     except UnreadableMemoryError as error:
         raise bad_value(str(error)) from error
 

@@ -69,7 +69,7 @@ class RecordText(NamedTuple):
         return self.value if isinstance(self.value, bytes) else joined(self.value)
 
 
-class _Taken(NamedTuple):
+class _ShapedSweep(NamedTuple):
     """A sweep whose text has a known shape."""
 
     text: RecordText
@@ -88,18 +88,18 @@ class JsonSweeps:
 
     def rows(self, texts: Sequence[RecordText]) -> tuple[Rows, list[RecordText]]:
         """The rows of those of *texts* that can be taken, and the others."""
-        taken, others = list[_Taken](), list[RecordText]()
+        shaped, others = list[_ShapedSweep](), list[RecordText]()
         for text in texts:
-            found = self._taken(text)
-            if found is None:
+            sweep = self._shaped(text)
+            if sweep is None:
                 others.append(text)
             else:
-                taken.append(found)
-        good = _Batch(taken, self._period_ms).good()
-        others += [taken[i].text for i in np.flatnonzero(~good).tolist()]
-        return self._rows(_Batch([taken[i] for i in np.flatnonzero(good).tolist()], self._period_ms)), others
+                shaped.append(sweep)
+        good = _Batch(shaped, self._period_ms).good()
+        others += [shaped[i].text for i in np.flatnonzero(~good).tolist()]
+        return self._rows(_Batch([shaped[i] for i in np.flatnonzero(good).tolist()], self._period_ms)), others
 
-    def _taken(self, text: RecordText) -> _Taken | None:
+    def _shaped(self, text: RecordText) -> _ShapedSweep | None:
         """*text* with its shape; None where it is no sweep of this cluster as collectors write it."""
         parts = split(text.value) if isinstance(text.value, bytes) else text.value
         match = None if parts is None else _SWEEP_ID.search(parts.text)
@@ -112,27 +112,27 @@ class JsonSweeps:
             sweep_id = match[1].decode()
         except UnicodeDecodeError:
             return None
-        return None if shape is None or not is_name(sweep_id) else _Taken(text, parts, shape, sweep_id)
+        return None if shape is None or not is_name(sweep_id) else _ShapedSweep(text, parts, shape, sweep_id)
 
     def _shape(self, text: bytes, at: int) -> SweepShape | None:
         known = self._shapes
         if text in known:
             known.move_to_end(text)
             return known[text]
-        known[text] = found = shape_of(text[:at] + b"id" + text[at:], self._cluster)
+        known[text] = shape = shape_of(text[:at] + b"id" + text[at:], self._cluster)
         if len(known) > _MOST_SHAPES:
             known.popitem(last=False)
-        return found
+        return shape
 
     def _rows(self, batch: "_Batch") -> Rows:
         """The SWEEP rows of all sweeps, and behind them their BUNDLE rows."""
-        n, of = len(batch.taken), batch.sweep_of_bundle
+        n, of = len(batch.sweeps), batch.sweep_of_bundle
         at, none = np.concatenate([np.arange(n), of]), np.zeros(n, np.int64)
         near = batch.near(self._detail)
         positions, loads = batch.detail(near)
         header = batch.header
-        place = np.array([each.text[:3] for each in batch.taken], np.int64).reshape(-1, 3)
-        names = list(chain([""], *(each.shape.bundles for each in batch.taken)))
+        place = np.array([each.text[:3] for each in batch.sweeps], np.int64).reshape(-1, 3)
+        names = list(chain([""], *(each.shape.bundles for each in batch.sweeps)))
         return Rows(
             kind=np.repeat([SWEEP, BUNDLE], [n, len(of)]),
             source=place[at, 0],
@@ -140,8 +140,8 @@ class JsonSweeps:
             offset=place[at, 2],
             file=None,
             interval=header[at, _INTERVAL],
-            broker=NameColumn(names=[each.shape.broker for each in batch.taken], codes=at),
-            sweep=NameColumn(names=[each.sweep_id for each in batch.taken], codes=at),
+            broker=NameColumn(names=[each.shape.broker for each in batch.sweeps], codes=at),
+            sweep=NameColumn(names=[each.sweep_id for each in batch.sweeps], codes=at),
             chunk=header[at, _CHUNK],
             chunks=header[at, _CHUNKS],
             last_update=np.where(header[:, _LAST_UPDATE] > batch.latest, 0, header[:, _LAST_UPDATE])[at],
@@ -160,20 +160,22 @@ class JsonSweeps:
 class _Batch:
     """The columns of some sweeps."""
 
-    def __init__(self, taken: Sequence[_Taken], period_ms: int) -> None:
-        self.taken, self._period_ms = taken, period_ms
-        shapes = [each.shape for each in taken]
-        digits = _joined([each.parts.digits for each in taken], 0)
-        decimals = _joined([each.parts.decimals for each in taken], 0).astype(np.uint8)
+    def __init__(self, sweeps: Sequence[_ShapedSweep], period_ms: int) -> None:
+        self.sweeps, self._period_ms = sweeps, period_ms
+        shapes = [each.shape for each in sweeps]
+        digits = _joined([each.parts.digits for each in sweeps], 0)
+        decimals = _joined([each.parts.decimals for each in sweeps], 0).astype(np.uint8)
         numbers, self._whole = floats(digits, decimals), decimals == 0
-        starts = np.cumsum([0, *(len(each.parts.digits) for each in taken)])[:-1]
+        starts = np.cumsum([0, *(len(each.parts.digits) for each in sweeps)])[:-1]
 
         #: (sweeps,) the version is the first number.
         self._is_version_1 = (digits[starts] == 1) & self._whole[starts]
 
         def holes(name: str, width: int) -> Ints:
-            found: Ints = _joined([getattr(shape, name) + at for shape, at in zip(shapes, starts, strict=True)], width)
-            return found
+            positions: Ints = _joined(
+                [getattr(shape, name) + at for shape, at in zip(shapes, starts, strict=True)], width
+            )
+            return positions
 
         self._int_holes = holes("header_ints", len(HEADER_INTS)), holes("totals_ints", 3), holes("topic_ints", 2)
         #: (sweeps, 8), (bundles, 3), (topics, 2)
@@ -184,15 +186,15 @@ class _Batch:
         self.topics_of_bundle = _joined([shape.topics_of_bundle for shape in shapes], 0)
         self._kinds = _joined([shape.kinds for shape in shapes], 0).astype(np.uint8)
         #: (bundles,) and (topics,)
-        self.sweep_of_bundle = np.repeat(np.arange(len(taken)), [len(shape.bundles) for shape in shapes])
+        self.sweep_of_bundle = np.repeat(np.arange(len(sweeps)), [len(shape.bundles) for shape in shapes])
         self._bundle_of_topic = np.repeat(np.arange(len(self.topics_of_bundle)), self.topics_of_bundle)
-        ahead = [_LARGEST if (at := each.text.append_time_ms) is None else at + period_ms for each in taken]
+        ahead = [_LARGEST if (at := each.text.append_time_ms) is None else at + period_ms for each in sweeps]
         #: (sweeps,) the latest time that each may speak of: a period beyond its append time.
         self.latest = np.array(ahead, np.int64)
 
     def good(self) -> Bools:
         """(sweeps,) whether decode_metric would take each."""
-        ok, interval = np.ones(len(self.taken), np.bool_), self.header[:, _INTERVAL]
+        ok, interval = np.ones(len(self.sweeps), np.bool_), self.header[:, _INTERVAL]
         ok &= (interval % self._period_ms == 0) & (interval <= self.latest)
         ok &= self.header[:, _CHUNK] < self.header[:, _CHUNKS]
         of_bundle, of_topic = self.sweep_of_bundle, self.sweep_of_bundle[self._bundle_of_topic]
@@ -228,10 +230,10 @@ class _Batch:
     def detail(self, near: Bools) -> tuple[Ints, Floats]:
         """Positions (topics,) and loads (topics, 4) of the topics of bundles that are *near*."""
         rows = np.flatnonzero(near[self._bundle_of_topic])
-        starts = np.cumsum([0, *(len(each.shape.topics) for each in self.taken)])
+        starts = np.cumsum([0, *(len(each.shape.topics) for each in self.sweeps)])
         at = np.searchsorted(starts, rows, side="right") - 1
         pairs = zip(at.tolist(), (rows - starts[at]).tolist(), strict=True)
-        return np.array([_position(self.taken[i].shape.topics[j]) for i, j in pairs], np.int64), self._load[rows]
+        return np.array([_position(self.sweeps[i].shape.topics[j]) for i, j in pairs], np.int64), self._load[rows]
 
     def broker_numbers(self) -> Floats:
         """(sweeps, NUMBERS) see controller.aggregate.columns.rows."""

@@ -105,8 +105,8 @@ class LocalBrokerDataRecord(Record):
     @property
     def broker(self) -> str:
         """``host:port``, from the TLS address where there is no other, as brokers are named in ZooKeeper."""
-        found = re.match(ADDRESS, self.web_service_url or self.web_service_url_tls or "")
-        return found[1] if found else ""
+        match = re.match(ADDRESS, self.web_service_url or self.web_service_url_tls or "")
+        return match[1] if match else ""
 
     @model_validator(mode="after")
     def _has_a_name(self) -> Self:
@@ -368,9 +368,9 @@ def _in_time(record: MetricRecord | None, period_ms: int, append_time_ms: int | 
     return _believed(record, period_ms, append_time_ms) if isinstance(record, ArrowSweep) else record
 
 
-def _believed(said: S, period_ms: int, append_time_ms: int | None) -> S:
-    last_update = believed(said.last_update, period_ms=period_ms, append_time_ms=append_time_ms)
-    return said if last_update == said.last_update else said.model_copy(update={"last_update": last_update})
+def _believed(value: S, period_ms: int, append_time_ms: int | None) -> S:
+    last_update = believed(value.last_update, period_ms=period_ms, append_time_ms=append_time_ms)
+    return value if last_update == value.last_update else value.model_copy(update={"last_update": last_update})
 
 
 def _read_arrow_sweep(value: bytes, cluster: str) -> ArrowSweep | None:

@@ -113,9 +113,9 @@ class _Packed:
 
     def of_topics(self, column: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
         """*others*, (rows,), but that *column* of ``topics`` in TOPIC rows."""
-        found = others.copy()
-        found[self._by_topic] = self._topics[:, column]
-        return found
+        columns = others.copy()
+        columns[self._by_topic] = self._topics[:, column]
+        return columns
 
 
 def _bundle_columns(

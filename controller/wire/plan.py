@@ -44,7 +44,7 @@ _MOST_BUNDLES: Final = 1_000_000
 _MOST_MOVES: Final = 100_000
 _MOST_RESOURCES: Final = 16
 #: So many flaws are told.
-_TOLD: Final = 5
+_MOST_NAMED: Final = 5
 
 #: Load and capacity in the unit of the resource; seconds; a share.
 Amount: TypeAlias = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
@@ -157,8 +157,8 @@ def hash_of(plan: Plan) -> str:
 def encode_plan(plan: Plan) -> bytes:
     """The file of *plan*."""
     record = plan_record(plan)
-    found = PlanFile(sha256=_hash_of(record), plan=record)
-    return found.model_dump_json(by_alias=True).encode() + b"\n"
+    file = PlanFile(sha256=_hash_of(record), plan=record)
+    return file.model_dump_json(by_alias=True).encode() + b"\n"
 
 
 def parse_plan(value: bytes, file_name: str = "this") -> tuple[Plan, str]:
@@ -170,15 +170,15 @@ def parse_plan(value: bytes, file_name: str = "this") -> tuple[Plan, str]:
         file = _read(value)
     except WireError as error:
         raise PlanRefusedError(f"{file_name} is no plan: {error}") from error
-    found = _hash_of(file.plan)
-    if found != file.sha256:
-        raise PlanRefusedError(f"the plan was changed: its hash is {found}, and the file says {file.sha256}")
+    actual = _hash_of(file.plan)
+    if actual != file.sha256:
+        raise PlanRefusedError(f"the plan was changed: its hash is {actual}, and the file says {file.sha256}")
     plan = _plan(file.plan)
     wrong = plan_flaws(plan)
     if wrong:
-        more = f"; and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
-        raise PlanRefusedError(f"the checker refuses the plan: {'; '.join(wrong[:_TOLD])}{more}")
-    return plan, found
+        more = f"; and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+        raise PlanRefusedError(f"the checker refuses the plan: {'; '.join(wrong[:_MOST_NAMED])}{more}")
+    return plan, actual
 
 
 @reader
@@ -192,8 +192,8 @@ def _read(value: bytes) -> PlanFile:
 
 
 def _hash_of(record: PlanRecord) -> str:
-    told = json.dumps(record.model_dump(mode="json", by_alias=True), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(told.encode()).hexdigest()
+    encoded = json.dumps(record.model_dump(mode="json", by_alias=True), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(encoded.encode()).hexdigest()
 
 
 def plan_record(plan: Plan) -> PlanRecord:

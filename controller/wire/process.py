@@ -70,10 +70,10 @@ def encode_process(host: str, process: int) -> bytes:
 def process_in(value: bytes) -> tuple[str, int]:
     """Host and number of the process that *value* names; "" and 0 where it names none."""
     try:
-        found = _parsed(value)
+        process = _parsed(value)
     except WireError:
         return "", 0
-    return found.host, found.process
+    return process.host, process.process
 
 
 def short_state(state: str) -> str:

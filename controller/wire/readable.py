@@ -81,7 +81,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 def in_number(sentence: str) -> str:
     """*sentence*, for example the summary of a decision as it is journalled, with "1 unload" for "1 unloads"."""
     sentence = sentence.replace(", 0 commands held back", ", there was nothing to do")
-    return _ONE_OF_MANY.sub(lambda found: f"1 {_ONE[found[1]]}", sentence)
+    return _ONE_OF_MANY.sub(lambda text: f"1 {_ONE[text[1]]}", sentence)
 
 
 def amounts(values: Sequence[float], unit: str) -> list[str]:
@@ -96,12 +96,12 @@ def amounts(values: Sequence[float], unit: str) -> list[str]:
 def compared(observed: float, limit: float | None, unit: str) -> str:
     """What was seen, and the limit if there is one: "usage 74 % against 52 %", "1,200 against 1,000 topics"."""
     values = [observed] if limit is None else [observed, limit]
-    texts, shown = _numbers(values, unit)
+    texts, texts_of = _numbers(values, unit)
     if unit == "usage":
         return f"usage {' against '.join(f'{text} %' for text in texts)}"
-    if shown.startswith("%"):
+    if texts_of.startswith("%"):
         texts[:-1] = [f"{text} %" for text in texts[:-1]]
-    return f"{' against '.join(texts)} {_unit(texts[-1], shown)}".rstrip()
+    return f"{' against '.join(texts)} {_unit(texts[-1], texts_of)}".rstrip()
 
 
 def _numbers(values: Sequence[float], unit: str) -> tuple[list[str], str]:
@@ -117,8 +117,8 @@ def _numbers(values: Sequence[float], unit: str) -> tuple[list[str], str]:
 
 def _distinct(values: Sequence[float], digits: int) -> list[str]:
     """*values* with *digits* significant digits, or as many more as tell different values apart."""
-    for enough in range(digits, _MOST_DIGITS + 1):
-        texts = [_number(value, enough) for value in values]
+    for count in range(digits, _MOST_DIGITS + 1):
+        texts = [_number(value, count) for value in values]
         if len(set(texts)) == len(set(values)):
             return texts
     return [_number(value, digits) for value in values]
@@ -138,7 +138,7 @@ def _unit(number: str, unit: str) -> str:
 
 def in_time(unit: str) -> str:
     """A *unit* as it is journalled, with its time as people say it: "unloads in 60 min" for "unloads in 3600 s"."""
-    return _IN_SECONDS.sub(lambda found: f"in {lasting(int(found[1]))}", unit)
+    return _IN_SECONDS.sub(lambda seconds: f"in {lasting(int(seconds[1]))}", unit)
 
 
 def compact(value: float) -> str:

@@ -73,5 +73,5 @@ def answered_command(value: bytes) -> str:
         fields = read_object(value)
     except WireError:
         return ""
-    found = fields.get("id")
-    return found if fields.get("type") == "result" and isinstance(found, str) else ""
+    command = fields.get("id")
+    return command if fields.get("type") == "result" and isinstance(command, str) else ""

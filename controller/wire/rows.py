@@ -230,13 +230,13 @@ def _of_topic(at: Located, stats: metrics.TopicStats) -> _Row:
     )
 
 
-def numbers_of(said: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
+def numbers_of(values: SweepHeader | metrics.LocalBrokerDataRecord) -> Floats:
     """(NUMBERS,) what a broker says of itself: see controller.aggregate.columns.rows."""
-    loads = (said.msg_rate_in, said.msg_rate_out, said.msg_throughput_in, said.msg_throughput_out)
-    resources = [getattr(said, name) for name in RESOURCE_FIELDS]
+    loads = (values.msg_rate_in, values.msg_rate_out, values.msg_throughput_in, values.msg_throughput_out)
+    resources = [getattr(values, name) for name in RESOURCE_FIELDS]
     parts = [number for resource in resources for number in (resource.used, resource.limit)]
-    kinds_off = said.kinds_off if isinstance(said, metrics.LocalBrokerDataRecord) else 0
-    return np.array([*parts, *loads, said.num_topics, said.num_bundles, kinds_off], np.float64)
+    kinds_off = values.kinds_off if isinstance(values, metrics.LocalBrokerDataRecord) else 0
+    return np.array([*parts, *loads, values.num_topics, values.num_bundles, kinds_off], np.float64)
 
 
 def _totals(totals: BundleTotals) -> Floats:

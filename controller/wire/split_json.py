@@ -49,16 +49,16 @@ def split(value: bytes) -> SplitJson | None:
     return None if numbers is None else SplitJson(HOLE.join(parts[::2]), *numbers)
 
 
-def _numbers(told: Sequence[bytes]) -> tuple[Ints, Decimals] | None:
-    """Digits and decimals of the numbers *told*; None where one is too large.  Many at once: a sweep has thousands."""
-    text = b",".join([*told, b""])
+def _numbers(texts: Sequence[bytes]) -> tuple[Ints, Decimals] | None:
+    """Digits and decimals of the numbers *texts*; None where one is too large.  Many at once: a sweep has thousands."""
+    text = b",".join([*texts, b""])
     characters = np.frombuffer(text, np.uint8)
     (ends,), (points,) = (characters == ord(",")).nonzero(), (characters == ord(".")).nonzero()
-    decimals = np.zeros(len(told), np.uint8)
+    decimals = np.zeros(len(texts), np.uint8)
     behind = np.searchsorted(ends, points)
     decimals[behind] = ends[behind] - points - 1
     whole = text[:-1].replace(b".", b"")
-    if max(map(len, told), default=0) > _MOST_DIGITS:
+    if max(map(len, texts), default=0) > _MOST_DIGITS:
         try:
             return np.array([int(digits) for digits in whole.split(b",")], np.int64), decimals
         except OverflowError:
@@ -77,10 +77,10 @@ def joined(parts: SplitJson) -> bytes:
 
 def floats(digits: Ints, decimals: Decimals) -> Floats:
     """(n,) the numbers as floats, rounded as a JSON parser rounds them."""
-    found: Floats = digits / _POWERS[np.minimum(decimals, _MOST_DECIMALS)]
+    numbers: Floats = digits / _POWERS[np.minimum(decimals, _MOST_DECIMALS)]
     for at in np.flatnonzero((digits > _EXACT) | (decimals > _MOST_DECIMALS)).tolist():
-        found[at] = float(_number(int(digits[at]), int(decimals[at])))
-    return found
+        numbers[at] = float(_number(int(digits[at]), int(decimals[at])))
+    return numbers
 
 
 def filled(text: bytes, numbers: Sequence[int]) -> bytes:

@@ -388,8 +388,8 @@ def _read_table(table: str, arrays: Mapping[str, NDArray[Any]], rows: int | None
         rows = len(column) if rows is None and column.ndim else rows
         shape = (rows,) if width == 1 else (rows, width)
         if column.dtype != np.dtype(kind) or column.shape != shape:
-            found = f"{column.dtype.str}{list(column.shape)}"
-            raise WireError("bad_value", f"columns: {table}.{name} is {found}, expected {kind}{list(shape)}")
+            actual = f"{column.dtype.str}{list(column.shape)}"
+            raise WireError("bad_value", f"columns: {table}.{name} is {actual}, expected {kind}{list(shape)}")
         columns[name] = column if width > 1 or kind in ("<f4", "|u1") else column.astype(np.int64)
     return columns
 

@@ -221,10 +221,10 @@ def encode_sweep_arrow(
 def arrow_sweep(stream: ArrowStream) -> ArrowSweep:
     """The sweep that *stream* holds, or WireError.  Checks whole columns, no value alone."""
     fields, batch = dict(validate(SweepHeader, stream.header)), stream.batch()
-    for name, most in _MOST.items():
+    for name, largest in _LARGEST.items():
         values = batch.column(name).to_numpy()
-        if not ((values >= 0) & (values <= most)).all():  # a NaN is neither
-            raise WireError("bad_value", f"column {name} must lie in 0 .. {most:g}")
+        if not ((values >= 0) & (values <= largest)).all():  # a NaN is neither
+            raise WireError("bad_value", f"column {name} must lie in 0 .. {largest:g}")
     sweep = ArrowSweep(**fields, batch=batch)
     try:
         for bundle in sweep.bundles:
@@ -236,7 +236,7 @@ def arrow_sweep(stream: ArrowStream) -> ArrowSweep:
     return sweep
 
 
-_MOST: Final[dict[str, float]] = {
+_LARGEST: Final[dict[str, float]] = {
     **dict.fromkeys(RATES, MAX_RATE),
     **dict.fromkeys(COUNTS, MAX_COUNT),
 }

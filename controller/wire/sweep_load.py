@@ -94,7 +94,7 @@ def _json_load(sweep: BrokerSweep, limits: DetailLimits) -> SweepLoad:
     totals = np.array([totals_of(each.totals) for each in bundles], np.float64).reshape(-1, TOPICS + 1)
     near = near_split(totals, limits)
     kinds = [kinds_of(each.topic) if each.topic else kinds_of_totals(each.totals) for each in bundles]
-    names = [topic for each, kept in zip(bundles, near.tolist(), strict=True) if kept for topic in each.topic]
+    names = [topic for each, is_near in zip(bundles, near.tolist(), strict=True) if is_near for topic in each.topic]
     return SweepLoad(
         stats=in_stats(np.where((topics > 0)[:, None], sums(bundle, topics, columns), totals)),
         kinds=np.array(kinds, np.uint8),
@@ -117,11 +117,11 @@ def _arrow_load(sweep: ArrowSweep, limits: DetailLimits) -> SweepLoad:
     near = near_split(numbers, limits) | _cut(sweep, bundles)
     rows = np.flatnonzero(near[bundle])
     rows = rows[np.argsort(bundle[rows], kind="stable")]
-    kept = batch.column("topic").take(pa.array(rows, pa.int64())).to_pylist()
+    near_topics = batch.column("topic").take(pa.array(rows, pa.int64())).to_pylist()
     return SweepLoad(
         stats=in_stats(numbers),
         kinds=_kinds(batch, bundle, topics),
-        detail=_detail(np.where(near, topics, 0), map(str, kept), columns, rows),
+        detail=_detail(np.where(near, topics, 0), map(str, near_topics), columns, rows),
     )
 
 
@@ -134,13 +134,13 @@ def _detail(sizes: Ints, names: Iterable[str], columns: Sequence[Floats], rows: 
 def _kinds(batch: pa.RecordBatch, bundle: Ints, topics: Ints) -> KindFlags:
     """(bundles,) the kinds of their topics; *bundle* and *topics* as in :func:`sums`."""
 
-    def found(domain: str) -> Ints:
+    def count_of(domain: str) -> Ints:
         starts: Any = pc.starts_with(batch.column("topic"), domain)
         if not starts.true_count:
             return np.zeros(len(topics), np.int64)
         return np.bincount(bundle[starts.to_numpy(zero_copy_only=False)], minlength=len(topics))
 
-    non_persistent, segments = found(NON_PERSISTENT_DOMAIN), found(SEGMENT_DOMAIN)
+    non_persistent, segments = count_of(NON_PERSISTENT_DOMAIN), count_of(SEGMENT_DOMAIN)
     flags = np.where(non_persistent > 0, NON_PERSISTENT, 0) | np.where(non_persistent < topics, PERSISTENT, 0)
     return (flags | np.where(segments > 0, SEGMENTS, 0)).astype(np.uint8)
 

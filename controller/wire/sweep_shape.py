@@ -73,10 +73,10 @@ _HOLES: Final = ("header_ints", "header_floats", "totals_ints", "totals_floats",
 def _read(text: bytes, numbers: Sequence[int], cluster: str) -> BrokerSweep | None:
     try:
         value = filled(text, numbers)
-        found = decode_metric(value, cluster=cluster, period_ms=1, max_bytes=len(value))
+        record = decode_metric(value, cluster=cluster, period_ms=1, max_bytes=len(value))
     except WireError:
         return None
-    return found if isinstance(found, BrokerSweep) else None
+    return record if isinstance(record, BrokerSweep) else None
 
 
 def _shape(sweep: BrokerSweep) -> SweepShape:

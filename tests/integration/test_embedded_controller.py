@@ -218,7 +218,7 @@ def test_bad_records_lie_in_the_dead_letters_with_reason_and_place_and_the_query
     assert [letter.reason for letter in found] == [reason for reason, _ in expected]
     for letter, (_, line) in zip(found, expected, strict=True):
         assert letter.size == len(line)
-        assert letter.kept == line[:KEPT_BYTES]
+        assert letter.truncated == line[:KEPT_BYTES]
         file = folder / "metrics" / (letter.source.file or "")
         assert file.read_bytes().split(b"\n")[letter.source.offset] == line
 

@@ -145,12 +145,12 @@ def java_program(oldest: int = _OLDEST_JAVA) -> str:
     SettingsError says how to install the version *oldest* where there is none.
     """
     home = os.environ.get("JAVA_HOME")
-    found = f"{home}/bin/java" if home else shutil.which("java")
+    program = f"{home}/bin/java" if home else shutil.which("java")
     if home and not Path(home, "bin", "java").exists():
         raise SettingsError(f"JAVA_HOME={home!r} holds no bin/java. {_install(oldest)}")
-    if found is None:
+    if program is None:
         raise SettingsError(f"Java is not installed (neither JAVA_HOME nor on the PATH). {_install(oldest)}")
-    return found
+    return program
 
 
 def java(oldest: int = _OLDEST_JAVA) -> str:
@@ -158,16 +158,16 @@ def java(oldest: int = _OLDEST_JAVA) -> str:
 
     SettingsError says how to install one.
     """
-    found = java_program(oldest)
+    program = java_program(oldest)
     try:
-        answer = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+        answer = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
-        raise SettingsError(f"{found} cannot be run: {error.strerror}. {_install(oldest)}") from error
+        raise SettingsError(f"{program} cannot be run: {error.strerror}. {_install(oldest)}") from error
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
     if version is None or int(version[1]) < oldest:
         is_what = f"Java {version[1]}" if version else "no Java that tells its version"
-        raise SettingsError(f"{found} is {is_what}; needed is {oldest} or later. {_install(oldest)}")
-    return found
+        raise SettingsError(f"{program} is {is_what}; needed is {oldest} or later. {_install(oldest)}")
+    return program
 
 
 def _install(version: int) -> str:

@@ -34,9 +34,9 @@ def cache_folder(
 
 
 def _users_cache(environment: Mapping[str, str], platform: str) -> Path:
-    given = Path(environment.get("XDG_CACHE_HOME", ""))
-    if given.is_absolute():  # the rule has relative ones ignored
-        return given
+    folder = Path(environment.get("XDG_CACHE_HOME", ""))
+    if folder.is_absolute():  # the rule has relative ones ignored
+        return folder
     try:
         home = Path(environment["HOME"]) if environment.get("HOME") else Path.home()
     except RuntimeError:  # a container whose user has no entry in /etc/passwd

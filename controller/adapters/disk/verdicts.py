@@ -70,13 +70,13 @@ class VerdictStore:
             raise FileNotFoundError(str(path)) from error
 
     def _prune(self, last: int) -> None:
-        left = self._keep_bytes
+        remaining = self._keep_bytes
         # What is later than the *last* interval is of a time when a clock was ahead: it goes first.
         paths = sorted(self._paths(), key=lambda path: (int(path.stem) <= last, path))
         for age, path in enumerate(reversed(paths)):
-            left -= path.stat().st_size
+            remaining -= path.stat().st_size
             # The last interval's stay, however large they are.
-            if age and (age >= self._keep or left < 0):
+            if age and (age >= self._keep or remaining < 0):
                 path.unlink(missing_ok=True)
 
     def _path(self, interval: int) -> Path:
@@ -84,8 +84,8 @@ class VerdictStore:
 
     def _paths(self) -> list[Path]:
         try:
-            with os.scandir(self._folder) as found:
-                paths = [self._folder / each.name for each in found]
+            with os.scandir(self._folder) as entries:
+                paths = [self._folder / each.name for each in entries]
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(path for path in paths if path.suffix == ".parquet" and path.stem.isdecimal())

@@ -117,16 +117,16 @@ class FileLeadership:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            held = False
+            is_locked = False
         else:
-            held = self._holds_the_file()
-        if held:
+            is_locked = self._holds_the_file()
+        if is_locked:
             with suppress(OSError):  # a full disk keeps nobody from leading
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, own_process(), 0)
         else:
             self.release()
-        return held
+        return is_locked
 
     def _holds_the_file(self) -> bool:
         """True while the locked file is the one others would find."""

@@ -185,14 +185,14 @@ def _warn_unlocked(lock: Path, why: str) -> None:
 
 def warn_of_large_files(folder: Path) -> None:
     """Warn of files among metrics and results that are so large that reading them may end the query."""
-    found = [path for part in ("metrics", "results") for path in record_files(folder / part) if _is_large(path)]
-    if found:
+    large = [path for part in ("metrics", "results") for path in record_files(folder / part) if _is_large(path)]
+    if large:
         log.warning(
             "%s has more than %d MiB, of which Spark needs several times as much at once (spark.driver.memory)%s: if"
             " the controller ends without a reason, move it out of the log",
-            found[0],
+            large[0],
             _MUCH >> 20,
-            f", and so have {len(found) - 1} more" if len(found) > 1 else "",
+            f", and so have {len(large) - 1} more" if len(large) > 1 else "",
         )
 
 
@@ -209,6 +209,6 @@ def files_of(folder: Path, intervals: int) -> int | None:
     By their names, as LineFiles gives them; others do not count.
     """
     paths = (path for part in ("metrics", "results") for path in (folder / part).glob("*-*.jsonl"))
-    named = [found for path in paths if (found := interval_and_number(path))]
+    named = [name for path in paths if (name := interval_and_number(path))]
     ticked = {interval for interval, _ in named}
     return None if len(ticked) <= intervals else max(1, intervals * len(named) // len(ticked))

@@ -67,14 +67,14 @@ def old_journal_file(log_folder: Path) -> Path | None:
         return None
 
 
-def files_of_topic(topic: str, folder: Path, found: Iterable[str]) -> list[str]:
-    """Those of the names *found* in *folder* that are files of *topic*, in order; warns of others once."""
+def files_of_topic(topic: str, folder: Path, listed: Iterable[str]) -> list[str]:
+    """Those of the names *listed* in *folder* that are files of *topic*, in order; warns of others once."""
     if topic not in ("journal", "commands", "ticks"):
-        return sorted(filter(holds_records, found))
-    for name in found:
+        return sorted(filter(holds_records, listed))
+    for name in listed:
         if name.endswith((".json", ".jsonl")) and not name.startswith(".") and not number_in(name):
             _tell(folder / name)
-    return sorted(filter(number_in, found))
+    return sorted(filter(number_in, listed))
 
 
 def dead_letter_files(log_folder: Path) -> list[Path]:
@@ -107,7 +107,7 @@ def interval_and_number(path: Path) -> tuple[int, int] | None:
 
 def written_files(folder: Path) -> list[tuple[tuple[int, int], Path]]:
     """The files of metrics or results in *folder* that trimtab wrote, by interval and number; none ``is_ahead``."""
-    named = ((found, path) for path in _matching(folder, "*.jsonl") if (found := interval_and_number(path)))
+    named = ((interval, path) for path in _matching(folder, "*.jsonl") if (interval := interval_and_number(path)))
     return sorted(each for each in named if not is_ahead(each[1].name))
 
 
@@ -134,8 +134,8 @@ def _matching(folder: Path, glob: str) -> list[Path]:
     OSError where it cannot be read: ``Path.glob`` would take it for an empty one.
     """
     try:
-        with os.scandir(folder) as found:
-            return [folder / name for name in fnmatch.filter([each.name for each in found], glob)]
+        with os.scandir(folder) as entries:
+            return [folder / name for name in fnmatch.filter([each.name for each in entries], glob)]
     except (FileNotFoundError, NotADirectoryError):
         return []
 

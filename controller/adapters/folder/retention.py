@@ -76,8 +76,8 @@ class FolderRetention:
 
     def _summaries(self, before: int) -> list[Path]:
         try:
-            found = [each.path for each in self._records("summaries") if not each.is_newest]
-            return [path for path in found if _modified_ms(path) < before]
+            paths = [each.path for each in self._records("summaries") if not each.is_newest]
+            return [path for path in paths if _modified_ms(path) < before]
         except OSError as error:
             raise TrimtabError(f"{self._folder} cannot be listed: {error.strerror}") from error
 
@@ -85,9 +85,9 @@ class FolderRetention:
         """The files of records, oldest first.  The newest stays: who writes there goes on behind it."""
         paths = sorted(filter(interval_and_number, (self._folder / topic).glob("*.jsonl")))
         for path in paths:
-            found = interval_and_number(path)
-            assert found is not None
-            yield _Records(path, found[0], _modified_ms(path), path == paths[-1])
+            name = interval_and_number(path)
+            assert name is not None
+            yield _Records(path, name[0], _modified_ms(path), path == paths[-1])
 
     def _numbered(self) -> Iterator[Path]:
         """Files of commands, and of what was about to be ticked, oldest first; not the newest, so that numbers grow."""

@@ -43,7 +43,7 @@ def read_acls(bootstrap: str, *, client: Client, answer_seconds: float) -> tuple
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **client}, logger=LIBRDKAFKA_LOG)
     where = f"Kafka at {bootstrap}"
     whatever: Any = None
-    wanted = AclBindingFilter(
+    any_acl = AclBindingFilter(
         ResourceType.ANY,
         whatever,
         ResourcePatternType.ANY,
@@ -53,9 +53,9 @@ def read_acls(bootstrap: str, *, client: Client, answer_seconds: float) -> tuple
         AclPermissionType.ANY,
     )
     try:
-        found: Any = admin.describe_acls(wanted, request_timeout=answer_seconds).result(answer_seconds + 1)
+        bindings: Any = admin.describe_acls(any_acl, request_timeout=answer_seconds).result(answer_seconds + 1)
         # librdkafka also returns an empty list without the right to read ACLs, and without an authorizer.
-        return tuple(map(_acl, found)) or _none_found(admin, where, client, answer_seconds)
+        return tuple(map(_acl, bindings)) or _none_found(admin, where, client, answer_seconds)
     except ck.KafkaException as error:
         if error.args[0].code() == ck.KafkaError.SECURITY_DISABLED:
             return None

@@ -83,35 +83,35 @@ def principal(client: Client) -> str:
 def silence(bootstrap: str, client: Client, error: BaseException | ck.KafkaError | str) -> TrimtabError:
     """Kafka at *bootstrap* did not answer, with *error*: why, an AccessDeniedError where it refuses us."""
     where = f"Kafka at {bootstrap}"
-    for found in _complaints(bootstrap, client):
-        if found.code() in DENIED:
+    for complaint in _complaints(bootstrap, client):
+        if complaint.code() in DENIED:
             return AccessDeniedError(
                 f"{where} refuses {principal(client)}: wrong user name or password, or it wants another"
-                f" sasl.mechanism: {text(found).partition(': ')[2].partition(' (after')[0]}"
+                f" sasl.mechanism: {text(complaint).partition(': ')[2].partition(' (after')[0]}"
             )
     why = tls_problem(bootstrap, client)
     if why:
         return AccessDeniedError(f"{where}: {why}")
-    said = error if isinstance(error, str) else text(error)
-    return TrimtabError(f"{where} does not answer: {said}")
+    message = error if isinstance(error, str) else text(error)
+    return TrimtabError(f"{where} does not answer: {message}")
 
 
 def _complaints(bootstrap: str, client: Client) -> list[ck.KafkaError]:
     """The first errors of librdkafka's threads about connections with *client*."""
-    found: list[ck.KafkaError] = []
-    config: dict[str, Any] = {"bootstrap.servers": bootstrap, **client, "log_level": 0, "error_cb": found.append}
+    complaints: list[ck.KafkaError] = []
+    config: dict[str, Any] = {"bootstrap.servers": bootstrap, **client, "log_level": 0, "error_cb": complaints.append}
     try:
         admin = AdminClient(config)
         deadline = Deadline.after(_PROBE_SECONDS)
-        while not found and not deadline.passed:
+        while not complaints and not deadline.passed:
             try:
                 admin.list_topics(timeout=1.0)
                 return []
             except ck.KafkaException:
                 admin.poll(0.1)
     except ck.KafkaException as error:  # the options themselves
-        found.append(error.args[0])
-    return found
+        complaints.append(error.args[0])
+    return complaints
 
 
 def tls_problem(bootstrap: str, client: Client) -> str:

@@ -78,13 +78,13 @@ def groups_on(bootstrap: str, topic: str, *, ending: str, client: Client, answer
     except (ck.KafkaException, TimeoutError) as error:
         raise TrimtabError(f"Kafka at {bootstrap}: the consumer groups cannot be listed: {error}") from error
     names = sorted(each.group_id for each in listed.valid if each.group_id.endswith(ending))[:_MOST_GROUPS]
-    found = []
+    groups = []
     for name, answer in admin.describe_consumer_groups(names, request_timeout=answer_seconds).items() if names else ():
         with suppress(ck.KafkaException, TimeoutError):
             group: Any = answer.result(answer_seconds)
             if any(part.topic == topic for each in group.members for part in each.assignment.topic_partitions):
-                found.append(name)
-    return tuple(found)
+                groups.append(name)
+    return tuple(groups)
 
 
 def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer_seconds: float) -> AppendTime:

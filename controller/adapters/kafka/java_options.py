@@ -37,24 +37,24 @@ def java_options(client: Mapping[str, object]) -> dict[str, str]:
 
     Raises SettingsError for a file that cannot be read, and for a user of a mechanism that takes none.
     """
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for name, value in client.items():
         if name in (_USER, _PASSWORD):
             continue
         if name in _FILES:
-            found[_FILES[name]] = _text(name, str(value))
+            options[_FILES[name]] = _text(name, str(value))
             if name in _STORES:
-                found[_STORES[name]] = "PEM"
+                options[_STORES[name]] = "PEM"
         elif name == "security.protocol":
-            found[name] = str(value).upper()
+            options[name] = str(value).upper()
         elif name == "ssl.endpoint.identification.algorithm":
             # "none" is the empty text in Java.
-            found[name] = "" if value == "none" else str(value)
+            options[name] = "" if value == "none" else str(value)
         else:
-            found[_RENAMED.get(name, name)] = str(value).lower() if isinstance(value, bool) else str(value)
+            options[_RENAMED.get(name, name)] = str(value).lower() if isinstance(value, bool) else str(value)
     if _USER in client:
-        found["sasl.jaas.config"] = _jaas(client)
-    return found
+        options["sasl.jaas.config"] = _jaas(client)
+    return options
 
 
 #: The Java client's error -> its meaning.
@@ -72,10 +72,10 @@ _REFUSALS: Final = {
 def refusal(bootstrap: str, client: Mapping[str, str | int | float | bool], failed: str) -> AccessDeniedError | None:
     """What *failed*, the text of a Spark query's failure, says about rights or credentials in Kafka; None: nothing."""
     for pattern, words in _REFUSALS.items():
-        found = re.search(pattern, failed)
-        if found:
-            told = words.format(who=principal(client), what=redacted(found[1].strip()))
-            return AccessDeniedError(f"Kafka at {bootstrap}, read by Spark: {told} (docs/security.md)")
+        match = re.search(pattern, failed)
+        if match:
+            message = words.format(who=principal(client), what=redacted(match[1].strip()))
+            return AccessDeniedError(f"Kafka at {bootstrap}, read by Spark: {message} (docs/security.md)")
     return None
 
 

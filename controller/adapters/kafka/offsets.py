@@ -48,10 +48,10 @@ def offset_since(consumer: Any, topic: str, partition: int, time_ms: int, second
 
 def _offset_since(consumer: Any, topic: str, partition: int, time_ms: int, seconds: float) -> int | None:
     def ask() -> int | None:
-        [found] = consumer.offsets_for_times([ck.TopicPartition(topic, partition, time_ms)], timeout=seconds)
-        if found.error is not None:
-            raise ck.KafkaException(found.error)
-        return int(found.offset) if found.offset >= 0 else None
+        [partition_offset] = consumer.offsets_for_times([ck.TopicPartition(topic, partition, time_ms)], timeout=seconds)
+        if partition_offset.error is not None:
+            raise ck.KafkaException(partition_offset.error)
+        return int(partition_offset.offset) if partition_offset.offset >= 0 else None
 
     return retry(ask, seconds, again_after=_is_without_leader, every=_RETRY_SECONDS)
 

@@ -56,7 +56,7 @@ def _collector(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
     who = log.principals.collector
     yield _topic(who, log.metrics_topic, "Read", "Write")
     yield _topic(who, log.results_topic, "Write")  # ticks
-    yield from _seen(who, log.commands_topic, log.journal_topic, log.dead_letters_topic)
+    yield from _describe_topics(who, log.commands_topic, log.journal_topic, log.dead_letters_topic)
     yield _writer(who, tick_writer(cluster))
     yield _readers(who)
 
@@ -77,7 +77,7 @@ def _executor(log: KafkaLogSettings, group: str, cluster: str) -> Iterator[Right
     who = log.principals.executor
     yield _topic(who, log.commands_topic, "Read")
     yield _topic(who, log.results_topic, "Read", "Write")
-    yield from _seen(who, log.metrics_topic, log.journal_topic, log.dead_letters_topic)
+    yield from _describe_topics(who, log.metrics_topic, log.journal_topic, log.dead_letters_topic)
     yield Right(principal=who, resource="group", name=executor_group(group, cluster), operations=("Read",))
     yield _writer(who, result_writers(cluster), prefixed=True)
     yield _readers(who)
@@ -98,7 +98,7 @@ def _topic(who: str, topic: str, *operations: str) -> Right:
     return Right(principal=who, resource="topic", name=topic, operations=operations)
 
 
-def _seen(who: str, *topics: str) -> Iterator[Right]:
+def _describe_topics(who: str, *topics: str) -> Iterator[Right]:
     """With it Kafka names the right that is missing; without it, it says that there is no such topic."""
     return (_topic(who, topic, "Describe") for topic in topics)
 

@@ -64,17 +64,17 @@ class BatchSkipper:
             inside, outside = first, ends_of(self._consumer, self._topic, partition, PATIENCE_SECONDS)[1]
             step = 1
             while outside - inside > 1:
-                asked = inside + max(1, min(step, (outside - inside) // 2))
-                if self._is_in_batch(partition, first, asked):
-                    inside, step = asked, 2 * step
+                probe = inside + max(1, min(step, (outside - inside) // 2))
+                if self._is_in_batch(partition, first, probe):
+                    inside, step = probe, 2 * step
                 else:
-                    outside = asked
+                    outside = probe
         except ck.KafkaException as error:
             raise failure(self._where, error, self._client, operation="Read", topics=[self._topic]) from error
         return outside
 
-    def _is_in_batch(self, partition: int, first: int, asked: int) -> bool:
-        self._consumer.assign([ck.TopicPartition(self._topic, partition, asked)])
+    def _is_in_batch(self, partition: int, first: int, probe: int) -> bool:
+        self._consumer.assign([ck.TopicPartition(self._topic, partition, probe)])
         deadline = Deadline.after(PATIENCE_SECONDS)
         while not deadline.passed:
             message = self._consumer.poll(_POLL_SECONDS)
@@ -87,4 +87,4 @@ class BatchSkipper:
                 return bool(message.offset() == first)
             if error.fatal():
                 break
-        raise TrimtabError(f"{self._where}, partition {partition}: no answer at offset {asked}")
+        raise TrimtabError(f"{self._where}, partition {partition}: no answer at offset {probe}")

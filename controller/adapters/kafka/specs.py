@@ -18,8 +18,8 @@ def create_topics(settings: KafkaLogSettings, *names: str) -> dict[str, int]:
 
     A process names what it uses: it needs no right to anything else, and does not depend on it.
     """
-    wanted = [spec for spec in topic_specs(settings) if not names or spec.name in names]
-    return ensure_topics(settings.bootstrap, wanted, settings.client)
+    specs = [spec for spec in topic_specs(settings) if not names or spec.name in names]
+    return ensure_topics(settings.bootstrap, specs, settings.client)
 
 
 def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
@@ -27,16 +27,16 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
     copies = settings.replication_factor
     # With one broker down all others hold every acknowledged record.
     safe = {**_BOUNDED, "min.insync.replicas": str(max(1, copies - 1))}
-    kept = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
+    retained = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
     # The journal is pruned by the controller, which knows what is still needed.
     journal = {**safe, "retention.ms": "-1", "retention.bytes": "-1"}
     summaries = {**safe, "retention.ms": str(settings.summaries_retention_hours * _HOUR_MS)}
     many, one = settings.partitions, 1
     topics = (
-        (settings.metrics_topic, many, kept),
-        (settings.results_topic, many, kept),
-        (settings.commands_topic, many, kept),
-        (settings.dead_letters_topic, one, kept),
+        (settings.metrics_topic, many, retained),
+        (settings.results_topic, many, retained),
+        (settings.commands_topic, many, retained),
+        (settings.dead_letters_topic, one, retained),
         (settings.journal_topic, one, journal),
         (settings.summaries_topic, one, summaries),
     )

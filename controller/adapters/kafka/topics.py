@@ -83,7 +83,7 @@ def ping(bootstrap: str, timeout_seconds: float, client: Client = NO_CLIENT) -> 
 
 
 def topics_there(
-    asked: Any,
+    client_or_admin: Any,
     bootstrap: str,
     client: Client,
     topic: str | None = None,
@@ -91,16 +91,16 @@ def topics_there(
 ) -> dict[str, ExistingTopic]:
     """The topics there are, or *topic* alone; AccessDeniedError, soon, where Kafka refuses us."""
     try:
-        topics = asked.list_topics(topic, timeout=min(_SOON_SECONDS, answer_seconds)).topics
+        topics = client_or_admin.list_topics(topic, timeout=min(_SOON_SECONDS, answer_seconds)).topics
     except ck.KafkaException as late:
         if answer_seconds < _SOON_SECONDS:
             raise TrimtabError(f"Kafka at {bootstrap} does not answer: {text(late)}") from late
         # A refused client would wait in vain, and is told so now; for others the brokers may be slow.
-        told = silence(bootstrap, client, late)
-        if isinstance(told, AccessDeniedError):
-            raise told from late
+        denied = silence(bootstrap, client, late)
+        if isinstance(denied, AccessDeniedError):
+            raise denied from late
         try:
-            topics = asked.list_topics(topic, timeout=answer_seconds).topics
+            topics = client_or_admin.list_topics(topic, timeout=answer_seconds).topics
         except ck.KafkaException as error:
             why = why_unreachable(bootstrap, client) or text(error)
             raise TrimtabError(f"Kafka at {bootstrap} cannot be reached: {why}") from error
@@ -139,13 +139,13 @@ def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Sequence[str], 
     """Every topic's number of partitions, once all of them can be written to, or have been waited for."""
     patience, leaders = Deadline.after(PATIENCE_SECONDS), Deadline.after(_LEADERS_SECONDS)
     while True:
-        found = topics_there(admin, bootstrap, client)
-        missing = [name for name in names if name not in found]
+        topics = topics_there(admin, bootstrap, client)
+        missing = [name for name in names if name not in topics]
         if missing and patience.passed:
             raise TrimtabError(f"Kafka at {bootstrap}: no topic {missing[0]!r} after {PATIENCE_SECONDS:g} s")
-        offline = {name: found[name] for name in names if name in found and found[name].offline}
+        offline = {name: topics[name] for name in names if name in topics and topics[name].offline}
         if not missing and (not offline or leaders.passed):
             for name, there in offline.items():
                 log.warning("Kafka at %s: %s", bootstrap, offline_text(name, there))
-            return {name: found[name].partitions for name in names}
+            return {name: topics[name].partitions for name in names}
         time.sleep(0.05)

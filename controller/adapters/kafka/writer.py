@@ -43,13 +43,13 @@ class Writer:
 
         TrimtabError where a topic is gone; LogOfflineError where all have to be *online* and one cannot be written to.
         """
-        found = {}
+        counts = {}
         for topic in topics:
             there = self.existing(topic)
             if online and there.offline:
                 raise self.offline(topic, there)
-            found[topic] = there.partitions
-        return found
+            counts[topic] = there.partitions
+        return counts
 
     def existing(self, topic: str) -> ExistingTopic:
         """*topic* as it is now; TrimtabError where it is gone."""

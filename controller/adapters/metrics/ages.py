@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 
-class Begun(NamedTuple):
+class Starts(NamedTuple):
     """T of the first interval in a row with the mode, and with the pause, epoch ms; 0: it is not paused."""
 
     mode: int
@@ -15,16 +15,16 @@ class FirstSeen:
     """Follows the intervals that one process decides."""
 
     def __init__(self) -> None:
-        self._mode, self._begun = "", Begun(0, 0)
+        self._mode, self._starts = "", Starts(0, 0)
 
-    def since(self, interval: int, *, mode: str, paused: bool) -> Begun:
+    def since(self, interval: int, *, mode: str, paused: bool) -> Starts:
         """When *mode* and the pause began, as of *interval*, epoch ms."""
-        begun = self._begun
-        self._begun = Begun(
-            mode=begun.mode if mode == self._mode else interval, paused=(begun.paused or interval) if paused else 0
+        starts = self._starts
+        self._starts = Starts(
+            mode=starts.mode if mode == self._mode else interval, paused=(starts.paused or interval) if paused else 0
         )
         self._mode = mode
-        return self._begun
+        return self._starts
 
 
 def seconds(at_ms: int) -> float:

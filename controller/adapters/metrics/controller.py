@@ -313,7 +313,7 @@ class ControllerMetrics(ProcessMetrics):
         self._tripped = self.gauge("trimtab_breaker_tripped", "1 if the breaker stops all commands, else 0.")
         self._in_a_row = self.gauge("trimtab_breaker_failures_in_a_row", "Failed commands since the last success.")
         self._in_window = self.gauge("trimtab_breaker_failures_in_window", "Failed commands in the rolling window.")
-        self._left = self.gauge(
+        self._budget_remaining = self.gauge(
             "trimtab_budget_left",
             "How much of a budget is left: of the rolling window, and of what may be in flight. `budget` is its key in"
             " [guardrails]; of a budget for each broker or namespace, the one with the least left. An unlimited budget"
@@ -382,15 +382,15 @@ class ControllerMetrics(ProcessMetrics):
             "trimtab_drained_since_timestamp_seconds",
             "When the broker was drained that is drained for longest, seconds since 1970; NaN without one.",
         )
-        self._seen = ages.FirstSeen()
+        self._first_seen = ages.FirstSeen()
 
     def _tell_ages(self, interval: int, controls: Controls) -> None:
-        begun = self._seen.since(interval, mode=controls.mode, paused=controls.paused and not controls.pauses)
+        starts = self._first_seen.since(interval, mode=controls.mode, paused=controls.paused and not controls.pauses)
         for mode in _MODES:
-            since = (controls.mode_since_ms or begun.mode) if mode == controls.mode else 0
+            since = (controls.mode_since_ms or starts.mode) if mode == controls.mode else 0
             self._mode_since.labels(mode).set(ages.seconds(since))
         forever = [each.at_ms for each in controls.pauses if not each.until_ms]
-        self._paused_since.set(ages.seconds(min(forever, default=begun.paused)))
+        self._paused_since.set(ages.seconds(min(forever, default=starts.paused)))
         self._drained.set(len(controls.drained))
         self._drained_since.set(ages.seconds(controls.drained_since_ms))
 
@@ -459,7 +459,7 @@ class ControllerMetrics(ProcessMetrics):
             self._limits, memory.issued.values(), in_flight(memory, dry_run=False).values()
         ).usage():
             if not line.key.startswith("interval."):
-                self._left.labels(line.key).set(line.limit - used)
+                self._budget_remaining.labels(line.key).set(line.limit - used)
                 self._limit.labels(line.key).set(line.limit)
 
 

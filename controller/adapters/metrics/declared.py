@@ -49,21 +49,21 @@ class DeclaredMetrics:
 
     def counter(self, name: str, meaning: str, *labels: str) -> Counter:
         """Declare a counter; its *name* ends in _total."""
-        return Counter(*self._told(name, "counter", meaning, labels), registry=self.registry)
+        return Counter(*self._declare(name, "counter", meaning, labels), registry=self.registry)
 
     def gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         """Declare a gauge."""
-        return Gauge(*self._told(name, "gauge", meaning, labels), registry=self.registry)
+        return Gauge(*self._declare(name, "gauge", meaning, labels), registry=self.registry)
 
     def histogram(self, name: str, meaning: str, *labels: str, buckets: Sequence[float] = WORK_SECONDS) -> Histogram:
         """Declare a histogram with *buckets*, upper bounds in seconds."""
-        told = self._told(name, "histogram", meaning, labels)
-        return Histogram(*told, registry=self.registry, buckets=buckets)
+        declaration = self._declare(name, "histogram", meaning, labels)
+        return Histogram(*declaration, registry=self.registry, buckets=buckets)
 
     def page(self) -> bytes:
         """All metrics with their values, in Prometheus' text format."""
         return generate_latest(self.registry)
 
-    def _told(self, name: str, kind: str, meaning: str, labels: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
+    def _declare(self, name: str, kind: str, meaning: str, labels: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
         self.declared.append(DeclaredMetric(name, kind, meaning, labels))
         return name, meaning, labels

@@ -31,11 +31,11 @@ class ProcessHealth:
     def beating(self, stop: Callable[[], bool]) -> Callable[[], bool]:
         """*stop*, which every main loop asks again and again; each time it beats."""
 
-        def asked() -> bool:
+        def beat_and_ask() -> bool:
             self.beat()
             return stop()
 
-        return asked
+        return beat_and_ask
 
     def ready(self, state: str) -> None:
         """From now on the process does its part; *state* says which."""

@@ -29,9 +29,9 @@ def write(page: Path = PAGE) -> None:
 
 def declared() -> dict[str, list[DeclaredMetric]]:
     """The metrics of each role, and under "all" those that every process has."""
-    found: dict[str, list[DeclaredMetric]] = {kind.role: kind().declared for kind in _ROLES}
-    common = [each for each in found["controller"] if all(each in metrics for metrics in found.values())]
-    own = {role: [each for each in metrics if each not in common] for role, metrics in found.items()}
+    by_role: dict[str, list[DeclaredMetric]] = {kind.role: kind().declared for kind in _ROLES}
+    common = [each for each in by_role["controller"] if all(each in metrics for metrics in by_role.values())]
+    own = {role: [each for each in metrics if each not in common] for role, metrics in by_role.items()}
     return {"all": common, **own}
 
 

@@ -83,8 +83,8 @@ class ProcessMetrics(DeclaredMetrics):
 
 
 def _expires_at(file: ExpiringFile) -> float:
-    found = file.expires_at()
-    return math.nan if found is None else found
+    expiry = file.expires_at()
+    return math.nan if expiry is None else expiry
 
 
 def _reaches(watch: OutageWatch, part: Part) -> float:

@@ -85,23 +85,23 @@ class MetricsServer:
         self._listening.close()
 
     def _serve(self) -> None:
-        opened: dict[int, _Exchange] = {}  # by descriptor, the oldest first
+        exchanges: dict[int, _Exchange] = {}  # by descriptor, the oldest first
         with selectors.DefaultSelector() as ready:
             ready.register(self._listening, selectors.EVENT_READ)
             while not self._ended:
                 for key, _ in ready.select(
-                    self._seconds if not opened else next(iter(opened.values())).deadline.remaining
+                    self._seconds if not exchanges else next(iter(exchanges.values())).deadline.remaining
                 ):
                     if key.data is None:
-                        self._accept(ready, opened)
-                    elif key.fd in opened and self._go_on(ready, opened[key.fd]):
-                        _hang_up(ready, opened, key.fd)
-                for descriptor in [fd for fd, each in opened.items() if each.deadline.passed]:
-                    _hang_up(ready, opened, descriptor)
-            for descriptor in list(opened):
-                _hang_up(ready, opened, descriptor)
+                        self._accept(ready, exchanges)
+                    elif key.fd in exchanges and self._go_on(ready, exchanges[key.fd]):
+                        _hang_up(ready, exchanges, key.fd)
+                for descriptor in [fd for fd, each in exchanges.items() if each.deadline.passed]:
+                    _hang_up(ready, exchanges, descriptor)
+            for descriptor in list(exchanges):
+                _hang_up(ready, exchanges, descriptor)
 
-    def _accept(self, ready: selectors.BaseSelector, opened: dict[int, _Exchange]) -> None:
+    def _accept(self, ready: selectors.BaseSelector, exchanges: dict[int, _Exchange]) -> None:
         try:
             connection, _ = self._listening.accept()
         except BlockingIOError:
@@ -112,9 +112,9 @@ class MetricsServer:
                 time.sleep(_AGAIN_SECONDS)
             return
         connection.setblocking(False)
-        if len(opened) >= _MOST_OPEN:
-            _hang_up(ready, opened, next(iter(opened)))
-        opened[connection.fileno()] = exchange = _Exchange(connection, Deadline.after(self._seconds))
+        if len(exchanges) >= _MOST_OPEN:
+            _hang_up(ready, exchanges, next(iter(exchanges)))
+        exchanges[connection.fileno()] = exchange = _Exchange(connection, Deadline.after(self._seconds))
         ready.register(connection, selectors.EVENT_READ, exchange)
 
     def _go_on(self, ready: selectors.BaseSelector, exchange: _Exchange) -> bool:
@@ -154,8 +154,8 @@ class MetricsServer:
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _hang_up(ready: selectors.BaseSelector, opened: dict[int, _Exchange], descriptor: int) -> None:
-    with closing(opened.pop(descriptor).connection) as connection:
+def _hang_up(ready: selectors.BaseSelector, exchanges: dict[int, _Exchange], descriptor: int) -> None:
+    with closing(exchanges.pop(descriptor).connection) as connection:
         ready.unregister(connection)
 
 

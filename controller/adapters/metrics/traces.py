@@ -110,8 +110,8 @@ class Traces:
             if why:
                 self.dropped += len(spans)
                 if not self._is_away:
-                    told = "spans are dropped, decisions go on: %s does not take them: %s; see endpoint in [tracing]"
-                    log.warning(told, self._endpoint, why)
+                    message = "spans are dropped, decisions go on: %s does not take them: %s; see endpoint in [tracing]"
+                    log.warning(message, self._endpoint, why)
             elif self._is_away:
                 log.info("%s takes spans again; %d were dropped so far", self._endpoint, self.dropped)
             self._is_away = bool(why)
@@ -137,9 +137,9 @@ class Traces:
     def _request(self, spans: Sequence[_Span]) -> dict[str, Any]:
         """OTLP: ExportTraceServiceRequest."""
         scope = {"name": "trimtab", "version": self._about["service.version"]}
-        found = [self._encoded(span) for span in spans]
+        encoded_spans = [self._encoded(span) for span in spans]
         resource = {"attributes": _attributes(self._about)}
-        return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": found}]}]}
+        return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": encoded_spans}]}]}
 
     def _encoded(self, span: _Span) -> dict[str, Any]:
         trace = self._id(span.interval)[:32]

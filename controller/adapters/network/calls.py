@@ -45,17 +45,17 @@ class FinishedCall(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class _Crew:
+class _Workers:
     """What threads that take the same calls share.  Each part of it is used without a lock, and by one call at once."""
 
     waiting: "SimpleQueue[tuple[Any, Callable[[], Any]] | None]"
     #: Keys of calls that are being made, and of those whose threads are to end with them.
     at_work: set[Any] = field(default_factory=set)
-    relieved: set[Any] = field(default_factory=set)
+    stuck: set[Any] = field(default_factory=set)
 
 
 #: A call, and the crew whose thread has ended with it.
-_Finished: TypeAlias = "SimpleQueue[tuple[FinishedCall, _Crew | None]]"
+_Finished: TypeAlias = "SimpleQueue[tuple[FinishedCall, _Workers | None]]"
 
 
 class Calls:
@@ -65,9 +65,9 @@ class Calls:
     """
 
     def __init__(self, most_at_once: int) -> None:
-        self._most = most_at_once
+        self._limit = most_at_once
         self._finished: _Finished = SimpleQueue()
-        self._crew = _Crew(SimpleQueue())
+        self._crew = _Workers(SimpleQueue())
         self._open: set[Any] = set()
         self._threads = 0
         #: Calls of the crew that are being made -> since when, by the clock of who calls ``relieve``.
@@ -83,7 +83,7 @@ class Calls:
             return False
         self._open.add(key)
         self._crew.waiting.put((key, call))
-        if self._threads < self._most:
+        if self._threads < self._limit:
             self._start_thread()
         return True
 
@@ -92,20 +92,20 @@ class Calls:
         """How many calls have not begun."""
         return self._crew.waiting.qsize()
 
-    def relieve(self, now: float, patience: float, *, answering: Container[Any], most: int) -> None:
-        """Start threads beside those that have been at one call for longer than *patience* seconds, *most* such ones.
+    def add_workers_for_stuck(self, now: float, patience: float, *, answering: Container[Any], limit: int) -> None:
+        """Start threads beside those that have been at one call for longer than *patience* seconds, *limit* such ones.
 
         *now*: seconds of the caller's clock.  The calls of *answering* are left out.  A thread that was relieved ends
         with its call, so that no more than ``most_at_once`` others are at work.
         """
         crew, before = self._crew, self._since
         self._since = {key: before.get(key, now) for key in crew.at_work.copy()}
-        crew.relieved.intersection_update(self._since)
+        crew.stuck.intersection_update(self._since)
         for key, since in self._since.items():
-            if now - since > patience and key not in answering and len(crew.relieved) < most:
-                crew.relieved.add(key)
+            if now - since > patience and key not in answering and len(crew.stuck) < limit:
+                crew.stuck.add(key)
         with suppress(RuntimeError):  # the system has no more threads
-            for _ in range(min(self._most + len(crew.relieved) - self._threads, self.waiting)):
+            for _ in range(min(self._limit + len(crew.stuck) - self._threads, self.waiting)):
                 self._start_thread()
 
     def _start_thread(self) -> None:
@@ -117,30 +117,30 @@ class Calls:
         """The calls that have ended since this was last asked."""
         calls = []
         while not self._finished.empty():
-            calls.append(self._taken(*self._finished.get()))
+            calls.append(self._finish(*self._finished.get()))
         return calls
 
-    def _taken(self, call: FinishedCall, left: _Crew | None) -> FinishedCall:
-        """*call*, which has ended; so has its thread, where it *left* a crew."""
+    def _finish(self, call: FinishedCall, crew: _Workers | None) -> FinishedCall:
+        """*call*, which has ended; so has its thread, where it *crew* a crew."""
         self._open.discard(call.key)
-        self._threads -= left is self._crew
+        self._threads -= crew is self._crew
         return call
 
     def together(self, work: Mapping[K, Callable[[], Any]], seconds: float = math.inf) -> dict[K, FinishedCall]:
         """How each of *work* ended; a NoAnswerError for what takes longer than *seconds*, and goes on by itself."""
         deadline = Deadline.after(seconds)
         late = NoAnswerError(f"no answer within {max(seconds, 0.0):.1f} s")
-        found = {key: FinishedCall(key, None, late) for key in work}
+        results = {key: FinishedCall(key, None, late) for key in work}
         missing: set[Any] = {key for key, call in work.items() if self.submit(key, call)}
         while missing:
             try:
-                call = self._taken(*self._finished.get(timeout=None if math.isinf(seconds) else deadline.remaining))
+                call = self._finish(*self._finished.get(timeout=None if math.isinf(seconds) else deadline.remaining))
             except Empty:
                 break
             if call.key in missing:  # else one that was too late for those who asked
                 missing.discard(call.key)
-                found[call.key] = call
-        return found
+                results[call.key] = call
+        return results
 
     def is_open(self, key: Any) -> bool:
         """Whether a call of this *key* has not ended."""
@@ -153,7 +153,7 @@ class Calls:
 
     def close(self) -> None:
         """Drop the calls that have not begun; the threads end, each with the call that it makes."""
-        old, self._crew, self._since = self._crew.waiting, _Crew(SimpleQueue()), {}
+        old, self._crew, self._since = self._crew.waiting, _Workers(SimpleQueue()), {}
         with suppress(Empty):
             while True:
                 dropped = old.get_nowait()
@@ -180,14 +180,14 @@ def side_by_side(
 
 def _let_go(error: BaseException | None) -> None:
     """Forget the variables of the functions that *error* ended: until somebody takes it, they would live with it."""
-    seen = set[int]()  # an error may be its own cause
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    visited = set[int]()  # an error may be its own cause
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
 
 
-def _work(crew: _Crew, finished: _Finished) -> None:
+def _work(crew: _Workers, finished: _Finished) -> None:
     while (task := crew.waiting.get()) is not None:
         key, call = task
         crew.at_work.add(key)
@@ -196,7 +196,7 @@ def _work(crew: _Crew, finished: _Finished) -> None:
         except BaseException as error:
             _let_go(error)
             ended = FinishedCall(key, None, error)
-        is_relieved = key in crew.relieved
+        is_relieved = key in crew.stuck
         crew.at_work.discard(key)
         finished.put((ended, crew if is_relieved else None))
         if is_relieved:

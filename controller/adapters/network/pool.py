@@ -65,10 +65,10 @@ class _InTime(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left = self._deadline.remaining
-        if not left:
+        remaining = self._deadline.remaining
+        if not remaining:
             raise TimeoutError("the answer took too long")
-        self._sock.settimeout(left)
+        self._sock.settimeout(remaining)
         count: int | None = self._raw.readinto(buffer)
         return count
 

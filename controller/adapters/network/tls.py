@@ -51,10 +51,10 @@ class Tls:
 
 def _state_of(file: str) -> object:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError as error:
         return error.errno
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def tls_of(settings: TlsSettings) -> Tls:

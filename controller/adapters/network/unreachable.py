@@ -51,14 +51,14 @@ def why_no_connection(host: str, port: int, seconds: float = LOOK_SECONDS) -> st
 def why_none_answers(servers: Sequence[str], why: Callable[[str, float], str]) -> str:
     """Why none of *servers* answers, "" where one does; *why* looks at one of them, for so many seconds."""
     seconds = max(_LEAST_SECONDS, LOOK_SECONDS / len(servers))
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for server in servers:
-        found[server] = why(server, seconds)
-        if not found[server]:
+        reasons[server] = why(server, seconds)
+        if not reasons[server]:
             return ""
-    if len(found) == 1:
-        return next(iter(found.values()))
-    return "; ".join(f"{server}: {problem}" for server, problem in found.items())
+    if len(reasons) == 1:
+        return next(iter(reasons.values()))
+    return "; ".join(f"{server}: {problem}" for server, problem in reasons.items())
 
 
 def why_no_answer(

@@ -109,12 +109,12 @@ def torn_commits(operator: Path) -> Iterator[int]:
     return _torn_above(max(newest_versions(operator).values(), default=0), operator)
 
 
-def _torn_above(seen: int, operator: Path) -> Iterator[int]:
+def _torn_above(last: int, operator: Path) -> Iterator[int]:
     while True:
         newest = newest_versions(operator)
         version = max(newest.values(), default=0)
-        if version > seen and min(newest.values()) < version:
-            seen = version
+        if version > last and min(newest.values()) < version:
+            last = version
             yield version
         time.sleep(_WATCH_SECONDS)
 

@@ -4,12 +4,12 @@ import resource
 from contextlib import suppress
 
 
-def open_at_most(wanted: int) -> int:
-    """Ask for *wanted* open files and connections; returns how many there may be, *wanted* at most."""
+def open_at_most(files: int) -> int:
+    """Ask for *files* open files and connections; returns how many there may be, *files* at most."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed, most = (wanted if limit == resource.RLIM_INFINITY else min(limit, wanted) for limit in (soft, hard))
-    if allowed < most:
+    allowed, hard_limit = (files if limit == resource.RLIM_INFINITY else min(limit, files) for limit in (soft, hard))
+    if allowed < hard_limit:
         with suppress(OSError, ValueError):  # macOS allows fewer than it says
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-            return most
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard))
+            return hard_limit
     return allowed

@@ -34,10 +34,10 @@ def descendants(pid: int) -> list[int]:
     for process in _processes():
         if process.state not in _ENDED:
             children.setdefault(process.parent, []).append(process.pid)
-    found = [pid]
-    for each in found:
-        found += children.get(each, [])
-    return found[1:]
+    processes = [pid]
+    for each in processes:
+        processes += children.get(each, [])
+    return processes[1:]
 
 
 class Usage(NamedTuple):

@@ -78,14 +78,14 @@ def run_until_told(work: Callable[[Ending], None]) -> None:
     Returns when the work has returned, raises what it raises.  Does not return where a signal ended it: the process
     ends with exit code 0.  The work is not waited for longer than a moment, whatever call it waits in.
     """
-    ending, told = Ending(), _Told()
+    ending, received = Ending(), _Signals()
     worker = _Worker(work, ending)
-    with _handled_by(_handler(told.counts)):
+    with _handled_by(_handler(received.counts)):
         worker.start()
-        while worker.is_alive() and not told.numbers:
+        while worker.is_alive() and not received.numbers:
             worker.join(_POLL_SECONDS)
-        if told.numbers:
-            _finish(worker, ending, told.numbers)
+        if received.numbers:
+            _finish(worker, ending, received.numbers)
     if worker.failure is not None:
         raise worker.failure
 
@@ -97,14 +97,14 @@ def interrupts(exit_code: int = 0) -> Iterator[None]:
     When the block ends after a signal, however it ends, the process ends with *exit_code*.  A second signal ends it at
     once.
     """
-    signals = _Told()
-    told = signals.numbers
+    signals = _Signals()
+    received = signals.numbers
 
     def handle(number: int) -> None:
         if not signals.counts(number):
             return
-        if len(told) > 1:
-            _end(f"{_name(told[0])}, {_name(number)} again", exit_code)
+        if len(received) > 1:
+            _end(f"{_name(received[0])}, {_name(number)} again", exit_code)
         _say(f"{_name(number)}: stopping")
         raise KeyboardInterrupt
 
@@ -112,12 +112,12 @@ def interrupts(exit_code: int = 0) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
-            if not told:
+            if not received:
                 raise
             if not isinstance(error, KeyboardInterrupt):
                 _say(f"while stopping: {error}")
-        if told:
-            _end(f"{_name(told[0])}, in order", exit_code)
+        if received:
+            _end(f"{_name(received[0])}, in order", exit_code)
 
 
 def clean_up_at_end(clean_up: Callable[[], object]) -> None:
@@ -162,7 +162,7 @@ def be_silent() -> None:
         os.dup2(nowhere, descriptor)
 
 
-class _Told:
+class _Signals:
     """The signals that came.  One that was sent twice at once, to the process and to its group, is one."""
 
     def __init__(self) -> None:
@@ -196,15 +196,15 @@ class _Worker(threading.Thread):
             self.failure = error
 
 
-def _finish(worker: _Worker, ending: Ending, told: Sequence[int]) -> NoReturn:
+def _finish(worker: _Worker, ending: Ending, received: Sequence[int]) -> NoReturn:
     """Wait for *worker* for a moment, while no second signal comes."""
-    why, since = _name(told[0]), time.monotonic()
+    why, since = _name(received[0]), time.monotonic()
     log.info("%s: stopping", why)
     ending.set()
-    while worker.is_alive() and len(told) == 1 and time.monotonic() - since < _PATIENCE_SECONDS:
+    while worker.is_alive() and len(received) == 1 and time.monotonic() - since < _PATIENCE_SECONDS:
         worker.join(_POLL_SECONDS)
     if worker.is_alive():
-        again = f", {_name(told[-1])} again" if len(told) > 1 else ""
+        again = f", {_name(received[-1])} again" if len(received) > 1 else ""
         _end(
             f"{why}{again}, after {time.monotonic() - since:.1f} s; what was not finished is done again by the next"
             " start, or by another process"

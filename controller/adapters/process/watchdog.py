@@ -37,11 +37,11 @@ def watched(is_alive: Callable[[], bool], environment: Mapping[str, str] = os.en
 def _tell(address: str, pause: float, is_alive: Callable[[], bool], ended: threading.Event) -> None:
     # "@" stands for the zero byte with which Linux's abstract addresses begin.
     to = f"\0{address[1:]}" if address.startswith("@") else address
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as told:
-        told.setblocking(False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notify:
+        notify.setblocking(False)
         while True:
             if is_alive():
                 with suppress(OSError):  # systemd misses it, and the next one comes soon
-                    told.sendto(b"WATCHDOG=1", to)
+                    notify.sendto(b"WATCHDOG=1", to)
             if ended.wait(pause):
                 return

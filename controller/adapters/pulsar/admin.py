@@ -40,8 +40,8 @@ class PulsarAdmin(PulsarHttp):
 
         Older releases answer with its URL alone, whose host and port are the broker's name.
         """
-        found = self._object("/admin/v2/brokers/leaderBroker")
-        return str(found.get("brokerId") or urlsplit(str(found.get("serviceUrl") or "")).netloc)
+        answer = self._object("/admin/v2/brokers/leaderBroker")
+        return str(answer.get("brokerId") or urlsplit(str(answer.get("serviceUrl") or "")).netloc)
 
     def configuration(self, broker: str = "") -> dict[str, str]:
         """The settings that *broker*, or any, runs with, under broker.conf's names."""
@@ -72,12 +72,12 @@ class PulsarAdmin(PulsarHttp):
     def boundaries(self, namespace: str) -> tuple[int, ...]:
         """The boundaries of *namespace*'s bundles, ascending."""
         path = f"/admin/v2/namespaces/{namespace}/bundles"
-        found = self._object(path).get("boundaries")
+        boundaries = self._object(path).get("boundaries")
         try:
-            return tuple(int(boundary, 16) for boundary in found or ())
+            return tuple(int(boundary, 16) for boundary in boundaries or ())
         except (TypeError, ValueError) as error:
             raise PulsarError(
-                f"GET {path}: {redacted(str(found)):.100} is not a list of bundle boundaries", status=200
+                f"GET {path}: {redacted(str(boundaries)):.100} is not a list of bundle boundaries", status=200
             ) from error
 
     def policies(self, namespace: str) -> dict[str, Any]:
@@ -117,10 +117,10 @@ class PulsarAdmin(PulsarHttp):
 
         *leader*: of Pulsar's load manager.
         """
-        ask = partial(self.within(_SETTLE_SECONDS)._told, bundle)
+        ask = partial(self.within(_SETTLE_SECONDS)._lookup_at, bundle)
         settle(ask, source=source, destination=destination, leader=leader, sleep=self._sleep)
 
-    def _told(self, bundle: str, broker: str, *, authoritative: bool = False) -> str:
+    def _lookup_at(self, bundle: str, broker: str, *, authoritative: bool = False) -> str:
         """Whom *broker* names as the owner of *bundle*, "" where it sends us on.  *authoritative*: it never does."""
         query = {"authoritative": "true"} if authoritative else {}
         return _owner(bundle, self._object_there(_lookup_path(bundle), broker, query))
@@ -165,8 +165,8 @@ class PulsarAdmin(PulsarHttp):
 
     def metrics(self, broker: str) -> list[dict[str, Any]]:
         """*broker*'s metrics: dimensions, and the values that they have."""
-        found = self._get("/admin/v2/broker-stats/metrics", at=broker)
-        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        metrics = self._get("/admin/v2/broker-stats/metrics", at=broker)
+        return [each for each in metrics if isinstance(each, dict)] if isinstance(metrics, list) else []
 
     def namespaces(self, tenant: str) -> tuple[str, ...]:
         """The namespaces of *tenant*, each as tenant/namespace."""
@@ -188,22 +188,22 @@ class PulsarAdmin(PulsarHttp):
         """
         path = f"/admin/v2/clusters/{self._cluster}/namespaceIsolationPolicies"
         try:
-            found = self._object(path)
+            policies = self._object(path)
         except PulsarError as error:
             if error.status == 404:  # there never was one
                 return {}
             raise
-        return {name: each if isinstance(each, dict) else {"unreadable": each} for name, each in found.items()}
+        return {name: each if isinstance(each, dict) else {"unreadable": each} for name, each in policies.items()}
 
     def failure_domains(self) -> dict[str, dict[str, Any]]:
         """The cluster's failure domains by name, each with its brokers."""
         path = f"/admin/v2/clusters/{self._cluster}/failureDomains"
-        found = self._object(path)
-        for name, domain in found.items():
+        domains = self._object(path)
+        for name, domain in domains.items():
             brokers = domain.get("brokers") or [] if isinstance(domain, dict) else None
             if not isinstance(brokers, list) or not all(isinstance(broker, str) for broker in brokers):
                 raise PulsarError(f"GET {path}: {name:.100} is not a failure domain", status=200)
-        return found
+        return domains
 
     def service_url(self) -> str:
         """The service URL of the cluster, with TLS where this API uses it; "" where none is set.
@@ -214,7 +214,7 @@ class PulsarAdmin(PulsarHttp):
         secure = self._urls[0].startswith("https:")
         url = str(cluster.get("brokerServiceUrlTls" if secure else "brokerServiceUrl") or "")
         for place in url.partition("://")[2].split(",") if url else ():
-            if not self._found(partial(self._trusted.has_host, place)):
+            if not self._in_fresh_list(partial(self._trusted.has_host, place)):
                 raise PulsarError(
                     f"the cluster's data names {url:.200} as its service URL, and {place:.100} is neither a host of"
                     " admin_url in [pulsar] nor an active broker's: set service_url in [collector] where it is right"
@@ -228,9 +228,9 @@ def probe_topic(bundle: str) -> str:
     name = parse_bundle(bundle)
     stem = f"non-persistent://{name.namespace}/trimtab-"
     # The hash of the whole name goes on from that of its stem.
-    begun = zlib.crc32(stem.encode())
+    crc = zlib.crc32(stem.encode())
     for number in range(_PROBES):
-        if name.lower <= zlib.crc32(b"%d" % number, begun) < name.upper:
+        if name.lower <= zlib.crc32(b"%d" % number, crc) < name.upper:
             return f"{stem}{number}"
     return ""
 
@@ -250,9 +250,9 @@ def _lookup_path(bundle: str) -> str:
     return f"/lookup/v2/topic/{topic.replace('://', '/')}"
 
 
-def _owner(bundle: str, found: Mapping[str, Any]) -> str:
+def _owner(bundle: str, answer: Mapping[str, Any]) -> str:
     """The broker that the answer to a lookup names."""
-    url = found.get("httpUrl") or found.get("httpUrlTls") or found.get("brokerUrl") or ""
+    url = answer.get("httpUrl") or answer.get("httpUrlTls") or answer.get("brokerUrl") or ""
     try:
         return urlsplit(str(url)).netloc
     except ValueError as error:

@@ -11,7 +11,7 @@ from controller.adapters.network.pool import HttpAnswer
 from controller.model.errors import TrimtabError
 from controller.settings.redaction import redacted, redacted_bytes
 
-_SHOWN: Final = 300
+_LONGEST_EXCERPT: Final = 300
 #: So many bytes of a body are searched for secrets before it is cut: none of them is longer.
 _LOOKED_AT: Final = 64 << 10
 #: All bytes but those that stand beside the values of JSON.
@@ -62,19 +62,19 @@ def value_of(body: bytes, path: str) -> Any:
     """The value that *body*, the answer at *path*, holds as JSON."""
     try:
         text = body.decode()
-        found = json.loads(text, parse_int=_number)
+        value = json.loads(text, parse_int=_number)
         if "\\u" in text:
             from_json(text)  # refuses halves of surrogate pairs: nothing can be written with them
-        return found
+        return value
     except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
-        raise PulsarError(f"GET {path}: no JSON: {shown(body)}", status=200) from error
+        raise PulsarError(f"GET {path}: no JSON: {excerpt(body)}", status=200) from error
 
 
-def as_object(found: Any, path: str) -> dict[str, Any]:
-    """*found*, the value at *path*, which has to be an object."""
-    if not isinstance(found, dict):
-        raise PulsarError(f"GET {path}: expected an object, found {type(found).__name__}", status=200)
-    return found
+def as_object(value: Any, path: str) -> dict[str, Any]:
+    """*value*, the value at *path*, which has to be an object."""
+    if not isinstance(value, dict):
+        raise PulsarError(f"GET {path}: expected an object, found {type(value).__name__}", status=200)
+    return value
 
 
 def _number(digits: str) -> int | float:
@@ -87,13 +87,13 @@ def reason(body: bytes) -> str:
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):
-        return shown(body)
-    return redacted(str(fields.get("reason", fields)))[:_SHOWN] if isinstance(fields, dict) else shown(body)
+        return excerpt(body)
+    return redacted(str(fields.get("reason", fields)))[:_LONGEST_EXCERPT] if isinstance(fields, dict) else excerpt(body)
 
 
-def shown(body: bytes) -> str:
+def excerpt(body: bytes) -> str:
     """The beginning of *body*, for an error."""
-    return redacted_bytes(body[:_LOOKED_AT])[:_SHOWN].decode(errors="replace").strip()
+    return redacted_bytes(body[:_LOOKED_AT])[:_LONGEST_EXCERPT].decode(errors="replace").strip()
 
 
 def refused(method: str, url: str, answer: HttpAnswer) -> PulsarError:
@@ -104,16 +104,16 @@ def refused(method: str, url: str, answer: HttpAnswer) -> PulsarError:
 
 def location(url: str, answer: HttpAnswer) -> str:
     """The URL that *answer* redirects to."""
-    told = str(answer.headers.get("Location", ""))
+    target = str(answer.headers.get("Location", ""))
     try:
-        there = urljoin(url, told)
+        there = urljoin(url, target)
         urlsplit(there)
     except ValueError as error:
-        raise PulsarError(f"{url}: redirected to {redacted(repr(told)):.100}, which is not an address") from error
+        raise PulsarError(f"{url}: redirected to {redacted(repr(target)):.100}, which is not an address") from error
     return there
 
 
 def retry_after(answer: HttpAnswer) -> float:
     """How long *answer* says to wait; 0 where it does not say it in seconds."""
-    told = str(answer.headers.get("Retry-After", "")).strip()
-    return float(told) if re.fullmatch("[0-9]{1,6}", told) else 0.0
+    header = str(answer.headers.get("Retry-After", "")).strip()
+    return float(header) if re.fullmatch("[0-9]{1,6}", header) else 0.0

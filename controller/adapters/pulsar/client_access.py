@@ -13,15 +13,15 @@ from controller.adapters.pulsar.credentials import Credentials
 _REFERENCES: Final = 1_000
 
 
-def client_access(shown: Callable[[], Credentials], tls: Tls) -> dict[str, Any]:
+def client_access(credentials: Callable[[], Credentials], tls: Tls) -> dict[str, Any]:
     """Options of ``pulsar.Client``: who we are, and whom we trust.
 
     The library asks for the token whenever it connects, and when a broker says that it is about to end.  It reads the
     files of *tls* whenever it connects.  A password is read once.
     """
-    own, authentication = shown(), None
+    own, authentication = credentials(), None
     if own.token:
-        authentication = pulsar.AuthenticationToken(_token_of(shown)[0])
+        authentication = pulsar.AuthenticationToken(_token_of(credentials)[0])
     elif own.user:
         authentication = pulsar.AuthenticationBasic(own.user, own.password)
     elif tls.certificate:
@@ -37,10 +37,10 @@ def client_access(shown: Callable[[], Credentials], tls: Tls) -> dict[str, Any]:
 
 
 @cache
-def _token_of(shown: Callable[[], Credentials]) -> tuple[Callable[[], str], ...]:
+def _token_of(credentials: Callable[[], Credentials]) -> tuple[Callable[[], str], ...]:
     """What says the token, many times the same.
 
     The library counts its references to it in threads of its own, without Python's lock.  So it may miscount, and must
     never let go of the last one: these are kept for ever, for each section of the settings once.
     """
-    return (lambda: shown().token,) * _REFERENCES
+    return (lambda: credentials().token,) * _REFERENCES

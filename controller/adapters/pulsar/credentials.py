@@ -71,7 +71,7 @@ class CredentialFiles:
     ) -> None:
         """*read* reads the files that [*section*] names, or asks for a token.  TrimtabError where it cannot."""
         self._read, self._section, self._clock, self._renewed_by_us = read, section, clock, renewed_by_us
-        self._shown = read()
+        self._current = read()
         self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, clock)
         self._next_word = Deadline(0.0, clock)
         self._problem = ""
@@ -85,28 +85,28 @@ class CredentialFiles:
                 self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, self._clock)
                 self._look()
                 self._look_at_end()
-        return self._shown
+        return self._current
 
     def _look(self) -> None:
         try:
-            found = self._read()
+            credentials = self._read()
         except TrimtabError as error:
             if str(error) != self._problem:
                 log.warning("%s; what was read before is shown to Pulsar", error)
             self._problem = str(error)
             return
         self._problem = ""
-        if found != self._shown:
+        if credentials != self._current:
             level = logging.DEBUG if self._renewed_by_us else logging.INFO
             log.log(
                 level,
                 "the credentials in [%s] have changed: the new ones are shown to Pulsar from now on",
                 self._section,
             )
-            self._shown, self._next_word = found, Deadline(0.0, self._clock)
+            self._current, self._next_word = credentials, Deadline(0.0, self._clock)
 
     def _look_at_end(self) -> None:
-        end = None if self._renewed_by_us else end_of(self._shown.token)
+        end = None if self._renewed_by_us else end_of(self._current.token)
         if end is None or end > time.time() or not self._next_word.passed:
             return
         self._next_word = Deadline.after(_SAY_AGAIN_SECONDS, self._clock)

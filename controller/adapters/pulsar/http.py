@@ -40,11 +40,11 @@ from controller.adapters.pulsar.answers import (
     NotListedError,
     PulsarError,
     as_object,
+    excerpt,
     location,
     refuse_many,
     refused,
     retry_after,
-    shown,
     value_of,
 )
 from controller.adapters.pulsar.credentials import Credentials
@@ -75,7 +75,7 @@ _TOO_MANY_PAUSE_SECONDS: Final = 0.5
 _ACT_SECONDS: Final = 5.0
 #: Of the query of a call that brokers send on: whether the sender leads Pulsar's load manager, which it adds, and the
 #: destination of an unload, which the leader keeps for itself.
-_ADDED, _TAKEN = "authoritative", "destinationBroker"
+_ADDED, _DROPPED = "authoritative", "destinationBroker"
 #: No name of a tenant, a namespace or a broker.
 _DOTS: Final = frozenset({".", ".."})
 #: An admin URL that did not answer is asked after the others for so long.
@@ -118,7 +118,7 @@ class PulsarHttp:
         self._urls, self._cluster = tuple(url.rstrip("/") for url in urls), cluster
         fixed = Credentials() if credentials is None or callable(credentials) else credentials
         #: Asked before each request.
-        self._shown = credentials if callable(credentials) else lambda: fixed
+        self._credentials = credentials if callable(credentials) else lambda: fixed
         self._connect_seconds, self._read_seconds, self._sleep = connect_seconds, read_seconds, sleep
         #: Called when an answer has begun.
         self._answering: Callable[[], object] = lambda: None
@@ -162,10 +162,10 @@ class PulsarHttp:
 
     def why_unreachable(self) -> str:
         """Why none of the admin URLs answers; "" where one does, also where it refuses us."""
-        found = {url: self._why_unreachable(url) for url in self._urls}
-        if not all(found.values()):
+        reasons = {url: self._why_unreachable(url) for url in self._urls}
+        if not all(reasons.values()):
             return ""
-        return next(iter(found.values())) if len(found) == 1 else "; ".join(map(": ".join, found.items()))
+        return next(iter(reasons.values())) if len(reasons) == 1 else "; ".join(map(": ".join, reasons.items()))
 
     def _why_unreachable(self, url: str) -> str:
         parts = urlsplit(url)
@@ -211,19 +211,19 @@ class PulsarHttp:
 
     def is_active(self, broker: str) -> bool:
         """Whether *broker* is an active one; its credentials go to no other.  PulsarError: that is not known."""
-        found = self._found(lambda: broker in self._trusted.names)
-        if not found and not self._trusted.is_known:
+        is_listed = self._in_fresh_list(lambda: broker in self._trusted.names)
+        if not is_listed and not self._trusted.is_known:
             raise PulsarError(
                 f"the active brokers are not known: {self._trusted.problem}", sent=False, away=self._trusted.away
             )
-        return found
+        return is_listed
 
     def _names(self, path: str, url: str = "") -> tuple[str, ...]:
         """A list of names, sorted; asked at the admin URL *url*, or at any."""
         answer = self._follow("GET", url + quote(path), None) if url else self._call("GET", path, {})
         names = self._json(answer, path)
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise PulsarError(f"GET {path}: no list of names: {shown(answer)}", status=200)
+            raise PulsarError(f"GET {path}: no list of names: {excerpt(answer)}", status=200)
         return tuple(sorted(names))
 
     def _learn(self, brokers: Sequence[str]) -> None:
@@ -234,15 +234,15 @@ class PulsarHttp:
             name = redacted(repr(odd))
             raise PulsarError(f"an active broker is listed as {name:.100}, which is no name of a broker", status=200)
         self._trusted.learn(brokers)
-        for gone in [name for name in list(self._addresses) if name not in self._trusted.names]:
-            self._addresses.pop(gone, None)
+        for removed in [name for name in list(self._addresses) if name not in self._trusted.names]:
+            self._addresses.pop(removed, None)
 
-    def _found(self, is_listed: Callable[[], bool]) -> bool:
+    def _in_fresh_list(self, is_listed: Callable[[], bool]) -> bool:
         """Whether *is_listed*; the list is read anew before where it is old, or does not have it, and is due."""
         trusted = self._trusted
-        if self._may_list and trusted.is_due(found=is_listed()):
+        if self._may_list and trusted.is_due(is_listed=is_listed()):
             with trusted.reading:
-                if trusted.is_due(found=is_listed()):
+                if trusted.is_due(is_listed=is_listed()):
                     try:
                         self.brokers()
                     except PulsarError as error:
@@ -252,7 +252,7 @@ class PulsarHttp:
     def _require(self, method: str, url: str) -> None:
         """Raise NotListedError unless *url* leads to an admin URL or to an active broker."""
         trusted = self._trusted
-        if not trusted.is_own(url) and not self._found(lambda: trusted.admits(url)):
+        if not trusted.is_own(url) and not self._in_fresh_list(lambda: trusted.admits(url)):
             raise self._not_listed(f"{method} {url}")
 
     def _not_listed(self, call: str) -> NotListedError:
@@ -311,7 +311,7 @@ class PulsarHttp:
 
         NotListedError where it is no active broker.
         """
-        if not self._found(lambda: broker in self._trusted.names):
+        if not self._in_fresh_list(lambda: broker in self._trusted.names):
             raise self._not_listed(f"call of {broker}")
         if not self._urls[0].startswith("https:"):
             return f"http://{broker}"
@@ -322,11 +322,11 @@ class PulsarHttp:
 
     def _secure_address(self, broker: str) -> str:
         """Where *broker* answers with https: where the others send callers of it to, or where it answers itself."""
-        asked = f"/admin/v2/brokers/{self._cluster}/{quote(broker, safe=':')}/ownedNamespaces"
+        path = f"/admin/v2/brokers/{self._cluster}/{quote(broker, safe=':')}/ownedNamespaces"
         urls = self._starts()
         for last, url in zip(_is_last(len(urls)), urls, strict=True):
             try:
-                answer = self._send("GET", url + asked, None)
+                answer = self._send("GET", url + path, None)
             except PulsarError as error:
                 if last or not _goes_on("GET", error):
                     raise
@@ -335,7 +335,7 @@ class PulsarHttp:
             if answer.status in _REDIRECTED:
                 there = location(url, answer)
             elif answer.status >= 300:
-                raise refused("GET", url + asked, answer)
+                raise refused("GET", url + path, answer)
             if not there.startswith("https:"):
                 raise PulsarError(f"{broker} does not speak https: it is at {redacted(there)}")
             self._require("GET", there)
@@ -387,12 +387,14 @@ class PulsarHttp:
     def _send_once(self, method: str, url: str, body: bytes | None) -> HttpAnswer:
         """One request; the only place that credentials leave from."""
         self._require(method, url)
-        left = self.seconds_left
-        if left <= 0:
+        remaining = self.seconds_left
+        if remaining <= 0:
             raise PulsarError(f"{method} {url}: not sent, since its time limit has passed", sent=False, away=True)
-        timeout = urllib3.Timeout(connect=min(self._connect_seconds, left), read=min(self._read_seconds, left))
-        shown = self._shown()
-        headers = {**shown.headers(), "Accept": "application/json", "Accept-Encoding": "gzip"}
+        timeout = urllib3.Timeout(
+            connect=min(self._connect_seconds, remaining), read=min(self._read_seconds, remaining)
+        )
+        credentials = self._credentials()
+        headers = {**credentials.headers(), "Accept": "application/json", "Accept-Encoding": "gzip"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         began = self.clocks.began()
@@ -401,7 +403,7 @@ class PulsarHttp:
                 method, url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
             )
             self._answering()
-            answer = read_answer(response, self.largest_answer, shown.credential)
+            answer = read_answer(response, self.largest_answer, credentials.credential)
             self._silent.pop(origin(url), None)
             self.clocks.hear(origin(url), answer.headers.get("Date"), began)
             return answer
@@ -418,9 +420,9 @@ class PulsarHttp:
 
     def _why_no_tls(self, error: urllib3.exceptions.SSLError) -> str:
         """Which certificate is refused, by whom, and the setting that it is about."""
-        found = error.args[0] if error.args and isinstance(error.args[0], ssl.SSLError) else error.__cause__
-        if isinstance(found, ssl.SSLError) and is_refusal(found):
-            return refusal(found, f"{self.section.strip('[]')}.tls")
+        cause = error.args[0] if error.args and isinstance(error.args[0], ssl.SSLError) else error.__cause__
+        if isinstance(cause, ssl.SSLError) and is_refusal(cause):
+            return refusal(cause, f"{self.section.strip('[]')}.tls")
         return f"no answer: {_named(error)}"
 
 
@@ -446,15 +448,15 @@ def _is_same_call(first: str, there: str) -> bool:
 
     The path of *first* may begin with a proxy's own part.
     """
-    asked, path = (unquote(urlsplit(url).path) for url in (first, there))
-    same_query = _query(there) in (_query(first), _query(first, _TAKEN))
-    return path.startswith("/admin/") and asked.endswith(path) and same_query
+    requested, path = (unquote(urlsplit(url).path) for url in (first, there))
+    same_query = _query(there) in (_query(first), _query(first, _DROPPED))
+    return path.startswith("/admin/") and requested.endswith(path) and same_query
 
 
 def _query(url: str, *but: str) -> list[tuple[str, str]]:
     """What *url* asks for, in whichever order; without *but*, and without what brokers add to what they send on."""
-    found = parse_qsl(urlsplit(url).query, keep_blank_values=True)
-    return sorted((key, value) for key, value in found if key not in (_ADDED, *but))
+    query = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    return sorted((key, value) for key, value in query if key not in (_ADDED, *but))
 
 
 def _goes_on(method: str, error: PulsarError) -> bool:

@@ -80,7 +80,7 @@ class PulsarLoadData:
         if self._thread is not None:
             self._thread.join(timeout=5)
 
-    def heard(self, broker: str, value: bytes) -> None:
+    def receive(self, broker: str, value: bytes) -> None:
         """*broker* published *value*; an empty one withdraws its earlier data."""
         now = self._clock()
         with self._lock:
@@ -127,17 +127,19 @@ class PulsarLoadData:
             return mine
 
     def _read(self, turn: int) -> None:
-        said = ""
+        last_message = ""
         while self._is_to_read(turn):
             try:
                 self._follow(turn)
             except Exception as error:  # also what the client library raises and does not name
                 with self._lock:
                     self._may_have_missed(self._clock())
-                told = f"{type(error).__name__}: {redacted(str(error))}"
-                if told != said:
-                    log.warning("%s cannot be read; the load metrics of the brokers are used instead: %s", _TOPIC, told)
-                said = told
+                message = f"{type(error).__name__}: {redacted(str(error))}"
+                if message != last_message:
+                    log.warning(
+                        "%s cannot be read; the load metrics of the brokers are used instead: %s", _TOPIC, message
+                    )
+                last_message = message
                 self._closed.wait(_RETRY_SECONDS)
 
     def _follow(self, turn: int) -> None:
@@ -156,7 +158,7 @@ class PulsarLoadData:
                     message = reader.read_next(timeout_millis=1000)
                 except pulsar.Timeout:
                     continue
-                self.heard(message.partition_key(), message.data())
+                self.receive(message.partition_key(), message.data())
         finally:
             client.close()
 

@@ -145,11 +145,13 @@ class TokenProvider:
     def _endpoint(self) -> str:
         """The address of the token endpoint; the secret goes to no address without TLS but to the issuer's own."""
         issuer = self._settings.issuer_url
-        found = self._object("GET", issuer + _DISCOVERY).get("token_endpoint")
-        parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
+        endpoint = self._object("GET", issuer + _DISCOVERY).get("token_endpoint")
+        parts = urlsplit(endpoint) if isinstance(endpoint, str) else urlsplit("")
         if parts.scheme == "https" or (parts.scheme, parts.netloc) == ("http", urlsplit(issuer).netloc):
-            return str(found)
-        raise self._unusable(f"GET {issuer}{_DISCOVERY}: token_endpoint = {found!r:.200}: expected is an https address")
+            return str(endpoint)
+        raise self._unusable(
+            f"GET {issuer}{_DISCOVERY}: token_endpoint = {endpoint!r:.200}: expected is an https address"
+        )
 
     def _object(self, method: str, url: str, form: bytes | None = None) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip"}
@@ -164,26 +166,26 @@ class TokenProvider:
         except urllib3.exceptions.HTTPError as error:
             raise self._unusable(f"{method} {url}: no answer: {because(error)}") from error
         try:
-            found = json.loads(answer.data)
+            answer_json = json.loads(answer.data)
         except (ValueError, RecursionError):
-            found = None
+            answer_json = None
         if answer.status in (400, 401, 403) and form is not None:
             raise SettingsError(
-                f"[{self._section}] {method} {url}: the client is refused: {_reason(found, answer.status)}"
+                f"[{self._section}] {method} {url}: the client is refused: {_reason(answer_json, answer.status)}"
             )
-        if answer.status != 200 or not isinstance(found, dict):
+        if answer.status != 200 or not isinstance(answer_json, dict):
             raise self._unusable(f"{method} {url}: status {answer.status}, expected is a JSON object")
-        return found
+        return answer_json
 
     def _unusable(self, what: str) -> TrimtabError:
         return TrimtabError(f"[{self._section}] {what}")
 
 
-def _reason(found: object, status: int) -> str:
+def _reason(answer: object, status: int) -> str:
     """RFC 6749, section 5.2."""
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         return f"status {status}"
-    words = [str(found[key]) for key in ("error", "error_description") if found.get(key)]
+    words = [str(answer[key]) for key in ("error", "error_description") if answer.get(key)]
     return redacted(": ".join(words) or f"status {status}")[:300]
 
 

@@ -25,11 +25,11 @@ _MANY: Final = 1_000
 _WHOLE_SECOND: Final = 1.0
 
 
-class _Heard(NamedTuple):
+class _ClockReading(NamedTuple):
     """A server's clock, as its distance from the steady clock of this host: between these two."""
 
     least: float
-    most: float
+    highest: float
     #: By the steady clock.
     at: float
 
@@ -46,7 +46,7 @@ class ServerClocks:
     ) -> None:
         """*clock* is the one that may be wrong, in seconds since 1970."""
         self._clock, self._steady = clock, steady
-        self._heard: dict[object, _Heard] = {}
+        self._readings: dict[object, _ClockReading] = {}
         self._lock = threading.Lock()
         self._has_told = False
 
@@ -58,15 +58,15 @@ class ServerClocks:
         """*server* answered a question that was sent at *began* with *date*, as HTTP writes it."""
         now = self._steady()
         try:
-            told = parsedate_to_datetime(date or "")
+            parsed = parsedate_to_datetime(date or "")
             # HTTP's dates are GMT, also where they do not say so.
-            said = (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()
+            server_seconds = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             return  # it does not say
         with self._lock:
-            self._heard[server] = _Heard(said - now, said + _WHOLE_SECOND - began, now)
-            if len(self._heard) > _MANY:
-                self._heard = {key: each for key, each in self._heard.items() if now - each.at < _RECENT_SECONDS}
+            self._readings[server] = _ClockReading(server_seconds - now, server_seconds + _WHOLE_SECOND - began, now)
+            if len(self._readings) > _MANY:
+                self._readings = {key: each for key, each in self._readings.items() if now - each.at < _RECENT_SECONDS}
 
     def ahead_seconds(self) -> float | None:
         """So far this host's clock is at least ahead of the servers' (below 0: behind); None: no server was heard.
@@ -75,10 +75,10 @@ class ServerClocks:
         """
         now, ours = self._steady(), self._clock()
         with self._lock:
-            recent = [each for each in self._heard.values() if now - each.at < _RECENT_SECONDS]
+            recent = [each for each in self._readings.values() if now - each.at < _RECENT_SECONDS]
         if not recent:
             return None
-        ahead = sorted(_beyond(ours - now - each.most, ours - now - each.least) for each in recent)
+        ahead = sorted(_beyond(ours - now - each.highest, ours - now - each.least) for each in recent)
         return min(ahead[(len(ahead) - 1) // 2], ahead[len(ahead) // 2], key=abs)
 
     def latest_ms(self) -> int:
@@ -102,6 +102,6 @@ def difference(ahead_seconds: float) -> str:
     return f"this host's clock is {abs(ahead_seconds):.0f} s {way} the brokers' clocks"
 
 
-def _beyond(least: float, most: float) -> float:
-    """The number from *least* to *most* that is next to 0."""
-    return least if least > 0 else min(most, 0.0)
+def _beyond(least: float, highest: float) -> float:
+    """The number from *least* to *highest* that is next to 0."""
+    return least if least > 0 else min(highest, 0.0)

@@ -30,19 +30,19 @@ def settle(ask: LookupAt, *, source: str, destination: str, leader: str, sleep: 
     namespace's bundle of the same range.  Later it would not forget, since the bundle has an owner.  Where it sends us
     does not matter.
     """
-    take = {destination: partial(_asked, ask, destination, authoritative=True)}
+    take = {destination: partial(_answer_of, ask, destination, authoritative=True)}
     # A leader that is the destination takes the bundle and forgets; asked to take it, it would not forget.
-    work = take | {leader: partial(_asked, ask, leader)}
+    work = take | {leader: partial(_answer_of, ask, leader)}
     for pause in _PAUSES:
-        told = {broker: call.result() for broker, call in side_by_side(work).items()}
-        if told[destination] not in (None, "", source):
+        owners = {broker: call.result() for broker, call in side_by_side(work).items()}
+        if owners[destination] not in (None, "", source):
             return
-        if told.get(leader) == "":
+        if owners.get(leader) == "":
             work = take  # it has forgotten; asked again, it could take the bundle itself
         sleep(pause)
 
 
-def _asked(ask: LookupAt, broker: str, *, authoritative: bool = False) -> str | None:
+def _answer_of(ask: LookupAt, broker: str, *, authoritative: bool = False) -> str | None:
     try:
         return ask(broker, authoritative=authoritative)
     except PulsarError:

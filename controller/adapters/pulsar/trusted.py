@@ -58,7 +58,7 @@ class TrustedAddresses:
         self._own = frozenset(map(origin, urls)) - {None}
         self._places: frozenset[tuple[str, int]] = frozenset()
         self._hosts: frozenset[str] = frozenset()
-        self._listed = self._asked = -math.inf
+        self._listed = self._requested_at = -math.inf
         #: The active brokers, as last listed.
         self.names: frozenset[str] = frozenset()
         #: Why the list could not be read the last time, "" where it could.
@@ -90,12 +90,12 @@ class TrustedAddresses:
         """Whether the list was ever read."""
         return self._listed > -math.inf
 
-    def is_due(self, *, found: bool) -> bool:
-        """Whether the list is to be read now, where what was looked for was *found* in it, or not."""
+    def is_due(self, *, is_listed: bool) -> bool:
+        """Whether the list is to be read now, where what was looked for was *is_listed* in it, or not."""
         now = self._clock()
-        if found:
-            return now - self._listed >= _FRESH_SECONDS and now - self._asked >= _TRY_AGAIN_SECONDS
-        return now - self._asked >= _UNKNOWN_SECONDS
+        if is_listed:
+            return now - self._listed >= _FRESH_SECONDS and now - self._requested_at >= _TRY_AGAIN_SECONDS
+        return now - self._requested_at >= _UNKNOWN_SECONDS
 
     def learn(self, names: Iterable[str]) -> None:
         """*names* are the active brokers now."""
@@ -103,9 +103,9 @@ class TrustedAddresses:
         places = [place for name in self.names if (place := origin(f"http://{name}")) is not None]
         self._places = frozenset((place.host, place.port) for place in places)
         self._hosts = frozenset(place.host for place in places)
-        self._listed = self._asked = self._clock()
+        self._listed = self._requested_at = self._clock()
         self.problem, self.away = "", False
 
     def failed(self, why: str, *, away: bool = False) -> None:
         """The list could not be read, where *away* since nobody could be reached; the last one counts on."""
-        self._asked, self.problem, self.away = self._clock(), why, away
+        self._requested_at, self.problem, self.away = self._clock(), why, away

@@ -59,10 +59,10 @@ def write_incident(path: Path, about: IncidentAbout, recording: Path) -> int:
     content = BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add(tar, _ABOUT, encode(about) + b"\n")
-        for found in sorted(recording.rglob("*")):
-            name = f"{_RECORDING}/{found.relative_to(recording).as_posix()}"
-            if found.is_file() and _PARTS.fullmatch(name):
-                _add(tar, name, found.read_bytes())
+        for file in sorted(recording.rglob("*")):
+            name = f"{_RECORDING}/{file.relative_to(recording).as_posix()}"
+            if file.is_file() and _PARTS.fullmatch(name):
+                _add(tar, name, file.read_bytes())
     value = content.getvalue()
     if len(value) > LARGEST_INCIDENT:
         raise RecordingError(f"the incident has {len(value)} bytes, allowed: {LARGEST_INCIDENT}: give fewer --minutes")
@@ -93,13 +93,13 @@ def unpacked_incident(path: Path) -> Iterator[UnpackedIncident]:
     Raises RecordingError where it is damaged, too large, or no incident.
     """
     with scratch_folder("trimtab-incident-") as folder:
-        said = _unpack(path, folder)
-        if said is None:
+        about_json = _unpack(path, folder)
+        if about_json is None:
             raise RecordingError(f"{path}: has no {_ABOUT}: it is no incident of `trimtab incident make`")
         if not (folder / _RECORDING / MANIFEST).is_file():
             raise RecordingError(f"{path}: has no {_RECORDING}/{MANIFEST}: it is cut off; copy it again")
         try:
-            about = validate(IncidentAbout, said)
+            about = validate(IncidentAbout, about_json)
         except WireError as error:
             raise RecordingError(f"{path}, {_ABOUT}: {error.detail}") from error
         yield UnpackedIncident(about, folder / _RECORDING)
@@ -107,19 +107,19 @@ def unpacked_incident(path: Path) -> Iterator[UnpackedIncident]:
 
 def _unpack(path: Path, folder: Path) -> bytes | None:
     """Unpack the recording into *folder*; returns what the incident is about, None where it does not say so."""
-    said: bytes | None = None
-    seen = set[str]()
+    about_json: bytes | None = None
+    names = set[str]()
     try:
         with tarfile.open(fileobj=BytesIO(_content(path)), mode="r:") as tar:
             for about in tar:
                 name = about.name
-                if name in seen or not about.isreg() or about.sparse or len(seen) > MOST_FILES:
+                if name in names or not about.isreg() or about.sparse or len(names) > MOST_FILES:
                     raise RecordingError(f"{path}: {name!r:.80} is there twice or is no plain file: it is no incident")
-                seen.add(name)
-                taken = tar.extractfile(about)
-                value = b"" if taken is None else taken.read()
+                names.add(name)
+                member = tar.extractfile(about)
+                value = b"" if member is None else member.read()
                 if name == _ABOUT and len(value) <= _LARGEST_ABOUT:
-                    said = value
+                    about_json = value
                 elif _PARTS.fullmatch(name):
                     target = folder / name
                     target.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def _unpack(path: Path, folder: Path) -> bytes | None:
                     raise RecordingError(f"{path}: {name!r:.80} does not belong into an incident")
     except (tarfile.TarError, ValueError, OverflowError, EOFError, RecursionError) as error:
         raise RecordingError(f"{path}: is no incident, or is damaged: {error}") from error
-    return said
+    return about_json
 
 
 def _content(path: Path) -> bytes:

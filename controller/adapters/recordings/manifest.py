@@ -123,9 +123,9 @@ class KnownBeginning(Record):
     """Namespaces whose bundles were listed, but whose state was not in the log."""
 
 
-def _as_recorded(given: object) -> object:
+def _as_recorded(value: object) -> object:
     """A recording without the key was made without the rule."""
-    return {"move_fatal": True, **given} if isinstance(given, dict) else given
+    return {"move_fatal": True, **value} if isinstance(value, dict) else value
 
 
 class RecordedSettings(Record):
@@ -270,12 +270,12 @@ def read_manifest(folder: Path) -> Manifest:
 def _refuse_other_formats(path: Path, fields: Mapping[str, object]) -> None:
     if fields.get("format") != "trimtab-recording":
         raise RecordingError(
-            f"{path}: this is no manifest of a recording: its format is {_shown(fields.get('format'))}"
+            f"{path}: this is no manifest of a recording: its format is {_printable(fields.get('format'))}"
         )
     version = fields.get("version")
     if type(version) is not int or version != FORMAT_VERSION:
         raise RecordingError(
-            f"{path}: the recording has format version {_shown(version)}, this trimtab reads version {FORMAT_VERSION};"
+            f"{path}: the recording has format version {_printable(version)}, trimtab reads version {FORMAT_VERSION};"
             " scripts/convert in a checkout rewrites older versions"
         )
 
@@ -293,8 +293,8 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return encode(manifest) + b"\n"
 
 
-def content_of(path: Path, most: int) -> bytes:
-    """The content of the file *path*, which may have *most* bytes.  RecordingError where it cannot be read."""
+def content_of(path: Path, limit: int) -> bytes:
+    """The content of the file *path*, which may have *limit* bytes.  RecordingError where it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
@@ -304,13 +304,13 @@ def content_of(path: Path, most: int) -> bytes:
         os.close(descriptor)
         raise RecordingError(f"{path}: is no file; a recording has no links and no devices")
     with os.fdopen(descriptor, "rb") as file:
-        if about.st_size > most:
-            raise RecordingError(f"{path}: has {about.st_size} bytes, allowed: {most}")
+        if about.st_size > limit:
+            raise RecordingError(f"{path}: has {about.st_size} bytes, allowed: {limit}")
         try:
-            return file.read(most)
+            return file.read(limit)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _shown(value: object) -> str:
+def _printable(value: object) -> str:
     return re.sub(r"[^ -~]", "?", repr(value)[:60])

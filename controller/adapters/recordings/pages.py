@@ -112,12 +112,12 @@ class _Compact:
     def struct(self, depth: int = 0) -> dict[int, object]:
         """Field -> its number, or the fields of its structure; None for other kinds of fields."""
         _refuse_deep(depth)
-        found: dict[int, object] = {}
+        fields: dict[int, object] = {}
         field = 0
         while (head := self._byte()) != 0:
             field = field + (head >> 4) if head >> 4 else self._zigzag()
-            found[field] = self._value(head & 15, depth)
-        return found
+            fields[field] = self._value(head & 15, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> object:
         if kind in (_TRUE, _FALSE):

@@ -57,7 +57,7 @@ class Recording:
 
     def since(self, topic: RecordedTopic, time_ms: int) -> Mapping[int, int]:
         """See RecordLog."""
-        found = {partition: extent.end for partition, extent in self.extents(topic).items()}
+        ends = {partition: extent.end for partition, extent in self.extents(topic).items()}
         for file in self.manifest.of_topic(topic):
             if file.last_ms < time_ms:
                 continue
@@ -65,8 +65,8 @@ class Recording:
             late = table.column("timestamp").to_numpy() >= time_ms
             partitions, offsets = (table.column(name).to_numpy()[late] for name in ("partition", "offset"))
             for partition in np.unique(partitions).tolist():
-                found[partition] = min(found[partition], int(offsets[partitions == partition].min()))
-        return found
+                ends[partition] = min(ends[partition], int(offsets[partitions == partition].min()))
+        return ends
 
     def size(self, topic: RecordedTopic, extents: Extents) -> int:
         """See RecordLog."""
@@ -78,8 +78,8 @@ class Recording:
         for file in self.manifest.of_topic(topic):
             if any(_meet(part, extents.get(part.partition)) for part in file.partitions):
                 for record in records_of(self.table(file), self._folder / file.path):
-                    wanted = extents.get(record.partition)
-                    if wanted is not None and wanted.first <= record.offset < wanted.end:
+                    extent = extents.get(record.partition)
+                    if extent is not None and extent.first <= record.offset < extent.end:
                         yield record
 
     def split_records(self, topic: RecordedTopic) -> Iterator[SplitRecord]:
@@ -108,10 +108,10 @@ class Recording:
         return table
 
     @staticmethod
-    def _check_sum(path: Path, content: bytes, said: RecordingFile | KnownBeginning) -> None:
-        if len(content) != said.bytes or hashlib.sha256(content).hexdigest() != said.sha256:
+    def _check_sum(path: Path, content: bytes, declared: RecordingFile | KnownBeginning) -> None:
+        if len(content) != declared.bytes or hashlib.sha256(content).hexdigest() != declared.sha256:
             raise RecordingError(
-                f"{path}: has {len(content)} bytes and another SHA-256 than {MANIFEST} says ({said.bytes} bytes): it"
+                f"{path}: has {len(content)} bytes and another SHA-256 than in {MANIFEST} ({declared.bytes} bytes): it"
                 " was cut off or changed; copy the recording again"
             )
 
@@ -126,22 +126,27 @@ class _Place(NamedTuple):
 def _check(table: pa.Table, file: RecordingFile, path: Path) -> None:
     """Raise RecordingError where *table* does not hold what the manifest says of *file*."""
     partition, offset = (table.column(name).to_numpy() for name in ("partition", "offset"))
-    found = [
+    places = [
         _Place(number, len(here), int(here[0]), int(here[-1]))
         for number in np.unique(partition).tolist()
         for here in (offset[partition == number],)
         if (np.diff(here) > 0).all()
     ]
-    said = {part.partition: part for part in file.partitions}
-    if len(table) != file.records or not all(_fits(each, said.get(each.partition)) for each in found):
+    declared = {part.partition: part for part in file.partitions}
+    if len(table) != file.records or not all(_fits(each, declared.get(each.partition)) for each in places):
         raise RecordingError(f"{path}: holds other records than {MANIFEST} says")
-    if sum(each.records for each in found) != len(table):
+    if sum(each.records for each in places) != len(table):
         raise RecordingError(f"{path}: holds an offset twice")
 
 
-def _fits(found: _Place, said: RecordedExtent | None) -> bool:
-    return said is not None and found.records == said.records and said.first <= found.first and found.last < said.end
+def _fits(place: _Place, declared: RecordedExtent | None) -> bool:
+    return (
+        declared is not None
+        and place.records == declared.records
+        and declared.first <= place.first
+        and place.last < declared.end
+    )
 
 
-def _meet(part: RecordedExtent, wanted: Extent | None) -> bool:
-    return wanted is not None and part.first < wanted.end and wanted.first < part.end
+def _meet(part: RecordedExtent, extent: Extent | None) -> bool:
+    return extent is not None and part.first < extent.end and extent.first < part.end

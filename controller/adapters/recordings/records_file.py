@@ -130,8 +130,8 @@ def _values_and_digits(rows: Sequence[_Row]) -> tuple[list[bytes], list[Ints | N
             values.append(same[0].record.value)
             digits.append(None)
             continue
-        told, numbers = shortened(parts)
-        values += told
+        texts, numbers = shortened(parts)
+        values += texts
         digits += numbers
     return values, digits
 
@@ -234,8 +234,8 @@ def _split(value: bytes) -> SplitJson | None:
 def _refuse_large(source: pq.ParquetFile, content: bytes, where: object) -> None:
     about = source.metadata
     if not source.schema_arrow.equals(SCHEMA):
-        found = ", ".join(f"{field.name} {field.type}" for field in source.schema_arrow)[:300]
-        raise RecordingError(f"{where}: has the columns {found}, expected those of a recording")
+        columns = ", ".join(f"{field.name} {field.type}" for field in source.schema_arrow)[:300]
+        raise RecordingError(f"{where}: has the columns {columns}, expected those of a recording")
     if about.num_rows > MOST_RECORDS:
         raise RecordingError(f"{where}: has {about.num_rows} records, allowed: {MOST_RECORDS}")
     refuse_bombs(about, content, where)

@@ -41,10 +41,10 @@ class Shape(NamedTuple):
 
 def shape_of(text: bytes) -> Shape:
     """The shape of *text*."""
-    found = _SWEEP_ID.search(text)
-    if found is None:
+    match = _SWEEP_ID.search(text)
+    if match is None:
         return Shape(text, None, b"")
-    return Shape(text[: found.start(1)], found[1], text[found.end(1) :])
+    return Shape(text[: match.start(1)], match[1], text[match.end(1) :])
 
 
 def shortened(rows: Sequence[tuple[Shape, Ints]]) -> tuple[list[bytes], list[Ints]]:
@@ -70,25 +70,25 @@ def whole(values: Sequence[bytes], repeats: Sequence[bool], digits: Ints, ends: 
 
     RecordingError of *where* where they do not fit together, or have more text than a file may have.
     """
-    found, room = list(values), LARGEST_FILE
+    texts, room = list(values), LARGEST_FILE
     digits = digits.copy()
     for first, last in _stretches(repeats):
         if first < 0:
             raise RecordingError(f"{where}: begins with a row that repeats another")
-        shape, n = shape_of(found[first]), int(ends[first]) - (int(ends[first - 1]) if first else 0)
+        shape, n = shape_of(texts[first]), int(ends[first]) - (int(ends[first - 1]) if first else 0)
         if (np.diff(ends[first : last + 1]) != n).any():
             raise RecordingError(f"{where}: has rows with other numbers than the row that they repeat")
         for row in range(first + 1, last + 1):
-            sweep_id = found[row][len(MARK) :]
+            sweep_id = texts[row][len(MARK) :]
             if sweep_id and shape.sweep_id is None:
                 raise RecordingError(f"{where}: has a sweep's id in a text that has none")
-            found[row] = shape.text_of(sweep_id)
-            room -= len(found[row])
+            texts[row] = shape.text_of(sweep_id)
+            room -= len(texts[row])
             if room < 0:
                 raise RecordingError(f"{where}: unpacks to more than {LARGEST_FILE} bytes")
         begin, end = int(ends[first]), int(ends[last])
         digits[begin:end] = _added_up(digits[begin - n : begin], digits[begin:end].reshape(n, last - first).T)
-    return Whole(found, digits)
+    return Whole(texts, digits)
 
 
 def _stretches(repeats: Sequence[bool]) -> Iterator[tuple[int, int]]:

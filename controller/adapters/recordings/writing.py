@@ -72,18 +72,18 @@ class RecordingWriter:
         self._waiting_bytes = 0
 
     @property
-    def begun(self) -> str | None:
+    def continued_request(self) -> str | None:
         """What the recording was asked for that is to be continued; None where this is a new one."""
         return None if self._progress is None else self._progress.asked
 
     def begin(
         self,
-        asked: str,
+        request: str,
         manifest: Manifest,
         known: bytes = b"",
         counted_from: Mapping[RecordedTopic, str] = NOTHING_MOVES,
     ) -> None:
-        """Begin a new recording of what *manifest* says in its topics; *asked* is kept as ``begun``.
+        """Begin a new recording of what *manifest* says in its topics; *request* is kept as ``begun``.
 
         *known*: what was known before, if *manifest* tells of it.  *counted_from*: see RecordLog.
         """
@@ -91,7 +91,7 @@ class RecordingWriter:
             files.replace(self._folder / BEGIN, known)
         else:
             (self._folder / BEGIN).unlink(missing_ok=True)
-        self._keep(RecordingProgress(asked=asked, manifest=manifest, counted_from=counted_from))
+        self._keep(RecordingProgress(asked=request, manifest=manifest, counted_from=counted_from))
         for topic in RECORDED_TOPICS:
             (self._folder / topic).mkdir(exist_ok=True)
 
@@ -105,13 +105,13 @@ class RecordingWriter:
         """What the log's offsets of *topic* were counted from when this recording was begun."""
         return "" if self._progress is None else self._progress.counted_from.get(topic, "")
 
-    def left(self, topic: RecordedTopic) -> Extents:
+    def remaining(self, topic: RecordedTopic) -> Extents:
         """What of *topic* is still to be copied."""
-        left = {each.partition: Extent(each.first, each.end) for each in self.manifest.topics.get(topic, ())}
+        remaining = {each.partition: Extent(each.first, each.end) for each in self.manifest.topics.get(topic, ())}
         for file in self.manifest.of_topic(topic):
             for part in file.partitions:
-                left[part.partition] = Extent(part.end, left[part.partition].end)
-        return {partition: extent for partition, extent in left.items() if extent.first < extent.end}
+                remaining[part.partition] = Extent(part.end, remaining[part.partition].end)
+        return {partition: extent for partition, extent in remaining.items() if extent.first < extent.end}
 
     def add(self, topic: RecordedTopic, record: StoredRecord) -> None:
         """Take *record*, the next one of its partition of *topic*; a topic is ended by ``end_topic``.
@@ -224,8 +224,8 @@ def _progress_in(folder: Path) -> RecordingProgress | None:
         # A process that was killed right behind the manifest left it.
         (folder / PROGRESS).unlink(missing_ok=True)
         raise SettingsError(f"{folder} holds a complete recording already: choose another folder with -o")
-    begun = folder / PROGRESS
-    if not begun.exists():
+    progress_file = folder / PROGRESS
+    if not progress_file.exists():
         # What was known before is written first, so a killed process may have left it.
         others = sorted(each.name for each in folder.iterdir() if each.name != BEGIN and each.name[0] != ".")
         if others:
@@ -233,9 +233,9 @@ def _progress_in(folder: Path) -> RecordingProgress | None:
         _delete_left(folder)  # there may be true names in it, and none are wanted now
         return None
     try:
-        progress = validate(RecordingProgress, content_of(begun, _LARGEST_PROGRESS))
+        progress = validate(RecordingProgress, content_of(progress_file, _LARGEST_PROGRESS))
     except WireError as error:
-        raise RecordingError(f"{begun}: {error.detail}: delete {folder} and record again") from error
+        raise RecordingError(f"{progress_file}: {error.detail}: delete {folder} and record again") from error
     known = progress.manifest.known_before
     sums = {file.path: file.sha256 for file in progress.manifest.files} | ({BEGIN: known.sha256} if known else {})
     for path, sha256 in sums.items():
@@ -247,8 +247,8 @@ def _progress_in(folder: Path) -> RecordingProgress | None:
 
 def _delete_left(folder: Path) -> None:
     for place in (folder, *(folder / topic for topic in RECORDED_TOPICS)):
-        for left in filter(files.is_left, place.glob(".*")):
-            left.unlink(missing_ok=True)
+        for leftover in filter(files.is_left, place.glob(".*")):
+            leftover.unlink(missing_ok=True)
 
 
 def _make(folder: Path) -> list[Path]:

@@ -65,7 +65,7 @@ class ZooKeeperGroup:
         self._contenders = Contenders(self._client, self._members, self._view.me, self._ask)
         self._connection.open(max(session_timeout_seconds, 5.0))
         try:
-            self._view = self._seen()
+            self._view = self._read_view()
         except (KazooException, KazooTimeoutError) as error:
             if isinstance(error, NoAuthError | InvalidACLError):
                 self._connection.close()
@@ -74,7 +74,7 @@ class ZooKeeperGroup:
     def look(self) -> GroupView:
         """See CollectorGroup."""
         try:
-            self._view = self._seen()
+            self._view = self._read_view()
         except (KazooException, KazooTimeoutError, TrimtabError) as error:
             if self._answers:
                 why = self._refusal(error) if isinstance(error, NoAuthError | InvalidACLError) else repr(error)
@@ -90,9 +90,9 @@ class ZooKeeperGroup:
 
     def share(self, shares: Mapping[str, Sequence[str]]) -> None:
         """See CollectorGroup."""
-        told = json.dumps({name: list(brokers) for name, brokers in shares.items()}, separators=(",", ":")).encode()
+        encoded = json.dumps({name: list(brokers) for name, brokers in shares.items()}, separators=(",", ":")).encode()
         with suppress(BadVersionError, KazooException, KazooTimeoutError):  # the next look shows the result
-            self._ask(self._client.set_async(self._shares, told, version=self._version), self._shares)
+            self._ask(self._client.set_async(self._shares, encoded, version=self._version), self._shares)
 
     def step_back(self) -> None:
         """See CollectorGroup.  Until ZooKeeper says otherwise, nobody leads."""
@@ -106,7 +106,7 @@ class ZooKeeperGroup:
         """See CollectorGroup."""
         self._connection.close()
 
-    def _seen(self) -> GroupView:
+    def _read_view(self) -> GroupView:
         if self._connection.ended:
             # The server refused our credentials, after which kazoo gives up.  They may be in order again.
             self._connection.open(_ANSWER_SECONDS)
@@ -116,9 +116,9 @@ class ZooKeeperGroup:
         if not self._contenders.own(names):
             self._enter()
             names = self._contenders.names()
-        told, stat = self._ask(self._client.get_async(self._shares), self._shares)
+        encoded, stat = self._ask(self._client.get_async(self._shares), self._shares)
         self._version = stat.version
-        return GroupView(me=self._view.me, members=tuple(map(id_of, names)), shares=shares_in(told or b""))
+        return GroupView(me=self._view.me, members=tuple(map(id_of, names)), shares=shares_in(encoded or b""))
 
     def _enter(self) -> None:
         self._ask(self._client.ensure_path_async(self._members), self._members)

@@ -27,10 +27,10 @@ class ZooKeeperControls:
 
     def read(self) -> tuple[OperatorControls, int]:
         """See ControlStore."""
-        found = self._get(self._node)
-        if found is None:
+        content = self._get(self._node)
+        if content is None:
             return OperatorControls(), ABSENT
-        value, version = found
+        value, version = content
         return stored_controls(value, self._where(self._node)), version
 
     def write(self, controls: OperatorControls, version: int) -> bool:
@@ -39,19 +39,19 @@ class ZooKeeperControls:
 
     def version(self) -> int:
         """See ControlStore."""
-        found = self._get(self._node)
-        return ABSENT if found is None else found[1]
+        content = self._get(self._node)
+        return ABSENT if content is None else content[1]
 
     def epoch(self) -> int:
         """See ControlStore."""
-        found = self._get(self._epoch)
-        return 0 if found is None else epoch_of(found[0]) or 0
+        content = self._get(self._epoch)
+        return 0 if content is None else epoch_of(content[0]) or 0
 
     def raise_epoch(self, epoch: int) -> None:
         """See ControlStore."""
         while True:
-            found = self._get(self._epoch)
-            stored, version = (0, ABSENT) if found is None else (epoch_of(found[0]) or 0, found[1])
+            content = self._get(self._epoch)
+            stored, version = (0, ABSENT) if content is None else (epoch_of(content[0]) or 0, content[1])
             if stored >= epoch or self._put(self._epoch, b"%d" % epoch, version):
                 return
 

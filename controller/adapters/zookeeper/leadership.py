@@ -44,7 +44,7 @@ from controller.settings.redaction import redacted
 
 _POLL_SECONDS: Final = 0.1
 #: Of a node that holds what it should not, bytes.
-_SHOWN: Final = 60
+_LONGEST_EXCERPT: Final = 60
 #: No answer: the request may have been carried out or not.
 _UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, SessionMovedError, KazooTimeoutError)
 
@@ -110,7 +110,7 @@ class ZooKeeperLeadership:
         known = epoch_of(stored)
         if known is None:
             raise StateError(
-                f"{self._epoch_path} holds {stored[:_SHOWN]!r}, not the number of a leadership: `trimtab stop-all`"
+                f"{self._epoch_path} holds {stored[:_LONGEST_EXCERPT]!r}, not an epoch: `trimtab stop-all`"
                 " begins a new one"
             )
         epoch = newer_epoch(known, journal_epoch) + 1

@@ -38,12 +38,12 @@ class PulsarMetadata:
         node = ""
         try:
             client = self._connected()
-            found: dict[str, tuple[str, bytes]] = {}
+            loads: dict[str, tuple[str, bytes]] = {}
             for kind, root in reversed(_KINDS.items()):
                 node = f"{root}/{namespace}"
                 for name, content in self._children(client, node, f"{namespace}/", skip):
-                    found[f"{namespace}/{name}"] = kind, content
-            return found
+                    loads[f"{namespace}/{name}"] = kind, content
+            return loads
         except NoAuthError as error:
             raise self._access.refusal(error, node) from error
         except (KazooException, KazooTimeoutError) as error:
@@ -70,10 +70,10 @@ class PulsarMetadata:
         except NoNodeError:
             return
         # All at once: one round trip for a namespace.
-        asked: list[tuple[str, Any]] = [
+        requests: list[tuple[str, Any]] = [
             (name, client.get_async(f"{node}/{name}")) for name in sorted(names) if prefix + name not in skip
         ]
-        for name, answer in asked:
+        for name, answer in requests:
             try:
                 content, _ = answer.get(timeout=_ANSWER_SECONDS)
             except NoNodeError:  # split or deleted since

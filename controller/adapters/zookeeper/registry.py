@@ -57,8 +57,8 @@ class ZooKeeperRegistry:
             except NoNodeError:
                 return RegistryEntries(())
             # All at once: one round trip.  Their lengths first: a node may have a megabyte.
-            asked = [(name, self._client.exists_async(f"{self._folder}/{name}")) for name in names[:MOST_ENTRIES]]
-            there = [(name, stat) for name, answer in asked if (stat := self._ask(answer)) is not None]
+            requests = [(name, self._client.exists_async(f"{self._folder}/{name}")) for name in names[:MOST_ENTRIES]]
+            there = [(name, stat) for name, answer in requests if (stat := self._ask(answer)) is not None]
             values = {
                 name: self._client.get_async(f"{self._folder}/{name}")
                 for name, stat in there

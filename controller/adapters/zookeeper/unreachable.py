@@ -72,9 +72,9 @@ class ZooKeeperLook:
         """Why no server can be connected to; "" where one can."""
         servers, _ = collect_hosts(self._access.hosts)
         seconds = max(_LEAST_SECONDS, LOOK_SECONDS / len(servers))
-        found = {}
+        reasons = {}
         for host, port in servers:
-            found[f"{host}:{port}"] = why_no_connection(host.strip("[]"), int(port), seconds)
-            if not found[f"{host}:{port}"]:
+            reasons[f"{host}:{port}"] = why_no_connection(host.strip("[]"), int(port), seconds)
+            if not reasons[f"{host}:{port}"]:
                 return ""
-        return next(iter(found.values())) if len(found) == 1 else "; ".join(map(": ".join, found.items()))
+        return next(iter(reasons.values())) if len(reasons) == 1 else "; ".join(map(": ".join, reasons.items()))

@@ -27,8 +27,8 @@ def fields_of(model: type[JsonAnswer], *parts: str | Column) -> list[Column]:
 
 def _of_field(model: type[JsonAnswer], name: str) -> Column:
     field = model.model_fields[name]
-    shown = [each for each in field.metadata if isinstance(each, Shown)]
-    form = next((each.form for each in shown if each.form), "," if _is_number(field.annotation) else "")
+    columns = [each for each in field.metadata if isinstance(each, Shown)]
+    form = next((each.form for each in columns if each.form), "," if _is_number(field.annotation) else "")
 
     def cell(answer: Any) -> str:
         value = getattr(answer, name)
@@ -37,9 +37,9 @@ def _of_field(model: type[JsonAnswer], name: str) -> Column:
         return form(value) if callable(form) else format(value, form)
 
     return Column(
-        heading=next((each.heading for each in shown if each.heading), name.replace("_", " ")),
-        prose=any(each.prose for each in shown),
-        number=_is_number(field.annotation) and not any(each.is_text for each in shown),
+        heading=next((each.heading for each in columns if each.heading), name.replace("_", " ")),
+        prose=any(each.prose for each in columns),
+        number=_is_number(field.annotation) and not any(each.is_text for each in columns),
         cell=cell,
     )
 
@@ -55,25 +55,25 @@ def print_answers(
     *,
     title: str = "",
     head: int = 1,
-    most: int | None = None,
+    limit: int | None = None,
     total: int = 0,
     rest: str = "",
 ) -> None:
-    """Print *most* of *answers* as the rows of a table, and an empty line; nothing where there are none.
+    """Print *limit* of *answers* as the rows of a table, and an empty line; nothing where there are none.
 
     A mapping has the name of each row.  *total*: how many there are in all.  *rest*: the option that prints those that
     are left out.
     """
-    rows = [[column.cell(each) for column in header] for each in _values(answers)[:most]]
+    rows = [[column.cell(each) for column in header] for each in _values(answers)[:limit]]
     if not rows:
         return
     if isinstance(answers, Mapping):
         header = [Column(heading=""), *header]
         rows = [[name, *row] for name, row in zip(answers, rows, strict=False)]
     print_table(out, header, rows, title=title, head=head)
-    left = max(total, len(answers)) - len(rows)
-    if left > 0:
-        print_line(out, f"and {left:,} more: {rest or f'--most {left + len(rows)}, or --json, lists all'}")
+    hidden = max(total, len(answers)) - len(rows)
+    if hidden > 0:
+        print_line(out, f"and {hidden:,} more: {rest or f'--most {hidden + len(rows)}, or --json, lists all'}")
     out.print()
 
 

@@ -25,10 +25,10 @@ def is_time(text: str) -> bool:
 
 def time_of(text: str, *, now_ms: int, of: str) -> int:
     """The time that *text* means, epoch ms; typer.BadParameter of the option *of* where it is none of FORMS."""
-    found = _read(text, now_ms=now_ms)
-    if found is None:
+    parsed = _read(text, now_ms=now_ms)
+    if parsed is None:
         raise typer.BadParameter(f"{text!r} is no time: give {FORMS}", param_hint=of)
-    return found
+    return parsed
 
 
 def now_ms() -> int:
@@ -61,8 +61,8 @@ def bundle_of(text: str, *, of: str) -> str:
 
 def length_ms(text: str, *, of: str) -> int:
     """The length of time that *text* means, such as 2h, ms; typer.BadParameter of the option *of* where it is none."""
-    found = _AGO.fullmatch(text)
-    length = 0 if found is None else int(found[1]) * _UNIT_MS[found[2]]
+    match = _AGO.fullmatch(text)
+    length = 0 if match is None else int(match[1]) * _UNIT_MS[match[2]]
     if not 0 < length <= _LONGEST_MS:
         raise typer.BadParameter(f"{text!r} is no length of time up to 366d: give 90m, 2h or 1d", param_hint=of)
     return length
@@ -76,13 +76,13 @@ def _read(text: str, *, now_ms: int) -> int | None:
     try:
         if _OF_DAY.fullmatch(text):
             of_day = datetime.strptime(text, "%H:%M:%S" if text.count(":") > 1 else "%H:%M").time()  # noqa: DTZ007 UTC
-            found = datetime.combine(now.date(), of_day, UTC)
-            found -= timedelta(days=found > now)
+            parsed = datetime.combine(now.date(), of_day, UTC)
+            parsed -= timedelta(days=parsed > now)
         elif text[:4].isdigit() and "-" in text:
-            found = datetime.fromisoformat(text)
-            found = found.replace(tzinfo=UTC) if found.tzinfo is None else found
+            parsed = datetime.fromisoformat(text)
+            parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
         else:
             return None
-        return round(found.timestamp() * 1000)
+        return round(parsed.timestamp() * 1000)
     except (ValueError, OverflowError):
         return None

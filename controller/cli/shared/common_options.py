@@ -29,8 +29,8 @@ def _add_quiet(quiet: bool) -> None:
         long_work.set_quiet(True)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"trimtab {own_version()}")
         raise typer.Exit
 

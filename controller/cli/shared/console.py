@@ -59,10 +59,10 @@ def console() -> Console:
     """
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdigit() and int(columns) > 0 else None
-    found = _Console(highlight=False, width=width)
-    if width is None and not found.is_terminal:
+    created = _Console(highlight=False, width=width)
+    if width is None and not created.is_terminal:
         return _Console(highlight=False, width=_UNLIMITED)
-    return found
+    return created
 
 
 def captured(width: int, write: Callable[[Console], object]) -> str:

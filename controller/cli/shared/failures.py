@@ -50,12 +50,12 @@ _TRACE_SIGNS: Final = ("\n\tat ", "\nTraceback (most recent", "\n=== Streaming Q
 #: direction of writing: a plan that a person approves must read as it is.
 _STEERS: Final = re.compile(rf"(?!\n)[{NO_NAME_HAS}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 #: Of an unexpected error's text as much is shown.
-_SHOWN: Final = 300
+_LONGEST_LINE: Final = 300
 
 
-def show_traces(wanted: bool) -> None:
-    """Print the trace of every error from now on, where *wanted*."""
-    if wanted:
+def show_traces(is_on: bool) -> None:
+    """Print the trace of every error from now on, where *is_on*."""
+    if is_on:
         _TRACES.set()
 
 
@@ -107,9 +107,9 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory: give this process more, or ask for less"
     text = " ".join(str(error).split())
-    told = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    message = f"{type(error).__name__}: {text}" if text else type(error).__name__
     again = "" if _TRACES.is_set() else "; --debug shows where it happened"
-    return f"unexpected error, please report it: {told:.{_SHOWN}}{again}"
+    return f"unexpected error, please report it: {message:.{_LONGEST_LINE}}{again}"
 
 
 def without_trace(text: str) -> str:
@@ -163,7 +163,7 @@ def _reader_is_gone() -> bool:
     looks = select.poll()
     try:
         looks.register(sys.stdout.fileno(), 0)
-        return any(found & (select.POLLERR | select.POLLHUP) for _, found in looks.poll(0))
+        return any(events & (select.POLLERR | select.POLLHUP) for _, events in looks.poll(0))
     except (OSError, ValueError):
         return True
 

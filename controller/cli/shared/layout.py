@@ -102,14 +102,14 @@ def print_fields(
 def print_line(out: Console, text: str, *, first: str = "", rest: str = "", style: str = "") -> None:
     """Print *text* behind *first*, wrapped between words; its other lines stand behind *rest*."""
     for number, line in enumerate(_wrapped(text, out.width - max(cell_len(first), cell_len(rest)))):
-        shown = Text.assemble(first if number == 0 else rest, (line, style))
-        shown.rstrip()
-        out.print(shown, soft_wrap=True)
+        line_text = Text.assemble(first if number == 0 else rest, (line, style))
+        line_text.rstrip()
+        out.print(line_text, soft_wrap=True)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     """*text* in lines of *width* characters, broken between words, but not before a unit and not in a command."""
-    tied = _COMMAND.sub(lambda found: found[0].replace(" ", _TIE), _BEFORE_UNIT.sub(_TIE, text))
+    tied = _COMMAND.sub(lambda wrapped: wrapped[0].replace(" ", _TIE), _BEFORE_UNIT.sub(_TIE, text))
     lines = textwrap.wrap(tied, max(width, 1), break_long_words=False, break_on_hyphens=False)
     return [line.replace(_TIE, " ") for line in lines] or [""]
 
@@ -120,18 +120,18 @@ def _widths(header: Sequence[Column], cells: Sequence[Sequence[str]], width: int
     for column, texts in zip(header, _by_column(header, cells), strict=True):
         full = max(cell_len(text) for text in texts)
         words = max((cell_len(word) for text in texts for word in text.split()), default=0)
-        most = max(words, min(full, _WIDEST_PROSE)) if column.prose and column is not header[-1] else full
-        natural.append(most)
+        highest = max(words, min(full, _WIDEST_PROSE)) if column.prose and column is not header[-1] else full
+        natural.append(highest)
         least.append(max(words, min(full, _NARROWEST_PROSE)) if column.prose else full)
-    left = width - len(_GAP) * (len(header) - 1) - sum(least)
-    if left < 0:
+    remaining = width - len(_GAP) * (len(header) - 1) - sum(least)
+    if remaining < 0:
         return None
     widths = list(least)
     wanting = sorted(range(len(header)), key=lambda place: natural[place] - least[place])
     for number, place in enumerate(wanting):
-        more = min(natural[place] - least[place], left // (len(wanting) - number))
+        more = min(natural[place] - least[place], remaining // (len(wanting) - number))
         widths[place] += more
-        left -= more
+        remaining -= more
     return widths
 
 

@@ -41,21 +41,21 @@ def format_in(words: Sequence[str]) -> LogFormat:
 
 def option_in(words: Sequence[str], option: str) -> str:
     """The last value of *option* in the arguments *words*, before Typer has read them; "" where it is not given."""
-    given = ""
+    value = ""
     for word, after in zip(words, [*words[1:], ""], strict=True):
         if word == option:
-            given = after
+            value = after
         elif word.startswith(f"{option}="):
-            given = word.removeprefix(f"{option}=")
-    return given
+            value = word.removeprefix(f"{option}=")
+    return value
 
 
 def formatter(form: LogFormat) -> logging.Formatter:
     """Formats the records of a log as *form*; times are UTC."""
     is_json = form is LogFormat.JSON
-    found = _JsonFormatter(datefmt=_TIME) if is_json else LineFormatter(_TEXT_LINE, _TIME)
-    found.converter = time.gmtime
-    return found
+    created = _JsonFormatter(datefmt=_TIME) if is_json else LineFormatter(_TEXT_LINE, _TIME)
+    created.converter = time.gmtime
+    return created
 
 
 class _JsonFormatter(logging.Formatter):
@@ -69,7 +69,7 @@ class _JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": without_trace(redacted_log(record.getMessage())),
         }
-        line.update((name, found) for name in FIELDS if (found := getattr(record, name, None)) is not None)
+        line.update((name, value) for name in FIELDS if (value := getattr(record, name, None)) is not None)
         if record.exc_info and traces_are_shown():
             line["trace"] = redacted_log(self.formatException(record.exc_info))
         return json.dumps(line, default=str)

@@ -57,10 +57,12 @@ def grouped(command: _Command) -> _Command:
         parameters += _expanded(groups[name]) if name in groups else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
 
     @wraps(command)
-    def with_groups(**given: Any) -> Any:
+    def with_groups(**arguments: Any) -> Any:
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group) if each.name in given})
-        return command(**given)
+            arguments[name] = group(
+                **{each.name: arguments.pop(each.name) for each in fields(group) if each.name in arguments}
+            )
+        return command(**arguments)
 
     with_groups.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     with_groups.__annotations__ = {each.name: each.annotation for each in parameters}

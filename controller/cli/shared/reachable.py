@@ -20,11 +20,11 @@ def require(settings: Settings, *needed: Part, useful: tuple[Part, ...] = ()) ->
         if folder.exists() and not folder.is_dir():
             raise SettingsError(f"log.folder.path = {str(folder)!r}: {folder} is no folder")
     with long_work("waiting for answers of the servers"):
-        found = outages(settings, *needed, *useful)
-    missing = [str(found[part]) for part in needed if part in found]
+        outages_found = outages(settings, *needed, *useful)
+    missing = [str(outages_found[part]) for part in needed if part in outages_found]
     if missing:
         raise TrimtabError("\n".join(missing))
-    for outage in found.values():
+    for outage in outages_found.values():
         _say(str(outage))
 
 

@@ -60,8 +60,8 @@ def _values(conf: Path) -> Mapping[str, Any]:
 
 
 def _of(values: Mapping[str, Any], section: str, key: str, default: Any) -> Any:
-    held = values.get(section)
-    return held.get(key, default) if isinstance(held, Mapping) else default
+    value = values.get(section)
+    return value.get(key, default) if isinstance(value, Mapping) else default
 
 
 def _mode(command: str, words: Sequence[str], values: Mapping[str, Any]) -> str:

@@ -25,22 +25,22 @@ _UNKNOWN: Final = "?"
 _WORDS: Final = {True: "yes", False: "no", None: _UNKNOWN}
 
 
-def answer_of(found: MoveAudit, *, is_known: bool) -> AuditAnswer:
-    """What was *found*; *is_known*: the settings are those of the controller."""
-    namespaces = sorted(found.by_namespace.items(), key=lambda each: (-each[1].moves, each[0]))
-    hours = [(utc(hour), sums) for hour, sums in sorted(found.by_hour.items())]
+def answer_of(audit: MoveAudit, *, is_known: bool) -> AuditAnswer:
+    """What was *audit*; *is_known*: the settings are those of the controller."""
+    namespaces = sorted(audit.by_namespace.items(), key=lambda each: (-each[1].moves, each[0]))
+    hours = [(utc(hour), sums) for hour, sums in sorted(audit.by_hour.items())]
     return AuditAnswer.from_object(
-        found,
-        first_interval=found.first,
-        last_interval=found.last,
-        total=_sums(found.total),
-        strategies={name: _sums(sums) for name, sums in sorted(found.by_strategy.items())[:MAX_LISTED]},
+        audit,
+        first_interval=audit.first,
+        last_interval=audit.last,
+        total=_sums(audit.total),
+        strategies={name: _sums(sums) for name, sums in sorted(audit.by_strategy.items())[:MAX_LISTED]},
         namespaces={name: _sums(sums) for name, sums in namespaces[:MAX_LISTED]},
         hours={hour: _sums(sums) for hour, sums in hours[:MAX_LISTED]},
-        moves=[_move(each) for each in found.moves],
-        changed_by_others=found.changed["others"],
-        changed_as_broker_left=found.changed["broker_left"],
-        notes=list(_notes(found, is_known=is_known)),
+        moves=[_move(each) for each in audit.moves],
+        changed_by_others=audit.changed["others"],
+        changed_as_broker_left=audit.changed["broker_left"],
+        notes=list(_notes(audit, is_known=is_known)),
     )
 
 
@@ -91,36 +91,36 @@ def _figures(figures: BrokerFigures | None) -> BrokerFiguresAnswer | None:
     )
 
 
-def _notes(found: MoveAudit, *, is_known: bool) -> Iterable[str]:
-    if not found.has_journal:
+def _notes(audit: MoveAudit, *, is_known: bool) -> Iterable[str]:
+    if not audit.has_journal:
         yield (
             "there is no journal of this cluster, so nobody knows which moves were commanded: every change of owner is"
             " listed as one by others"
         )
-    elif found.decided < found.intervals:
-        yield f"the controller decided {found.decided} of {counted(found.intervals, 'interval')}"
+    elif audit.decided < audit.intervals:
+        yield f"the controller decided {audit.decided} of {counted(audit.intervals, 'interval')}"
     if not is_known:
         yield "the settings of the controller are not known (--conf names them): usage is weighed by Pulsar's defaults"
-    if found.apart_ms > found.period_ms:
+    if audit.apart_ms > audit.period_ms:
         yield (
-            f"intervals are at least {found.apart_ms / 1000:g} s apart, and {found.period_ms / 1000:g} s are assumed:"
+            f"intervals are at least {audit.apart_ms / 1000:g} s apart, and {audit.period_ms / 1000:g} s are assumed:"
             " give --period-seconds or --conf, else nothing can be looked up two intervals later"
         )
-    if found.without_memory:
+    if audit.without_memory:
         yield (
-            f"{counted(found.without_memory, 'decision')} at the beginning of the journal lack the memory before them:"
+            f"{counted(audit.without_memory, 'decision')} at the beginning of the journal lack the memory before them:"
             " of their moves, promises and what was on its way are not known"
         )
-    if found.refused or found.refused_entries:
-        yield f"{counted(found.refused + found.refused_entries, 'record')} could not be used"
-    if found.dry_run:
-        yield f"{counted(found.dry_run, 'unload')} of a dry run are not audited: they move nothing"
-    if found.total.moves > len(found.moves):
-        yield f"the first {len(found.moves):,} of {counted(found.total.moves, 'move')} are listed; sums are of all"
+    if audit.refused or audit.refused_entries:
+        yield f"{counted(audit.refused + audit.refused_entries, 'record')} could not be used"
+    if audit.dry_run:
+        yield f"{counted(audit.dry_run, 'unload')} of a dry run are not audited: they move nothing"
+    if audit.total.moves > len(audit.moves):
+        yield f"the first {len(audit.moves):,} of {counted(audit.total.moves, 'move')} are listed; sums are of all"
 
 
-def print_audit(out: Console, answer: AuditAnswer, most: int) -> None:
-    """Print *answer* with *most* rows in each table."""
+def print_audit(out: Console, answer: AuditAnswer, limit: int) -> None:
+    """Print *answer* with *limit* rows in each table."""
     total = answer.total
     fields = [
         ("cluster", answer.cluster),
@@ -141,11 +141,11 @@ def print_audit(out: Console, answer: AuditAnswer, most: int) -> None:
             ("By namespace", answer.namespaces),
             ("By hour, UTC", answer.hours),
         ):
-            print_answers(out, _SUMS, sums, title=title, most=most)
+            print_answers(out, _SUMS, sums, title=title, limit=limit)
         title = "Usage of source and destination: when decided > predicted > two intervals later; * promised"
-        print_answers(out, _MOVE, answer.moves, title=title, head=4, most=most)
+        print_answers(out, _MOVE, answer.moves, title=title, head=4, limit=limit)
     changed = answer.changed_by_others + answer.changed_as_broker_left
-    print_answers(out, _CHANGE, answer.changes, title="Moved, but not by trimtab", head=2, most=most, total=changed)
+    print_answers(out, _CHANGE, answer.changes, title="Moved, but not by trimtab", head=2, limit=limit, total=changed)
     for note in answer.notes:
         print_line(out, f"note: {note}")
 
@@ -165,7 +165,7 @@ def _of_moves(answer: AuditAnswer) -> list[tuple[str, str]]:
     sums = answer.total
     open_ = f", {sums.undone_unknown:,} not known yet" if sums.undone_unknown else ""
     unknown = f", of {counted(sums.clients_unknown, 'move')} not known" if sums.clients_unknown else ""
-    found = [
+    texts = [
         ("helped", f"{sums.helped:,} of {sums.judged:,}"),
         ("undone", f"{sums.undone:,} within an hour{open_}"),
         ("shorter", f"{sums.shorter:,} not needed within an hour; {answer.not_needed:,} over the whole time"),
@@ -174,15 +174,15 @@ def _of_moves(answer: AuditAnswer) -> list[tuple[str, str]]:
     ]
     if sums.mean_error is not None and sums.mean_error_without_drift is not None:
         promises = f", {sums.promises:,} of them promised" if sums.promises else ""
-        told = (
+        text = (
             f"off by {sums.mean_error:.1f} points of usage on average, {sums.mean_error_without_drift:.1f} without the"
             f" drift of the cluster ({counted(sums.predictions, 'prediction')}{promises})"
         )
-        found.append(("predictions", told))
+        texts.append(("predictions", text))
     if sums.unpredicted:
-        told = f"{sums.unpredicted:,}: a broker was at its limit, and the others do not show what load takes"
-        found.append(("not predicted", told))
-    return found
+        text = f"{sums.unpredicted:,}: a broker was at its limit, and the others do not show what load takes"
+        texts.append(("not predicted", text))
+    return texts
 
 
 def _producers(sums: AuditSumsAnswer) -> str:

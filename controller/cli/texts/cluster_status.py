@@ -23,56 +23,59 @@ from controller.wire.results import Result
 LABEL: Final = 9
 
 
-def print_status(out: Console, found: ClusterStatus, problems: Sequence[Problem], now_ms: float, conf: Path) -> None:
+def print_status(out: Console, status: ClusterStatus, problems: Sequence[Problem], now_ms: float, conf: Path) -> None:
     """For people; *conf* are the settings of the commands that it names."""
     run, collect = (f"start `{command_line(name, conf=conf)}`" for name in ("run", "collect"))
     rows = [
         ("health", health_line(problems)),
         *(("", f"{each.title}: {each.detail}") for each in problems),
-        ("cluster", found.cluster),
-        ("leader", f"unknown: {found.leader_unknown}" if found.leader_unknown else _leader(found.leader, now_ms, run)),
-        ("epoch", str(found.epoch) if found.epoch else "none: no controller has led yet"),
-        *process_rows(found.processes),
-        ("decided", _decided(found, now_ms, run, collect)),
-        *_pulsar(found),
-        *guardrail_rows(found.guardrails).items(),
-        ("ticked", _ticked(found, now_ms, collect)),
-        *_load_rows(found),
-        *_in_flight_rows(found),
+        ("cluster", status.cluster),
+        (
+            "leader",
+            f"unknown: {status.leader_unknown}" if status.leader_unknown else _leader(status.leader, now_ms, run),
+        ),
+        ("epoch", str(status.epoch) if status.epoch else "none: no controller has led yet"),
+        *process_rows(status.processes),
+        ("decided", _decided(status, now_ms, run, collect)),
+        *_pulsar(status),
+        *guardrail_rows(status.guardrails).items(),
+        ("ticked", _ticked(status, now_ms, collect)),
+        *_load_rows(status),
+        *_in_flight_rows(status),
     ]
     print_fields(out, rows, label=LABEL)
-    for command, result in found.commands:
+    for command, result in status.commands:
         print_line(out, _of_command(command, result), first="  ", rest="    ")
-    if found.processes.running:
+    if status.processes.running:
         out.print()
         header = columns("role", "where", "version", "runs for", "seen", "does", prose=("does",))
-        print_table(out, header, [process_cells(each, now_ms) for each in found.processes.running])
+        print_table(out, header, [process_cells(each, now_ms) for each in status.processes.running])
 
 
-def status_line(found: ClusterStatus, problems: Sequence[Problem], now_ms: float) -> str:
+def status_line(status: ClusterStatus, problems: Sequence[Problem], now_ms: float) -> str:
     """All of it on one line, for people who follow it in a file."""
     parts = [
         health_line(problems),
-        "no leader" if found.leader is None else f"leader {found.leader.host}, process {found.leader.process}",
-        "nothing decided" if found.last is None else f"decided {utc(found.last.interval)}",
-        f"mode {found.guardrails.mode}{_paused_by(found)}",
-        f"{counted(len(_acting(found)), 'command')} in flight",
-        process_counts(found.processes),
+        "no leader" if status.leader is None else f"leader {status.leader.host}, process {status.leader.process}",
+        "nothing decided" if status.last is None else f"decided {utc(status.last.interval)}",
+        f"mode {status.guardrails.mode}{_paused_by(status)}",
+        f"{counted(len(_acting(status)), 'command')} in flight",
+        process_counts(status.processes),
     ]
     return f"{utc(int(now_ms))}  {'  '.join(parts)}"
 
 
-def _paused_by(found: ClusterStatus) -> str:
-    if not found.guardrails.paused:
+def _paused_by(status: ClusterStatus) -> str:
+    if not status.guardrails.paused:
         return ""
-    names = sorted({each.by for each in found.guardrails.pauses})
+    names = sorted({each.by for each in status.guardrails.pauses})
     return f", paused by {', '.join(names)}" if names else ", paused by the settings"
 
 
-def _load_rows(found: ClusterStatus) -> list[tuple[str, str]]:
+def _load_rows(status: ClusterStatus) -> list[tuple[str, str]]:
     rows = []
-    if found.imbalance is not None:
-        even = found.imbalance
+    if status.imbalance is not None:
+        even = status.imbalance
         rows.append(
             (
                 "imbalance",
@@ -80,25 +83,25 @@ def _load_rows(found: ClusterStatus) -> list[tuple[str, str]]:
                 f" messages ({even.busiest}), {even.msg_throughput:.2f} times by bytes",
             )
         )
-    rows += [("silent", f"{broker}: {why}") for broker, why in found.silent.items()]
-    if found.judged is not None:
-        rows.append(("reasons", f"{utc(found.judged)}: {_counts(found.reasons)}"))
-    return rows + [("policies", why) for why in found.unreadable_policies]
+    rows += [("silent", f"{broker}: {why}") for broker, why in status.silent.items()]
+    if status.judged is not None:
+        rows.append(("reasons", f"{utc(status.judged)}: {_counts(status.reasons)}"))
+    return rows + [("policies", why) for why in status.unreadable_policies]
 
 
-def _in_flight_rows(found: ClusterStatus) -> list[tuple[str, str]]:
-    rows = [("in flight", counted(len(_acting(found)), "command"))]
+def _in_flight_rows(status: ClusterStatus) -> list[tuple[str, str]]:
+    rows = [("in flight", counted(len(_acting(status)), "command"))]
     # Results that came after the last decision count, as the list of commands below shows them.
-    answered = {command.id for command, result in found.commands if result is not None}
-    waiting = [key for key, each in found.in_flight.items() if each.dry_run and key not in answered]
+    answered = {command.id for command, result in status.commands if result is not None}
+    waiting = [key for key, each in status.in_flight.items() if each.dry_run and key not in answered]
     if waiting:
         rows.append(("dry run", f"{counted(len(waiting), 'command')} without an executor's answer; they move nothing"))
     return rows
 
 
-def _acting(found: ClusterStatus) -> list[str]:
+def _acting(status: ClusterStatus) -> list[str]:
     """The commands in flight that are to be carried out."""
-    return [key for key, each in found.in_flight.items() if not each.dry_run]
+    return [key for key, each in status.in_flight.items() if not each.dry_run]
 
 
 def _leader(leader: Leader | None, now_ms: float, run: str) -> str:
@@ -108,12 +111,12 @@ def _leader(leader: Leader | None, now_ms: float, run: str) -> str:
     return f"{who}, since {utc(leader.since_ms)}, {ago(now_ms, leader.since_ms)}"
 
 
-def _decided(found: ClusterStatus, now_ms: float, run: str, collect: str) -> str:
-    last = found.last
+def _decided(status: ClusterStatus, now_ms: float, run: str, collect: str) -> str:
+    last = status.last
     if last is None:
-        if found.leader is None:
-            return "nothing decided yet" + ("" if found.leader_unknown else f"; {run}")
-        wait = collect if found.ticked is None else "a decision follows each interval that ends"
+        if status.leader is None:
+            return "nothing decided yet" + ("" if status.leader_unknown else f"; {run}")
+        wait = collect if status.ticked is None else "a decision follows each interval that ends"
         return f"nothing decided yet; {wait}"
     controls = last.controls
     notes = [note for note, on in (("paused", controls.paused), ("stale", controls.stale)) if on]
@@ -121,18 +124,18 @@ def _decided(found: ClusterStatus, now_ms: float, run: str, collect: str) -> str
     return f"{utc(last.interval)}, {ago(now_ms, last.interval)}, {how}: {in_number(last.decision.summary)}"
 
 
-def _pulsar(found: ClusterStatus) -> list[tuple[str, str]]:
-    used = None if found.last is None else found.last.decision.pulsar
+def _pulsar(status: ClusterStatus) -> list[tuple[str, str]]:
+    used = None if status.last is None else status.last.decision.pulsar
     if used is None:
         return []
     advice = "set pulsar in [cluster], or run `trimtab collect`" if used.source == "nobody" else ""
     return [("pulsar", "; ".join(filter(None, [version_text(used), advice])))]
 
 
-def _ticked(found: ClusterStatus, now_ms: float, collect: str) -> str:
-    if found.ticked is None:
+def _ticked(status: ClusterStatus, now_ms: float, collect: str) -> str:
+    if status.ticked is None:
         return f"never: no interval has ended; {collect}"
-    return f"{utc(found.ticked)}, {ago(now_ms, found.ticked)}"
+    return f"{utc(status.ticked)}, {ago(now_ms, status.ticked)}"
 
 
 def _of_command(command: Command, result: Result | None) -> str:

@@ -20,44 +20,47 @@ from controller.wire.readable import amounts, in_number, utc
 
 _LABEL: Final = 9
 #: Brokers, commands and verdicts that are listed without --all.
-_FEW: Final = 20
+_LISTED: Final = 20
 _ALL: Final = "--all"
 
 
 def print_explanation(out: Console, answer: ExplainAnswer, *, show_all: bool) -> None:
     """Print *answer*; *show_all*: also who said yes, and everything that is cut short otherwise."""
-    most = None if show_all else _FEW
+    limit = None if show_all else _LISTED
     print_fields(out, _head(answer), label=_LABEL)
     out.print()
     if answer.kind != "bundle":
         header = [*_COMMANDS, *([_RESULT] if answer.source != "load" else [])]
-        print_answers(out, header, answer.commands, head=2, most=most, rest=_ALL)
+        print_answers(out, header, answer.commands, head=2, limit=limit, rest=_ALL)
     answers = [each for each in answer.answers if show_all or each.answer == "no"]
     print_answers(out, _ANSWERS, answers, title="Guardrails and strategies" if show_all else "Who said no", head=2)
     if answer.brokers is not None:
         title = "As destinations, when the bundle was placed"
         title = title if answer.chosen else "As destinations, if it were moved now"
         because = Column(heading="because", prose=True, cell=partial(_because, show_all=show_all))
-        print_answers(out, [*_BROKERS, because], answer.brokers, title=title, head=2, most=most, rest=_ALL)
+        print_answers(out, [*_BROKERS, because], answer.brokers, title=title, head=2, limit=limit, rest=_ALL)
     if answer.kind == "interval":
         _print_reasons(out, answer)
     if answer.kind == "broker" or show_all:
-        print_verdicts(out, answer.verdicts, most=most, rest=_ALL)
+        print_verdicts(out, answer.verdicts, limit=limit, rest=_ALL)
     if answer.flips is not None:
-        _print_flips(out, answer.flips, answer.flips_unfinished or (), most)
+        _print_flips(out, answer.flips, answer.flips_unfinished or (), limit)
     for note in answer.notes:
         print_line(out, note, first="Note: ", rest="      ")
 
 
-def _print_flips(out: Console, found: Sequence[FlipAnswer], unfinished: Sequence[str], most: int | None) -> None:
-    if not found:
+def _print_flips(out: Console, flips: Sequence[FlipAnswer], unfinished: Sequence[str], limit: int | None) -> None:
+    if not flips:
         print_line(out, "No single change of load or of an option was found that would flip it.")
     title = "Each of these alone would flip it; the smallest first"
-    print_answers(out, _FLIPS, found, title=title, head=2, most=most, rest=_ALL)
+    print_answers(out, _FLIPS, flips, title=title, head=2, limit=limit, rest=_ALL)
     if unfinished:
-        told = "the search was over before its end: a change, or a smaller one, may flip it, too, of"
+        text = "the search was over before its end: a change, or a smaller one, may flip it, too, of"
         print_line(
-            out, f"{told} {some_of(unfinished, _FEW)}; --flip-seconds gives it more time", first="Note: ", rest="      "
+            out,
+            f"{text} {some_of(unfinished, _LISTED)}; --flip-seconds gives it more time",
+            first="Note: ",
+            rest="      ",
         )
 
 
@@ -102,11 +105,11 @@ def _decided(answer: ExplainAnswer) -> str:
 
 
 def _because(broker: BrokerForBundleAnswer, *, show_all: bool) -> str:
-    said = [f"{broker.by}: {broker.text}" if broker.by else broker.text] if broker.text else []
+    reasons = [f"{broker.by}: {broker.text}" if broker.by else broker.text] if broker.text else []
     if show_all:
         words = {True: "yes", False: "no", None: "not asked"}
-        said += [f"{name}: {words[kept]}" for name, kept in broker.filters.items()]
-    return "; ".join(said)
+        reasons += [f"{name}: {words[passes]}" for name, passes in broker.filters.items()]
+    return "; ".join(reasons)
 
 
 def _usage(broker: BrokerForBundleAnswer) -> str:

@@ -48,9 +48,9 @@ def print_judged(out: Console, judged: JudgedScenario) -> None:
         out.print()
     figures = judged.without_cure
     means = [(judged.without_cure, judged.with_cure)[number] for number in range(len(runs))]
-    shown = [(figure, *(_number(statistics.fmean(of[figure])) for of in means)) for figure in figures]
+    cells = [(figure, *(_number(statistics.fmean(of[figure])) for of in means)) for figure in figures]
     title = "Means over time and seeds" if len(judged.seeds) > 1 else "Means over time"
-    print_table(out, columns("figure", *runs, numbers=runs), shown, title=title)
+    print_table(out, columns("figure", *runs, numbers=runs), cells, title=title)
     out.print()
     met = sum(each.held for each in judged.expectations)
     print_line(out, f"{met} of {_expectations(judged)} met")
@@ -60,16 +60,16 @@ def _results(each: JudgedExpectation) -> Sequence[str]:
     parts = [(each.without_cure, each.held_without)]
     if each.with_cure:
         parts.append((each.with_cure, each.held_with))
-    return [_result(values, held) for values, held in parts]
+    return [_result(values, met) for values, met in parts]
 
 
-def _result(values: Sequence[float], held: int) -> str:
+def _result(values: Sequence[float], met: int) -> str:
     """Whether an expectation holds in runs with these *values* of its figure."""
     low, high = _number(min(values)), _number(max(values))
-    seen = low if low == high else f"{low} to {high}"
-    if held == len(values):
-        return f"holds: {seen}"
-    return f"fails: {seen}" if held == 0 else f"holds in {held} of {len(values)}: {seen}"
+    range_text = low if low == high else f"{low} to {high}"
+    if met == len(values):
+        return f"holds: {range_text}"
+    return f"fails: {range_text}" if met == 0 else f"holds in {met} of {len(values)}: {range_text}"
 
 
 def _number(value: float) -> str:

@@ -28,7 +28,7 @@ from controller.wire.plan import hash_of
 from controller.wire.readable import counted, duration, utc
 
 #: Namespaces, brokers that do not change, and bundles that stay: so many are printed.
-_FEW: Final = 10
+_LISTED_BROKERS: Final = 10
 _NEXT: Final = "next"
 #: Length of the longest bar of the frontier's curve.
 _BAR: Final = 30
@@ -46,9 +46,9 @@ _FRONTIER: Final = fields_of(
 )
 
 
-def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: int | None) -> PlanAnswer:
-    """*found*, which was written to *file*, for --json and for print_plan."""
-    plan, changes = found.plan, broker_changes(found.plan)
+def plan_answer(planned: PlannedCluster, *, file: str, now_ms: int, deadline_ms: int | None) -> PlanAnswer:
+    """*planned*, which was written to *file*, for --json and for print_plan."""
+    plan, changes = planned.plan, broker_changes(planned.plan)
     moves = plan.moves
     return PlanAnswer(
         cluster=plan.cluster,
@@ -57,11 +57,11 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
         sha256=hash_of(plan),
         file=file,
         moves=len(moves),
-        fewest_moves=found.fewest_moves,
+        fewest_moves=planned.fewest_moves,
         waves=sum(len(step.waves) for step in plan.steps),
-        seconds=found.time.seconds,
-        slowed=found.time.slowed,
-        never_issued=list(found.time.never),
+        seconds=planned.time.seconds,
+        slowed=planned.time.slowed,
+        never_issued=list(planned.time.never),
         connections=int(sum(plan.problem.connections[move.bundle] for move in moves)),
         connections_at_once=max(
             (
@@ -72,21 +72,21 @@ def plan_answer(found: PlannedCluster, *, file: str, now_ms: int, deadline_ms: i
             default=0,
         ),
         deadline_ms=deadline_ms,
-        in_time=None if deadline_ms is None else _in_time(found, now_ms, deadline_ms),
+        in_time=None if deadline_ms is None else _in_time(planned, now_ms, deadline_ms),
         before=max((change.before for change in changes), default=0.0),
         after=max((change.after for change in changes), default=0.0),
         brokers=[BrokerChangeAnswer.from_object(change) for change in changes],
-        steps=[_step(plan, step, seconds) for step, seconds in zip(plan.steps, found.time.steps, strict=True)],
+        steps=[_step(plan, step, seconds) for step, seconds in zip(plan.steps, planned.time.steps, strict=True)],
         disturbed=[DisturbedAnswer.from_object(each, connections=int(each.connections)) for each in disturbed(plan)],
-        frontier=_frontier_levels(found),
-        stays=found.stays,
-        by_hand=found.by_hand,
-        notes=list(found.notes),
+        frontier=_frontier_levels(planned),
+        stays=planned.stays,
+        by_hand=planned.by_hand,
+        notes=list(planned.notes),
     )
 
 
-def _frontier_levels(found: PlannedCluster) -> list[FrontierLevelAnswer]:
-    problem = found.plan.problem
+def _frontier_levels(planned: PlannedCluster) -> list[FrontierLevelAnswer]:
+    problem = planned.plan.problem
     mean = mean_level(problem)
     return [
         FrontierLevelAnswer(
@@ -98,12 +98,12 @@ def _frontier_levels(found: PlannedCluster) -> list[FrontierLevelAnswer]:
             bound=each.certificate.bound,
             bound_kind=each.certificate.kind,
         )
-        for each in found.frontier
+        for each in planned.frontier
     ]
 
 
-def _in_time(found: PlannedCluster, now_ms: int, deadline_ms: int) -> bool:
-    return now_ms + found.time.seconds * 1000 <= deadline_ms and not found.stays and not found.time.never
+def _in_time(planned: PlannedCluster, now_ms: int, deadline_ms: int) -> bool:
+    return now_ms + planned.time.seconds * 1000 <= deadline_ms and not planned.stays and not planned.time.never
 
 
 def _step(plan: Plan, step: PlanStep, seconds: float) -> PlanStepAnswer:
@@ -138,18 +138,18 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
             each.after, each.bundles_after, each.msg_rate_after,
         )  # fmt: skip
         (rest if same else changed).append(each)
-    shown = [*changed, *rest[: _FEW if changed else None]]
-    print_table(out, _BROKERS, [[column.cell(each) for column in _BROKERS] for each in shown], title="Brokers")
-    if len(shown) < len(answer.brokers):
-        print_line(out, f"and {counted(len(answer.brokers) - len(shown), 'broker')} that stay as they are")
+    listed_brokers = [*changed, *rest[: _LISTED_BROKERS if changed else None]]
+    print_table(out, _BROKERS, [[column.cell(each) for column in _BROKERS] for each in listed_brokers], title="Brokers")
+    if len(listed_brokers) < len(answer.brokers):
+        print_line(out, f"and {counted(len(answer.brokers) - len(listed_brokers), 'broker')} that stay as they are")
     out.print()
     title = "Whose clients reconnect"
-    print_answers(out, _DISTURBED, answer.disturbed, title=title, most=_FEW, rest="--json lists all")
+    print_answers(out, _DISTURBED, answer.disturbed, title=title, limit=_LISTED_BROKERS, rest="--json lists all")
     _print_frontier(out, answer)
-    for bundle, why in list(answer.stays.items())[:_FEW]:
+    for bundle, why in list(answer.stays.items())[:_LISTED_BROKERS]:
         print_line(out, f"stays: {bundle}: {why}")
-    if len(answer.stays) > _FEW:
-        print_line(out, f"stays: {len(answer.stays) - _FEW} more; --json names all")
+    if len(answer.stays) > _LISTED_BROKERS:
+        print_line(out, f"stays: {len(answer.stays) - _LISTED_BROKERS} more; --json names all")
     for note in answer.notes:
         print_line(out, note)
     _print_by_hand(out, answer)
@@ -183,7 +183,7 @@ def _print_moves(out: Console, answer: PlanAnswer) -> None:
 
 
 def _task(step: PlanStepAnswer) -> str:
-    names = ", ".join(step.brokers[:_FEW])
+    names = ", ".join(step.brokers[:_LISTED_BROKERS])
     return {EMPTY: f"empty {names}", FILL: f"fill {names}"}.get(step.task, "spread the load")
 
 
@@ -191,26 +191,29 @@ def _print_frontier(out: Console, answer: PlanAnswer) -> None:
     """The frontier as a table with a curve, and what more moves than the plan's would give."""
     levels = answer.frontier
     if levels:
-        most, stroke = max(each.times_mean for each in levels) - 1, "#" if out.options.ascii_only else "\N{FULL BLOCK}"
-        curve = Column(heading="above the mean", cell=lambda each: _bar(each.times_mean - 1, most, stroke))
+        highest, stroke = (
+            max(each.times_mean for each in levels) - 1,
+            "#" if out.options.ascii_only else "\N{FULL BLOCK}",
+        )
+        curve = Column(heading="above the mean", cell=lambda each: _bar(each.times_mean - 1, highest, stroke))
         title = "How low other numbers of moves bring the highest usage"
         print_answers(out, [*_FRONTIER, curve], levels, title=title)
         print_line(out, _further(answer))
         out.print()
 
 
-def _bar(above: float, most: float, stroke: str) -> str:
-    return stroke * (round(_BAR * above / most) if most > _SAME else 0)
+def _bar(above: float, highest: float, stroke: str) -> str:
+    return stroke * (round(_BAR * above / highest) if highest > _SAME else 0)
 
 
 def _further(answer: PlanAnswer) -> str:
     """What more moves than those of the plan would give."""
     by_moves = {each.max_moves: each for each in answer.frontier}
     now, then = by_moves[answer.moves], by_moves[answer.moves + FURTHER_MOVES]
-    told = f"{counted(answer.moves, 'move')} reach {now.times_mean:.3f} times the mean usage"
+    text = f"{counted(answer.moves, 'move')} reach {now.times_mean:.3f} times the mean usage"
     if then.reached >= now.reached * (1 - _SAME):
-        return f"{told}; {FURTHER_MOVES} more would give no less"
-    return f"{told}; {FURTHER_MOVES} more would give {then.times_mean:.3f}"
+        return f"{text}; {FURTHER_MOVES} more would give no less"
+    return f"{text}; {FURTHER_MOVES} more would give {then.times_mean:.3f}"
 
 
 def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
@@ -224,13 +227,13 @@ def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
     ]
     if answer.slowed:
         rows.append(("slowed", answer.slowed))
-    for why in answer.never_issued[:_FEW]:
+    for why in answer.never_issued[:_LISTED_BROKERS]:
         rows.append(("never", why))
     for number, step in enumerate(answer.steps, 1):
         rows.append((f"step {number}" if len(answer.steps) > 1 else "proved", _proved(step)))
     if answer.deadline_ms is not None:
-        said = "it can be met" if answer.in_time else "it cannot be met"
-        rows.append(("deadline", f"{utc(answer.deadline_ms)}: {said}"))
+        outcome = "it can be met" if answer.in_time else "it cannot be met"
+        rows.append(("deadline", f"{utc(answer.deadline_ms)}: {outcome}"))
     if answer.file:
         rows.append(("file", answer.file))
     return [*rows, ("hash", answer.sha256)]
@@ -263,10 +266,10 @@ def _next(answer: PlanAnswer, conf: Path) -> list[tuple[str, str]]:
     return [(_NEXT, command_line("apply", answer.file, *step, "--hash", answer.sha256, conf=conf))]
 
 
-def rightsizing_answer(source: PlanSource, found: Rightsizing) -> RightsizingAnswer:
-    """*found* for --json and for print_rightsizing."""
-    given = {"cluster": source.cluster, "interval": source.view.as_of_ms, "notes": list(source.notes)}
-    return RightsizingAnswer.from_object(found, **given)
+def rightsizing_answer(source: PlanSource, rightsizing: Rightsizing) -> RightsizingAnswer:
+    """*rightsizing* for --json and for print_rightsizing."""
+    common = {"cluster": source.cluster, "interval": source.view.as_of_ms, "notes": list(source.notes)}
+    return RightsizingAnswer.from_object(rightsizing, **common)
 
 
 def print_rightsizing(out: Console, answer: RightsizingAnswer) -> None:
@@ -291,15 +294,15 @@ def print_rightsizing(out: Console, answer: RightsizingAnswer) -> None:
 
 def _needed(answer: RightsizingAnswer, free: str) -> str:
     """How many brokers keep so much *free*: what is proved, and what is shown."""
-    least, enough = answer.needed, answer.enough
+    least, sufficient = answer.needed, answer.enough
     if least is None:
         return f"no number of brokers keeps {free}: a bundle, or a broker's own use, is too large ({answer.resource})"
-    if least == enough:
+    if least == sufficient:
         return f"{counted(least, 'broker')} keep {free}, {_more(least, answer)} (by {answer.resource}); fewer do not"
     at_least = f"at least {counted(least, 'broker')} to keep {free}, {_more(least, answer)} (by {answer.resource})"
-    if enough is None:
+    if sufficient is None:
         return f"{at_least}; no number was found on which all bundles have room, and what stays on a broker"
-    return f"{at_least}; {enough} are enough, {_more(enough, answer)}"
+    return f"{at_least}; {sufficient} are enough, {_more(sufficient, answer)}"
 
 
 def _more(brokers: int, answer: RightsizingAnswer) -> str:

@@ -33,7 +33,7 @@ _ANSWER_SECONDS: Final = 10.0
 class _View(Protocol):
     """Where the status is shown."""
 
-    def show(self, found: ClusterStatus, seen: list[Problem], now_ms: float) -> None:
+    def show(self, status: ClusterStatus, problem_list: list[Problem], now_ms: float) -> None:
         """It was read at *now_ms*."""
         ...
 
@@ -48,15 +48,15 @@ def watch_status(settings: Settings, conf: Path, every: float, *, as_json: bool)
     Ends with SettingsError or AccessDeniedError: these do not go away by waiting.
     """
     out = console()
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         admin = None
         if settings.pulsar is not None:
-            admin = opened.enter_context(closing(pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)))
+            admin = stack.enter_context(closing(pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)))
         view: _View
         if as_json or not out.is_terminal:
             view = _Lines(as_json=as_json)
         else:
-            view = _Screen(opened.enter_context(_live(out)), out, conf)
+            view = _Screen(stack.enter_context(_live(out)), out, conf)
         calls = Calls(1)
         while True:
             next_look = Deadline.after(every)
@@ -67,8 +67,8 @@ def watch_status(settings: Settings, conf: Path, every: float, *, as_json: bool)
             if call.late or isinstance(call.error, TrimtabError):
                 view.away(str(call.error), now_ms)
             else:
-                found = call.result()
-                view.show(found, problems(found, settings, now_ms), now_ms)
+                status = call.result()
+                view.show(status, problems(status, settings, now_ms), now_ms)
             time.sleep(next_look.remaining)
 
 
@@ -83,9 +83,13 @@ class _Lines:
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
 
-    def show(self, found: ClusterStatus, seen: list[Problem], now_ms: float) -> None:
+    def show(self, status: ClusterStatus, problem_list: list[Problem], now_ms: float) -> None:
         """See _View."""
-        self._write(status_answer(found, seen).as_line() if self._as_json else status_line(found, seen, now_ms))
+        self._write(
+            status_answer(status, problem_list).as_line()
+            if self._as_json
+            else status_line(status, problem_list, now_ms)
+        )
 
     def away(self, why: str, now_ms: float) -> None:
         """See _View."""
@@ -104,9 +108,9 @@ class _Screen:
         self._last = ""
         self._last_ms: float | None = None
 
-    def show(self, found: ClusterStatus, seen: list[Problem], now_ms: float) -> None:
+    def show(self, status: ClusterStatus, problem_list: list[Problem], now_ms: float) -> None:
         """See _View."""
-        self._last = captured(self._out.width, lambda out: print_status(out, found, seen, now_ms, self._conf))
+        self._last = captured(self._out.width, lambda out: print_status(out, status, problem_list, now_ms, self._conf))
         self._last_ms = now_ms
         self._draw(f"at {utc(int(now_ms))}; Ctrl-C ends")
 

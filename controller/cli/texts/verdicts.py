@@ -15,11 +15,11 @@ _HEADINGS = ("what", "reason", "observed", "limit", "by", "detail")
 
 
 def print_verdicts(
-    out: Console, verdicts: Sequence[Verdict | VerdictAnswer], *, most: int | None = None, rest: str = ""
+    out: Console, verdicts: Sequence[Verdict | VerdictAnswer], *, limit: int | None = None, rest: str = ""
 ) -> None:
-    """Print *most* of *verdicts*; *rest*: the option that prints those that are left out."""
+    """Print *limit* of *verdicts*; *rest*: the option that prints those that are left out."""
     header = [
         Column(heading=heading, prose=heading == "detail", cell=itemgetter(place))
         for place, heading in enumerate(_HEADINGS)
     ]
-    print_answers(out, header, list(map(verdict_cells, verdicts)), title="Verdicts", head=2, most=most, rest=rest)
+    print_answers(out, header, list(map(verdict_cells, verdicts)), title="Verdicts", head=2, limit=limit, rest=rest)

@@ -27,15 +27,15 @@ from controller.wire.decision_texts import because
 from controller.wire.readable import compact, counted, lasting, utc
 
 #: Moves in a list of JSON at most.
-_MOST: Final = 10_000
+_MOST_ROWS: Final = 10_000
 
 
-def answer_of(cluster: str, found: Counterfactual, compared: tuple[str, str] | None) -> WhatIfAnswer:
-    """What was *found* about the recording of *cluster*; *compared*: the names of the two that differ."""
-    surveyed = found.surveyed
+def answer_of(cluster: str, counterfactual: Counterfactual, compared: tuple[str, str] | None) -> WhatIfAnswer:
+    """What was *counterfactual* about the recording of *cluster*; *compared*: the names of the two that differ."""
+    surveyed = counterfactual.surveyed
     difference = None
-    if found.difference is not None and compared is not None:
-        difference = _difference(found.difference, *compared)
+    if counterfactual.difference is not None and compared is not None:
+        difference = _difference(counterfactual.difference, *compared)
     return WhatIfAnswer(
         cluster=cluster,
         first_interval=surveyed.intervals[0],
@@ -46,17 +46,19 @@ def answer_of(cluster: str, found: Counterfactual, compared: tuple[str, str] | N
         bundles=surveyed.bundles,
         model=[_fit(fit) for fit in surveyed.model.fits],
         reproduction=None
-        if found.reproduction is None
+        if counterfactual.reproduction is None
         else ReproductionAnswer.from_object(
-            found.reproduction,
-            missing=found.reproduction.missing[:_MOST],
-            only_replayed=len(found.reproduction.added),
-            added=found.reproduction.added[:_MOST],
+            counterfactual.reproduction,
+            missing=counterfactual.reproduction.missing[:_MOST_ROWS],
+            only_replayed=len(counterfactual.reproduction.added),
+            added=counterfactual.reproduction.added[:_MOST_ROWS],
         ),
-        happened=dict(found.happened),
-        strategies={name: _replay(run, dict(found.figures[name])) for name, run in found.runs.items()},
+        happened=dict(counterfactual.happened),
+        strategies={
+            name: _replay(run, dict(counterfactual.figures[name])) for name, run in counterfactual.runs.items()
+        },
         difference=difference,
-        notes=list(found.notes),
+        notes=list(counterfactual.notes),
     )
 
 
@@ -78,7 +80,7 @@ def _replay(run: ReplayedRun, figures: dict[str, float]) -> ReplayAnswer:
         uncertain=sum(decision.uncertain for decision in run.decisions),
         largest_error=float(run.errors.max(initial=0.0)),
         commands=len(moves),
-        moves=[_move(command, uncertain=uncertain) for command, uncertain in moves[:_MOST]],
+        moves=[_move(command, uncertain=uncertain) for command, uncertain in moves[:_MOST_ROWS]],
     )
 
 
@@ -86,19 +88,19 @@ def _move(command: Command, *, uncertain: bool) -> ReplayedMoveAnswer:
     return ReplayedMoveAnswer.from_object(command, reason=because(command), uncertain=uncertain)
 
 
-def _difference(found: Difference, first: str, second: str) -> DifferenceAnswer:
+def _difference(difference: Difference, first: str, second: str) -> DifferenceAnswer:
     return DifferenceAnswer.from_object(
-        found,
+        difference,
         first=first,
         second=second,
-        different_intervals=len(found.different),
+        different_intervals=len(difference.different),
         listed=[
             DifferentIntervalAnswer.from_object(
                 each,
                 only_first=[_move(command, uncertain=each.uncertain) for command in each.only_first],
                 only_second=[_move(command, uncertain=each.uncertain) for command in each.only_second],
             )
-            for each in found.different[:_MOST]
+            for each in difference.different[:_MOST_ROWS]
         ],
     )
 
@@ -106,8 +108,8 @@ def _difference(found: Difference, first: str, second: str) -> DifferenceAnswer:
 # ---- for people ----
 
 
-def print_answer(out: Console, answer: WhatIfAnswer, most: int) -> None:
-    """Print *answer* with *most* rows in each table of moves."""
+def print_answer(out: Console, answer: WhatIfAnswer, limit: int) -> None:
+    """Print *answer* with *limit* rows in each table of moves."""
     length = (answer.last_interval - answer.first_interval) / 1000
     size = f"{counted(answer.brokers, 'broker')}, {counted(answer.bundles, 'bundle')}"
     span = f"{utc(answer.first_interval)} to {utc(answer.last_interval)}"
@@ -124,23 +126,23 @@ def print_answer(out: Console, answer: WhatIfAnswer, most: int) -> None:
     _print_figures(out, answer)
     if answer.reproduction is not None:
         missing = answer.reproduction.missing
-        print_answers(out, _NOT_REPRODUCED, missing, title="Recorded, and not reproduced", head=3, most=most)
+        print_answers(out, _NOT_REPRODUCED, missing, title="Recorded, and not reproduced", head=3, limit=limit)
     if answer.difference is not None:
-        _print_difference(out, answer.difference, most)
+        _print_difference(out, answer.difference, limit)
     for name, replay in answer.strategies.items() if answer.difference is None else ():
         title = f"{name} would have done"
-        print_answers(out, _MOVES, replay.moves, title=title, head=3, most=most, total=replay.commands)
+        print_answers(out, _MOVES, replay.moves, title=title, head=3, limit=limit, total=replay.commands)
     for note in answer.notes:
         print_line(out, f"note: {note}")
 
 
-def _reproduced(found: ReproductionAnswer) -> str:
-    more = f"; {found.only_replayed} of the replay were not recorded" if found.only_replayed else ""
-    if found.share is None:
+def _reproduced(reproduction: ReproductionAnswer) -> str:
+    more = f"; {reproduction.only_replayed} of the replay were not recorded" if reproduction.only_replayed else ""
+    if reproduction.share is None:
         return f"nothing was moved or split{more}"
     return (
-        f"{found.reproduced} of {found.recorded} recorded moves and splits with the recorded settings"
-        f" ({100 * found.share:.1f} %){more}"
+        f"{reproduction.reproduced} of {reproduction.recorded} recorded moves and splits with the recorded settings"
+        f" ({100 * reproduction.share:.1f} %){more}"
     )
 
 
@@ -176,23 +178,24 @@ def _print_figures(out: Console, answer: WhatIfAnswer) -> None:
     out.print()
 
 
-def _print_difference(out: Console, found: DifferenceAnswer, most: int) -> None:
+def _print_difference(out: Console, difference: DifferenceAnswer, limit: int) -> None:
     print_line(
         out,
-        f"{found.different_intervals} of {counted(found.intervals, 'interval')} differ: {found.same} moves and splits"
-        f" are the same, {found.only_first} are of {found.first} alone, {found.only_second} of {found.second} alone",
+        f"{difference.different_intervals} of {counted(difference.intervals, 'interval')} differ:"
+        f" {difference.same} moves and splits are the same, {difference.only_first} are of {difference.first} alone,"
+        f" {difference.only_second} of {difference.second} alone",
     )
     listed = [
         (side, move)
-        for each in found.listed
-        for side, moves in ((found.first, each.only_first), (found.second, each.only_second))
+        for each in difference.listed
+        for side, moves in ((difference.first, each.only_first), (difference.second, each.only_second))
         for move in moves
     ]
     header = [
         Column(heading="only", cell=lambda each: each[0]),
         *(replace(column, cell=partial(_of_move, column)) for column in _MOVES),
     ]
-    print_answers(out, header, listed, head=4, most=most, total=found.only_first + found.only_second)
+    print_answers(out, header, listed, head=4, limit=limit, total=difference.only_first + difference.only_second)
 
 
 def _of_move(column: Column, listed: tuple[str, ReplayedMoveAnswer]) -> str:

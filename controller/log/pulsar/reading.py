@@ -198,7 +198,7 @@ class ReadWindows:
         entries = min(round(about / self._per_entry.get((name, partition), 1.0)), _WINDOW_BYTES // max(1, size))
         while True:
             entries = max(1, entries)
-            begin = extent.back(end, entries)
+            begin = extent.before(end, entries)
             start = oldest if begin == BEGINNING else _later(oldest, Start(position=number_of(*begin.next, -1)))
             window = self._read(name, partition, start, stop, queue=min(_QUEUE, about))
             if window.records or start is oldest:

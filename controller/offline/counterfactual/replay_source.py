@@ -19,7 +19,7 @@ from controller.offline.record_texts import begin_of
 from controller.offline.recording import Recorded, cluster_of, refuse_other_clusters
 from controller.offline.scenarios.shipped import strategy_options
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.pairs import with_asked
+from controller.settings.pairs import with_requested
 from controller.settings.pulsar_version import AUTO
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 
@@ -55,7 +55,7 @@ class ReplaySource:
             settings = settings.as_version(self.pulsar)
         policy = settings.policy(cluster)
         if strategy and strategy != self.as_version:
-            conf = with_asked(settings.broker_conf, strategy_options(strategy))
+            conf = with_requested(settings.broker_conf, strategy_options(strategy))
             try:
                 policy = settings.policy_with(conf, cluster)
             except SettingsError as error:

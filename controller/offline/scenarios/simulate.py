@@ -18,7 +18,7 @@ from controller.model.leadership import Agreement, no_preparation
 from controller.model.load import Floats
 from controller.model.pulsar_version import known_version
 from controller.settings.guardrails import GuardrailSettings
-from controller.settings.pairs import with_asked
+from controller.settings.pairs import with_requested
 from controller.settings.policy import policy_of, read_assignment
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import TurnNumber, as_broker_conf
@@ -63,7 +63,7 @@ def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, s
     Raises SettingsError naming the option.
     """
     cure = scenario.cure if cured else None
-    conf = with_asked(as_broker_conf(scenario.broker_conf), strategy or {})
+    conf = with_requested(as_broker_conf(scenario.broker_conf), strategy or {})
     decisions, guardrails = scenario.decisions, scenario.guardrails
     if cure is not None:
         conf |= as_broker_conf(cure.broker_conf)

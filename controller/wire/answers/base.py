@@ -50,13 +50,13 @@ class JsonAnswer(BaseModel):
     )
 
     @classmethod
-    def from_object(cls, source: object, /, **given: Any) -> Self:
-        """The answer with the *given* fields, and for all others the attributes of *source* with their names.
+    def from_object(cls, source: object, /, **values: Any) -> Self:
+        """The answer with the *values* fields, and for all others the attributes of *source* with their names.
 
         Objects among them become answers in the same way.
         """
-        names = [name for name in cls.model_fields if name not in given and hasattr(source, name)]
-        return cls.model_validate({name: getattr(source, name) for name in names} | given, by_name=True)
+        names = [name for name in cls.model_fields if name not in values and hasattr(source, name)]
+        return cls.model_validate({name: getattr(source, name) for name in names} | values, by_name=True)
 
     def as_line(self) -> str:
         """The JSON object on one line, without the fields that were not given."""

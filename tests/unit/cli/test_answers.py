@@ -51,9 +51,9 @@ def test_a_column_may_be_made_by_hand() -> None:
 @pytest.mark.parametrize(
     ("options", "last"),
     [
-        ({"most": 1}, "and 1 more: --most 2, or --json, lists all"),
-        ({"most": 1, "rest": "--all"}, "and 1 more: --all"),
-        ({"most": 1, "total": 12_001}, "and 12,000 more: --most 12001, or --json, lists all"),
+        ({"limit": 1}, "and 1 more: --most 2, or --json, lists all"),
+        ({"limit": 1, "rest": "--all"}, "and 1 more: --all"),
+        ({"limit": 1, "total": 12_001}, "and 12,000 more: --most 12001, or --json, lists all"),
     ],
 )
 def test_of_many_rows_it_is_said_how_many_are_left_out_and_how_to_see_them(
@@ -65,7 +65,7 @@ def test_of_many_rows_it_is_said_how_many_are_left_out_and_how_to_see_them(
 
 
 def test_without_rows_nothing_is_printed() -> None:
-    assert table("bundle", most=0) == []
+    assert table("bundle", limit=0) == []
 
 
 def test_a_mapping_has_the_names_of_its_rows() -> None:

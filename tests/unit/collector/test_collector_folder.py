@@ -146,12 +146,12 @@ def test_load_data_is_kept_until_it_is_renewed_and_for_a_while_after_it_was_with
 
     load_data = PulsarLoadData(nowhere, Credentials, Tls())
     assert load_data.of("a:8080") is None
-    load_data.heard("a:8080", b'{"updatedAt": 1}')
-    load_data.heard("a:8080", b'{"updatedAt": 2}')
+    load_data.receive("a:8080", b'{"updatedAt": 1}')
+    load_data.receive("a:8080", b'{"updatedAt": 2}')
     assert load_data.of("a:8080") == {"updatedAt": 2}
-    load_data.heard("a:8080", b"")
-    load_data.heard("b:8080", b"")
-    load_data.heard("c:8080", b"no json")
+    load_data.receive("a:8080", b"")
+    load_data.receive("b:8080", b"")
+    load_data.receive("c:8080", b"no json")
     assert load_data.of("a:8080") == {"updatedAt": 2}, "a bundle is on its way; resources have hardly changed"
     assert load_data.of("b:8080") is load_data.of("c:8080") is None
     assert asked.wait(5)

@@ -186,9 +186,9 @@ class SeenCalls(Calls):
         self.made.add(key)
         return super().submit(key, call)
 
-    def relieve(self, now: float, patience: float, *, answering: Container[Any], most: int) -> None:
+    def add_workers_for_stuck(self, now: float, patience: float, *, answering: Container[Any], limit: int) -> None:
         self.looked = now
-        super().relieve(now, patience, answering=answering, most=most)
+        super().add_workers_for_stuck(now, patience, answering=answering, limit=limit)
 
     @property
     def open(self) -> set[str]:

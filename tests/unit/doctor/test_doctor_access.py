@@ -40,13 +40,13 @@ def test_the_rights_of_the_page_are_fine() -> None:
 def test_a_kafka_without_authorizer_is_open() -> None:
     found = only(kafka=kafka(acls=None))
     assert (found.code, found.severity) == ("kafka-open", "warning")
-    assert "no authorizer" in found.seen
+    assert "no authorizer" in found.observed
 
 
 def test_acls_that_cannot_be_read_are_reported_as_unknown() -> None:
     found = only(kafka=kafka(acls=(), acl_error="user 'x' may not Describe the cluster"))
     assert (found.code, found.severity) == ("acls-unknown", "warning")
-    assert "Describe the cluster" in found.seen
+    assert "Describe the cluster" in found.observed
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_acls_that_cannot_be_read_are_reported_as_unknown() -> None:
 def test_other_principals_that_may_change_something_are_reported(entry: Acl, where: str, severity: str) -> None:
     found = only(kafka=kafka(acls=(*of_the_table(), entry)))
     assert (found.code, found.severity, found.objects) == ("acl-too-wide", severity, (where,))
-    assert entry.principal in found.seen
+    assert entry.principal in found.observed
     assert f"--remove --allow-principal '{entry.principal}' --operation {entry.operation}" in found.advice
 
 
@@ -115,7 +115,7 @@ def test_principals_of_other_names_are_those_of_the_settings() -> None:
         settings=named,
         kafka=kafka(log=kafka_log(named), acls=(acl("User:trimtab-collector", "topic", "trimtab-metrics"),)),
     )
-    assert found.wanted == "User:CN=collector alone"
+    assert found.expected == "User:CN=collector alone"
 
 
 def test_an_election_without_credentials_is_open() -> None:
@@ -148,7 +148,7 @@ def test_open_nodes_are_listed_with_the_command_that_closes_them(
 
 def test_nodes_that_cannot_be_read_are_reported() -> None:
     found = only(zookeeper=zookeeper(nodes_error="refuses user 'trimtab'"))
-    assert (found.code, found.seen) == ("zookeeper-acls-unknown", "refuses user 'trimtab'")
+    assert (found.code, found.observed) == ("zookeeper-acls-unknown", "refuses user 'trimtab'")
 
 
 def test_grants_prints_the_rights_for_these_settings_without_connecting(tmp_path: Path) -> None:

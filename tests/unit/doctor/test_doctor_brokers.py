@@ -29,8 +29,8 @@ def test_every_problem_says_what_was_seen_what_is_wanted_and_what_to_do() -> Non
     assert len({finding.code for finding in found}) >= 7
     for finding in found:
         assert finding.objects, finding
-        assert finding.seen, finding
-        assert finding.wanted, finding
+        assert finding.observed, finding
+        assert finding.expected, finding
         assert finding.advice, finding
 
 
@@ -41,7 +41,7 @@ def test_a_kind_of_topics_that_one_broker_alone_serves_is_a_warning() -> None:
 
     found = only(pulsar=without(A, B))
     assert (found.code, found.severity, found.objects) == ("topic-kind-on-one-broker", "warning", (C,))
-    assert found.seen == f"enableNonPersistentTopics is false on {A}, {B}"
+    assert found.observed == f"enableNonPersistentTopics is false on {A}, {B}"
     for names in ((A,), (A, B, C)):
         assert problems(pulsar=without(*names)) == []
         assert "topic-kinds" in {finding.code for finding in judge(facts(pulsar=without(*names)))}
@@ -74,7 +74,7 @@ def test_one_broker_that_is_silent_is_named_and_its_settings_are_unknown() -> No
 def test_a_call_that_fails_on_one_broker_is_a_warning() -> None:
     found = only(pulsar=pulsar(broker(A), broker(B, failed={"load report": "500 Server Error"})))
     assert (found.code, found.severity, found.objects) == ("broker-call-failed", "warning", (B,))
-    assert found.seen == "load report: 500 Server Error"
+    assert found.observed == "load report: 500 Server Error"
 
 
 def test_a_list_of_brokers_that_is_refused_is_a_matter_of_permissions() -> None:
@@ -93,7 +93,7 @@ def test_a_refusal_by_every_broker_is_one_finding() -> None:
 def test_brokers_of_two_versions_are_reported_with_the_smaller_group_named() -> None:
     found = only(pulsar=pulsar(broker(A), broker(B), broker(C, version="4.0.7")))
     assert (found.code, found.severity, found.objects) == ("broker-versions-differ", "warning", (C,))
-    assert found.seen == f"4.0.7: {C}; 4.0.8: {A}, {B}"
+    assert found.observed == f"4.0.7: {C}; 4.0.8: {A}, {B}"
 
 
 @pytest.mark.parametrize("version", ["3.3.6", "4.0.8", "4.2.4"])
@@ -104,7 +104,7 @@ def test_a_version_that_trimtab_was_tried_on_is_fine(version: str) -> None:
 @pytest.mark.parametrize("version", ["3.0.7", "4.1.0", "2.10.4", "13.3.6", "4.2"])
 def test_a_version_that_trimtab_was_not_tried_on_is_a_warning(version: str) -> None:
     found = only(pulsar=pulsar(broker(A, version=version)))
-    assert (found.code, found.seen, found.severity) == ("broker-version-untried", version, "warning")
+    assert (found.code, found.observed, found.severity) == ("broker-version-untried", version, "warning")
 
 
 def test_a_cluster_of_another_name_is_an_error_that_names_it() -> None:
@@ -123,14 +123,14 @@ def test_a_cluster_of_another_name_is_an_error_that_names_it() -> None:
 def test_own_balancing_on_a_single_broker_is_an_error_with_the_command_that_ends_it(key: str) -> None:
     found = only(pulsar=pulsar(broker(A), broker(B, settings={**OFF, key: "true"})))
     assert (found.code, found.severity, found.objects) == ("balancing-not-off", "error", (B,))
-    assert f"{key}=true on {B}" in found.seen
+    assert f"{key}=true on {B}" in found.observed
     assert f"update-dynamic-config --config {key} --value false" in found.advice
 
 
 def test_a_dynamic_setting_counts_on_every_broker_before_they_have_heard_of_it() -> None:
     found = only(pulsar=pulsar(dynamic={"loadBalancerSheddingEnabled": "true"}))
     assert (found.code, found.objects) == ("balancing-not-off", (A, B, C))
-    assert "as a dynamic setting" in found.seen
+    assert "as a dynamic setting" in found.observed
 
 
 def test_a_broker_that_did_not_take_the_dynamic_setting_over_still_balances() -> None:
@@ -190,20 +190,20 @@ def test_if_no_broker_knows_its_speed_it_is_only_a_warning() -> None:
 def test_a_limit_that_no_machine_has_is_absurd(resource: str, limit: float) -> None:
     found = only(pulsar=pulsar(broker(A, report=report({**LIMITS, resource: limit}))))
     assert (found.code, found.severity) == ("limit-absurd", "warning")
-    assert f"{resource} limit {limit:g}: {A}" in found.seen
+    assert f"{resource} limit {limit:g}: {A}" in found.observed
 
 
 def test_usage_above_its_limit_means_a_wrong_limit() -> None:
     found = problems(pulsar=pulsar(broker(A, report=report(usage=1.3))))
     assert {finding.code for finding in found} == {"usage-above-limit"}
-    assert found[0].seen == f"{A}: cpu 1040 of 800"
+    assert found[0].observed == f"{A}: cpu 1040 of 800"
     assert not problems(pulsar=pulsar(broker(A, report=report(usage=1.0))))
 
 
 def test_limits_that_differ_much_are_reported_by_broker() -> None:
     found = only(pulsar=pulsar(broker(A), broker(B, report=report({**LIMITS, "cpu": 200.0}))))
     assert (found.code, found.severity) == ("limits-differ", "warning")
-    assert found.seen == f"cpu limit 200: {B}; 800: {A}"
+    assert found.observed == f"cpu limit 200: {B}; 800: {A}"
     assert not problems(pulsar=pulsar(broker(A), broker(B, report=report({**LIMITS, "cpu": 400.0}))))
 
 
@@ -235,7 +235,7 @@ def test_a_brokers_clock_that_is_off_is_told_and_from_half_a_period_on_an_error(
     clock = MeasuredClock(ahead_ms=ahead_s * 1000, give_or_take_ms=600)
     found = only(pulsar=pulsar(broker(A), broker(B, clock=clock)))
     assert (found.code, found.severity, found.objects) == ("clock-skew", severity, (B,))
-    assert f"{abs(ahead_s)}.0 s {'ahead of' if ahead_s > 0 else 'behind'} ours" in found.seen
+    assert f"{abs(ahead_s)}.0 s {'ahead of' if ahead_s > 0 else 'behind'} ours" in found.observed
 
 
 def test_a_clock_difference_within_the_measurement_error_is_no_finding() -> None:
@@ -250,21 +250,21 @@ def test_a_load_report_from_the_future_and_an_old_one_are_told() -> None:
     assert not problems(pulsar=pulsar(broker(A, settings=quick, report_ahead_ms=-100_000)))
     old = only(pulsar=pulsar(broker(A, settings=quick, report_ahead_ms=-130_000)))
     assert old.code == "load-report-time"
-    assert "130.0 s behind ours" in old.seen
+    assert "130.0 s behind ours" in old.observed
 
 
 def test_many_brokers_are_summarised() -> None:
     on = {**OFF, "loadBalancerSheddingEnabled": "true"}
     found = only(pulsar=pulsar(*(broker(f"b-{nth}:8080", settings=on) for nth in range(900))))
     assert len(found.objects) == 900
-    assert found.seen.count(":8080") == 4
-    assert "and 896 more" in found.seen
+    assert found.observed.count(":8080") == 4
+    assert "and 896 more" in found.observed
 
 
 def test_brokers_that_do_not_list_what_was_moved_to_them_are_named() -> None:
     finding = only(unconfirmed={A: ["acme/orders/0x00000000_0x80000000"]})
     assert (finding.code, finding.severity, finding.objects) == ("moves-unconfirmed", "error", (A,))
-    assert "acme/orders/0x00000000_0x80000000" in finding.seen
+    assert "acme/orders/0x00000000_0x80000000" in finding.observed
     assert "trimtab resume" in finding.advice
 
 
@@ -272,6 +272,6 @@ def test_a_bundle_that_kills_brokers_is_named_with_what_to_do() -> None:
     bundle = "acme/orders/0x00000000_0x80000000"
     finding = only(fatal={bundle: FatalBundle(at=0, deaths=12, brokers=(A, "b-9:8080"))})
     assert (finding.code, finding.severity, finding.objects) == ("bundle-kills-brokers", "error", (bundle,))
-    assert "12 owners of it died in a row" in finding.seen
-    assert A in finding.seen
+    assert "12 owners of it died in a row" in finding.observed
+    assert A in finding.observed
     assert "trimtab resume" in finding.advice

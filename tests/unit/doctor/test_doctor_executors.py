@@ -42,7 +42,7 @@ def about(found: ExecutionFacts) -> list[Finding]:
 def test_commands_without_an_answer_and_no_executor_are_an_error() -> None:
     found = only(execution=execution(unanswered=waiting(5)))
     assert (found.code, found.severity, found.objects) == ("nobody-executes", "error", ("trimtab-commands",))
-    assert found.seen.startswith("3 commands without an answer since 20")
+    assert found.observed.startswith("3 commands without an answer since 20")
     assert found.advice == "start `trimtab execute`"
 
 
@@ -72,21 +72,21 @@ def test_an_executor_that_no_longer_answers_is_an_error(found: ExecutionFacts) -
 
 def test_executors_of_one_group_are_counted() -> None:
     found = judge(facts(execution=execution(executor(1), executor(2))))
-    assert [each.seen for each in found if each.code == "executors"] == ["2 executors registered"]
+    assert [each.observed for each in found if each.code == "executors"] == ["2 executors registered"]
 
 
 def test_registered_executors_of_different_groups_on_one_topic_are_an_error_that_names_both() -> None:
     found = only(execution=execution(executor(1), executor(2, group="blue-demo")))
     assert (found.code, found.severity) == ("executor-groups-differ", "error")
     assert found.objects == ("blue-demo", GROUP)
-    assert "blue-demo (here, process 2)" in found.seen
+    assert "blue-demo (here, process 2)" in found.observed
 
 
 def test_an_unregistered_group_is_seen_in_kafka_and_may_be_another_cluster_s() -> None:
     found = only(execution=execution(executor(1), command_groups=(GROUP, "trimtab-executor-west-demo")))
     assert (found.code, found.severity) == ("executor-groups-differ", "warning")
-    assert "trimtab-executor-west-demo (not in the registry)" in found.seen
-    assert "another cluster whose name ends in -demo" in found.wanted
+    assert "trimtab-executor-west-demo (not in the registry)" in found.observed
+    assert "another cluster whose name ends in -demo" in found.expected
 
 
 def test_two_groups_of_executors_that_do_not_register_are_seen_in_kafka() -> None:

@@ -103,7 +103,7 @@ def test_a_broker_that_is_gone_is_unreachable(servers: list[AdminServer], tmp_pa
         servers[0].answers[BROKERS] = (200, [servers[0].name, gone])
         findings = found(tmp_path, servers)
     assert findings["broker-unreachable"].objects == (gone,)
-    assert "no connection" in findings["broker-unreachable"].seen
+    assert "no connection" in findings["broker-unreachable"].observed
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -113,7 +113,7 @@ def test_brokers_that_refuse_us_are_a_matter_of_permissions(
     servers[0].refuse(status)
     findings = found(tmp_path, servers)
     assert set(findings) == {"permission-denied"}
-    assert str(status) in findings["permission-denied"].seen
+    assert str(status) in findings["permission-denied"].observed
 
 
 def test_a_role_that_may_list_brokers_but_not_read_load_is_not_a_superuser(
@@ -123,7 +123,7 @@ def test_a_role_that_may_list_brokers_but_not_read_load_is_not_a_superuser(
         server.answers[REPORT] = (403, {"reason": "not a super user"})
     findings = found(tmp_path, servers)
     assert findings["permission-denied"].objects == tuple(sorted(server.name for server in servers))
-    assert "not a super user" in findings["permission-denied"].seen
+    assert "not a super user" in findings["permission-denied"].observed
 
 
 def test_a_clock_that_is_wrong_is_seen_by_the_date_of_an_answer(servers: list[AdminServer], tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_the_extensible_load_manager_has_no_load_report_and_that_is_no_failure(
 
 def test_an_answer_that_is_no_json_is_a_failed_call(servers: list[AdminServer], tmp_path: Path) -> None:
     servers[0].answers[REPORT] = (200, "<html>")
-    assert "no JSON" in found(tmp_path, servers)["broker-call-failed"].seen
+    assert "no JSON" in found(tmp_path, servers)["broker-call-failed"].observed
 
 
 def test_overrides_beside_the_settings_are_read(servers: list[AdminServer], tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_folder_in_which_no_file_can_be_locked(
     assert "folder-not-lockable" not in found(tmp_path, servers)  # it does not exist yet
     (tmp_path / "log").mkdir()
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    assert "No locks available" in found(tmp_path, servers)["folder-not-lockable"].seen
+    assert "No locks available" in found(tmp_path, servers)["folder-not-lockable"].observed
     assert [*(tmp_path / "log").iterdir()] == []
 
 
@@ -285,10 +285,10 @@ def test_a_broker_conf_with_which_run_would_not_start_is_found(tmp_path: Path, s
     file.write_text("loadBalancerLoadSheddingStrategy=Nobody\n")
     (found,) = [each for each in judge(gather(ours, QUICK)) if each.code == "broker-conf"]
     assert (found.severity, found.objects) == ("error", (str(file),))
-    assert found.seen.startswith(f"{file}: loadBalancerLoadSheddingStrategy=Nobody: allowed:")
+    assert found.observed.startswith(f"{file}: loadBalancerLoadSheddingStrategy=Nobody: allowed:")
     file.unlink()
     (found,) = [each for each in judge(gather(ours, QUICK)) if each.code == "broker-conf"]
-    assert (found.severity, found.seen) == ("warning", f"{file}: cannot be read: No such file or directory")
+    assert (found.severity, found.observed) == ("warning", f"{file}: cannot be read: No such file or directory")
 
 
 def groups(servers: list[AdminServer], given: dict[str, object]) -> None:
@@ -321,7 +321,7 @@ def test_groups_that_cannot_be_read_are_unknown_and_no_group_is_called_too_small
     groups(servers, {"acme/a": "apart", "acme/b": (500, {"reason": "metadata store"})})
     findings = found(tmp_path, servers)
     assert set(findings) == {"anti-affinity-unknown"}
-    assert "acme/b" in findings["anti-affinity-unknown"].seen
+    assert "acme/b" in findings["anti-affinity-unknown"].observed
 
 
 def test_groups_that_do_not_come_in_time_are_unknown(servers: list[AdminServer], tmp_path: Path) -> None:
@@ -331,14 +331,14 @@ def test_groups_that_do_not_come_in_time_are_unknown(servers: list[AdminServer],
     findings = found(tmp_path, servers, TimeLimits(answer=0.4, brokers=0.8, all=3))
     assert time.monotonic() - began < 10
     assert set(findings) == {"anti-affinity-unknown"}
-    assert "no answer" in findings["anti-affinity-unknown"].seen
+    assert "no answer" in findings["anti-affinity-unknown"].observed
 
 
 def test_policies_and_domains_that_cannot_be_read_are_failed_calls(servers: list[AdminServer], tmp_path: Path) -> None:
     for what in ("namespaceIsolationPolicies", "failureDomains"):
         servers[0].answers[f"/admin/v2/clusters/demo/{what}"] = (500, {"reason": "metadata store"})
     failed = [each for each in judge(gather(settings(tmp_path, servers), PATIENT)) if each.code == "broker-call-failed"]
-    assert [each.seen.partition(":")[0] for each in failed] == ["isolation policies", "failure domains"]
+    assert [each.observed.partition(":")[0] for each in failed] == ["isolation policies", "failure domains"]
 
 
 def test_the_load_manager_of_trimtabs_own_broker_conf_is_compared_with_that_of_the_brokers(

@@ -41,7 +41,7 @@ def codes(found: list[Finding]) -> list[str]:
 def test_a_policy_whose_expressions_match_no_broker_is_an_error_with_the_brokers_names(primary: str) -> None:
     (found,) = with_policies(ours=policy([primary]))
     assert (found.code, found.severity, found.objects) == ("isolation-policy-no-broker", "error", ("ours",))
-    assert primary in found.seen
+    assert primary in found.observed
     assert "pulsar-broker-0.brokers.acme" in found.advice
 
 
@@ -63,15 +63,15 @@ def test_secondary_brokers_count_where_the_policy_fails_over() -> None:
     assert codes(with_policies(ours=policy(["gone"], ("pulsar.*",), least=1))) == ["isolation-policy-few-primaries"]
     (found,) = with_policies(ours=policy(["gone"], ("pulsar.*",), least=0))
     assert found.code == "isolation-policy-no-broker"
-    assert "min_limit 0" in found.seen
+    assert "min_limit 0" in found.observed
     (found,) = with_policies(ours=policy(["gone"], ("away",), least=1))
-    assert "nor does secondary (away)" in found.seen
+    assert "nor does secondary (away)" in found.observed
 
 
 def test_a_policy_with_fewer_primary_brokers_than_it_wants_and_a_secondary_that_nobody_is() -> None:
     (found,) = with_policies(ours=policy(["pulsar-broker-0.*"], ("pulsar-broker-1.*",), least=2))
     assert (found.code, found.severity) == ("isolation-policy-few-primaries", "warning")
-    assert "matches 1 active broker, min_limit is 2" in found.seen
+    assert "matches 1 active broker, min_limit is 2" in found.observed
     (found,) = with_policies(ours=policy(["pulsar.*"], ("standby.*",), least=1))
     assert (found.code, found.severity) == ("isolation-policy-no-secondary", "warning")
 
@@ -91,12 +91,12 @@ def test_an_expression_that_java_refuses_or_trimtab_cannot_read_is_named_with_po
 ) -> None:
     (found,) = with_policies(ours=policy(["pulsar.*"]) | {part: [regex]}, fine=policy(["pulsar.*"]))
     assert (found.code, found.severity, found.objects) == ("isolation-policy-unusable", "error", ("ours",))
-    assert f"expression {regex} of {part} cannot be read: {why}" in found.seen
+    assert f"expression {regex} of {part} cannot be read: {why}" in found.observed
 
 
 def test_a_fail_over_policy_of_another_kind_cannot_be_read() -> None:
     (found,) = with_policies(later=policy([".*"], auto_failover_policy={"policy_type": "most_available"}))
-    assert found.seen.startswith("later: isolation policy of acme/.*: policy_type 'most_available' is unknown")
+    assert found.observed.startswith("later: isolation policy of acme/.*: policy_type 'most_available' is unknown")
 
 
 def test_a_policy_that_concerns_no_namespace_is_a_warning_unless_the_namespaces_are_not_known() -> None:
@@ -123,5 +123,5 @@ def test_of_thousands_of_policies_a_few_are_described_and_all_are_named() -> Non
     )
     assert found.code == "isolation-policy-no-broker"
     assert len(found.objects) == 5_000
-    assert len(found.seen) + len(found.advice) < 1_000
-    assert "and 4997 more policies" in found.seen
+    assert len(found.observed) + len(found.advice) < 1_000
+    assert "and 4997 more policies" in found.observed

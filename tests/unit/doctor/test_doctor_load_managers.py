@@ -26,7 +26,7 @@ def running(name: str, load_manager: str) -> BrokerFacts:
 def test_a_load_manager_that_trimtab_does_not_balance_is_an_error_that_says_why(name: str) -> None:
     found = only(pulsar=pulsar(*(running(each, name) for each in (A, B, C))))
     assert (found.code, found.severity, found.objects) == ("load-manager-unsupported", "error", (A, B, C))
-    assert name.removeprefix("org.apache.pulsar.broker.loadbalance.").removeprefix("impl.") in found.seen
+    assert name.removeprefix("org.apache.pulsar.broker.loadbalance.").removeprefix("impl.") in found.observed
     assert "ModularLoadManagerImpl" in found.advice
 
 

@@ -127,7 +127,7 @@ def test_topics_with_a_single_replica_are_one_finding() -> None:
 def test_too_few_or_too_many_copies_in_sync_are_told_with_the_command_that_changes_it(given: str, why: str) -> None:
     found = only(kafka=kafka(journal=config("min.insync.replicas", given, JOURNAL)))
     assert (found.code, found.severity, found.objects) == ("min-insync-replicas", "warning", ("trimtab-journal",))
-    assert why in found.seen
+    assert why in found.observed
     assert found.advice.endswith("--entity-name trimtab-journal --add-config min.insync.replicas=2")
 
 
@@ -140,7 +140,7 @@ def test_settings_of_topics_that_may_not_be_read_are_not_judged() -> None:
 def test_kafkas_clock_is_compared_with_ours() -> None:
     found = only(kafka=kafka(clock=MeasuredClock(ahead_ms=-40_000, give_or_take_ms=20)))
     assert (found.code, found.severity, found.objects) == ("clock-skew", "error", ("kafka:9092",))
-    assert "Kafka's append time is 40.0 s behind ours" in found.seen
+    assert "Kafka's append time is 40.0 s behind ours" in found.observed
 
 
 def test_a_log_that_cannot_be_written_to_is_told() -> None:
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_and_the_others_are_fine(
 def test_ticks_that_stopped_are_told_and_an_error_once_they_are_too_old_to_act_on(age_s: int, severity: str) -> None:
     found = only(last_tick=NOW - age_s * 1000)
     assert (found.code, found.severity) == ("metrics-not-flowing", severity)
-    assert f"{age_s} s old" in found.seen
+    assert f"{age_s} s old" in found.observed
 
 
 def test_a_log_that_was_never_ticked_is_a_warning() -> None:

@@ -39,8 +39,8 @@ def test_a_bundle_that_was_split_and_a_namespace_that_is_not_there_match_nothing
         ("excluded-matches-nothing", "warning", ("acme/oders",)),
         ("excluded-matches-nothing", "warning", ("acme/oders/0x00000000_0xffffffff",)),
     ]
-    assert "has 2 bundles, and none with this range" in found[0].seen
-    assert found[1].seen == "there is no namespace acme/oders"
+    assert "has 2 bundles, and none with this range" in found[0].observed
+    assert found[1].observed == "there is no namespace acme/oders"
     assert "pulsar-admin namespaces bundles acme/orders" in found[0].advice
 
 

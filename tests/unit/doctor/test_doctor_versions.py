@@ -26,7 +26,7 @@ def of(
 
 def test_the_version_in_force_is_named_with_who_says_so() -> None:
     assert (
-        of("5.0.1", "5.0.1", leader=B)["pulsar-version"].seen
+        of("5.0.1", "5.0.1", leader=B)["pulsar-version"].observed
         == f"decided as Pulsar 5.0.1, that of Pulsar's leader, {B}"
     )
 
@@ -40,12 +40,12 @@ def test_brokers_that_say_no_version_are_a_warning_that_names_the_one_assumed() 
 def test_a_version_in_the_settings_that_brokers_do_not_run_is_named() -> None:
     found = of("5.0.1", "5.0.1", pinned="4.0")["pulsar-version-not-the-brokers"]
     assert found.objects == (A, B)
-    assert found.seen == f"the settings say 4.0; 5.0.1: {A}, {B}"
+    assert found.observed == f"the settings say 4.0; 5.0.1: {A}, {B}"
     assert "pulsar-version-not-the-brokers" not in of("5.0.1", "5.0.2", pinned="5.0")
 
 
 def test_brokers_older_than_all_that_is_known_are_named() -> None:
-    assert of("2.7.2")["pulsar-version-too-old"].wanted == "2.8 or later"
+    assert of("2.7.2")["pulsar-version-too-old"].expected == "2.8 or later"
     assert "pulsar-version-too-old" not in of("2.8.0")
 
 
@@ -57,7 +57,7 @@ def test_an_option_that_the_version_does_not_know_is_named_and_one_that_it_knows
 
 
 def test_defaults_of_the_version_that_the_file_leaves_out_are_listed_and_written_ones_are_not() -> None:
-    seen = of("5.0.1", conf={"maxUnloadPercentage": "0.2"})["defaults-by-version"].seen
+    seen = of("5.0.1", conf={"maxUnloadPercentage": "0.2"})["defaults-by-version"].observed
     assert "loadBalancerLoadSheddingStrategy=AvgShedder" in seen
     assert "loadBalancerDistributeBundlesEvenlyEnabled=false" in seen
     assert "maxUnloadPercentage" not in seen
@@ -66,13 +66,13 @@ def test_defaults_of_the_version_that_the_file_leaves_out_are_listed_and_written
 
 def test_with_the_extensible_load_manager_no_default_of_the_modular_strategies_is_listed() -> None:
     conf = {"loadManagerClassName": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"}
-    assert "AvgShedder" not in of("5.0.1", conf=conf)["defaults-by-version"].seen
+    assert "AvgShedder" not in of("5.0.1", conf=conf)["defaults-by-version"].observed
 
 
 def test_during_an_upgrade_a_default_that_changes_is_named_with_the_value_that_holds_now() -> None:
     found = of("4.2.4", "5.0.1", leader=A, conf={"loadBalancerLoadPlacementStrategy": "LeastLongTermMessageRate"})
     assert found["default-changes"].severity == "warning"
-    assert "holds now" in found["default-changes"].seen
+    assert "holds now" in found["default-changes"].observed
     assert "broker-versions-differ" in found
 
 

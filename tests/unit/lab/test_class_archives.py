@@ -39,7 +39,7 @@ def written(classpath: str, folder: Path) -> Path:
 
 def test_what_one_server_has_written_the_next_one_reads(kept: Path, classpath: str, tmp_path: Path) -> None:
     file = written(classpath, tmp_path / "server")
-    class_archives.keep(tmp_path / "server")
+    class_archives.store_archive(tmp_path / "server")
     assert f"-XX:SharedArchiveFile={kept / file.name}" in class_archives.options("kafka", classpath, tmp_path)
     assert not file.exists()
     assert [path.name for path in kept.iterdir()] == [file.name]
@@ -47,7 +47,7 @@ def test_what_one_server_has_written_the_next_one_reads(kept: Path, classpath: s
 
 def test_another_server_and_other_jars_have_another_archive(kept: Path, classpath: str, tmp_path: Path) -> None:
     written(classpath, tmp_path / "server")
-    class_archives.keep(tmp_path / "server")
+    class_archives.store_archive(tmp_path / "server")
     assert class_archives.options("zookeeper", classpath, None) == []
     (tmp_path / "a" / "two.jar").write_text("a newer one")
     assert class_archives.options("kafka", classpath, None) == []
@@ -61,11 +61,11 @@ def test_archives_of_other_jars_go_after_a_month(kept: Path, classpath: str, tmp
         if name.endswith("old"):
             os.utime(path, (0, 0))
     file = written(classpath, tmp_path / "server")
-    class_archives.keep(tmp_path / "server")
+    class_archives.store_archive(tmp_path / "server")
     assert {path.name for path in kept.iterdir()} == {file.name, "kafka-newer.jsa", "spark-old.jsa"}
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(kept: Path, classpath: str, tmp_path: Path) -> None:
     kept.write_text("no folder")
     written(classpath, tmp_path / "server")
-    class_archives.keep(tmp_path / "server")
+    class_archives.store_archive(tmp_path / "server")

@@ -9,7 +9,7 @@ from controller.model.errors import SettingsError
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.known_options import options_table
-from controller.settings.pairs import with_asked
+from controller.settings.pairs import with_requested
 from controller.settings.policy import policy_of, read_policy
 from controller.settings.trimtab_toml import DecisionSettings, Settings, read_settings
 from controller.strategies.shedding.peak_shedder import PeakShedder
@@ -60,12 +60,12 @@ def test_the_filters_are_those_of_the_load_manager() -> None:
 def test_a_placement_that_belongs_to_another_shedder_gives_way_to_the_one_asked_for() -> None:
     shedder, placement = "loadBalancerLoadSheddingStrategy", "loadBalancerLoadPlacementStrategy"
     avg = {shedder: "AvgShedder", placement: "AvgShedder", "x": "y"}
-    assert with_asked(avg, {shedder: "ThresholdShedder"}) == {shedder: "ThresholdShedder", "x": "y"}
-    assert with_asked(avg, {shedder: "AvgShedder"}) == avg
-    assert with_asked(avg, {"x": "z"}) == {**avg, "x": "z"}
-    assert with_asked(avg, {shedder: "ThresholdShedder", placement: "AvgShedder"})[placement] == "AvgShedder"
+    assert with_requested(avg, {shedder: "ThresholdShedder"}) == {shedder: "ThresholdShedder", "x": "y"}
+    assert with_requested(avg, {shedder: "AvgShedder"}) == avg
+    assert with_requested(avg, {"x": "z"}) == {**avg, "x": "z"}
+    assert with_requested(avg, {shedder: "ThresholdShedder", placement: "AvgShedder"})[placement] == "AvgShedder"
     least = {placement: "LeastResourceUsageWithWeight"}
-    assert with_asked(least, {shedder: "PeakShedder"}) == {**least, shedder: "PeakShedder"}
+    assert with_requested(least, {shedder: "PeakShedder"}) == {**least, shedder: "PeakShedder"}
 
 
 def test_transfer_shedder_is_refused_without_its_load_manager() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from controller.model.errors import SettingsError
 from controller.settings.log import KafkaLogSettings
-from controller.settings.redaction import shown, without_userinfo
+from controller.settings.redaction import printable_value, without_userinfo
 from controller.settings.trimtab_toml import Settings, read_settings
 
 SECRET = "hunter2"
@@ -186,9 +186,9 @@ def test_settings_that_are_printed_show_no_secret(tmp_path: Path) -> None:
 
 
 def test_values_are_hidden_by_the_names_around_them_and_in_urls() -> None:
-    assert shown(["log", "sasl.password"], SECRET) == "'<hidden>'"
-    assert shown(["pulsar"], {"token": SECRET, "user": "me"}) == "{'token': '<hidden>', 'user': 'me'}"
-    assert shown(["pulsar", "token_file"], SECRET) == "'<hidden>'"
-    assert shown(["intervals", "keep"], [1, "a"]) == "[1, 'a']"
+    assert printable_value(["log", "sasl.password"], SECRET) == "'<hidden>'"
+    assert printable_value(["pulsar"], {"token": SECRET, "user": "me"}) == "{'token': '<hidden>', 'user': 'me'}"
+    assert printable_value(["pulsar", "token_file"], SECRET) == "'<hidden>'"
+    assert printable_value(["intervals", "keep"], [1, "a"]) == "[1, 'a']"
     assert without_userinfo(f"http://me:{SECRET}@broker:8080/x") == "http://<hidden>@broker:8080/x"
     assert without_userinfo("host:2181,other:2181/chroot") == "host:2181,other:2181/chroot"

@@ -39,13 +39,13 @@ def test_a_value_takes_the_place_of_the_templates_and_comments_stay() -> None:
 
 
 def test_a_section_that_is_a_comment_is_switched_on_and_others_stay_comments() -> None:
-    made = starter(TEMPLATE, {("log.folder", "path"): "mine"}, shown=["log.folder"])
+    made = starter(TEMPLATE, {("log.folder", "path"): "mine"}, sections=["log.folder"])
     assert tomllib.loads(made)["log"] == {"kafka": {"bootstrap": "a:1", "client": {}}, "folder": {"path": "mine"}}
     assert tomllib.loads(made)["pulsar"]["path"] == "there"
 
 
 def test_sections_are_left_out() -> None:
-    made = tomllib.loads(starter(TEMPLATE, {}, shown=["log.folder"], left_out=["log.kafka", "log.kafka.client"]))
+    made = tomllib.loads(starter(TEMPLATE, {}, sections=["log.folder"], left_out=["log.kafka", "log.kafka.client"]))
     assert made["log"] == {"folder": {"path": "here"}}
     assert made["pulsar"]["path"] == "there"
 
@@ -70,4 +70,4 @@ def test_what_the_template_has_no_line_for_is_an_error(
     values: dict[tuple[str, str], str], shown: tuple[str, ...], told: str
 ) -> None:
     with pytest.raises(SettingsError, match=told):
-        starter(TEMPLATE, values, shown=shown)
+        starter(TEMPLATE, values, sections=shown)

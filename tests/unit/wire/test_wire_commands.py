@@ -162,13 +162,13 @@ def test_a_dead_letter_keeps_what_is_needed_to_find_and_understand_the_record() 
     assert read == letter
     assert (read.reason, read.detail, read.source, read.size) == ("not_json", "EOF", source, 6)
     assert read.sha256 == hashlib.sha256(b'{"v":2').hexdigest()
-    assert read.kept == b'{"v":2'
+    assert read.truncated == b'{"v":2'
     assert json.loads(encode(letter))["bytes"] == "eyJ2Ijoy"
 
 
 def test_of_a_huge_record_the_dead_letter_keeps_the_first_64_kib_and_the_hash_of_all() -> None:
     huge = b"x" * 65_536 + b"y" * 1_000_000
     letter = dead_letter_of(huge, WireError("too_large"), Source(file="metrics/1.jsonl", offset=0))
-    assert letter.kept == b"x" * 65_536
+    assert letter.truncated == b"x" * 65_536
     assert letter.size == len(huge)
     assert letter.sha256 == hashlib.sha256(huge).hexdigest()

@@ -53,13 +53,13 @@ def credentials(log: PulsarLogSettings) -> CredentialFiles:
 
 def log_client(log: PulsarLogSettings, *, seconds: float = PATIENCE_SECONDS) -> pulsar.Client:
     """A client whose calls give up after *seconds*.  TrimtabError where credentials or files cannot be used."""
-    shown, tls = credentials(log), tls_of(log.tls)
+    login, tls = credentials(log), tls_of(log.tls)
     if log.service_url.startswith("pulsar+ssl:"):
         tls.context(f"Pulsar, [{_SECTION}]")  # the client itself does not say which file is wrong
     try:
         return pulsar.Client(
             log.service_url,
-            **client_access(shown, tls),
+            **client_access(login, tls),
             operation_timeout_seconds=max(1, round(seconds)),
             connection_timeout_ms=log.connect_timeout_seconds * 1000,
             logger=_logger(),

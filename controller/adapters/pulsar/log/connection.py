@@ -49,7 +49,7 @@ class LogConnection:
         """How many partitions the topic *name* (short name) has now; 0: there is no such topic.  TrimtabError."""
         full = topic_name(self.log, name)
         try:
-            found = retry(
+            names = retry(
                 lambda: self.client.get_topic_partitions(full),
                 self.seconds,
                 again_after=is_passing,
@@ -59,7 +59,7 @@ class LogConnection:
             return 0
         except pulsar.PulsarException as error:
             raise self._failure(name, error, "consume") from error
-        return 0 if found == [full] else len(found)
+        return 0 if names == [full] else len(names)
 
     def existing(self, name: str) -> int:
         """As ``partitions``; TrimtabError where there is no such topic."""

@@ -88,12 +88,12 @@ class LogExtents(PulsarHttp):
         """The last entry of a partition that was published before *time_ms*, or the place before its first one."""
         path = f"{_path(partition_name(topic, partition))}/messageid/{time_ms}"
         try:
-            found = self._object(path)
+            answer = self._object(path)
         except PulsarError as error:
             if error.status == _NOT_FOUND:
                 return BEGINNING
             raise
-        first = Entry(_whole(found, "ledgerId", path), _whole(found, "entryId", path))
+        first = Entry(_whole(answer, "ledgerId", path), _whole(answer, "entryId", path))
         return before(first) if first.ledger >= 0 and first.entry >= 0 else BEGINNING
 
 
@@ -104,11 +104,11 @@ def log_extents(settings: PulsarLogSettings) -> LogExtents:
 
 def all_extents(http: LogExtents, topics: Sequence[str]) -> dict[Place, Ledgers]:
     """What each partition of *topics* (full names) holds, within a few seconds; TrimtabError for a missing topic."""
-    asked = http.within(_ALL_SECONDS)
-    places = [(topic, partition) for topic in topics for partition in range(_partitions(asked, topic))]
-    calls = {place: (lambda at=place: asked.extent(*at)) for place in places}
-    found = side_by_side(calls, _ALL_SECONDS + 1, at_once=_AT_ONCE)
-    return {place: found[place].result() for place in places}
+    limited = http.within(_ALL_SECONDS)
+    places = [(topic, partition) for topic in topics for partition in range(_partitions(limited, topic))]
+    calls = {place: (lambda at=place: limited.extent(*at)) for place in places}
+    answers = side_by_side(calls, _ALL_SECONDS + 1, at_once=_AT_ONCE)
+    return {place: answers[place].result() for place in places}
 
 
 def starts(http: LogExtents, topics: Sequence[str], *, start_ms: int | None, at_end: bool) -> dict[Place, Entry]:
@@ -116,10 +116,10 @@ def starts(http: LogExtents, topics: Sequence[str], *, start_ms: int | None, at_
     extents = all_extents(http, topics)
     if start_ms is None:
         return {place: extent.end if at_end else BEGINNING for place, extent in extents.items()}
-    asked = http.within(_ALL_SECONDS)
+    limited = http.within(_ALL_SECONDS)
     # Not later than its end: what comes while this is asked is read.
     return {
-        place: min(asked.since(*place, start_ms), extent.end) if extent.entries else BEGINNING
+        place: min(limited.since(*place, start_ms), extent.end) if extent.entries else BEGINNING
         for place, extent in extents.items()
     }
 
@@ -129,9 +129,9 @@ def read_extent(stats: Mapping[str, Any], path: str) -> Ledgers:
 
     Pulsar: PersistentTopicInternalStats
     """
-    told = stats.get("lastConfirmedEntry")
+    last_confirmed = stats.get("lastConfirmedEntry")
     try:
-        ledger, _, entry = str(told).partition(":")
+        ledger, _, entry = str(last_confirmed).partition(":")
         confirmed = Entry(int(ledger), int(entry))
         sizes = {_whole(each, "ledgerId", path): max(0, _whole(each, "entries", path)) for each in stats["ledgers"]}
         size = max(0, _whole(stats, "totalSize", path)) if "totalSize" in stats else 0
@@ -144,10 +144,10 @@ def read_extent(stats: Mapping[str, Any], path: str) -> Ledgers:
 
 
 def _partitions(http: LogExtents, topic: str) -> int:
-    found = http.partitions(topic)
-    if found == 0:
+    count = http.partitions(topic)
+    if count == 0:
         raise TrimtabError(f"Pulsar has no partitioned topic {topic}: `trimtab collect` creates it")
-    return found
+    return count
 
 
 def _path(topic: str) -> str:

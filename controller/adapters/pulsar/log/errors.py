@@ -37,8 +37,8 @@ DENIED: Final = (pulsar.AuthenticationError, pulsar.AuthorizationError, pulsar.E
 
 def meaning(error: BaseException) -> str:
     """What *error* means, in words; without our secrets, which brokers may quote."""
-    told = str(error).removeprefix("Pulsar error: ")
-    return _MEANINGS.get(type(error)) or redacted(told) or type(error).__name__
+    message = str(error).removeprefix("Pulsar error: ")
+    return _MEANINGS.get(type(error)) or redacted(message) or type(error).__name__
 
 
 def error_of(result: Any) -> BaseException:
@@ -59,8 +59,8 @@ def failure(place: str, error: BaseException, *, operation: str) -> TrimtabError
     if isinstance(error, TrimtabError):
         return error
     if isinstance(error, pulsar.AuthorizationError):
-        said = _NOT_ALLOWED.format(operation=operation, right=operation)
-        return AccessDeniedError(f"{place}: {said} (docs/pulsar_log.md)")
+        message = _NOT_ALLOWED.format(operation=operation, right=operation)
+        return AccessDeniedError(f"{place}: {message} (docs/pulsar_log.md)")
     if isinstance(error, DENIED):
         return AccessDeniedError(f"{place}: {_UNKNOWN_WHO} (docs/pulsar_log.md)")
     return TrimtabError(f"{place}: {meaning(error)}")
@@ -68,5 +68,5 @@ def failure(place: str, error: BaseException, *, operation: str) -> TrimtabError
 
 def offline(place: str, error: BaseException) -> TrimtabError:
     """*error*, met at *place* before anything was written: a LogOfflineError unless Pulsar refuses us."""
-    told = failure(place, error, operation="produce")
-    return told if isinstance(told, AccessDeniedError) else LogOfflineError(f"{told}; nothing was written")
+    reason = failure(place, error, operation="produce")
+    return reason if isinstance(reason, AccessDeniedError) else LogOfflineError(f"{reason}; nothing was written")

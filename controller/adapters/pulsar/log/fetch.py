@@ -69,45 +69,45 @@ class Block:
     values: list[bytes] = field(default_factory=list)
 
 
-def blocks(client: pulsar.Client, wanted: Range, *, seconds: float = PATIENCE_SECONDS) -> Iterator[Block]:
-    """The messages of the entries *wanted*.  TrimtabError where the brokers give none of them for *seconds*.
+def blocks(client: pulsar.Client, entries: Range, *, seconds: float = PATIENCE_SECONDS) -> Iterator[Block]:
+    """The messages of the entries *entries*.  TrimtabError where the brokers give none of them for *seconds*.
 
     A message that was sent in parts belongs to the entry of its last part.  One that began before the range comes last.
     So do those that the broker asked first did not know yet.
     """
-    seen: set[Entry] = set()
-    yield from _in_blocks(_own(client, wanted, seen, seconds))
-    if len(seen) < wanted.entries:
-        yield from _in_blocks(_missed(client, wanted, seen, seconds))
-    if len(seen) < wanted.entries:
+    fetched: set[Entry] = set()
+    yield from _in_blocks(_own(client, entries, fetched, seconds))
+    if len(fetched) < entries.entries:
+        yield from _in_blocks(_missed(client, entries, fetched, seconds))
+    if len(fetched) < entries.entries:
         log.info(
             "%s: %d of the %d entries after %s up to %s have no message of their own: parts of longer messages, marks"
             " of the brokers, or entries that retention has deleted",
-            partition_name(wanted.topic, wanted.partition),
-            wanted.entries - len(seen),
-            wanted.entries,
-            wanted.after,
-            wanted.until,
+            partition_name(entries.topic, entries.partition),
+            entries.entries - len(fetched),
+            entries.entries,
+            entries.after,
+            entries.until,
         )
 
 
-def _own(client: pulsar.Client, wanted: Range, seen: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
-    """Number and message of all that begins in the range; *seen* is told their entries."""
-    for place, number, message, first in _read(client, wanted, wanted.after, seconds):
-        if place > wanted.after and (first is None or first > wanted.after):
-            seen.add(place)
+def _own(client: pulsar.Client, entries: Range, fetched: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
+    """Number and message of all that begins in the range; *fetched* is told their entries."""
+    for place, number, message, first in _read(client, entries, entries.after, seconds):
+        if place > entries.after and (first is None or first > entries.after):
+            fetched.add(place)
             yield number, message
 
 
-def _missed(client: pulsar.Client, wanted: Range, seen: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
-    """Number and message of all that ends in the range and is not *seen*.
+def _missed(client: pulsar.Client, entries: Range, fetched: set[Entry], seconds: float) -> Iterator[tuple[int, Any]]:
+    """Number and message of all that ends in the range and is not *fetched*.
 
     It begins before the range; or a broker that had lost the topic, and did not know it, said that there is no more.
     """
-    before = frozenset(seen)
-    for place, number, message, _ in _read(client, wanted, wanted.back, seconds):
-        if place > wanted.after and place not in before:
-            seen.add(place)
+    before = frozenset(fetched)
+    for place, number, message, _ in _read(client, entries, entries.back, seconds):
+        if place > entries.after and place not in before:
+            fetched.add(place)
             yield number, message
 
 
@@ -127,31 +127,31 @@ def _in_blocks(messages: Iterator[tuple[int, Any]]) -> Iterator[Block]:
 
 
 def _read(
-    client: pulsar.Client, wanted: Range, start: Entry, seconds: float
+    client: pulsar.Client, entries: Range, start: Entry, seconds: float
 ) -> Iterator[tuple[Entry, int, Any, Entry | None]]:
     """Entry, number, message and first part of all messages from *start* on, up to the end of the range."""
-    reader = _reader(client, wanted, start, seconds)
+    reader = _reader(client, entries, start, seconds)
     last, index, number = Entry(-1, -2), -1, 0
     try:
-        while (message := _next(reader, wanted, seconds)) is not None:
-            told = message.message_id()
-            place, batch = Entry(told.ledger_id(), told.entry_id()), told.batch_index()
-            if place > wanted.until:
+        while (message := _next(reader, entries, seconds)) is not None:
+            message_id = message.message_id()
+            place, batch = Entry(message_id.ledger_id(), message_id.entry_id()), message_id.batch_index()
+            if place > entries.until:
                 return
             if place < last or (place == last and batch <= index):
                 continue  # the client was connected anew
             if place != last:
                 last, number = place, number_of(*place, 0)
             index = batch
-            yield place, in_batch(number, batch), message, first_part(told.serialize()) if batch < 0 else None
+            yield place, in_batch(number, batch), message, first_part(message_id.serialize()) if batch < 0 else None
     finally:
         _close(reader)
 
 
-def _reader(client: pulsar.Client, wanted: Range, start: Entry, seconds: float) -> Any:
-    name = partition_name(wanted.topic, wanted.partition)
-    at = pulsar.MessageId.earliest if start == BEGINNING else pulsar.MessageId(wanted.partition, *start, -1)
-    ahead = _AHEAD_BYTES // max(_LEAST_BYTES, wanted.entry_bytes)
+def _reader(client: pulsar.Client, entries: Range, start: Entry, seconds: float) -> Any:
+    name = partition_name(entries.topic, entries.partition)
+    at = pulsar.MessageId.earliest if start == BEGINNING else pulsar.MessageId(entries.partition, *start, -1)
+    ahead = _AHEAD_BYTES // max(_LEAST_BYTES, entries.entry_bytes)
 
     def create() -> Any:
         queue = min(max(ahead, _FEWEST_AHEAD), _MOST_AHEAD)
@@ -163,15 +163,15 @@ def _reader(client: pulsar.Client, wanted: Range, start: Entry, seconds: float) 
         raise failure(name, error, operation="consume") from error
 
 
-def _next(reader: Any, wanted: Range, seconds: float) -> Any:
+def _next(reader: Any, entries: Range, seconds: float) -> Any:
     """The next message; None where the partition has no more.  TrimtabError after *seconds* without an answer."""
     try:
         return reader.read_next(_READ_MILLIS) if reader.has_message_available() else None
     except pulsar.PulsarException:
-        return _patiently(reader, wanted, seconds)
+        return _patiently(reader, entries, seconds)
 
 
-def _patiently(reader: Any, wanted: Range, seconds: float) -> Any:
+def _patiently(reader: Any, entries: Range, seconds: float) -> Any:
     """As ``_next``, after it has failed."""
     deadline = Deadline.after(seconds)
     while True:
@@ -180,8 +180,8 @@ def _patiently(reader: Any, wanted: Range, seconds: float) -> Any:
             return reader.read_next(_READ_MILLIS) if reader.has_message_available() else None
         except pulsar.PulsarException as error:
             if deadline.passed or not (is_passing(error) or isinstance(error, pulsar.Timeout)):
-                name = partition_name(wanted.topic, wanted.partition)
-                place = f"{name}, entries after {wanted.after} up to {wanted.until}"
+                name = partition_name(entries.topic, entries.partition)
+                place = f"{name}, entries after {entries.after} up to {entries.until}"
                 raise failure(place, error, operation="consume") from error
 
 
@@ -192,39 +192,39 @@ def _close(reader: Any) -> None:
         log.debug("a reader does not close: %s", error)  # it ends with its client
 
 
-def first_part(told: bytes) -> Entry | None:
+def first_part(encoded: bytes) -> Entry | None:
     """Where the first part of a message lies, by its serialized id; None where it was not sent in parts."""
-    part = _fields(told).get(_FIRST_PART)
+    part = _fields(encoded).get(_FIRST_PART)
     if not isinstance(part, bytes):
         return None
     of = _fields(part)
     ledger, entry = of.get(_LEDGER), of.get(_ENTRY)
     if not isinstance(ledger, int) or not isinstance(entry, int):
-        raise TrimtabError(f"the id of a message in parts cannot be read: {told.hex():.100}")
+        raise TrimtabError(f"the id of a message in parts cannot be read: {encoded.hex():.100}")
     return Entry(ledger, entry)
 
 
-def _fields(told: bytes) -> dict[int, int | bytes]:
+def _fields(encoded: bytes) -> dict[int, int | bytes]:
     """The fields of a message of Protocol Buffers, by number; the last one of each."""
-    found: dict[int, int | bytes] = {}
+    fields: dict[int, int | bytes] = {}
     at = 0
-    while at < len(told):
-        tag, at = _varint(told, at)
-        value, at = _varint(told, at)
+    while at < len(encoded):
+        tag, at = _varint(encoded, at)
+        value, at = _varint(encoded, at)
         if tag & 7 == _VARINT:
-            found[tag >> 3] = value
+            fields[tag >> 3] = value
         elif tag & 7 == _LENGTH:
-            found[tag >> 3], at = told[at : at + value], at + value
+            fields[tag >> 3], at = encoded[at : at + value], at + value
         else:
             break
-    return found
+    return fields
 
 
-def _varint(told: bytes, at: int) -> tuple[int, int]:
+def _varint(encoded: bytes, at: int) -> tuple[int, int]:
     """The number that begins at *at*, and where it ends."""
     value = shift = 0
-    while at < len(told):
-        byte = told[at]
+    while at < len(encoded):
+        byte = encoded[at]
         value |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7
         if byte < 0x80:

@@ -37,7 +37,7 @@ class PulsarLogFacts:
 def inspect_log(log: PulsarLogSettings, *, answer_seconds: float) -> PulsarLogFacts:
     """What is there; an error in its place where it could not be learnt."""
     policies: Mapping[str, Any] | None = {}
-    problem, kept = "", None
+    problem, has_retention = "", None
     try:
         with closing(log_admin(log)) as whole:
             admin = whole.within(answer_seconds)
@@ -47,10 +47,12 @@ def inspect_log(log: PulsarLogSettings, *, answer_seconds: float) -> PulsarLogFa
                 policies, problem = (None, "") if error.status == _NOT_FOUND else ({}, str(error))
             topics = {} if policies is None else _topics(log, answer_seconds)
             if log.journal_topic in topics and not problem:
-                kept = RETENTION_SUBSCRIPTION in admin.cursors(log.namespace, partition_name(log.journal_topic, 0))
+                has_retention = RETENTION_SUBSCRIPTION in admin.cursors(
+                    log.namespace, partition_name(log.journal_topic, 0)
+                )
     except TrimtabError as error:
         return PulsarLogFacts(log=log, error=str(error))
-    return PulsarLogFacts(log=log, policies=policies, policies_error=problem, topics=topics, journal_kept=kept)
+    return PulsarLogFacts(log=log, policies=policies, policies_error=problem, topics=topics, journal_kept=has_retention)
 
 
 def subscriptions_on(log: PulsarLogSettings, topic: str, *, ending: str, answer_seconds: float) -> tuple[str, ...]:
@@ -61,8 +63,8 @@ def subscriptions_on(log: PulsarLogSettings, topic: str, *, ending: str, answer_
     with closing(log_admin(log)) as whole:
         admin = whole.within(answer_seconds)
         names = admin.cursors(log.namespace, partition_name(topic, 0))
-        wanted = sorted(name for name in names if name.endswith(ending))[:_MOST_SUBSCRIPTIONS]
-        return tuple(name for name in wanted if admin.active_consumers(log.namespace, topic, name))
+        own_names = sorted(name for name in names if name.endswith(ending))[:_MOST_SUBSCRIPTIONS]
+        return tuple(name for name in own_names if admin.active_consumers(log.namespace, topic, name))
 
 
 def _topics(log: PulsarLogSettings, seconds: float) -> dict[str, int]:

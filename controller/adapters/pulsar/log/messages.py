@@ -29,7 +29,7 @@ def key_of(message: Any) -> str:
 def properties_of(message: Any) -> Mapping[str, str]:
     """The properties of *message*; none where one of them is no text: then it is not ours."""
     try:
-        found: Mapping[str, str] = message.properties()
+        properties: Mapping[str, str] = message.properties()
     except UnicodeDecodeError:
         return NO_PROPERTIES
-    return found
+    return properties

@@ -37,24 +37,24 @@ def to_json(offset: LogOffset) -> dict[str, Any]:
     return {"version": VERSION, "time": offset.time_ms, "topics": dict(topics)}
 
 
-def from_json(told: object) -> LogOffset:
+def from_json(value: object) -> LogOffset:
     """What ``to_json`` made.  StateError for a version that this trimtab does not know, and for anything else."""
-    if not isinstance(told, dict) or "version" not in told:
-        raise StateError(f"the checkpoint has no offsets of a log in Pulsar: {told!s:.200}")
-    if told["version"] != VERSION:
+    if not isinstance(value, dict) or "version" not in value:
+        raise StateError(f"the checkpoint has no offsets of a log in Pulsar: {value!s:.200}")
+    if value["version"] != VERSION:
         raise StateError(
-            f"the checkpoint has offsets of a log in Pulsar of version {told['version']!s:.20}; this trimtab reads"
+            f"the checkpoint has offsets of a log in Pulsar of version {value['version']!s:.20}; this trimtab reads"
             f" version {VERSION}: run the trimtab that wrote the checkpoint, or start with a new checkpoint"
         )
     try:
         read = {
             (topic, int(partition)): _entry(place)
-            for topic, partitions in told["topics"].items()
+            for topic, partitions in value["topics"].items()
             for partition, place in partitions.items()
         }
         if len(read) > _MOST_PARTITIONS:
             raise ValueError(f"{len(read)} partitions, allowed: {_MOST_PARTITIONS}")
-        return LogOffset(time_ms=_whole(told["time"]), read=read)
+        return LogOffset(time_ms=_whole(value["time"]), read=read)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"the checkpoint's offsets of a log in Pulsar are damaged: {error!s:.200}") from error
 

@@ -45,7 +45,7 @@ class Planner:
         #: Where nothing may come any more: see ``end_here``.
         self._last: Mapping[Place, Entry] | None = None
         #: Partition -> how far it is read, and the later place up to which all that is gone had been read, or was told.
-        self._gone: dict[Place, tuple[Entry, Entry]] = {}
+        self._deleted: dict[Place, tuple[Entry, Entry]] = {}
         #: Set while the log cannot be asked.
         self._give_up: Deadline | None = None
 
@@ -54,8 +54,8 @@ class Planner:
         self._extents = self._look()
         self._last = {place: extent.end for place, extent in self._extents.items()}
 
-    def next(self, start: LogOffset, most: int | None) -> LogOffset | None:
-        """Where the next micro-batch ends, with *most* entries in it; None where nothing new can be read just now.
+    def next(self, start: LogOffset, limit: int | None) -> LogOffset | None:
+        """Where the next micro-batch ends, with *limit* entries in it; None where nothing new can be read just now.
 
         See ranges.ends.  StateError where the log is not the one that was read, TrimtabError where it cannot be asked;
         ReplacedLogError, and what may pass as well, is borne for a while.
@@ -66,10 +66,10 @@ class Planner:
             self._bear(error)
             return None
         self._give_up = None
-        found = ends(start.read, self._within_reach(), most)
-        if all(end == start.read.get(place, BEGINNING) for place, end in found.items()):
+        reached = ends(start.read, self._within_reach(), limit)
+        if all(end == start.read.get(place, BEGINNING) for place, end in reached.items()):
             return None
-        return LogOffset(time_ms=max(self._now_ms(), start.time_ms), read={**start.read, **found})
+        return LogOffset(time_ms=max(self._now_ms(), start.time_ms), read={**start.read, **reached})
 
     @property
     def is_answered(self) -> bool:
@@ -85,8 +85,8 @@ class Planner:
         """What lies between two offsets, as a micro-batch reads it: a range for each partition that has some of it."""
         if not self._reaches(end):
             self._look_behind(start)  # a batch that was planned before this process began
-        wanted = ((place, start.read.get(place, BEGINNING), until) for place, until in end.read.items())
-        return ranges((each for each in wanted if each[1] < each[2]), self._extents)
+        spans = ((place, start.read.get(place, BEGINNING), until) for place, until in end.read.items())
+        return ranges((each for each in spans if each[1] < each[2]), self._extents)
 
     def _look_behind(self, start: LogOffset) -> None:
         """Look at the log, and tell what of it is gone that was not read."""
@@ -108,12 +108,12 @@ class Planner:
                 f"{place[0]}, partition {place[1]} ends at {other.end}, but was read up to {read}: it was deleted and"
                 " created anew; start with a new checkpoint"
             )
-        known_for, until = self._gone.get(place, (read, read))
-        found = missing(place, until if known_for == read else read, now, earlier)
-        if found is not None:
-            self._warn(str(found))
+        known_for, until = self._deleted.get(place, (read, read))
+        missing_range = missing(place, until if known_for == read else read, now, earlier)
+        if missing_range is not None:
+            self._warn(str(missing_range))
         if now.ledgers and BEGINNING != read < (first := Entry(now.ledgers[0].ledger, -1)):
-            self._gone[place] = read, first
+            self._deleted[place] = read, first
 
     def _within_reach(self) -> Mapping[Place, Ledgers]:
         """What may be read of what there is."""
@@ -144,20 +144,20 @@ def _stays(error: Exception) -> bool:
     return isinstance(error, (StateError, AccessDeniedError)) or getattr(error, "status", 0) in _DENIED
 
 
-def ranges(wanted: Iterable[tuple[Place, Entry, Entry]], extents: Mapping[Place, Ledgers]) -> list[Range]:
-    """A range for each of *wanted*: partition, the place after which it begins, its last entry."""
-    found = []
-    for (topic, partition), after, until in wanted:
+def ranges(spans: Iterable[tuple[Place, Entry, Entry]], extents: Mapping[Place, Ledgers]) -> list[Range]:
+    """A range for each of *spans*: partition, the place after which it begins, its last entry."""
+    planned = []
+    for (topic, partition), after, until in spans:
         extent = extents.get((topic, partition), Ledgers(ledgers=()))
-        found.append(
+        planned.append(
             Range(
                 topic=topic,
                 partition=partition,
                 after=after,
                 until=until,
                 entries=extent.up_to(until).after(after),
-                back=extent.back(after, _PARTS_WITHIN),
+                back=extent.before(after, _PARTS_WITHIN),
                 entry_bytes=extent.bytes // max(1, extent.entries),
             )
         )
-    return found
+    return planned

@@ -44,14 +44,14 @@ class Ledgers:
         """How many entries there are after *start*."""
         return sum(_rest(each, start) for each in self.ledgers)
 
-    def advanced(self, start: Entry, most: int) -> Entry:
-        """The last of the next *most* entries after *start*, or the end where there are fewer; *start* for none."""
-        place, left = start, most
+    def advanced(self, start: Entry, limit: int) -> Entry:
+        """The last of the next *limit* entries after *start*, or the end where there are fewer; *start* for none."""
+        place, remaining = start, limit
         for each in self.ledgers:
-            taken = min(_rest(each, start), left)
-            if taken:
-                place = Entry(each.ledger, each.entries - _rest(each, start) + taken - 1)
-                left -= taken
+            step = min(_rest(each, start), remaining)
+            if step:
+                place = Entry(each.ledger, each.entries - _rest(each, start) + step - 1)
+                remaining -= step
         return place
 
     def up_to(self, end: Entry) -> "Ledgers":
@@ -59,14 +59,14 @@ class Ledgers:
         cut = tuple(each._replace(entries=each.entries - _rest(each, end)) for each in self.ledgers)
         return Ledgers(ledgers=cut, bytes=self.bytes)
 
-    def back(self, start: Entry, most: int) -> Entry:
-        """The place *most* entries before *start*, one at least, or before the first one where there are fewer."""
-        left = max(1, most)
+    def before(self, start: Entry, limit: int) -> Entry:
+        """The place *limit* entries before *start*, one at least, or before the first one where there are fewer."""
+        remaining = max(1, limit)
         for ledger, entries in reversed(self.ledgers):
             read = min(entries, start.entry + 1) if ledger == start.ledger else entries if ledger < start.ledger else 0
-            if read >= left:
-                return Entry(ledger, read - left - 1)
-            left -= read
+            if read >= remaining:
+                return Entry(ledger, read - remaining - 1)
+            remaining -= read
         return BEGINNING
 
 
@@ -107,8 +107,8 @@ def missing(partition: Place, start: Entry, now: Ledgers, earlier: Ledgers | Non
     if start == BEGINNING or not now.ledgers or start.ledger >= now.ledgers[0].ledger:
         return None
     first = now.ledgers[0].ledger
-    gone = [each for each in earlier.ledgers if each.ledger < first] if earlier else []
-    known = sum(_rest(each, start) for each in gone)
+    deleted = [each for each in earlier.ledgers if each.ledger < first] if earlier else []
+    known = sum(_rest(each, start) for each in deleted)
     if not known and earlier is not None and _was_whole(earlier, start, first):
         return None
     return Missing(partition, start, Entry(first, 0), known)
@@ -125,21 +125,21 @@ def replaced(partition: Place, start: Entry, now: Ledgers) -> Replaced | None:
     return Replaced(partition=partition, read=start, end=now.end) if ends_before else None
 
 
-def ends(read: Read, extents: Mapping[Place, Ledgers], most: int | None) -> dict[Place, Entry]:
-    """Where the next micro-batch ends in each partition: it holds *most* entries, all that there are for None.
+def ends(read: Read, extents: Mapping[Place, Ledgers], limit: int | None) -> dict[Place, Entry]:
+    """Where the next micro-batch ends in each partition: it holds *limit* entries, all that there are for None.
 
-    Each partition gives its share of what lies ahead, and one entry at least; so *most* is exceeded where there are
+    Each partition gives its share of what lies ahead, and one entry at least; so *limit* is exceeded where there are
     more partitions than that.  Ends never lie before what is *read*.
     """
     ahead = {place: extent.after(read.get(place, BEGINNING)) for place, extent in extents.items()}
     total = sum(ahead.values())
-    found = {}
+    reached = {}
     for place, extent in extents.items():
         start, share = read.get(place, BEGINNING), ahead[place]
-        if most is not None and total > most:
-            share = min(share, max(1, most * share // total))
-        found[place] = extent.advanced(start, share)
-    return found
+        if limit is not None and total > limit:
+            share = min(share, max(1, limit * share // total))
+        reached[place] = extent.advanced(start, share)
+    return reached
 
 
 def _rest(ledger: LedgerSize, start: Entry) -> int:

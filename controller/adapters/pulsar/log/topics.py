@@ -63,19 +63,19 @@ class LogAdmin(PulsarHttp):
         Whoever may consume may ask.  Pulsar: SubscriptionStats.activeConsumerName
         """
         path = f"/admin/v2/persistent/{namespace}/{name}/partitioned-stats"
-        found = dict[int, str]()
+        consumers = dict[int, str]()
         for topic, stats in _field(self._object(path, query=_STATS_OF_PARTITIONS), "partitions").items():
             consumer = _field(_field(stats, "subscriptions"), subscription).get("activeConsumerName")
             number = _PARTITION.search(topic)
             if isinstance(consumer, str) and consumer and number:
-                found[int(number[1])] = consumer
-        return found
+                consumers[int(number[1])] = consumer
+        return consumers
 
 
-def _field(told: Any, name: str) -> dict[str, Any]:
+def _field(answer: Any, name: str) -> dict[str, Any]:
     """The object *name* in what a broker told; empty where there is none."""
-    found = told.get(name) if isinstance(told, dict) else None
-    return found if isinstance(found, dict) else {}
+    value = answer.get(name) if isinstance(answer, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def log_admin(settings: PulsarLogSettings) -> LogAdmin:
@@ -113,19 +113,23 @@ def create_topics(connection: LogConnection, *names: str) -> dict[str, int]:
 
     SettingsError where the namespace cannot hold a log; TrimtabError where Pulsar cannot be reached or refuses.
     """
-    wanted = {name: number for name, number in specs(connection.log).items() if not names or name in names}
+    partitions = {name: number for name, number in specs(connection.log).items() if not names or name in names}
     _check_namespace(connection.log)
-    found = {name: connection.partitions(name) for name in wanted}
-    for name in [name for name, number in found.items() if not number]:
-        _create_topic(connection.log, name, wanted[name])
-        found[name] = connection.existing(name)
-    for name, number in found.items():
-        if wanted[name] == 1 and number != 1 and name in (connection.log.journal_topic, ticks_control(connection.log)):
+    existing = {name: connection.partitions(name) for name in partitions}
+    for name in [name for name, number in existing.items() if not number]:
+        _create_topic(connection.log, name, partitions[name])
+        existing[name] = connection.existing(name)
+    for name, number in existing.items():
+        if (
+            partitions[name] == 1
+            and number != 1
+            and name in (connection.log.journal_topic, ticks_control(connection.log))
+        ):
             raise SettingsError(
                 f"{where(connection.log, name)} has {number} partitions: it needs to have one, since its records are"
                 " in one order; delete it, or choose another name, and trimtab creates it"
             )
-    return found
+    return existing
 
 
 def namespace_policies(settings: PulsarLogSettings) -> dict[str, Any]:

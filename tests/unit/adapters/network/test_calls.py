@@ -186,12 +186,12 @@ def test_beside_calls_that_hang_others_are_made_once_patience_is_over() -> None:
         hanging(calls, release, "a", "b")
         calls.submit("c", lambda: 3)
         for now in (0.0, 1.0):
-            calls.relieve(now, 1.0, answering=(), most=5)
+            calls.add_workers_for_stuck(now, 1.0, answering=(), limit=5)
         assert calls.waiting == 1, "for no longer than patience"
-        calls.relieve(1.5, 1.0, answering={"a", "b"}, most=5)
-        calls.relieve(1.6, 1.0, answering=(), most=0)
+        calls.add_workers_for_stuck(1.5, 1.0, answering={"a", "b"}, limit=5)
+        calls.add_workers_for_stuck(1.6, 1.0, answering=(), limit=0)
         assert calls.waiting == 1, "they answer, or no more are allowed"
-        calls.relieve(1.7, 1.0, answering={"a"}, most=5)
+        calls.add_workers_for_stuck(1.7, 1.0, answering={"a"}, limit=5)
         assert [call.key for call in outcomes(calls, 1)] == ["c"]
     finally:
         release.set()
@@ -203,12 +203,12 @@ def test_a_thread_that_was_relieved_ends_with_its_call() -> None:
         hanging(calls, release, "a")
         calls.submit("b", last.wait)
         for now in (0.0, 2.0):
-            calls.relieve(now, 1.0, answering=(), most=5)
+            calls.add_workers_for_stuck(now, 1.0, answering=(), limit=5)
         wait_for(lambda: not calls.waiting, 10, every=0.001)
         calls.submit("c", lambda: 3)
         release.set()
         assert [call.key for call in outcomes(calls, 1)] == ["a"]
-        calls.relieve(2.1, 1.0, answering=(), most=5)
+        calls.add_workers_for_stuck(2.1, 1.0, answering=(), limit=5)
         assert calls.waiting == 1, "one call at a time, as before"
         last.set()
         assert [call.key for call in outcomes(calls, 2)] == ["b", "c"]
@@ -222,11 +222,11 @@ def test_a_renewal_after_relief_starts_with_as_many_threads_as_allowed() -> None
     try:
         hanging(calls, release, "a")
         for now in (0.0, 2.0):
-            calls.relieve(now, 1.0, answering=(), most=5)
+            calls.add_workers_for_stuck(now, 1.0, answering=(), limit=5)
         calls.renew()
         hanging(calls, release, "b")
         calls.submit("c", lambda: 3)
-        calls.relieve(3.0, 1.0, answering=(), most=5)
+        calls.add_workers_for_stuck(3.0, 1.0, answering=(), limit=5)
         assert calls.waiting == 1, "the new call has not been waited for long"
     finally:
         release.set()

@@ -42,7 +42,7 @@ def test_what_lies_after_an_end_can_be_left_out(end: Entry) -> None:
 def test_going_back_leaves_so_many_entries_before_the_start(start: Entry) -> None:
     behind = [entry for entry in ENTRIES if entry <= start]
     for most in range(1, 14):
-        back = EXTENT.back(start, most)
+        back = EXTENT.before(start, most)
         assert [entry for entry in behind if entry > back] == behind[-most:]
 
 
