@@ -186,6 +186,7 @@ def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict
         page.keyboard.press("?")
         assert page.is_visible("dialog h2")
         page.keyboard.press("Escape")
+        page.wait_for_selector("dialog", state="hidden")
         assert (page.text_content(".log time") or "") == "14:31"
         page.keyboard.press("t")
         assert (page.text_content(".log time") or "") == "20:01"
