@@ -20,5 +20,6 @@ def own_topics(pulsar: PulsarCluster, *, partitions: int = PARTITIONS) -> Pulsar
         commands_topic=f"commands-{name}",
         journal_topic=f"journal-{name}",
         dead_letters_topic=f"dead-letters-{name}",
+        summaries_topic=f"summaries-{name}",
         partitions=partitions,
     )

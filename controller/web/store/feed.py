@@ -7,7 +7,7 @@ where they stopped, on every log system.  What cannot be used is counted and pas
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ from controller.wire.base import is_foreign, read_object, refuse_too_large
 from controller.wire.journal import ControlsRecord, DecisionEntry, DeltaEntry, to_decision
 from controller.wire.journal_records import LARGEST_ENTRY, PartEntry, PartJoiner, parse_record
 from controller.wire.results import Result, decode_result
-from controller.wire.summary import MAX_SUMMARY_BYTES, ReadSummary, read_summary
+from controller.wire.summary import ReadSummary, read_summary
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +76,13 @@ class TopicFeed:
         if not partitions:
             self._report(1.0, "", behind=False)
             raise TrimtabError(f"{log.name(self.topic)} does not exist yet, or may not be seen")
-        oldest = self._now_ms() - self.store.retention_ms
+        last = [end for each in partitions for end in log.read_backwards(self.topic, each, None, 1)[-1:]]
+        # Age counts back from the last record: a log to which nobody has written for long is shown, too.
+        until_ms = min(self._now_ms(), max((record.timestamp_ms for record in last), default=self._now_ms()))
+        oldest = max(0, until_ms - self.store.retention_ms)
         since_ms = oldest if self.read_ms is None else max(oldest, self.read_ms - _OVERLAP_MS)
-        newest = [
-            record.timestamp_ms for each in partitions for record in log.read_backwards(self.topic, each, None, 1)[-1:]
-        ]
-        self._place = _Place(since_ms, max(newest, default=since_ms), self._place.refused)
-        self.begin(self._place.until_ms)
+        self._place = _Place(since_ms, until_ms, self._place.refused)
+        self.begin(last)
         readers = [log.read(self.topic, Start(since_ms=since_ms), partition=each) for each in partitions]
         try:
             for reader in readers:
@@ -110,8 +110,8 @@ class TopicFeed:
         """Show why the source cannot be read."""
         self._report(0.0 if self._behind else 1.0, str(error), behind=self._behind)
 
-    def begin(self, until_ms: int) -> None:
-        """Called before the first record; the last one has the append time *until_ms*."""
+    def begin(self, last: Sequence[LogRecord]) -> None:
+        """Called before the first record; *last*: the last one of each partition."""
 
     def take(self, record: LogRecord) -> None:
         """Take *record* in.  WireError where it cannot be used."""
@@ -173,18 +173,24 @@ class SummarySource(TopicFeed):
         self._flush, self._since_flush, self._flushed = flush, 0, time.monotonic()
         self._read: list[ReadSummary] = []
 
-    def begin(self, until_ms: int) -> None:
+    def begin(self, last: Sequence[LogRecord]) -> None:
         """See TopicFeed."""
-        self.store.expect(min(until_ms, self._now_ms()))
+        for record in last:
+            with suppress(WireError):
+                read = self._summary_in(record)
+                self.store.expect(0 if read is None else read.summary.interval)
 
     def take(self, record: LogRecord) -> None:
         """See TopicFeed."""
-        at_ms = min(record.timestamp_ms, self._now_ms())
-        read = read_summary(record.value, cluster=self.store.cluster, append_time_ms=at_ms, max_bytes=MAX_SUMMARY_BYTES)
+        read = self._summary_in(record)
         if read is not None:
             self._read.append(read)
         if len(self._read) >= _SUMMARIES_AT_ONCE or not self._behind:
             self._store()
+
+    def _summary_in(self, record: LogRecord) -> ReadSummary | None:
+        at_ms = min(record.timestamp_ms, self._now_ms())
+        return read_summary(record.value, cluster=self.store.cluster, append_time_ms=at_ms)
 
     def is_stored(self) -> bool:
         """See TopicFeed."""

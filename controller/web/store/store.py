@@ -107,9 +107,9 @@ class Store:
         if self._filling.add_controls(history):
             self._touch()
 
-    def expect(self, newest_ms: int) -> None:
-        """Summaries up to *newest_ms* will be added soon: what would be too fine for the older ones is left out."""
-        self._filling.horizon_ms = newest_ms
+    def expect(self, interval: int) -> None:
+        """Summaries up to *interval*, T, will be added soon: what would be too fine for older ones is left out."""
+        self._filling.horizon_ms = interval
 
     def set_progress(self, progress: SourceProgress) -> None:
         """How far a source is read."""

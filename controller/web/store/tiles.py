@@ -114,9 +114,9 @@ class Tiles:
     ) -> Tile:
         """See PageData."""
         height, grid = min(height, MOST_ROWS), self._grid(since_ms, until_ms, width)
-        known = self.ranges(namespace)
-        if namespace is None and len(known) > height:
+        if namespace is None and self._database.read("SELECT count(*) FROM ranges")[0][0] > height:
             return self._namespaces(metric, grid, height, owner, width)
+        known = self.ranges(namespace)
         cut = self._cut(RANGES, metric, grid, only=np.array(sorted(known), np.int64))
         rank = sorted(range(len(cut.ids)), key=lambda row: known[int(cut.ids[row])])
         labels = [known[int(cut.ids[row])].name for row in rank]
@@ -136,7 +136,8 @@ class Tiles:
             total = dict(zip(load.ids.tolist(), load.cells.sum(axis=1, dtype=np.int64).tolist(), strict=True))
             busiest = sorted(by_name, key=lambda row: -total.get(int(cut.ids[row]), 0))
             rest = sorted(busiest[height - 1 :])
-            by_name = [row for row in by_name if row not in set(rest)]
+            folded = set(rest)
+            by_name = [row for row in by_name if row not in folded]
         rows = [TileRow(name=labels[row], count=1, first=labels[row], last=labels[row]) for row in by_name]
         lines = [cells[by_name]]
         if rest:
