@@ -67,11 +67,15 @@ class Database:
         """Open it, or create it; ``rebuilt`` says why it was built anew.  TrimtabError where it cannot be created."""
         self._path, self._cluster = path, cluster
         self._lock = threading.Lock()
+        #: Held while a connection is opened for reading, or the file is replaced.
+        self._opening = threading.Lock()
         self._readers = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._generation = 0
         #: Why the file was built anew when it was opened; "": it was not.
         self.rebuilt = ""
+        #: What was found to be damaged since then, by whoever read or wrote; "": nothing.
+        self.damage = ""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._claim()
@@ -82,11 +86,12 @@ class Database:
     def rebuild(self, why: str) -> None:
         """Empty the store; *why* is logged and shown."""
         log.warning("%s is built anew from the log: %s", self._path, why)
-        with self._lock:
-            self._close()
+        with self._lock, self._opening:
+            # Threads that read go on with the deleted file until their query ends, and close it by themselves.
+            self._writer.close()
             self._delete()
             self._create()
-            self.rebuilt = why
+            self.rebuilt, self.damage = why, ""
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -133,6 +138,7 @@ class Database:
                 why = self._why_unusable()
         except StoreDamagedError as error:
             why = str(error)
+        self.damage = ""
         if why:
             self._close()
             existed = self._path.exists()
@@ -165,7 +171,6 @@ class Database:
     def _connect_writer(self) -> None:
         self._generation += 1
         self._writer = sqlite3.connect(self._path, check_same_thread=False, timeout=30.0)
-        self._connections.append(self._writer)
         self._writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         self._writer.execute("PRAGMA journal_mode = WAL")
         # The log has it all: after a power cut the last transactions may be missing, never half of one.
@@ -173,15 +178,20 @@ class Database:
 
     def _reader(self) -> sqlite3.Connection:
         current: tuple[int, sqlite3.Connection] | None = getattr(self._readers, "connection", None)
-        if current is None or current[0] != self._generation:
+        if current is not None and current[0] == self._generation:
+            return current[1]
+        with self._opening:
+            if current is not None:
+                self._connections.remove(current[1])
+                current[1].close()
             connection = sqlite3.connect(self._path, check_same_thread=False, timeout=30.0)
             connection.execute("PRAGMA query_only = ON")
             self._connections.append(connection)
-            current = self._readers.connection = (self._generation, connection)
-        return current[1]
+            self._readers.connection = (self._generation, connection)
+            return connection
 
     def _close(self) -> None:
-        for connection in self._connections:
+        for connection in (self._writer, *self._connections):
             with suppress(sqlite3.Error):
                 connection.close()
         self._connections = []
@@ -198,6 +208,7 @@ class Database:
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
             raise TrimtabError(f"{self._path}: {error}") from error
         except sqlite3.DatabaseError as error:
+            self.damage = str(error)
             raise StoreDamagedError(f"{self._path}: {error}") from error
 
 

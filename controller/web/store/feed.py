@@ -69,9 +69,14 @@ class TopicFeed:
         self.stored_ms = self.read_ms
         self._place = _Place(0, 0)
         self._behind = True
+        #: Of the store that this was read into.
+        self.generation = store.generation
 
     def read(self, log: Log, stop: threading.Event, *, follow: bool) -> None:
         """Read up to the present end of *log*; *follow*: and then what comes, until *stop*.  TrimtabError."""
+        if self.generation != self.store.generation:
+            self.generation, self.read_ms, self.stored_ms, self._behind = self.store.generation, None, None, True
+            self.forget()
         partitions = sorted(log.ends(self.topic))
         if not partitions:
             self._report(1.0, "", behind=False)
@@ -88,12 +93,12 @@ class TopicFeed:
             for reader in readers:
                 for record in reader.read_to_end():
                     self._take(record)
-                    if stop.is_set():
+                    if stop.is_set() or self._is_outdated():
                         return
             self.caught_up()
             self._report(1.0, "", behind=False)
             looked = time.monotonic()
-            while follow and not stop.is_set():
+            while follow and not stop.is_set() and not self._is_outdated():
                 for reader in readers:
                     self._drain(reader, _POLL_SECONDS / len(readers))
                 self.pause()
@@ -105,6 +110,12 @@ class TopicFeed:
             for reader in readers:
                 with suppress(TrimtabError):
                     reader.close()
+
+    def _is_outdated(self) -> bool:
+        """Whether the store was built anew meanwhile.  StoreDamagedError where it has to be."""
+        if self.store.damage:
+            raise StoreDamagedError(self.store.damage)
+        return self.generation != self.store.generation
 
     def failed(self, error: Exception) -> None:
         """Show why the source cannot be read."""
@@ -120,6 +131,9 @@ class TopicFeed:
     def is_stored(self) -> bool:
         """Whether all that was taken is in the store."""
         return True
+
+    def forget(self) -> None:
+        """Forget what was taken and is not in the store."""
 
     def pause(self) -> None:
         """Called when no record comes."""
@@ -196,6 +210,10 @@ class SummarySource(TopicFeed):
         """See TopicFeed."""
         return not self._read
 
+    def forget(self) -> None:
+        """See TopicFeed."""
+        self._read = []
+
     def pause(self) -> None:
         """See TopicFeed."""
         if self._since_flush and time.monotonic() - self._flushed > _FLUSH_SECONDS:
@@ -252,6 +270,10 @@ class JournalSource(TopicFeed):
         """See TopicFeed."""
         return not self._decided
 
+    def forget(self) -> None:
+        """See TopicFeed."""
+        self._decided, self._joiner = [], PartJoiner()
+
     def caught_up(self) -> None:
         """See TopicFeed."""
         self._store()
@@ -286,6 +308,10 @@ class ResultSource(TopicFeed):
         """See TopicFeed."""
         return not self._results
 
+    def forget(self) -> None:
+        """See TopicFeed."""
+        self._results = []
+
     def pause(self) -> None:
         """See TopicFeed."""
         self._store()
@@ -314,6 +340,8 @@ class Feed:
         """*controls* reads what people did; it may raise TrimtabError."""
         self._store, self._connect, self._controls, self._now_ms = store, connect, controls, now_ms
         self._stop = threading.Event()
+        #: The controls are to be read now.
+        self._controls_due = threading.Event()
         self._rebuilding = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._begin()
@@ -341,6 +369,7 @@ class Feed:
     def close(self) -> None:
         """End reading, and make durable what was read."""
         self._stop.set()
+        self._controls_due.set()
         for thread in self._threads:
             thread.join(30.0)
         with suppress(TrimtabError):
@@ -360,7 +389,8 @@ class Feed:
 
     def _flush(self) -> None:
         """Positions first: what is read meanwhile is read again after a restart."""
-        self._store.flush({each.topic: each.stored_ms for each in self._sources if each.stored_ms is not None})
+        current = [each for each in self._sources if each.generation == self._store.generation]
+        self._store.flush({each.topic: each.stored_ms for each in current if each.stored_ms is not None})
 
     def _follow(self, source: TopicFeed) -> None:
         while not self._stop.is_set():
@@ -377,9 +407,9 @@ class Feed:
     def _rebuild(self, error: StoreDamagedError) -> None:
         """Empty the store once, whichever thread sees first that it is damaged; all read from the beginning."""
         with self._rebuilding:
-            self._store.rebuild(str(error))
-            for source in self._sources:
-                source.read_ms = source.stored_ms = None
+            if self._store.damage:
+                self._store.rebuild(str(error))
+                self._controls_due.set()
 
     def _follow_controls(self) -> None:
         while not self._stop.is_set():
@@ -390,7 +420,8 @@ class Feed:
                 self._rebuild(error)
             except (TrimtabError, OSError) as error:
                 self._controls_read(str(error), 1.0)
-            self._stop.wait(_CONTROLS_SECONDS)
+            self._controls_due.wait(_CONTROLS_SECONDS)
+            self._controls_due.clear()
 
     def _controls_read(self, error: str, done: float) -> None:
         self._store.set_progress(

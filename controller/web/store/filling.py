@@ -14,11 +14,12 @@ import numpy as np
 
 from controller.model.controls import ControlChange
 from controller.model.decision import Command, Decision
+from controller.model.errors import StateError
 from controller.model.load import UNOWNED
 from controller.model.names import namespace_of
 from controller.model.summary import IntervalSummary, coded_rate
 from controller.web.store.catalogue import Catalogue
-from controller.web.store.database import Database
+from controller.web.store.database import Database, StoreDamagedError
 from controller.web.store.pyramid import (
     LEVELS,
     Chunk,
@@ -308,18 +309,22 @@ class StoreWriter:
 
 
 def stored_chunk(database: Database, kind: str, level: int, number: int, layers: Sequence[str] = ()) -> Chunk:
-    """The chunk as it is stored, with *layers*, or all.  StateError where it is damaged."""
+    """The chunk as it is stored, with *layers*, or all.  StoreDamagedError."""
     rows = dict(
         database.read(
             "SELECT layer, content FROM chunks WHERE kind = ? AND level = ? AND number = ?", (kind, level, number)
         )
     )
-    ids = unpacked_ids(rows[_IDS])
-    cells = {
-        each.name: unpacked_cells(rows[each.name], each.kind, len(ids))
-        for each in LAYERS[kind]
-        if not layers or each.name in layers
-    }
+    try:
+        ids = unpacked_ids(rows[_IDS])
+        cells = {
+            each.name: unpacked_cells(rows[each.name], each.kind, len(ids))
+            for each in LAYERS[kind]
+            if not layers or each.name in layers
+        }
+    except (StateError, KeyError, ValueError) as error:
+        database.damage = str(error)
+        raise StoreDamagedError(f"a picture in the store is damaged: {error}") from error
     return Chunk(level=level, number=number, ids=ids, cells=cells)
 
 

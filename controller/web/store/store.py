@@ -61,6 +61,8 @@ class Store:
         self._cluster, self._retention_ms, self._max_bytes = cluster, retention_ms, max_bytes
         self._changed = threading.Condition()
         self._version = 1
+        #: Grows with each ``rebuild``: what was read before is not in the store any more.
+        self.generation = 0
         self._sources: dict[str, SourceProgress] = {}
         try:
             self._begin()
@@ -77,12 +79,18 @@ class Store:
         """How far back it reaches."""
         return self._retention_ms
 
+    @property
+    def damage(self) -> str:
+        """What was found to be damaged, also by a query; "": nothing."""
+        return self._database.damage
+
     # ---- filling ----
 
     def rebuild(self, why: str) -> None:
         """Empty the store, since its file is damaged: *why*.  A Feed has to read everything again."""
         self._database.rebuild(why)
         self._begin()
+        self.generation += 1
         self._touch()
 
     def add_summaries(self, summaries: Sequence[ReadSummary]) -> int:

@@ -1,8 +1,11 @@
 """The store of the page: what it answers is what the log has, however it was filled."""
 
 import os
+import sqlite3
 import threading
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -409,6 +412,28 @@ def test_a_file_that_is_damaged_while_it_is_used_is_built_anew(store: Store, tmp
             break
     feed.close()
     assert again.progress().rebuilt
+    assert answers(again) == answers(store)
+    again.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"damaged", zlib.compress(b"too short")])
+def test_a_picture_that_a_query_meets_damaged_has_all_built_anew(store: Store, tmp_path: Path, content: bytes) -> None:
+    day().store(tmp_path).close()
+    again = Store(tmp_path, cluster=CLUSTER)
+    feed = day().feed(again)
+    feed.start()
+    _wait_for(again, lambda: again.progress().complete)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+        where = "kind = 'brokers' AND layer = 'cpu' AND level = 0"
+        oldest = f"SELECT min(number) FROM chunks WHERE {where}"
+        connection.execute(f"UPDATE chunks SET content = ? WHERE {where} AND number = ({oldest})", (content,))
+    with pytest.raises(TrimtabError, match="damaged"):
+        broker_tile(again, "cpu")
+    _wait_for(again, lambda: again.progress().rebuilt != "" and again.progress().complete)
+    _wait_for(again, lambda: again.progress().newest == day().intervals[-1])
+    _wait_for(again, lambda: len(again.decisions(ALL, limit=500).rows) == len(day().intervals))
+    _wait_for(again, lambda: len(again.controls().events) == 3)
+    feed.close()
     assert answers(again) == answers(store)
     again.close()
 
