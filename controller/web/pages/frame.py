@@ -13,7 +13,7 @@ from controller.wire.readable import counted
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RailItem:
     """A line of the rail."""
 
     name: str
@@ -24,19 +24,19 @@ class Place:
 
 
 PLACES: Final = (
-    Place("Now", "/", "now", "g n"),
-    Place("Map", "/map", "map", "g m"),
-    Place("Decisions", "/decisions", "decisions", "g d"),
-    Place("Plans", "/plans", "plans", "g p"),
-    Place("Find", "/find", "find", "/"),
-    Place("What if", "/what-if", "what-if"),
-    Place("Controls", "/controls", "controls", "g c"),
-    Place("History", "/history", "history"),
+    RailItem("Now", "/", "now", "g n"),
+    RailItem("Map", "/map", "map", "g m"),
+    RailItem("Decisions", "/decisions", "decisions", "g d"),
+    RailItem("Plans", "/plans", "plans", "g p"),
+    RailItem("Find", "/find", "find", "/"),
+    RailItem("What if", "/what-if", "what-if"),
+    RailItem("Controls", "/controls", "controls", "g c"),
+    RailItem("History", "/history", "history"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class PageFrame:
     """The values that base.html needs."""
 
     bridge: Bridge
@@ -72,7 +72,7 @@ def context_of(page: PageRequest) -> Context:
 def render(page: PageRequest, template: str, place: str, context: Context, /, **values: Any) -> Response:
     """The page that *template* makes of *values*, in its frame."""
     state = context.state
-    frame = Frame(
+    frame = PageFrame(
         bridge=bridge(state, context.progress, page.status(), page.now_ms),
         place=place,
         size="" if state is None else f"{counted(state.brokers, 'broker')}, {counted(state.bundles, 'bundle')}",

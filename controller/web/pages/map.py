@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, Response
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import BrokerStates, Tile
-from controller.web.views.cell import Cell, broker_cell, bundle_cell, namespace_cell
-from controller.web.views.formats import BundleName
+from controller.web.views.cell import CellDetails, broker_cell, bundle_cell, namespace_cell
+from controller.web.views.formats import BundleLabel
 from controller.web.views.map_view import (
     METRICS,
     MINUTE_MS,
@@ -143,7 +143,7 @@ def _tile(page: PageRequest, query: MapQuery, width: int, height: int) -> Tile:
         raise HTTPException(400, str(error)) from None
 
 
-def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerStates | None) -> Cell | None:
+def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerStates | None) -> CellDetails | None:
     if not query.row or query.at_ms is None:
         return None
     period = context.state.period_ms if context.state else MINUTE_MS
@@ -151,6 +151,6 @@ def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerS
     if query.rows == "brokers":
         past = page.data.broker(query.row, at, at + period)
         return broker_cell(past, at, brokers, context.names)
-    if BundleName.of(query.row).range:
+    if BundleLabel.of(query.row).range:
         return bundle_cell(page.data.bundle(query.row, at, at + period), at)
     return namespace_cell(page.data.namespace(query.row, at, at + period), at)

@@ -8,7 +8,7 @@ from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.views import bundle as bundle_view
 from controller.web.views.decision import verdict_line
-from controller.web.views.formats import BrokerNames, BundleName
+from controller.web.views.formats import BrokerNames, BundleLabel
 from controller.web.views.past import chart, command_lines
 
 _WEEK_MS: Final = 7 * 86_400_000
@@ -39,7 +39,7 @@ def bundle(page: PageRequest) -> Response:
         "bundle.html",
         "Find",
         context,
-        name=BundleName.of(name),
+        name=BundleLabel.of(name),
         past=past,
         heading=bundle_view.heading(past, context.state, names, page.now_ms),
         facts=bundle_view.facts(past),
@@ -84,7 +84,7 @@ def broker(page: PageRequest) -> Response:
         resources=bundle_view.resources(past, brokers),
         commands=command_lines(past.commands, _COMMANDS),
         verdicts=[verdict_line(verdict, names) for verdict in past.verdicts],
-        bundles=[BundleName.of(each) for each in past.bundles[:_BUNDLES]],
+        bundles=[BundleLabel.of(each) for each in past.bundles[:_BUNDLES]],
         bundles_left_out=max(0, len(past.bundles) - _BUNDLES),
         since=since,
         until=until,
@@ -107,7 +107,7 @@ def namespace(page: PageRequest) -> Response:
         heading=bundle_view.namespace_heading(past, context.names),
         chart=chart(past.load, "rate", since, until, context.names, unit="msg/s", commands=past.commands),
         commands=command_lines(past.commands, _COMMANDS),
-        bundles=[(BundleName.of(each), owner) for each, owner in past.bundles[:_BUNDLES]],
+        bundles=[(BundleLabel.of(each), owner) for each, owner in past.bundles[:_BUNDLES]],
         bundles_left_out=max(0, len(past.bundles) - _BUNDLES),
         since=since,
         until=until,

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from controller.web.pages.frame import context_of, render
 from controller.web.pages.page import PageRequest
-from controller.web.views.formats import BundleName
+from controller.web.views.formats import BundleLabel
 from controller.web.views.plans import heading, waves
 
 #: So many entries of the history are looked through.
@@ -30,7 +30,7 @@ def plans(page: PageRequest) -> Response:
         heading=heading(orders, page.now_ms),
         orders=orders,
         waves=waves(orders),
-        moves=[(BundleName.of(move.bundle), move.source, move.destination, move.bundle in moving) for move in moves][
+        moves=[(BundleLabel.of(move.bundle), move.source, move.destination, move.bundle in moving) for move in moves][
             :_MOVES
         ],
         moves_left_out=max(0, len(moves) - _MOVES),

@@ -31,7 +31,7 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
+class BreakerMeter:
     """The breaker as pips."""
 
     use: str
@@ -54,7 +54,7 @@ def tightest(budgets: Iterable[BudgetUse], names: BrokerNames) -> tuple[Meter, .
     return tuple(first.values())
 
 
-def breaker(state: BreakerState) -> Breaker:
+def breaker(state: BreakerState) -> BreakerMeter:
     """The breaker as of the last interval."""
     parts = []
     if state.most_in_a_row is not None:
@@ -64,7 +64,9 @@ def breaker(state: BreakerState) -> Breaker:
     use = "; ".join(parts) or "off"
     allowed = state.most_in_a_row or 0
     pips = tuple(at < state.in_a_row for at in range(allowed)) if allowed <= _PIPS else ()
-    return Breaker(use=f"open: {use}" if state.tripped_at else use, is_open=state.tripped_at is not None, pips=pips)
+    return BreakerMeter(
+        use=f"open: {use}" if state.tripped_at else use, is_open=state.tripped_at is not None, pips=pips
+    )
 
 
 def _share(budget: BudgetUse) -> float:

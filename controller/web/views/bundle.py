@@ -13,8 +13,8 @@ from controller.web.store.values import (
     LatestState,
     NamespacePast,
 )
-from controller.web.views.formats import UNKNOWN, BrokerNames, BundleName, clock, percent, short, whole
-from controller.web.views.now import Fact, Heading
+from controller.web.views.formats import UNKNOWN, BrokerNames, BundleLabel, clock, percent, short, whole
+from controller.web.views.now import Heading, KeyFigure
 from controller.web.views.strip import level
 from controller.wire.readable import amounts, counted
 
@@ -32,7 +32,7 @@ _RANGES: Final = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+class KeyspaceSpan:
     """A bundle's part of the keyspace, percent."""
 
     bundle: str
@@ -42,7 +42,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class ResourceBar:
     """A resource of a broker as a bar."""
 
     name: str
@@ -73,7 +73,7 @@ def heading(past: BundlePast, state: LatestState | None, names: BrokerNames, now
     return Heading(title=past.namespace, text=text)
 
 
-def facts(past: BundlePast) -> tuple[Fact, ...]:
+def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
     """Five figures of a bundle."""
     figures = past.figures
     known = all(name in figures for name in ("rate_in", "rate_out"))
@@ -84,8 +84,8 @@ def facts(past: BundlePast) -> tuple[Fact, ...]:
     clients = figures.get("producers", 0.0) + figures.get("consumers", 0.0)
     has_clients = "producers" in figures and "consumers" in figures
     return (
-        Fact(label="Load", figure=short(rate), unit="msg/s", context=throughput or "as of the last summary"),
-        Fact(
+        KeyFigure(label="Load", figure=short(rate), unit="msg/s", context=throughput or "as of the last summary"),
+        KeyFigure(
             label="Clients",
             figure=whole(clients) if has_clients else UNKNOWN,
             unit="",
@@ -93,14 +93,14 @@ def facts(past: BundlePast) -> tuple[Fact, ...]:
             if has_clients
             else "not listed in the summary",
         ),
-        Fact(label="Topics", figure=whole(figures.get("topics")), unit="", context="in this bundle"),
-        Fact(
+        KeyFigure(label="Topics", figure=whole(figures.get("topics")), unit="", context="in this bundle"),
+        KeyFigure(
             label="Commands, 7 days",
             figure=f"{len(past.commands):,}",
             unit="",
             context=_became(past.commands),
         ),
-        Fact(
+        KeyFigure(
             label="Owners, 7 days",
             figure=f"{len({each.owner for each in past.owners if each.owner}):,}",
             unit="",
@@ -129,16 +129,16 @@ def _became(commands: Sequence[IssuedCommand]) -> str:
     return ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.most_common(3)) or "none"
 
 
-def ranges(past: BundlePast) -> tuple[Range, ...]:
+def ranges(past: BundlePast) -> tuple[KeyspaceSpan, ...]:
     """The bundle among its siblings."""
     made = []
     for sibling in past.siblings[:_RANGES]:
-        lower, _, upper = BundleName.of(sibling).range.partition("_")
+        lower, _, upper = BundleLabel.of(sibling).range.partition("_")
         if not upper:
             continue
         begin, end = int(lower, 16), int(upper, 16)
         made.append(
-            Range(
+            KeyspaceSpan(
                 bundle=sibling,
                 x=round(100 * begin / _KEYS, 3),
                 width=round(max(0.1, 100 * (end - begin) / _KEYS - 0.15), 3),
@@ -178,38 +178,40 @@ def broker_heading(
     return Heading(title=where, text=f"{place}{under_way}{drained}")
 
 
-def broker_facts(past: BrokerPast) -> tuple[Fact, ...]:
+def broker_facts(past: BrokerPast) -> tuple[KeyFigure, ...]:
     """Five figures of a broker."""
     node = past.now
     rate = None if node is None or node.rate_in is None or node.rate_out is None else node.rate_in + node.rate_out
     forecast = "no forecast" if node is None or node.forecast is None else f"{percent(node.forecast)} % expected soon"
     return (
-        Fact(
+        KeyFigure(
             label="Usage",
             figure=percent(node.fullest_usage if node else None),
             unit=f"% {node.fullest}" if node and node.fullest else "",
             context=forecast,
         ),
-        Fact(label="Messages", figure=short(rate), unit="/s", context="in and out"),
-        Fact(label="Bundles", figure=whole(node.bundles if node else None), unit="", context="in the last interval"),
-        Fact(
+        KeyFigure(label="Messages", figure=short(rate), unit="/s", context="in and out"),
+        KeyFigure(
+            label="Bundles", figure=whole(node.bundles if node else None), unit="", context="in the last interval"
+        ),
+        KeyFigure(
             label="Clients",
             figure=whole(node.connections if node else None),
             unit="",
             context=f"{whole(node.topics if node else None)} topics",
         ),
-        Fact(label="Commands, 7 days", figure=f"{len(past.commands):,}", unit="", context=_became(past.commands)),
+        KeyFigure(label="Commands, 7 days", figure=f"{len(past.commands):,}", unit="", context=_became(past.commands)),
     )
 
 
-def resources(past: BrokerPast, brokers: BrokerStates | None) -> tuple[Resource, ...]:
+def resources(past: BrokerPast, brokers: BrokerStates | None) -> tuple[ResourceBar, ...]:
     """Each resource of the broker."""
     if past.now is None:
         return ()
     limit, goal = (brokers.limit, brokers.goal) if brokers is not None else (None, None)
     words = {"over": "full", "above": "high"}
     return tuple(
-        Resource(
+        ResourceBar(
             name=text,
             use=UNKNOWN if usage is None else f"{percent(usage)} %",
             share=None if usage is None else min(1.0, max(0.0, usage / 100)),

@@ -14,7 +14,7 @@ from controller.web.store.values import (
     OwnedSpan,
     Series,
 )
-from controller.web.views.formats import BrokerNames, BundleName, percent, short, whole
+from controller.web.views.formats import BrokerNames, BundleLabel, percent, short, whole
 from controller.wire.readable import amounts
 
 #: So many bundles and commands are listed.
@@ -29,7 +29,7 @@ _RESOURCES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class CellDetails:
     """What the panel beside the map says."""
 
     kind: Literal["brokers", "bundles", "namespaces"]
@@ -41,12 +41,12 @@ class Cell:
     #: Who owned it then; "": not known, or no bundle.
     owner: str
     #: Its busiest bundles in the last interval.
-    bundles: tuple[BundleName, ...]
+    bundles: tuple[BundleLabel, ...]
     commands: tuple[IssuedCommand, ...]
     commands_left_out: int
 
 
-def broker_cell(past: BrokerPast, at: int, brokers: BrokerStates | None, names: BrokerNames) -> Cell:
+def broker_cell(past: BrokerPast, at: int, brokers: BrokerStates | None, names: BrokerNames) -> CellDetails:
     """A broker at *at*."""
     usage = _value(past.load, "usage", at)
     bound = []
@@ -64,23 +64,23 @@ def broker_cell(past: BrokerPast, at: int, brokers: BrokerStates | None, names: 
         ("Connections", whole(_value(past.load, "connections", at))),
     ]
     commands = _at(past.commands, at)
-    return Cell(
+    return CellDetails(
         kind="brokers",
         name=past.broker,
         label=names.label(past.broker),
         at_ms=at,
         pairs=tuple(pairs),
         owner="",
-        bundles=tuple(BundleName.of(bundle) for bundle in past.bundles[:_LISTED]),
+        bundles=tuple(BundleLabel.of(bundle) for bundle in past.bundles[:_LISTED]),
         commands=commands[:_LISTED],
         commands_left_out=max(0, len(commands) - _LISTED),
     )
 
 
-def bundle_cell(past: BundlePast, at: int) -> Cell:
+def bundle_cell(past: BundlePast, at: int) -> CellDetails:
     """A bundle at *at*."""
     commands = _at(past.commands, at)
-    return Cell(
+    return CellDetails(
         kind="bundles",
         name=past.bundle,
         label=past.bundle,
@@ -93,10 +93,10 @@ def bundle_cell(past: BundlePast, at: int) -> Cell:
     )
 
 
-def namespace_cell(past: NamespacePast, at: int) -> Cell:
+def namespace_cell(past: NamespacePast, at: int) -> CellDetails:
     """A namespace at *at*; its load is that of its busiest bundle."""
     commands = _at(past.commands, at)
-    return Cell(
+    return CellDetails(
         kind="namespaces",
         name=past.namespace,
         label=past.namespace,

@@ -23,7 +23,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ComparisonView:
     """Both side by side."""
 
     title: str
@@ -33,7 +33,7 @@ class Comparison:
     answer: WhatIfAnswer
 
 
-def comparison(answer: WhatIfAnswer) -> Comparison:
+def comparison(answer: WhatIfAnswer) -> ComparisonView:
     """*answer* side by side."""
     columns = ("what happened", *answer.strategies)
     names = list(answer.happened)
@@ -53,7 +53,9 @@ def comparison(answer: WhatIfAnswer) -> Comparison:
     text = f"{', '.join(sizes)}."
     if uncertain:
         text += f" Decisions that may come out otherwise within the model's error: {'; '.join(uncertain)}."
-    return Comparison(title=title[:1].upper() + title[1:], text=text, columns=columns, figures=figures, answer=answer)
+    return ComparisonView(
+        title=title[:1].upper() + title[1:], text=text, columns=columns, figures=figures, answer=answer
+    )
 
 
 def _figure(answer: WhatIfAnswer, name: str) -> Figure:

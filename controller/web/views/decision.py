@@ -7,8 +7,8 @@ from typing import Final
 from controller.model.decision import Verdict
 from controller.web.store.values import BrokerMeasure, DecisionDetail, IssuedCommand
 from controller.web.views.chips import Chip, outcome_chips, reason_chip, reason_kind, reason_meaning
-from controller.web.views.formats import BrokerNames, BundleName, clock, percent
-from controller.web.views.now import MISSED_POINTS, Fact, Heading
+from controller.web.views.formats import BrokerNames, BundleLabel, clock, percent
+from controller.web.views.now import MISSED_POINTS, Heading, KeyFigure
 from controller.web.views.sentences import amount_of, held_back, main_reason, why_text
 from controller.wire.decision_texts import verdict_cells
 from controller.wire.readable import counted, in_number
@@ -44,18 +44,18 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class CommandOutcome:
     """A command with what became of it."""
 
     command: IssuedCommand
-    bundle: BundleName
+    bundle: BundleLabel
     why: str
     chips: tuple[Chip, ...]
     sides: tuple[Side, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class VerdictShare:
     """How many verdicts have a class of reasons; x and width are percent."""
 
     kind: str
@@ -71,7 +71,7 @@ class VerdictLine:
 
     subject: str
     #: None: the subject is a broker, the cluster or a command.
-    bundle: BundleName | None
+    bundle: BundleLabel | None
     label: str
     is_broker: bool
     chip: Chip
@@ -95,7 +95,7 @@ def heading(detail: DecisionDetail, now_ms: int) -> Heading:
     return Heading(title=title, text=f"{in_number(row.summary)}.{dry}")
 
 
-def facts(detail: DecisionDetail) -> tuple[Fact, ...]:
+def facts(detail: DecisionDetail) -> tuple[KeyFigure, ...]:
     """Five figures about the decision."""
     row = detail.row
     measured = [command.measured for command in detail.commands if command.measured is not None]
@@ -108,26 +108,26 @@ def facts(detail: DecisionDetail) -> tuple[Fact, ...]:
     done = sum(count for status, count in row.statuses.items() if status in ("done", "already_done"))
     waiting = f"{row.statuses.get('', 0):,} wait for a result" if row.statuses.get("") else "all have a result"
     return (
-        Fact(label="Commands", figure=f"{row.commands:,}", unit="", context=f"{done:,} done; {waiting}"),
-        Fact(
+        KeyFigure(label="Commands", figure=f"{row.commands:,}", unit="", context=f"{done:,} done; {waiting}"),
+        KeyFigure(
             label="Moves that arrived",
             figure=f"{arrived:,}" if measured else "?",
             unit=f"of {len(measured):,}" if measured else "",
             context=f"{undone:,} undone" if measured else "none is measured yet",
         ),
-        Fact(
+        KeyFigure(
             label="Promises kept within",
             figure=f"{sum(misses) / len(misses):.1f}" if misses else "?",
             unit="points" if misses else "",
             context="of usage, two intervals later",
         ),
-        Fact(
+        KeyFigure(
             label="Verdicts",
             figure="?" if detail.verdicts_total is None else f"{detail.verdicts_total:,}",
             unit="",
             context=f"{held_back(row.reasons or {}):,} say that something is in the way",
         ),
-        Fact(
+        KeyFigure(
             label="Tick to decision",
             figure=speed,
             unit="s" if speed != "?" else "",
@@ -136,12 +136,12 @@ def facts(detail: DecisionDetail) -> tuple[Fact, ...]:
     )
 
 
-def moves(commands: Sequence[IssuedCommand], names: BrokerNames) -> tuple[Move, ...]:
+def moves(commands: Sequence[IssuedCommand], names: BrokerNames) -> tuple[CommandOutcome, ...]:
     """The first commands with their promises."""
     return tuple(
-        Move(
+        CommandOutcome(
             command=command,
-            bundle=BundleName.of(command.bundle),
+            bundle=BundleLabel.of(command.bundle),
             why=why_text(command.why, names),
             chips=outcome_chips(command),
             sides=_sides(command, names),
@@ -187,7 +187,7 @@ def _inside(usage: float | None) -> float | None:
     return None if usage is None else round(min(100.0, max(0.0, usage)), 2)
 
 
-def parts(reasons: Mapping[str, int]) -> tuple[Part, ...]:
+def parts(reasons: Mapping[str, int]) -> tuple[VerdictShare, ...]:
     """The classes of *reasons* as shares of all verdicts; one that is rare is still wide enough to be seen."""
     counts = {kind: sum(n for reason, n in reasons.items() if reason_kind(reason) == kind) for kind in KINDS}
     total = sum(counts.values())
@@ -197,7 +197,7 @@ def parts(reasons: Mapping[str, int]) -> tuple[Part, ...]:
     scale = 100 / sum(widths.values())
     made, x = [], 0.0
     for kind, width in widths.items():
-        made.append(Part(kind=kind, text=KINDS[kind], count=counts[kind], x=x, width=width * scale - 0.3))
+        made.append(VerdictShare(kind=kind, text=KINDS[kind], count=counts[kind], x=x, width=width * scale - 0.3))
         x += width * scale
     return tuple(made)
 
@@ -220,7 +220,7 @@ def verdict_lines(
 def verdict_line(verdict: Verdict, names: BrokerNames) -> VerdictLine:
     """One verdict in words with both numbers."""
     _, _, observed, limit, by, detail = verdict_cells(verdict)
-    name = BundleName.of(verdict.subject)
+    name = BundleLabel.of(verdict.subject)
     label = names.label(verdict.subject)
     return VerdictLine(
         subject=verdict.subject,

@@ -79,7 +79,7 @@ def signed(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BundleName:
+class BundleLabel:
     """A bundle as its namespace and its range, since the range is never cut."""
 
     whole: str

@@ -21,10 +21,10 @@ from controller.web.store.values import (
     Tile,
     TileRow,
 )
-from controller.web.views.formats import BrokerNames, BundleName, percent, short
+from controller.web.views.formats import BrokerNames, BundleLabel, percent, short
 from controller.wire.readable import counted
 
-Rows: TypeAlias = Literal["brokers", "keyspace"]
+MapRows: TypeAlias = Literal["brokers", "keyspace"]
 MINUTE_MS: Final = 60_000
 #: The shortest span that is shown, and the longest.
 _SHORTEST_MS: Final = 10 * MINUTE_MS
@@ -56,7 +56,7 @@ _LONGEST_NAME: Final = 2_048
 class MapQuery:
     """What a link to the map asks for.  A span of 0 minutes: from since_ms to until_ms."""
 
-    rows: Rows = "brokers"
+    rows: MapRows = "brokers"
     metric: str = "usage"
     order: RowOrder = "usage"
     span: int = _FIRST_SPAN
@@ -75,7 +75,7 @@ class MapQuery:
 
         Raises ValueError, with a text for people, for a parameter that cannot be.
         """
-        rows = _one_of("rows", parameters.get("rows", "brokers"), get_args(Rows))
+        rows = _one_of("rows", parameters.get("rows", "brokers"), get_args(MapRows))
         metrics = tuple(METRICS[rows])
         since, until, span = _times(parameters, end_ms)
         return cls(
@@ -205,7 +205,7 @@ class TableRow:
     is_over: bool
 
 
-def cell_table(tile: Tile, names: BrokerNames, rows: Rows, limit: float | None) -> CellTable:
+def cell_table(tile: Tile, names: BrokerNames, rows: MapRows, limit: float | None) -> CellTable:
     """The highest values of *tile* in each sixth of its span."""
     columns = tile.cells.shape[1] if tile.cells.ndim == 2 else 0
     if not columns or not tile.rows or not tile.values.size:
@@ -224,12 +224,12 @@ def cell_table(tile: Tile, names: BrokerNames, rows: Rows, limit: float | None) 
 
 
 def _table_row(
-    tile: Tile, row: TileRow, codes: Sequence[int], names: BrokerNames, rows: Rows, limit: float | None
+    tile: Tile, row: TileRow, codes: Sequence[int], names: BrokerNames, rows: MapRows, limit: float | None
 ) -> TableRow:
     values = [None if code < 0 else float(tile.values[code]) for code in codes]
     is_percent = tile.unit == "percent"
     known = [value for value in values if value is not None]
-    is_bundle = bool(BundleName.of(row.name).range)
+    is_bundle = bool(BundleLabel.of(row.name).range)
     return TableRow(
         name=row.name,
         kind="" if not row.name else "brokers" if rows == "brokers" else "bundles" if is_bundle else "namespaces",
@@ -239,7 +239,7 @@ def _table_row(
     )
 
 
-def row_label(row: TileRow, names: BrokerNames, rows: Rows) -> str:
+def row_label(row: TileRow, names: BrokerNames, rows: MapRows) -> str:
     """A row by name; one that folds several says how many, and from which to which."""
     if row.name:
         return names.label(row.name) if rows == "brokers" else row.name

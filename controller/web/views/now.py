@@ -15,7 +15,7 @@ MISSED_POINTS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class KeyFigure:
     """A figure with its unit and what to hold it against."""
 
     label: str
@@ -113,7 +113,7 @@ def facts(
     measured: Sequence[IssuedCommand],
     names: BrokerNames,
     now_ms: int,
-) -> tuple[Fact, ...]:
+) -> tuple[KeyFigure, ...]:
     """Five figures.  *measured*: the moves of the last day as far as there are not too many."""
     return (
         _fullest(brokers, names),
@@ -124,13 +124,13 @@ def facts(
     )
 
 
-def _fullest(brokers: BrokerStates | None, names: BrokerNames) -> Fact:
+def _fullest(brokers: BrokerStates | None, names: BrokerNames) -> KeyFigure:
     node = next((each for each in brokers.brokers if each.fullest_usage is not None), None) if brokers else None
     if node is None or brokers is None:
-        return Fact(label="Fullest broker", figure="?", unit="", context="no broker has data", path="/map")
+        return KeyFigure(label="Fullest broker", figure="?", unit="", context="no broker has data", path="/map")
     mean = mean_of(each.fullest_usage for each in brokers.brokers)
     times = f", {node.fullest_usage / mean:.2f} × the mean" if mean and node.fullest_usage is not None else ""
-    return Fact(
+    return KeyFigure(
         label="Fullest broker",
         figure=percent(node.fullest_usage),
         unit=f"% {node.fullest}",
@@ -139,16 +139,16 @@ def _fullest(brokers: BrokerStates | None, names: BrokerNames) -> Fact:
     )
 
 
-def _speed(state: LatestState, now_ms: int) -> Fact:
+def _speed(state: LatestState, now_ms: int) -> KeyFigure:
     path = f"/decisions/{state.interval}"
     if is_late(state, now_ms):
         age, context = span((now_ms - state.interval) / 1000), f"{clock(state.interval, now_ms)}, {mode_of(state)}"
-        return Fact(label="Last decision", figure=age, unit="ago", context=context, path=path)
+        return KeyFigure(label="Last decision", figure=age, unit="ago", context=context, path=path)
     if state.tick_to_decision_ms is None:
         age = span((now_ms - state.interval) / 1000)
         context = f"interval of {span(state.period_ms / 1000)}"
-        return Fact(label="Last interval", figure=age, unit="ago", context=context, path=path)
-    return Fact(
+        return KeyFigure(label="Last interval", figure=age, unit="ago", context=context, path=path)
+    return KeyFigure(
         label="Tick to decision",
         figure=f"{state.tick_to_decision_ms / 1000:.1f}",
         unit="s",
@@ -162,11 +162,11 @@ def mode_of(state: LatestState) -> str:
     return f"mode {mode_word(state.controls.mode)}"
 
 
-def _in_flight(state: LatestState, now_ms: int) -> Fact:
+def _in_flight(state: LatestState, now_ms: int) -> KeyFigure:
     limit = next((budget.limit for budget in state.budgets if budget.key == "in_flight"), None)
     oldest = min((command.interval for command in state.in_flight), default=None)
     context = "nothing waits for a result" if oldest is None else f"oldest {span((now_ms - oldest) / 1000)}"
-    return Fact(
+    return KeyFigure(
         label="In flight",
         figure=f"{state.in_flight_total:,}",
         unit="" if limit is None else f"of {limit:,}",
@@ -176,13 +176,13 @@ def _in_flight(state: LatestState, now_ms: int) -> Fact:
     )
 
 
-def _moves(last_hour: Iterable[DecisionRow], state: LatestState, now_ms: int) -> Fact:
+def _moves(last_hour: Iterable[DecisionRow], state: LatestState, now_ms: int) -> KeyFigure:
     statuses: Counter[str] = Counter()
     for row in last_hour:
         statuses.update(row.statuses)
     words = {"": "open"}
     parts = [f"{count:,} {words.get(status, status.replace('_', ' '))}" for status, count in statuses.most_common(3)]
-    return Fact(
+    return KeyFigure(
         label="Commands this hour",
         figure=f"{statuses.total():,}",
         unit="",
@@ -192,7 +192,7 @@ def _moves(last_hour: Iterable[DecisionRow], state: LatestState, now_ms: int) ->
     )
 
 
-def _promises(moves: Sequence[IssuedCommand]) -> Fact:
+def _promises(moves: Sequence[IssuedCommand]) -> KeyFigure:
     misses = []
     for move in moves:
         if move.measured is None:
@@ -202,10 +202,10 @@ def _promises(moves: Sequence[IssuedCommand]) -> Fact:
                 misses.append(abs(side.promised - side.measured))
     label = "Promises kept within"
     if not misses:
-        return Fact(label=label, figure="?", unit="", context="no move was measured lately", path="/decisions")
+        return KeyFigure(label=label, figure="?", unit="", context="no move was measured lately", path="/decisions")
     missed = sum(miss > MISSED_POINTS for miss in misses)
     context = f"of usage; {missed:,} of {len(misses):,} are off by more than {MISSED_POINTS:.0f}"
-    return Fact(
+    return KeyFigure(
         label=label, figure=f"{sum(misses) / len(misses):.1f}", unit="points", context=context, path="/decisions"
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from controller.web.store.values import IssuedCommand, OwnedSpan, Series
 from controller.web.views.chips import Chip, outcome_chips, reason_chip
-from controller.web.views.formats import BrokerNames, BundleName, percent, short
+from controller.web.views.formats import BrokerNames, BundleLabel, percent, short
 
 #: The box that paths are drawn in.
 _WIDTH: Final = 1000.0
@@ -61,7 +61,7 @@ class CommandLine:
     """A command in a table."""
 
     interval: int
-    bundle: BundleName
+    bundle: BundleLabel
     action: str
     source: str
     destination: str
@@ -172,7 +172,7 @@ def command_lines(commands: Sequence[IssuedCommand], limit: int) -> tuple[Comman
     return tuple(
         CommandLine(
             interval=command.interval,
-            bundle=BundleName.of(command.bundle),
+            bundle=BundleLabel.of(command.bundle),
             action=command.action,
             source=command.source,
             destination=command.destination,

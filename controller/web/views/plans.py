@@ -13,7 +13,7 @@ _WAVES: Final = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wave:
+class WaveBar:
     """A wave of the step in force; x and width are percent."""
 
     name: str
@@ -40,7 +40,7 @@ def heading(orders: Orders | None, now_ms: int) -> Heading:
     )
 
 
-def waves(orders: Orders | None) -> tuple[Wave, ...]:
+def waves(orders: Orders | None) -> tuple[WaveBar, ...]:
     """The waves of the step, those around the one in force where they are many."""
     if orders is None or orders.waves < 1:
         return ()
@@ -51,5 +51,5 @@ def waves(orders: Orders | None) -> tuple[Wave, ...]:
     made = []
     for place, number in enumerate(numbers):
         state = "done" if number < orders.wave else "running" if number == orders.wave else "waiting"
-        made.append(Wave(name=f"Wave {number}", state=state, x=place * width, width=width * 0.9, text=words[state]))
+        made.append(WaveBar(name=f"Wave {number}", state=state, x=place * width, width=width * 0.9, text=words[state]))
     return tuple(made)

@@ -9,7 +9,7 @@ from controller.model.decision import Verdict
 from controller.model.some_of import some_of
 from controller.web.store.values import DecisionRow, IssuedCommand
 from controller.web.views.chips import Chip, reason_chip, reason_kind, reason_meaning, status_chips
-from controller.web.views.formats import BrokerNames, BundleName
+from controller.web.views.formats import BrokerNames, BundleLabel
 from controller.wire.readable import counted, in_number
 
 #: So many brokers or namespaces are named in a sentence.
@@ -90,7 +90,7 @@ def route(commands: Sequence[IssuedCommand], names: BrokerNames) -> str:
         text = f" off {_listed(sources)}"
         text += f" to {_listed(destinations)}" if destinations else ", where the brokers choose"
     if splits:
-        namespaces = _ordered(BundleName.of(command.bundle).namespace for command in splits)
+        namespaces = _ordered(BundleLabel.of(command.bundle).namespace for command in splits)
         text += f"{'; the split is' if moves and len(splits) == 1 else '; splits are' if moves else ''}"
         text += f" in {_listed(namespaces)}"
     return f"{text}."

@@ -78,10 +78,10 @@ def test_other_principals_that_may_change_something_are_reported(entry: Acl, whe
 
 def test_patterns_reach_every_name_that_they_cover() -> None:
     every = acl(WORLD, "topic", "*")
-    assert len(problems(kafka=kafka(acls=(every,)))) == 5
+    assert len(problems(kafka=kafka(acls=(every,)))) == 6
     prefixed = acl(STRANGER, "topic", "trimtab-", pattern="prefixed")
     assert {each.code for each in problems(kafka=kafka(acls=(prefixed,)))} == {"acl-too-wide"}
-    assert len(problems(kafka=kafka(acls=(prefixed,)))) == 5
+    assert len(problems(kafka=kafka(acls=(prefixed,)))) == 6
     ids = acl(STRANGER, "transactional-id", "trimtab-", pattern="prefixed")
     assert len(problems(kafka=kafka(acls=(ids,)))) == 4
 
