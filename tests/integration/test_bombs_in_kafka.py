@@ -262,7 +262,7 @@ query = stream.writeStream.foreachBatch(sink).option("checkpointLocation", str(f
 query.trigger(availableNow=True).start().awaitTermination()
 letters = Letters()
 spans = [Span(METRICS, 0, "", 0, max(found))]
-DeadLetters(letters, options, {}, lambda spans: kafka_records_again(spark, log, given, spans)).keep(spans, 0)
+DeadLetters(letters, options, {}, lambda spans: kafka_records_again(spark, log, given, spans)).store_suspects(spans, 0)
 print(json.dumps([sorted(found), sorted(refused), sorted(letters)]))
 spark.stop()
 """

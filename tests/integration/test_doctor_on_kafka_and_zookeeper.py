@@ -38,7 +38,7 @@ HERE = LEFT if topic_hash(TOPIC) < 0x80000000 else RIGHT
 
 
 def settings(kafka: str, zookeeper: str, prefix: str, **election: Any) -> Settings:
-    names = {f"{name}_topic": f"{prefix}-{name}" for name in ("metrics", "results", "commands", "journal")}
+    names = {f"{name}_topic": f"{prefix}-{name}" for name in ("metrics", "results", "commands", "journal", "summaries")}
     return Settings.model_validate(
         {
             "cluster": {"name": CLUSTER},
@@ -71,7 +71,7 @@ def test_what_trimtab_created_itself_is_fine_and_its_clock_is_ours(
 ) -> None:
     ours = settings(kafka.bootstrap, zookeeper.hosts, f"fine-{uuid4().hex[:8]}")
     assert set(found(ours)) == {
-        f"topic-missing {name}" for name in ("metrics", "results", "commands", "journal", "dead")
+        f"topic-missing {name}" for name in ("metrics", "results", "commands", "journal", "dead", "summaries")
     }
     create_topics(log_of(ours))
     metrics_in(log_of(ours), cluster=CLUSTER).tick(now_ms() // PERIOD * PERIOD, {})
@@ -107,6 +107,7 @@ def test_topics_that_somebody_else_created_are_told_with_every_fault(
     sick = found(settings(kafka.bootstrap, zookeeper.hosts, prefix))
     assert {code: each.severity for code, each in sick.items()} == {
         "topic-missing dead": "warning",
+        "topic-missing summaries": "warning",
         "topic-partitions results": "error",
         "topic-partitions journal": "error",
         "retention-too-short results": "error",

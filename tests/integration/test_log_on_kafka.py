@@ -212,7 +212,7 @@ def test_metadata_of_offsets_that_no_executor_wrote_are_named(place: _Place) -> 
     stranger.close()
     with executor(place) as claims:
         [taken] = take(claims, 1)
-        with pytest.raises(StateError, match=f"group '{group}', partition 0, is no state"):
+        with pytest.raises(StateError, match=f"group '{group}', partition 0, is not an executor's state"):
             assert claims.claim(taken.partition).state
         assert "kafka-consumer-groups --reset-offsets" in claims.remedy
 
