@@ -15,6 +15,7 @@ from controller.web.views.formats import BundleLabel
 from controller.web.views.map_view import (
     METRICS,
     MINUTE_MS,
+    SHORTEST_MS,
     SPANS,
     MapQuery,
     cell_table,
@@ -42,7 +43,7 @@ _NOT_WORTH_PACKING: Final = 1_024
 def map_page(page: PageRequest) -> Response:
     """The map, as the parameters of its link ask for it."""
     context = context_of(page)
-    query = _query(page, context)
+    query, end = _query(page, context), _end(page, context)
     progress = context.progress
     brokers = page.data.brokers()
     limit = brokers.limit if brokers else None
@@ -57,8 +58,9 @@ def map_page(page: PageRequest) -> Response:
         query=query,
         metrics=METRICS[query.rows],
         spans=SPANS,
-        oldest=progress.oldest if progress.oldest is not None else query.since_ms,
-        end=_end(page, context),
+        # What a tile can show at least, also where the first interval has just been decided.
+        oldest=min(progress.oldest if progress.oldest is not None else query.since_ms, end - SHORTEST_MS),
+        end=end,
         period=context.state.period_ms if context.state else MINUTE_MS,
         limit=limit,
         goal=brokers.goal if brokers else None,

@@ -54,7 +54,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const url = address(data.tile, given), key = url.search;
     if (cache.has(key)) return cache.get(key);
     const answer = await fetch(url);
-    if (!answer.ok) throw new Error(answer.status === 400 ? await answer.text() : `the server answers ${answer.status}`);
+    if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
     const made = read(await answer.arrayBuffer());
     if (to < end) cache.set(key, made);
     if (cache.size > 32) cache.delete(cache.keys().next().value);

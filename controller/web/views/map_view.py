@@ -27,7 +27,7 @@ from controller.wire.readable import counted
 MapRows: TypeAlias = Literal["brokers", "keyspace"]
 MINUTE_MS: Final = 60_000
 #: The shortest span that is shown, and the longest.
-_SHORTEST_MS: Final = 10 * MINUTE_MS
+SHORTEST_MS: Final = 10 * MINUTE_MS
 _LONGEST_MS: Final = 31 * 1440 * MINUTE_MS
 #: Minutes of the spans that buttons offer, and the one that a map begins with.
 SPANS: Final = ((60, "1 h"), (360, "6 h"), (1440, "24 h"), (10_080, "7 d"))
@@ -132,7 +132,7 @@ def _times(parameters: Mapping[str, str], end_ms: int) -> tuple[int, int, int]:
         return end_ms - span * MINUTE_MS, end_ms, span
     since = _number("since", parameters.get("since", ""), 0, 1 << 53)
     until = _number("until", parameters.get("until", ""), 0, 1 << 53)
-    if not _SHORTEST_MS <= until - since <= _LONGEST_MS:
+    if not SHORTEST_MS <= until - since <= _LONGEST_MS:
         raise ValueError(f"until must be 10 minutes to 31 days after since, not {until - since} ms")
     return since, until, 0
 

@@ -28,6 +28,7 @@ from tests.invented_pages import (
     commands,
     hostile,
     latest,
+    progress,
     states,
 )
 from tests.web_sites import site
@@ -150,6 +151,15 @@ def test_a_map_that_cannot_be_is_refused_by_name(tmp_path: Path, query: str) -> 
     answer = client_of(tmp_path, states()["normal"]).get(f"/map?{query}")
     assert answer.status_code == 400
     assert "must be" in answer.text
+
+
+def test_the_whole_history_is_a_tile_also_in_the_first_minute(tmp_path: Path) -> None:
+    data = InventedData(loaded=progress(oldest=T - MINUTE))
+    client = client_of(tmp_path, data)
+    page = client.get("/map").text
+    oldest, end = (int(page.partition(f'data-{name}="')[2].partition('"')[0]) for name in ("oldest", "end"))
+    answer = client.get(f"/map/tile?rows=brokers&metric=usage&since={oldest}&until={end}&width=8&height=1")
+    assert answer.status_code == 200
 
 
 def test_a_tile_has_a_header_and_one_byte_for_each_cell(tmp_path: Path) -> None:
