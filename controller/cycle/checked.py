@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
-from controller.cycle.typed import misfit, misfit_of_all, shown
+from controller.cycle.typed import misfit, misfit_of_all, quoted
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView, Floats, Ints
@@ -92,12 +92,12 @@ def thresholds_of(policy: SplitPolicy[Any]) -> SplitThresholds:
     flaw = (
         None
         if isinstance(thresholds, SplitThresholds)
-        else f"its thresholds are {shown(thresholds)}, not SplitThresholds"
+        else f"its thresholds are {quoted(thresholds)}, not SplitThresholds"
     )
     if flaw is None:
         flaw = misfit_of_all(thresholds, float, "one of its thresholds")
     if flaw is None and not all(value >= 0 for value in thresholds):
-        flaw = f"its thresholds are {shown(tuple(thresholds))}, and numbers from 0 up are expected"
+        flaw = f"its thresholds are {quoted(tuple(thresholds))}, and numbers from 0 up are expected"
     _refuse(policy, flaw)
     return thresholds
 
@@ -110,13 +110,13 @@ def relieving_of(shedder: Shedder[Any], view: ClusterView) -> Shedder[Any] | Non
     with Blamed(shedder, "hurries"):
         hurries = hurried.hurries(view)
     if not isinstance(hurries, bool | np.bool_):
-        _fail(shedder, f"hurries() answers {shown(hurries)}, and True or False is expected")
+        _fail(shedder, f"hurries() answers {quoted(hurries)}, and True or False is expected")
     if not hurries:
         return None
     with Blamed(shedder, "relieving"):
         urgent_shedder = hurried.relieving()
         if not all(callable(getattr(urgent_shedder, method, None)) for method in ("decide", "initial_memory")):
-            _fail(shedder, f"relieving() answers {shown(urgent_shedder)}, and a shedder is expected")
+            _fail(shedder, f"relieving() answers {quoted(urgent_shedder)}, and a shedder is expected")
         _refuse(shedder, memory_flaw(shedder.initial_memory(), urgent_shedder.initial_memory()))
     return urgent_shedder
 
@@ -192,7 +192,7 @@ class CheckedAlgorithm:
         if flaw is None and not cuts:
             flaw = "it returns no cuts, and no reason for that"
         if flaw is None and not all(0 <= at <= FULL_UPPER for at in cuts):
-            flaw = f"it cuts at {shown(cuts)}, and positions from 0 to {FULL_UPPER} are expected"
+            flaw = f"it cuts at {quoted(cuts)}, and positions from 0 to {FULL_UPPER} are expected"
         if flaw is not None:
             _fail(self.algorithm, f"{flaw}; the range is 0x{lower:08x}_0x{upper:08x}")
         return tuple(cuts)
@@ -219,14 +219,14 @@ def failed_predictions(memory: StrategyMemory, interval: int) -> Collection[str]
 def memory_flaw(before: StrategyMemory, after: object) -> str | None:
     """Why the memory *after* cannot follow *before*, or cannot be journalled; None where it can."""
     if not isinstance(after, StrategyMemory):
-        return f"its memory is {shown(after)}, and a StrategyMemory is expected"
+        return f"its memory is {quoted(after)}, and a StrategyMemory is expected"
     if type(after) is not type(before):
         return f"it returns a {type(after).__name__}; the memory that it was given is a {type(before).__name__}"
     return misfit(after, type(after), "memory") or _metrics_flaw(after)
 
 
 def _metrics_flaw(memory: StrategyMemory) -> str | None:
-    """Why the metrics of *memory* cannot be shown; None where they can."""
+    """Why the metrics of *memory* cannot be exported; None where they can."""
     metrics: Any = memory.metrics()
     flaw = misfit(metrics, dict[str, float], "metrics()")
     if flaw is not None:
@@ -234,18 +234,18 @@ def _metrics_flaw(memory: StrategyMemory) -> str | None:
     if len(metrics) > _MOST_METRICS:
         return f"metrics() has {len(metrics)} names, and {_MOST_METRICS} are allowed"
     strange = next((name for name in metrics if not _METRIC.fullmatch(name)), None)
-    return None if strange is None else f"metrics() has {shown(strange)}: letters, digits and underscores are allowed"
+    return None if strange is None else f"metrics() has {quoted(strange)}: letters, digits and underscores are allowed"
 
 
 def _pair(strategy: Any, answer: Any) -> tuple[Any, Any]:
     if not isinstance(answer, tuple) or len(answer) != 2:
-        _fail(strategy, f"it answers {shown(answer)}, and two values are expected: what it chose, and its memory")
+        _fail(strategy, f"it answers {quoted(answer)}, and two values are expected: what it chose, and its memory")
     return answer
 
 
 def _unloads_flaw(view: ClusterView, decision: Any) -> str | None:
     if not isinstance(decision, UnloadDecision):
-        return f"it decides {shown(decision)}, and an UnloadDecision is expected"
+        return f"it decides {quoted(decision)}, and an UnloadDecision is expected"
     flaw = misfit(decision.reason, Reason, "its reason") or _chosen_flaw(decision.unloads, Unload, ("bundle", "source"))
     flaw = (
         flaw
@@ -269,7 +269,7 @@ def _unloads_flaw(view: ClusterView, decision: Any) -> str | None:
 
 def _splits_flaw(view: ClusterView, decision: Any) -> str | None:
     if not isinstance(decision, SplitDecision):
-        return f"it decides {shown(decision)}, and a SplitDecision is expected"
+        return f"it decides {quoted(decision)}, and a SplitDecision is expected"
     flaw = _chosen_flaw(decision.splits, Split, ("bundle", "broker")) or _verdicts_flaw(decision.verdicts)
     flaw = flaw or _owners_flaw(view, decision.splits, "splits {} on {}", "broker")
     if flaw is not None:
@@ -287,14 +287,14 @@ def _splits_flaw(view: ClusterView, decision: Any) -> str | None:
         ends = len(cuts) > 2 and (cuts[0], cuts[-1]) == (bundle.lower, bundle.upper)
         if not (ends and list(cuts) == sorted(set(cuts))):
             expected = "both ends of its range and ascending positions between are expected"
-            return f"it splits {split.bundle} at {shown(cuts)}, and {expected}"
+            return f"it splits {split.bundle} at {quoted(cuts)}, and {expected}"
     return None
 
 
 def _chosen_flaw(chosen: Any, kind: type[Any], names: Sequence[str]) -> str | None:
     """Why *chosen*, unloads or splits, are not of *kind*, with texts for *names* and a verdict each; else None."""
     if not isinstance(chosen, tuple | list):
-        return f"its {kind.__name__.lower()}s are {shown(chosen)}, and a tuple is expected"
+        return f"its {kind.__name__.lower()}s are {quoted(chosen)}, and a tuple is expected"
     flaw = misfit_of_all(chosen, kind, f"one of its {kind.__name__.lower()}s") if _strange(chosen, kind) else None
     for name in names:
         flaw = flaw or misfit_of_all(_all(chosen, name), str, f"the {name} of one of its {kind.__name__.lower()}s")
@@ -306,11 +306,11 @@ def _chosen_flaw(chosen: Any, kind: type[Any], names: Sequence[str]) -> str | No
 
 def _verdicts_flaw(verdicts: Any) -> str | None:
     if not isinstance(verdicts, Sequence) or isinstance(verdicts, str | bytes):
-        return f"its verdicts are {shown(verdicts)}, and a sequence is expected"
+        return f"its verdicts are {quoted(verdicts)}, and a sequence is expected"
     verdicts = tuple(verdicts)
     if _strange(verdicts, Verdict):
         strange = next(one for one in verdicts if type(one) is not Verdict)
-        return f"one of its verdicts is {shown(strange)}, and a Verdict is expected"
+        return f"one of its verdicts is {quoted(strange)}, and a Verdict is expected"
     for name, hint in _VERDICT:
         values: Collection[Any] = _all(verdicts, name)
         if hint is float:
@@ -358,7 +358,7 @@ def _rows_flaw(candidates: Ints, accepted: Any) -> str | None:
     if accepted is candidates:
         return None
     if not isinstance(accepted, np.ndarray) or accepted.ndim != 1 or accepted.dtype.kind not in "iu":
-        return f"it accepts {shown(accepted)}, and an array of rows of candidates is expected"
+        return f"it accepts {quoted(accepted)}, and an array of rows of candidates is expected"
     if not len(accepted):
         return None
     at = np.searchsorted(candidates, accepted)

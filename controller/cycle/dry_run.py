@@ -58,19 +58,19 @@ def of_dry_run(verdicts: Sequence[Verdict], memory: Memory) -> list[Verdict]:
     real = {each.bundle for each in in_flight(memory, dry_run=False).values()}
     waiting = {each.bundle: each.interval for each in in_flight(memory, dry_run=True).values()}
 
-    def told(each: Verdict) -> Verdict:
+    def reported(each: Verdict) -> Verdict:
         if each.reason is Reason.RECENTLY_UNLOADED:
-            found = _told(each, memory.dry_run_unloaded, memory.recently_unloaded)
+            text = _detail_of(each, memory.dry_run_unloaded, memory.recently_unloaded)
         elif each.reason is Reason.IN_FLIGHT and each.by in _WAITS:
-            found = _told(each, waiting, real)
+            text = _detail_of(each, waiting, real)
         else:
             return each
-        return each if found is None else replace(each, reason=Reason.DRY_RUN, detail=found)
+        return each if text is None else replace(each, reason=Reason.DRY_RUN, detail=text)
 
-    return [told(each) for each in verdicts]
+    return [reported(each) for each in verdicts]
 
 
-def _told(verdict: Verdict, dry_run: Mapping[str, int], real: Collection[str]) -> str | None:
+def _detail_of(verdict: Verdict, dry_run: Mapping[str, int], real: Collection[str]) -> str | None:
     """What a verdict on a bundle, a broker or the cluster says if commands of a dry run alone are the reason."""
     if not dry_run or verdict.subject in real:
         return None

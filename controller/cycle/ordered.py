@@ -25,7 +25,7 @@ HOLD_MS: Final = 60_000
 #: What brokers run out of; much of their heap is garbage.
 _SCARCE: Final = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 #: So much of a plan's hash is told.
-_SHOWN: Final = 12
+_HASH_CHARACTERS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def _asks_filters(shedder: object) -> bool:
 
 def plan_named(plan: str) -> str:
     """How verdicts name *plan*, a hash: ``trimtab apply`` finds its commands by it."""
-    return f"plan {plan[:_SHOWN]}"
+    return f"plan {plan[:_HASH_CHARACTERS]}"
 
 
 def told_of(orders: Orders) -> str:

@@ -22,7 +22,7 @@ from controller.model.pulsar_version import PulsarVersion, VersionInUse, version
 from controller.model.records import BrokerState
 
 #: A verdict names so many versions of brokers.
-_SHOWN: Final = 8
+_MAX_NAMED: Final = 8
 
 
 def version_in_use(
@@ -54,7 +54,7 @@ def about_version(snapshots: Sequence[Snapshot], used: VersionInUse, last: Versi
         parts.append(f"before it was {last.version}")
     if others:
         count = Counter(versions.values())
-        first = [f"{version}: {count[version]}" for version in sorted(count)[:_SHOWN]]
+        first = [f"{version}: {count[version]}" for version in sorted(count)[:_MAX_NAMED]]
         parts.append(f"brokers by version: {', '.join(first)}")
     return (Verdict(subject=CLUSTER, reason=Reason.PULSAR_VERSION, by="version", detail="; ".join(parts)),)
 

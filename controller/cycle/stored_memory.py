@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, ge
 
 from controller.cycle.checked import first_memory
 from controller.cycle.policy import Policy
-from controller.cycle.typed import misfit, shown
+from controller.cycle.typed import misfit, quoted
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.errors import StrategyError
 from controller.model.memory import STRATEGY_ROLES, Memory
@@ -35,14 +35,14 @@ def stored(memory: StrategyMemory) -> dict[str, Any]:
     """*memory* as JSON has it, with its kind."""
     if isinstance(memory, StoredMemory):
         return dict(memory.stored)
-    told: dict[str, Any] = {"kind": memory.kind}
+    values: dict[str, Any] = {"kind": memory.kind}
     for each in fields(memory):  # type: ignore[arg-type]
         default = each.default if each.default_factory is MISSING else each.default_factory()
         value = getattr(memory, each.name)
         if not (each.metadata.get("omit_default") and value == default):
-            told[each.name] = value
-    found: dict[str, Any] = _plain(told)
-    return found
+            values[each.name] = value
+    plain: dict[str, Any] = _plain(values)
+    return plain
 
 
 def _plain(value: Any) -> Any:
@@ -58,9 +58,9 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def read_memory(kind: type[M], told: Mapping[str, Any]) -> M:
-    """The memory of class *kind* that JSON, *told*, holds; UnreadableMemoryError where it holds none."""
-    values = {name: value for name, value in told.items() if name != "kind"}
+def read_memory(kind: type[M], stored: Mapping[str, Any]) -> M:
+    """The memory of class *kind* that JSON, *stored*, holds; UnreadableMemoryError where it holds none."""
+    values = {name: value for name, value in stored.items() if name != "kind"}
     memory: M = _made(kind, values, "memory")
     return memory
 
@@ -82,17 +82,17 @@ def read_stored(value: Any) -> StrategyMemory:
 
 def _made(kind: type[Any], values: Any, name: str) -> Any:
     if not isinstance(values, Mapping):
-        raise UnreadableMemoryError(f"{name} is {shown(values)}, and an object is expected")
+        raise UnreadableMemoryError(f"{name} is {quoted(values)}, and an object is expected")
     hints, known = get_type_hints(kind), [each.name for each in fields(kind)]
     strange = sorted(values.keys() - set(known))
     if strange:
         raise UnreadableMemoryError(f"{kind.__name__} has no field {strange[0]!r:.100}")
-    found = {each: _value(values[each], hints[each], f"{name}.{each}") for each in known if each in values}
-    for each, value in found.items():  # before the class looks at them
+    arguments = {each: _value(values[each], hints[each], f"{name}.{each}") for each in known if each in values}
+    for each, value in arguments.items():  # before the class looks at them
         if (flaw := misfit(value, hints[each], f"{name}.{each}")) is not None:
             raise UnreadableMemoryError(flaw)
     try:
-        return kind(**found)
+        return kind(**arguments)
     except Exception as error:  # a user's class may raise anything
         raise UnreadableMemoryError(f"{kind.__name__} refuses it: {type(error).__name__}: {error!s:.300}") from error
 
@@ -119,11 +119,11 @@ def _value(value: Any, hint: Any, name: str) -> Any:
 def _first_that_fits(value: Any, hints: tuple[Any, ...], name: str) -> Any:
     for hint in hints:
         try:
-            found = _value(value, hint, name)
+            parsed = _value(value, hint, name)
         except UnreadableMemoryError:
             continue
-        if misfit(found, hint, name) is None:
-            return found
+        if misfit(parsed, hint, name) is None:
+            return parsed
     return value
 
 
@@ -160,8 +160,8 @@ def _unstorable(hint: Any, name: str, around: frozenset[Any]) -> str | None:
 
 
 def _strategies(policy: Policy) -> dict[str, Any]:
-    found = (policy.shedder, policy.placement, policy.split_policy, policy.membership)
-    return dict(zip(STRATEGY_ROLES, found, strict=True))
+    strategies = (policy.shedder, policy.placement, policy.split_policy, policy.membership)
+    return dict(zip(STRATEGY_ROLES, strategies, strict=True))
 
 
 def with_read_memories(memory: Memory, policy: Policy) -> Memory:
@@ -169,20 +169,20 @@ def with_read_memories(memory: Memory, policy: Policy) -> Memory:
 
     What it holds of other strategies stays.  StrategyError where it holds no memory of the strategy's class.
     """
-    found = {}
+    memories = {}
     for role, strategy in _strategies(policy).items():
-        held = getattr(memory, role)
-        if strategy is None or not isinstance(held, StoredMemory):
+        unread = getattr(memory, role)
+        if strategy is None or not isinstance(unread, StoredMemory):
             continue
         kind = type(first_memory(strategy))
-        if held.stored["kind"] == kind.kind:
-            found[role] = _read(strategy, kind, held)
-    return replace(memory, **found) if found else memory
+        if unread.stored["kind"] == kind.kind:
+            memories[role] = _read(strategy, kind, unread)
+    return replace(memory, **memories) if memories else memory
 
 
-def _read(strategy: Any, kind: type[M], held: StoredMemory) -> M:
+def _read(strategy: Any, kind: type[M], unread: StoredMemory) -> M:
     try:
-        return read_memory(kind, held.stored)
+        return read_memory(kind, unread.stored)
     except UnreadableMemoryError as error:
         raise StrategyError(
             type(strategy).__name__,

@@ -16,8 +16,8 @@ import numpy as np
 from controller.model.history_column import HistoryColumn
 
 #: Whole numbers of the journal have 64 bits.
-_LEAST: Final = -(1 << 63)
-_MOST: Final = (1 << 63) - 1
+_MIN: Final = -(1 << 63)
+_MAX: Final = (1 << 63) - 1
 #: The types that a value of a plain type may have; True is no number.
 _PLAIN: Final[Mapping[Any, frozenset[type]]] = {
     str: frozenset({str}),
@@ -28,7 +28,7 @@ _PLAIN: Final[Mapping[Any, frozenset[type]]] = {
 }
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """*value* in a few words, whatever its repr does."""
     try:
         return f"{reprlib.repr(value)} ({type(value).__name__})"
@@ -74,8 +74,8 @@ def misfit_of_all(values: Collection[object], hint: Any, name: str) -> str | Non
         return _text_misfit(values, name)
     if hint in (int, float):
         whole: list[Any] = [value for value in values if type(value) is int]
-        if whole and not (min(whole) >= _LEAST and max(whole) <= _MOST):
-            return _not(name, next(value for value in whole if not _LEAST <= value <= _MOST), "a number of 64 bits")
+        if whole and not (min(whole) >= _MIN and max(whole) <= _MAX):
+            return _not(name, next(value for value in whole if not _MIN <= value <= _MAX), "a number of 64 bits")
     return None
 
 
@@ -118,7 +118,7 @@ def _first(flaws: Iterable[str | None]) -> str | None:
 
 
 def _not(name: str, value: object, expected: str) -> str:
-    return f"{name} is {shown(value)}, and {expected} is expected"
+    return f"{name} is {quoted(value)}, and {expected} is expected"
 
 
 def _called(hint: Any) -> str:

@@ -22,12 +22,12 @@ class Splitting(NamedTuple):
 @st.composite
 def topics_of_a_namespace(draw: st.DrawFn) -> list[str]:
     """Topics without partitions, and all partitions of others."""
-    found = []
+    full_names = []
     for name in sorted(draw(st.sets(TOPIC_NAMES, max_size=6))):
         count = draw(st.integers(0, 20))
         full = f"persistent://acme/prod/{name}"
-        found += [f"{full}-partition-{i}" for i in range(count)] or [full]
-    return found
+        full_names += [f"{full}-partition-{i}" for i in range(count)] or [full]
+    return full_names
 
 
 @st.composite
@@ -42,33 +42,35 @@ def ring(inner: set[int]) -> tuple[int, ...]:
     return (0, *sorted(inner), FULL_UPPER)
 
 
-def _no_bundle(assigner: Any, given: Splitting) -> str | None:
-    rows = assigner.assign(given.topics, given.old)
-    if rows.shape != (len(given.topics),):
-        return f"of {len(given.topics)} topics it assigns an array of the shape {rows.shape}"
-    for topic, row in zip(given.topics, rows.tolist(), strict=True):
-        if not 0 <= row < len(given.old) - 1:
-            return f"it assigns {topic!r} to bundle {row}, and there are bundles 0 to {len(given.old) - 2}"
-        if int(assigner.assign([topic], given.old)[0]) != row:
+def _no_bundle(assigner: Any, case: Splitting) -> str | None:
+    rows = assigner.assign(case.topics, case.old)
+    if rows.shape != (len(case.topics),):
+        return f"of {len(case.topics)} topics it assigns an array of the shape {rows.shape}"
+    for topic, row in zip(case.topics, rows.tolist(), strict=True):
+        if not 0 <= row < len(case.old) - 1:
+            return f"it assigns {topic!r} to bundle {row}, and there are bundles 0 to {len(case.old) - 2}"
+        if int(assigner.assign([topic], case.old)[0]) != row:
             return f"it assigns {topic!r} to bundle {row}, and to another one when that is asked for alone"
     return None
 
 
-def _lies_elsewhere(assigner: Any, given: Splitting) -> str | None:
-    held = assigner.assign(given.topics, given.old)
-    rows, moved = assigner.on_bundle_split(given.topics, held, given.old, given.new)
-    if rows.tolist() != assigner.assign(given.topics, given.new).tolist():
+def _lies_elsewhere(assigner: Any, case: Splitting) -> str | None:
+    rows_before = assigner.assign(case.topics, case.old)
+    rows, moved = assigner.on_bundle_split(case.topics, rows_before, case.old, case.new)
+    if rows.tolist() != assigner.assign(case.topics, case.new).tolist():
         return "after the split, topics lie in other bundles than those that assign finds"
-    ranges = [(given.old[a : a + 2], given.new[b : b + 2]) for a, b in zip(held.tolist(), rows.tolist(), strict=True)]
+    ranges = [
+        (case.old[a : a + 2], case.new[b : b + 2]) for a, b in zip(rows_before.tolist(), rows.tolist(), strict=True)
+    ]
     expected = [row for row, (was, now) in enumerate(ranges) if was != now]
     if moved.tolist() != expected:
         return f"topics {moved.tolist()} move, it says, but those whose bundle has another range are {expected}"
     return None
 
 
-def _told(given: Splitting) -> list[str]:
-    topics = ", ".join(map(repr, given.topics)) or "none"
-    old, new = (", ".join(f"0x{at:08x}" for at in boundaries) for boundaries in (given.old, given.new))
+def _described(case: Splitting) -> list[str]:
+    topics = ", ".join(map(repr, case.topics)) or "none"
+    old, new = (", ".join(f"0x{at:08x}" for at in boundaries) for boundaries in (case.old, case.new))
     return [f"topics: {topics}", f"boundaries: {old}", f"boundaries after a split: {new}"]
 
 
@@ -78,12 +80,12 @@ ASSIGNMENT_LAWS: Final = (
         sentence="Every topic has one bundle, and the same one when it is asked for alone.",
         examples=splittings(),
         flaw=_no_bundle,
-        describe=_told,
+        describe=_described,
     ),
     Law(
         sentence="After a split, topics lie where assign finds them, and those whose bundle has another range move.",
         examples=splittings(),
         flaw=_lies_elsewhere,
-        describe=_told,
+        describe=_described,
     ),
 )

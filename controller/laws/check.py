@@ -63,11 +63,11 @@ def broken_laws(
     *done* is called after each law with the number of laws that were tried.
     """
     tried = settings().max_examples if examples is None else examples
-    laws, found = laws_of(strategy), list[BrokenLaw]()
+    laws, broken = laws_of(strategy), list[BrokenLaw]()
     for number, law in enumerate(laws, 1):
-        found += _broken(strategy, law, tried)
+        broken += _broken(strategy, law, tried)
         done(number)
-    return found
+    return broken
 
 
 def _broken(strategy: Any, law: Law, examples: int) -> Iterable[BrokenLaw]:

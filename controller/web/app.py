@@ -80,8 +80,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         title = HTTPStatus(error.status_code).phrase
         detail = "there is nothing at this address" if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
-        found = RefusedError(error.status_code, title, detail)
-        found.headers |= dict(error.headers or {})
-        return refusal(request, found)
+        refused = RefusedError(error.status_code, title, detail)
+        refused.headers |= dict(error.headers or {})
+        return refusal(request, refused)
     assert isinstance(error, RefusedError)
     return refusal(request, error)

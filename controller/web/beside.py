@@ -26,12 +26,12 @@ def page_beside(conf: Path) -> Iterator[str]:
     """
     usual = WebSettings()
     host, port = host_and_port(usual.listen)
-    given = {
+    changes = {
         "listen": f"{host}:{_free(host, port)}",
         "anonymous": ViewerRole.OPERATOR,
         "store_path": str(conf.parent / "page"),
     }
-    web = WebSettings.model_validate(usual.model_dump() | given)
+    web = WebSettings.model_validate(usual.model_dump() | changes)
     ending, started = threading.Event(), threading.Event()
     failures: list[Exception] = []
 
@@ -58,6 +58,6 @@ def page_beside(conf: Path) -> Iterator[str]:
 def _free(host: str, port: int) -> int:
     """*port* where nobody listens there, else one that is free."""
     for each in (port, 0):
-        with suppress(OSError), closing(socket.create_server((host, each))) as opened:
-            return int(opened.getsockname()[1])
+        with suppress(OSError), closing(socket.create_server((host, each))) as server:
+            return int(server.getsockname()[1])
     return port

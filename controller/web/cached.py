@@ -51,12 +51,12 @@ class Cached(Generic[T]):
 
     def _run(self, ended: threading.Event) -> None:
         try:
-            found = CachedReading(value=self._read())
+            new_reading = CachedReading(value=self._read())
         except TrimtabError as error:
-            found = CachedReading(value=self._reading.value, error=str(error))
+            new_reading = CachedReading(value=self._reading.value, error=str(error))
         except Exception as error:
-            found = CachedReading(value=self._reading.value, error=f"{type(error).__name__}: {error}")
+            new_reading = CachedReading(value=self._reading.value, error=f"{type(error).__name__}: {error}")
         with self._turn:
-            self._reading, self._under_way = found, None
+            self._reading, self._under_way = new_reading, None
             self._old = Deadline.after(self._seconds, self._clock)
         ended.set()

@@ -25,7 +25,7 @@ def read_status(settings: Settings) -> Callable[[], StatusAnswer]:
         return None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
 
     def read() -> StatusAnswer:
-        found = cluster_status(settings, admin())
-        return status_answer(found, problems(found, settings, time.time() * 1000))
+        cluster_state = cluster_status(settings, admin())
+        return status_answer(cluster_state, problems(cluster_state, settings, time.time() * 1000))
 
     return read

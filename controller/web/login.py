@@ -101,15 +101,15 @@ async def _come_back(request: Request) -> Response:
     """The browser comes from the provider with a code: get the ID token for it, and make a session."""
     site = site_of(request)
     flow = _flows(site).checked(request.cookies.get(f"{site.gate.cookie_name}-flow", ""))
-    given = request.query_params
+    parameters = request.query_params
     if flow is None or flow["ends"] < site.now_ms() / 1000:
         raise RefusedError(400, "Login again", "the login took too long, or began in another browser")
-    if not secrets.compare_digest(given.get("state", "").encode(), flow["state"].encode()):
+    if not secrets.compare_digest(parameters.get("state", "").encode(), flow["state"].encode()):
         raise RefusedError(400, "Login again", "the answer of the identity provider belongs to another login")
-    if "code" not in given:
-        raise unauthorised(f"the identity provider refuses the login: {given.get('error', 'no code')[:200]}")
+    if "code" not in parameters:
+        raise unauthorised(f"the identity provider refuses the login: {parameters.get('error', 'no code')[:200]}")
     uri = _redirect_uri(request)
-    viewer = await site.workers.run(lambda: _identified(site, given["code"], flow, uri))
+    viewer = await site.workers.run(lambda: _identified(site, parameters["code"], flow, uri))
     response = _logged_in(site, viewer, flow["next"], "")
     response.delete_cookie(f"{site.gate.cookie_name}-flow", path="/", secure=site.gate.is_secure)
     return response

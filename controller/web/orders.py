@@ -77,9 +77,9 @@ def findings(site: Site, cluster: ShownCluster) -> DoctorAnswer | None:
     """What the doctor found last, at most some minutes ago; None where that is not known yet."""
     now = site.now_ms()
     for as_of in (now, now - _FINDINGS_MS):
-        found = site.jobs.same(of_doctor(cluster, as_of))
-        if found is not None and found.state == "done":
-            return answer_of(found, DoctorAnswer)
+        known_job = site.jobs.same(of_doctor(cluster, as_of))
+        if known_job is not None and known_job.state == "done":
+            return answer_of(known_job, DoctorAnswer)
         if as_of == now:
             try:
                 site.jobs.submit(of_doctor(cluster, now), _OWN)

@@ -43,9 +43,9 @@ class _Protocol(H11Protocol):
         """See asyncio.Protocol."""
         super().connection_made(transport)
         self.since = self.loop.time()
-        most = (self.config.limit_concurrency or 0) - QUEUE
-        if len(self.connections) > most:
-            self._make_room(most)
+        limit = (self.config.limit_concurrency or 0) - QUEUE
+        if len(self.connections) > limit:
+            self._make_room(limit)
         self._timer = self.loop.call_later(_LOOK_SECONDS, self._look)
         name = _certificate_name(transport.get_extra_info("ssl_object"))
         app = self.app
@@ -62,11 +62,11 @@ class _Protocol(H11Protocol):
         self._timer.cancel()
         super().connection_lost(exc)
 
-    def _make_room(self, most: int) -> None:
-        """End the connection that is idle for longest, where more than *most* are open."""
-        opened = [each for each in self.connections if not each.transport.is_closing()]
-        idle = [each for each in opened if isinstance(each, _Protocol) and each is not self and not each.is_busy]
-        if len(opened) > most and idle:
+    def _make_room(self, limit: int) -> None:
+        """End the connection that is idle for longest, where more than *limit* are open."""
+        alive = [each for each in self.connections if not each.transport.is_closing()]
+        idle = [each for each in alive if isinstance(each, _Protocol) and each is not self and not each.is_busy]
+        if len(alive) > limit and idle:
             min(idle, key=lambda each: each.since).transport.abort()
 
     @property
@@ -136,15 +136,15 @@ class PageServer:
     def _certificates(self) -> object:
         """Another value once a file has changed."""
         files = () if self._tls is None else (self._tls.certificate, self._tls.key)
-        found = []
+        versions = []
         for file in files:
             try:
                 about = os.stat(file)
             except OSError as error:
-                found.append((error.errno or 0, 0, 0))
+                versions.append((error.errno or 0, 0, 0))
                 continue
-            found.append((about.st_ino, about.st_size, about.st_mtime_ns))
-        return found
+            versions.append((about.st_ino, about.st_size, about.st_mtime_ns))
+        return versions
 
     def _renew(self) -> None:
         """New connections have the new certificate; where it cannot be used the earlier one holds."""

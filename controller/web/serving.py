@@ -49,14 +49,14 @@ def serve_page(
     SettingsError where nobody may look, two clusters have one name, or the address cannot be had.
     """
     refuse_unusable(confs, web)
-    with ExitStack() as opened:
-        listening = opened.enter_context(_listening(web))
-        folder = _folder(web, opened)
+    with ExitStack() as stack:
+        listening = stack.enter_context(_listening(web))
+        folder = _folder(web, stack)
         clusters = {}
         for each in confs:
             own = folder / each.settings.cluster.name
             own.mkdir(mode=0o700, parents=True, exist_ok=True)
-            data = opened.enter_context(_store(each.settings, own))
+            data = stack.enter_context(_store(each.settings, own))
             clusters[each.settings.cluster.name] = ShownCluster(each.settings, each.conf, data)
         site = Site(clusters, web, metrics=metrics)
         server = PageServer(create_app(site), listening, connections=web.connections, tls=web.tls)
@@ -81,23 +81,23 @@ def refuse_unusable(confs: Sequence[ClusterConf], web: WebSettings) -> None:
 
 def address(web: WebSettings, host: str, port: int) -> str:
     """Where a browser on this machine finds the page."""
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'http' if web.tls is None else 'https'}://{shown}:{port}/"
+    in_brackets = f"[{host}]" if ":" in host else host
+    return f"{'http' if web.tls is None else 'https'}://{in_brackets}:{port}/"
 
 
 @contextmanager
 def _listening(web: WebSettings) -> Iterator[socket.socket]:
     host, port = host_and_port(web.listen)
     try:
-        family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        opened = socket.create_server(found[:2], family=family, backlog=QUEUE)
+        family, _, _, _, sockaddr = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        server = socket.create_server(sockaddr[:2], family=family, backlog=QUEUE)
     except OSError as error:
         raise SettingsError(
             f"the page cannot be served at {web.listen} (listen in [web], --listen): {words(error)}; end the process"
             " that listens there, or choose another address"
         ) from error
-    with closing(opened):
-        yield opened
+    with closing(server):
+        yield server
 
 
 @contextmanager
@@ -115,11 +115,11 @@ def _controls(settings: Settings) -> OperatorControls:
         return controls.read()[0]
 
 
-def _folder(web: WebSettings, opened: ExitStack) -> Path:
+def _folder(web: WebSettings, stack: ExitStack) -> Path:
     """Where the stores lie: each cluster's in a folder of its own."""
     if web.store_path is not None:
         return Path(web.store_path)
-    return opened.enter_context(scratch_folder("trimtab-page-"))
+    return stack.enter_context(scratch_folder("trimtab-page-"))
 
 
 def _beat(site: Site, metrics: WebMetrics) -> None:

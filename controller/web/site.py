@@ -76,10 +76,10 @@ class Site:
         """The cluster *name*; of None the first one.  RefusedError 404 where there is none."""
         if name is None:
             return next(iter(self.clusters.values()))
-        found = self.clusters.get(name)
-        if found is None:
+        shown_cluster = self.clusters.get(name)
+        if shown_cluster is None:
             raise RefusedError(404, "No such cluster", f"there are: {', '.join(self.clusters)}")
-        return found
+        return shown_cluster
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -129,7 +129,7 @@ class Ledger:
         self._closed: set[Line] = set()
         #: (scope, whose) of closed budgets that every unload counts against.
         self._no_unload: dict[tuple[str, str], Line] = {}
-        self._held: dict[tuple[Line, Rejection], _HeldBack] = {}
+        self._rejections: dict[tuple[Line, Rejection], _HeldBack] = {}
         self._in_vain = 0
         for each in issued:
             for line, amount in self._budgets(each, ("window",)):
@@ -156,7 +156,7 @@ class Ledger:
         twin._used.update(self._used)
         twin._closed.update(self._closed)
         twin._no_unload.update(self._no_unload)
-        twin._held.update({key: replace(rejected) for key, rejected in self._held.items()})
+        twin._rejections.update({key: replace(rejected) for key, rejected in self._rejections.items()})
         twin._in_vain = self._in_vain
         return twin
 
@@ -198,7 +198,7 @@ class Ledger:
     @property
     def held_back(self) -> int:
         """The number of commands held back."""
-        return sum(rejected.count for rejected in self._held.values())
+        return sum(rejected.count for rejected in self._rejections.values())
 
     def verdicts(self) -> list[Verdict]:
         """One verdict for each budget that held commands back, in the order of its first such command."""
@@ -212,7 +212,7 @@ class Ledger:
                 by=f"guardrails.{line.key}",
                 detail=f"{rejected.count} held back, the first is {rejected.first}{_WHY[how]}",
             )
-            for (line, how), rejected in self._held.items()
+            for (line, how), rejected in self._rejections.items()
         ]
 
     def usage(self) -> list[tuple[Line, int]]:
@@ -244,7 +244,7 @@ class Ledger:
         return Rejection.RETRY
 
     def _count(self, line: Line, how: Rejection, bundle: str, count: int = 1) -> None:
-        self._held.setdefault((line, how), _HeldBack(first=bundle)).count += count
+        self._rejections.setdefault((line, how), _HeldBack(first=bundle)).count += count
 
     def _lines(self, command: Issued) -> Iterator[tuple[Line, int]]:
         """Every budget that *command* counts against, with the amount."""

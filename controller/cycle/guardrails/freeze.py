@@ -18,7 +18,7 @@ MEANINGS: Final = {
     ),
 }
 #: Maximum number of brokers that a verdict names.
-_TOLD: Final = 5
+_MAX_NAMED: Final = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,4 +86,4 @@ def _since(changes: Mapping[str, int], since: int) -> dict[str, int]:
 
 
 def _listed(names: dict[str, int]) -> str:
-    return some_of(sorted(names), _TOLD)
+    return some_of(sorted(names), _MAX_NAMED)

@@ -150,7 +150,7 @@ def followed(
     if limits.unproven_bundles is None and limits.confirm_intervals is None:
         return replace(memory, destinations={}) if memory.destinations else memory
     came = _answered(memory.in_flight, results, view.as_of_ms)
-    listing = _Seen(view, limits, patience)
+    listing = _Listing(view, limits, patience)
     destinations, failures = {}, dict(memory.failures)
     for broker in sorted({*memory.destinations, *came}):
         before = memory.destinations.get(broker, Destination(resumed_ms=resumed_ms))
@@ -222,7 +222,7 @@ def _is_overdue(each: UnlistedBundle, limits: ListingLimits) -> bool:
     return not each.lapsed and limits.confirm_intervals is not None and each.sweeps >= limits.confirm_intervals
 
 
-class _Seen(NamedTuple):
+class _Listing(NamedTuple):
     """What brokers list in one interval."""
 
     view: ClusterView

@@ -18,8 +18,8 @@ _NAMED: Final = 5
 
 def unreadable(view: ClusterView, *, filtered: bool) -> Bools:
     """(bundles,) whether a bundle must stay: an isolation policy that its namespace has, or might, cannot be read."""
-    held = _held(view, filtered=filtered)
-    of_bundles: Bools = held[view.bundles.namespace] if held.any() else np.zeros(len(view.bundles), np.bool_)
+    protected = _protected_namespaces(view, filtered=filtered)
+    of_bundles: Bools = protected[view.bundles.namespace] if protected.any() else np.zeros(len(view.bundles), np.bool_)
     return of_bundles
 
 
@@ -27,7 +27,7 @@ def about_unreadable(view: ClusterView, *, filtered: bool) -> list[Verdict]:
     """How many isolation policies cannot be read; whether one might mean any namespace; and why, of the first ones."""
     if not filtered or not view.policies.isolation or not (flaws := view.policies.rules.flaws):
         return []
-    held, more = int(_held(view, filtered=filtered).sum()), len(flaws) - _NAMED
+    protected, more = int(_protected_namespaces(view, filtered=filtered).sum()), len(flaws) - _NAMED
 
     def verdict(by: str, detail: str, policies: int | None = None) -> Verdict:
         observed, unit = (None, "") if policies is None else (float(policies), "policies")
@@ -35,22 +35,23 @@ def about_unreadable(view: ClusterView, *, filtered: bool) -> list[Verdict]:
             subject=CLUSTER, reason=Reason.ISOLATION_POLICY, observed=observed, unit=unit, by=by, detail=detail
         )
 
-    stay = f"they cannot be read; {held} of {len(view.bundles.namespaces)} namespaces with bundles stay where they are"
-    found = [verdict(UNREADABLE_POLICIES, stay, len(flaws))]
+    namespaces = len(view.bundles.namespaces)
+    stay = f"they cannot be read; {protected} of {namespaces} namespaces with bundles stay where they are"
+    notices = [verdict(UNREADABLE_POLICIES, stay, len(flaws))]
     if view.policies.rules.holds_all:
-        found.append(verdict(UNREADABLE_ANY, "an expression might mean any namespace: correct or delete it"))
-    found += [verdict(UNREADABLE_POLICIES, f"{why}; what it names stays where it is") for _, why in flaws[:_NAMED]]
-    return [*found, verdict(UNREADABLE_POLICIES, f"and {more} more")] if more > 0 else found
+        notices.append(verdict(UNREADABLE_ANY, "an expression might mean any namespace: correct or delete it"))
+    notices += [verdict(UNREADABLE_POLICIES, f"{why}; what it names stays where it is") for _, why in flaws[:_NAMED]]
+    return [*notices, verdict(UNREADABLE_POLICIES, f"and {more} more")] if more > 0 else notices
 
 
 def unreadable_policies(decision: Decision) -> tuple[int, bool]:
     """How many isolation policies could not be read, and whether one of them might name any namespace."""
-    found = [each for each in decision.verdicts if each.by in (UNREADABLE_POLICIES, UNREADABLE_ANY)]
-    policies = next((int(each.observed) for each in found if each.observed is not None), 0)
-    return policies, any(each.by == UNREADABLE_ANY for each in found)
+    notices = [each for each in decision.verdicts if each.by in (UNREADABLE_POLICIES, UNREADABLE_ANY)]
+    policies = next((int(each.observed) for each in notices if each.observed is not None), 0)
+    return policies, any(each.by == UNREADABLE_ANY for each in notices)
 
 
-def _held(view: ClusterView, *, filtered: bool) -> Bools:
+def _protected_namespaces(view: ClusterView, *, filtered: bool) -> Bools:
     """(namespaces,) whether a namespace has, or might have, an isolation policy that cannot be read."""
     names = view.bundles.namespaces
     if not filtered or not view.policies.isolation or not names:

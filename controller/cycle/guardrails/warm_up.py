@@ -11,19 +11,19 @@ MEANINGS: Final = {
 }
 
 
-def warming_up(samples: int, wanted: int, *, gap: bool) -> Verdict | None:
-    """Why nothing is issued after *samples* intervals in a row, of which *wanted* are; None: there are enough.
+def warming_up(samples: int, required: int, *, gap: bool) -> Verdict | None:
+    """Why nothing is issued after *samples* intervals in a row, of which *required* are needed; None: those are there.
 
     *gap*: intervals are missing before this one.
     """
-    if samples >= wanted:
+    if samples >= required:
         return None
     reason = Reason.GAP if gap else Reason.WARMING_UP
     return Verdict(
         subject=CLUSTER,
         reason=reason,
         observed=float(samples),
-        limit=float(wanted),
+        limit=float(required),
         unit="samples",
         by="warm_up_samples",
     )

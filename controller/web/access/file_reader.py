@@ -40,12 +40,12 @@ class FileReader(Generic[T]):
 
     def _read_or_nothing(self) -> T:
         try:
-            found = self._read()
+            value = self._read()
         except SettingsError as error:
             log.error("%s; until that is mended, nothing in the file counts", error)
             return self._empty
         log.info("%s has changed and was read anew", self._path)
-        return found
+        return value
 
     def _read(self) -> T:
         problem = why_not_read_again(self._path)
@@ -55,7 +55,7 @@ class FileReader(Generic[T]):
 
     def _state_of(self) -> object:
         try:
-            found = self._path.stat()
+            stat = self._path.stat()
         except OSError as error:
             return error.errno
-        return found.st_ino, found.st_size, found.st_mtime_ns
+        return stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -92,19 +92,19 @@ class AccessGate:
             raise RefusedError(400, "Ambiguous user", "a request has one header Authorization at most")
         if credentials:
             return self._by_credential(credentials[0])
-        found = self._by_certificate(certificate_name) or named or self._by_session(headers)
-        if found is None and self.settings.anonymous is not None:
+        viewer = self._by_certificate(certificate_name) or named or self._by_session(headers)
+        if viewer is None and self.settings.anonymous is not None:
             return Viewer(name=ANONYMOUS, role=self.settings.anonymous, login="anonymous")
-        return found
+        return viewer
 
     def by_token(self, token: str) -> Viewer:
         """Whose *token* is, of the file or of the provider.  RefusedError where it is not valid."""
-        found = self.tokens.viewer(token, self._now()) if self.tokens else None
-        if found is None and self.jwt is not None and token.count(".") == 2:
+        viewer = self.tokens.viewer(token, self._now()) if self.tokens else None
+        if viewer is None and self.jwt is not None and token.count(".") == 2:
             return self.jwt.viewer(self.jwt.claims(token))
-        if found is None:
+        if viewer is None:
             raise unauthorised("the token is not known, or has expired")
-        return found
+        return viewer
 
     def session_of(self, viewer: Viewer, *, token: str = "") -> Session:
         """A session for *viewer*, who has just logged in; *token*: the hash of the token in the file."""
@@ -124,12 +124,12 @@ class AccessGate:
 
     def _by_session(self, headers: Headers) -> Viewer | None:
         """Whose session it is; None where it is over, or was made with another key."""
-        found = self.sessions.session(_cookie(headers, self.cookie_name), self._now())
-        if found is None:
+        session = self.sessions.session(_cookie(headers, self.cookie_name), self._now())
+        if session is None:
             return None
-        if not found.token:
-            return Viewer(name=found.name, role=found.role, login="session")
-        holder = self.tokens.viewer_by_hash(found.token, self._now()) if self.tokens else None
+        if not session.token:
+            return Viewer(name=session.name, role=session.role, login="session")
+        holder = self.tokens.viewer_by_hash(session.token, self._now()) if self.tokens else None
         return None if holder is None else Viewer(name=holder.name, role=holder.role, login="session")
 
 

@@ -59,32 +59,32 @@ class Provider:
         }
         if secret:
             form["client_secret"] = secret
-        found = self._asked("POST", self._endpoint("token_endpoint"), form).get("id_token")
-        if not isinstance(found, str):
+        value = self._request("POST", self._endpoint("token_endpoint"), form).get("id_token")
+        if not isinstance(value, str):
             raise ProviderError("[web.oidc] the provider gave no id_token for the code of a login")
-        return found
+        return value
 
     def _fetched_keys(self) -> dict[str, Any]:
-        return self._asked("GET", self._settings.jwks_url or self._endpoint("jwks_uri"))
+        return self._request("GET", self._settings.jwks_url or self._endpoint("jwks_uri"))
 
     def _discovered(self) -> dict[str, Any]:
-        found = self._asked("GET", self._settings.issuer + _DISCOVERY)
-        if str(found.get("issuer", "")).rstrip("/") != self._settings.issuer:
+        value = self._request("GET", self._settings.issuer + _DISCOVERY)
+        if str(value.get("issuer", "")).rstrip("/") != self._settings.issuer:
             raise ProviderError(
-                f"[web.oidc] the provider calls itself {found.get('issuer')!r:.200}, not as issuer says"
+                f"[web.oidc] the provider calls itself {value.get('issuer')!r:.200}, not as issuer says"
             )
-        return found
+        return value
 
     def _endpoint(self, name: str) -> str:
         """An address of the discovery document; without TLS only on the issuer's own address."""
-        found = self._discovery.value().get(name)
-        parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
+        value = self._discovery.value().get(name)
+        parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
         own = urlsplit(self._settings.issuer)
         if parts.scheme == "https" or (parts.scheme, parts.netloc) == ("http", own.netloc):
-            return str(found)
-        raise ProviderError(f"[web.oidc] {name} = {found!r:.200}: expected is an https address")
+            return str(value)
+        raise ProviderError(f"[web.oidc] {name} = {value!r:.200}: expected is an https address")
 
-    def _asked(self, method: str, url: str, form: dict[str, str] | None = None) -> dict[str, Any]:
+    def _request(self, method: str, url: str, form: dict[str, str] | None = None) -> dict[str, Any]:
         headers = {"Accept": "application/json"}
         body = None if form is None else urlencode(form).encode()
         if form is not None:
@@ -97,12 +97,12 @@ class Provider:
         except HttpError as error:
             raise ProviderError(f"[web.oidc] {method} {url}: no answer: {because(error)}") from error
         try:
-            found = json.loads(answer.data)
+            value = json.loads(answer.data)
         except (ValueError, RecursionError):
-            found = None
-        if answer.status != 200 or not isinstance(found, dict):
+            value = None
+        if answer.status != 200 or not isinstance(value, dict):
             raise ProviderError(f"[web.oidc] {method} {url}: status {answer.status}, expected is a JSON object")
-        return found
+        return value
 
 
 class _Remembered:

@@ -62,5 +62,5 @@ def highest_role(
     groups: Sequence[str], roles: Mapping[str, ViewerRole], others: Sequence[ViewerRole | None] = ()
 ) -> ViewerRole | None:
     """The highest role of the *groups* that *roles* lists, and of the *others*; None where there is none."""
-    found = [role for role in [*map(roles.get, groups), *others] if role is not None]
-    return max(found, key=lambda role: role.rank, default=None)
+    allowed = [role for role in [*map(roles.get, groups), *others] if role is not None]
+    return max(allowed, key=lambda role: role.rank, default=None)

@@ -20,15 +20,15 @@ class Rates:
 
     def __init__(self, per_second: float, *, clock: Clock = time.monotonic) -> None:
         self._per_second, self._clock = per_second, clock
-        self._most = max(1.0, per_second * _BURST_SECONDS)
+        self._burst = max(1.0, per_second * _BURST_SECONDS)
         #: Client -> what is left, and as of when.
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait_seconds(self, client: str) -> float:
         """Take one request of *client*: 0.0 where it may come now, else after how many seconds it may."""
         now = self._clock()
-        amount, since = self._buckets.pop(client, (self._most, now))
-        amount = min(self._most, amount + (now - since) * self._per_second)
+        amount, since = self._buckets.pop(client, (self._burst, now))
+        amount = min(self._burst, amount + (now - since) * self._per_second)
         is_allowed = amount >= 1.0
         self._buckets[client] = (amount - 1.0 if is_allowed else amount, now)
         if len(self._buckets) > _MOST_CLIENTS:
@@ -39,9 +39,9 @@ class Rates:
 def client_key(address: str) -> str:
     """What limits count *address* as."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return address
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
-        return f"{int(found) >> (128 - _IPV6_NETWORK_BITS):x}::"
-    return str(getattr(found, "ipv4_mapped", None) or found)
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is None:
+        return f"{int(parsed) >> (128 - _IPV6_NETWORK_BITS):x}::"
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)

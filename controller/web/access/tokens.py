@@ -70,10 +70,10 @@ class Tokens:
 
         The digest is looked up, not compared byte by byte: how long that takes says nothing about the token.
         """
-        found = self._file.value.get(digest)
-        if found is None or (found.expires is not None and found.expires <= now):
+        entry = self._file.value.get(digest)
+        if entry is None or (entry.expires is not None and entry.expires <= now):
             return None
-        return Viewer(name=found.name, role=found.role, login="token")
+        return Viewer(name=entry.name, role=entry.role, login="token")
 
 
 def token_hash(token: str) -> str:
@@ -94,8 +94,8 @@ def read_tokens(path: Path) -> Mapping[str, KnownToken]:
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}; `trimtab token NAME` prints what it is to hold") from error
     except ValidationError as error:
-        told = lines_of(path, [*problems(error, _TokenFile)])
-        raise SettingsError(told) from None
+        lines = lines_of(path, [*problems(error, _TokenFile)])
+        raise SettingsError(lines) from None
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: not TOML: {error}") from error
     by_hash: dict[str, KnownToken] = {}

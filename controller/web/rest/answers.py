@@ -103,16 +103,16 @@ class BrokersAnswer(JsonAnswer):
     """For the next page; null: this is the last one."""
 
     @classmethod
-    def of(cls, found: BrokerStates | None, first: int, most: int) -> "BrokersAnswer":
-        """*most* brokers from number *first* on."""
-        if found is None:
+    def of(cls, states: BrokerStates | None, first: int, count: int) -> "BrokersAnswer":
+        """*count* brokers from number *first* on."""
+        if states is None:
             return cls(interval=None, limit=None, goal=None, brokers=[], cursor=None)
-        page = found.brokers[first : first + most]
-        after = first + most
+        page = states.brokers[first : first + count]
+        after = first + count
         return cls.from_object(
-            found,
+            states,
             brokers=[BrokerNowAnswer.from_object(each, usage=dict(each.usage)) for each in page],
-            cursor=str(after) if after < len(found.brokers) else None,
+            cursor=str(after) if after < len(states.brokers) else None,
         )
 
 
@@ -244,16 +244,16 @@ class DecisionAnswer(JsonAnswer):
     later: int | None
 
     @classmethod
-    def of(cls, found: DecisionDetail) -> "DecisionAnswer":
-        """All of *found*."""
-        pauses = [PauseAnswer.from_object(each) for each in found.controls.pauses]
+    def of(cls, detail: DecisionDetail) -> "DecisionAnswer":
+        """All of *detail*."""
+        pauses = [PauseAnswer.from_object(each) for each in detail.controls.pauses]
         return cls.from_object(
-            found,
-            row=DecisionRowAnswer.from_object(found.row),
-            controls=DecidedWithAnswer.from_object(found.controls, pauses=pauses),
-            commands=[IssuedCommandAnswer.of(each) for each in found.commands],
-            verdicts=[VerdictAnswer.of(each) for each in found.verdicts],
-            budgets=[BudgetUseAnswer.from_object(each) for each in found.budgets],
+            detail,
+            row=DecisionRowAnswer.from_object(detail.row),
+            controls=DecidedWithAnswer.from_object(detail.controls, pauses=pauses),
+            commands=[IssuedCommandAnswer.of(each) for each in detail.commands],
+            verdicts=[VerdictAnswer.of(each) for each in detail.verdicts],
+            budgets=[BudgetUseAnswer.from_object(each) for each in detail.budgets],
         )
 
 

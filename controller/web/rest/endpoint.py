@@ -106,8 +106,8 @@ def _route(path: str, methods: Mapping[str, Endpoint]) -> Route:
     async def answer(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
         api = await _checked(request, endpoint)
-        found = await api.site.workers.run(lambda: endpoint.handle(api))
-        return _response(request, found)
+        result = await api.site.workers.run(lambda: endpoint.handle(api))
+        return _response(request, result)
 
     return Route(BASE + path, answer, methods=list(methods))
 
@@ -138,8 +138,8 @@ def _parsed(parse: Callable[[], Parameters]) -> Parameters:
         raise bad_request(f"{where}: {first['msg']}") from None
 
 
-def _response(request: Request, found: JsonAnswer | Reply) -> Response:
-    reply = found if isinstance(found, Reply) else Reply(answer=found)
+def _response(request: Request, result: JsonAnswer | Reply) -> Response:
+    reply = result if isinstance(result, Reply) else Reply(answer=result)
     content = reply.content if reply.answer is None else f"{reply.answer.as_line()}\n".encode()
     headers = dict(reply.headers)
     if request.method in ("GET", "HEAD") and reply.status == 200 and content is not None:

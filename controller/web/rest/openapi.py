@@ -85,10 +85,10 @@ def document_text() -> str:
 
 
 def _models() -> list[type[BaseModel]]:
-    found: dict[type[BaseModel], None] = {RefusalAnswer: None}
+    models: dict[type[BaseModel], None] = {RefusalAnswer: None}
     for each in ENDPOINTS:
-        found |= {model: None for model in (each.answer, each.body, each.query) if model is not None}
-    return list(found)
+        models |= {model: None for model in (each.answer, each.body, each.query) if model is not None}
+    return list(models)
 
 
 def _operation(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[str, Any]:
@@ -117,11 +117,11 @@ def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
     schema = query.model_json_schema(schema_generator=AnswerSchema)
     definitions = schema.get("$defs", {})
     made = []
-    for name, found in schema["properties"].items():
-        kinds = [kind for kind in found.get("anyOf", [found]) if kind.get("type") != "null"]
+    for name, property_schema in schema["properties"].items():
+        kinds = [kind for kind in property_schema.get("anyOf", [property_schema]) if kind.get("type") != "null"]
         kind = {key: value for key, value in kinds[0].items() if key not in ("default", "description")}
         reference = kind.pop("$ref", "").rpartition("/")[2]
-        described = {"description": found["description"]} if "description" in found else {}
+        described = {"description": property_schema["description"]} if "description" in property_schema else {}
         made.append({"name": name, "in": "query", "schema": definitions[reference] if reference else kind, **described})
     return made
 

@@ -39,7 +39,7 @@ class Paged(Query):
 
     cursor: Annotated[str | None, Field(max_length=200)] = None
     """As the page before gave it out; without it the first page."""
-    most: Annotated[int, Field(ge=1, le=500)] = 50
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
     """Of a page, at most."""
 
 
@@ -70,8 +70,8 @@ class DecisionsQuery(Paged):
 
 def clusters(api: ApiRequest[Query, None]) -> ClustersAnswer:
     """The clusters, and who asks."""
-    found = [ClusterAnswer.of(each.name, each.data.progress()) for each in api.site.clusters.values()]
-    return ClustersAnswer(clusters=found, viewer=api.viewer.name, role=api.viewer.role)
+    clusters = [ClusterAnswer.of(each.name, each.data.progress()) for each in api.site.clusters.values()]
+    return ClustersAnswer(clusters=clusters, viewer=api.viewer.name, role=api.viewer.role)
 
 
 def status(api: ApiRequest[Query, None]) -> StatusAnswer:
@@ -92,43 +92,43 @@ def brokers(api: ApiRequest[Paged, None]) -> BrokersAnswer:
     cursor = api.query.cursor or "0"
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
         raise bad_request("cursor: nobody gave it out")
-    return BrokersAnswer.of(api.cluster.data.brokers(), int(cursor), api.query.most)
+    return BrokersAnswer.of(api.cluster.data.brokers(), int(cursor), api.query.limit)
 
 
 def broker(api: ApiRequest[SpanQuery, None]) -> BrokerPastAnswer:
     """One broker's past."""
     since, until = _span(api)
     name = str(api.path["name"])
-    found = _asked(lambda: api.cluster.data.broker(name, since, until))
-    if not found.known:
+    past = _checked(lambda: api.cluster.data.broker(name, since, until))
+    if not past.known:
         raise _unknown(f"no broker {name!r} was seen in this span")
-    return BrokerPastAnswer.of(found)
+    return BrokerPastAnswer.of(past)
 
 
 def bundle(api: ApiRequest[SpanQuery, None]) -> BundlePastAnswer:
     """One bundle's past."""
     since, until = _span(api)
     name = bundle_name(str(api.path["name"]))
-    found = _asked(lambda: api.cluster.data.bundle(name, since, until))
-    if not found.known:
+    past = _checked(lambda: api.cluster.data.bundle(name, since, until))
+    if not past.known:
         raise _unknown(f"no bundle {name!r} was seen in this span")
-    return BundlePastAnswer.of(found)
+    return BundlePastAnswer.of(past)
 
 
 def namespace(api: ApiRequest[SpanQuery, None]) -> NamespacePastAnswer:
     """One namespace's past."""
     since, until = _span(api)
     name = namespace_name(str(api.path["name"]))
-    found = _asked(lambda: api.cluster.data.namespace(name, since, until))
-    if not found.known:
+    past = _checked(lambda: api.cluster.data.namespace(name, since, until))
+    if not past.known:
         raise _unknown(f"no namespace {name!r} was seen in this span")
-    return NamespacePastAnswer.of(found)
+    return NamespacePastAnswer.of(past)
 
 
 def decisions(api: ApiRequest[DecisionsQuery, None]) -> DecisionsAnswer:
     """A page of decisions."""
     query = api.query
-    wanted = DecisionQuery(
+    decision_query = DecisionQuery(
         broker=query.broker,
         namespace=query.namespace,
         bundle=query.bundle,
@@ -137,23 +137,23 @@ def decisions(api: ApiRequest[DecisionsQuery, None]) -> DecisionsAnswer:
         until_ms=query.until,
         with_commands=query.with_commands,
     )
-    page = _asked(lambda: api.cluster.data.decisions(wanted, cursor=query.cursor, limit=query.most))
+    page = _checked(lambda: api.cluster.data.decisions(decision_query, cursor=query.cursor, limit=query.limit))
     return DecisionsAnswer.of(page)
 
 
 def decision(api: ApiRequest[Query, None]) -> DecisionAnswer:
     """One decision."""
     interval = interval_of(api)
-    found = _asked(lambda: api.cluster.data.decision(interval))
-    if found is None:
+    detail = _checked(lambda: api.cluster.data.decision(interval))
+    if detail is None:
         raise _unknown(f"no decision of {interval} is known")
-    return DecisionAnswer.of(found)
+    return DecisionAnswer.of(detail)
 
 
 def history(api: ApiRequest[Paged, None]) -> HistoryAnswer:
     """What people did."""
     query = api.query
-    return HistoryAnswer.of(_asked(lambda: api.cluster.data.controls(cursor=query.cursor, limit=query.most)))
+    return HistoryAnswer.of(_checked(lambda: api.cluster.data.controls(cursor=query.cursor, limit=query.limit)))
 
 
 def plans(api: ApiRequest[Query, None]) -> PlanInForceAnswer:
@@ -191,7 +191,7 @@ def _span(api: ApiRequest[SpanQuery, None]) -> tuple[int, int]:
     return since, until
 
 
-def _asked(ask: Callable[[], T]) -> T:
+def _checked(ask: Callable[[], T]) -> T:
     """What the store answers; its ValueError is about the request."""
     try:
         return ask()

@@ -95,68 +95,68 @@ def jobs(api: ApiRequest[Query, None]) -> JobsAnswer:
 
 def job(api: ApiRequest[Query, None]) -> JobAnswer:
     """One of them."""
-    return _answer(_found(api))
+    return _answer(_job(api))
 
 
 def result(api: ApiRequest[Query, None]) -> Reply:
     """What a job has worked out: the JSON of its command, or a file."""
-    found = _found(api)
-    if found.state in ("failed", "cancelled"):
-        raise not_known(found.problem or "it was cancelled")
-    if found.state != "done":
-        error = RefusedError(404, "Not done yet", f"the job is {found.state}: ask for it until it is done")
+    job = _job(api)
+    if job.state in ("failed", "cancelled"):
+        raise not_known(job.problem or "it was cancelled")
+    if job.state != "done":
+        error = RefusedError(404, "Not done yet", f"the job is {job.state}: ask for it until it is done")
         error.headers["Retry-After"] = _AGAIN_SECONDS
         raise error
-    return _result(found)
+    return _result(job)
 
 
 def cancel(api: ApiRequest[Query, None]) -> Reply:
     """End a job: one's own, or as an operator anybody's."""
-    found = _found(api)
-    if found.by != api.viewer.name:
+    job = _job(api)
+    if job.by != api.viewer.name:
         require(api.viewer, ViewerRole.OPERATOR)
-    api.site.jobs.cancel(found)
+    api.site.jobs.cancel(job)
     return Reply(status=204)
 
 
 def _worked_out(api: ApiRequest[Query, None], order: JobOrder) -> Reply:
     """The answer, where it comes soon; else 202."""
-    found = api.site.jobs.submit(order, api.viewer.name)
-    found.ended.wait(_WAIT_SECONDS)
-    if found.state == "done":
-        return _result(found)
-    if found.state in ("failed", "cancelled"):
-        raise not_known(found.problem or "it was cancelled")
-    return _under_way(found)
+    job = api.site.jobs.submit(order, api.viewer.name)
+    job.ended.wait(_WAIT_SECONDS)
+    if job.state == "done":
+        return _result(job)
+    if job.state in ("failed", "cancelled"):
+        raise not_known(job.problem or "it was cancelled")
+    return _under_way(job)
 
 
 def _accepted(api: ApiRequest[Query, Parameters], order: JobOrder) -> Reply:
     return _under_way(api.site.jobs.submit(order, api.viewer.name))
 
 
-def _under_way(found: Job) -> Reply:
-    headers = {"Location": f"{BASE}/jobs/{found.id}", "Retry-After": _AGAIN_SECONDS}
-    return Reply(status=202, answer=_answer(found), headers=headers)
+def _under_way(job: Job) -> Reply:
+    headers = {"Location": f"{BASE}/jobs/{job.id}", "Retry-After": _AGAIN_SECONDS}
+    return Reply(status=202, answer=_answer(job), headers=headers)
 
 
-def _result(found: Job) -> Reply:
+def _result(job: Job) -> Reply:
     try:
-        content = found.result.read_bytes()
+        content = job.result.read_bytes()
     except FileNotFoundError:
         raise not_known("its result is forgotten: order it again") from None
-    if not found.order.file:
+    if not job.order.file:
         return Reply(content=content)
-    name = f"trimtab-{found.order.kind}-{found.id}"
+    name = f"trimtab-{job.order.kind}-{job.id}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Reply(content=content, media_type="application/octet-stream", headers=headers)
 
 
-def _found(api: ApiRequest[Query, None]) -> Job:
-    found = api.site.jobs.job(str(api.path["id"]))
-    if found is None:
+def _job(api: ApiRequest[Query, None]) -> Job:
+    job = api.site.jobs.job(str(api.path["id"]))
+    if job is None:
         raise RefusedError(404, "No such job", "it never was, or it is forgotten")
-    return found
+    return job
 
 
-def _answer(found: Job) -> JobAnswer:
-    return JobAnswer.from_object(found, kind=found.order.kind, cluster=found.order.cluster)
+def _answer(job: Job) -> JobAnswer:
+    return JobAnswer.from_object(job, kind=job.order.kind, cluster=job.order.cluster)

@@ -7,7 +7,7 @@ from controller.web.views.formats import span
 from controller.wire.answers.status import ProcessAnswer, StatusAnswer
 
 #: So many processes are listed.
-_MOST: Final = 12
+_MAX_LINES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ def process_lines(status: StatusAnswer | None, now_ms: int) -> tuple[ProcessLine
     """Leaders first, at most a dozen; empty where the status is not known."""
     if status is None:
         return ()
-    return tuple(_line(process, status.epoch, now_ms) for process in status.processes.running[:_MOST])
+    return tuple(_line(process, status.epoch, now_ms) for process in status.processes.running[:_MAX_LINES])
 
 
 def _line(process: ProcessAnswer, epoch: int, now_ms: int) -> ProcessLine:

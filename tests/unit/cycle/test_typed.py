@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from controller.cycle.typed import misfit, misfit_of_all, shown
+from controller.cycle.typed import misfit, misfit_of_all, quoted
 
 MOST: Final = 2**63 - 1
 
@@ -73,5 +73,5 @@ def test_of_several_values_the_first_faulty_one_is_told() -> None:
 
 
 def test_what_cannot_tell_of_itself_is_told_by_its_type() -> None:
-    assert shown(UNSPEAKABLE) == "a dict"
-    assert shown("x") == "'x' (str)"
+    assert quoted(UNSPEAKABLE) == "a dict"
+    assert quoted("x") == "'x' (str)"

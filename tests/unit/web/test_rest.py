@@ -65,8 +65,8 @@ def test_unknown_values_are_null_and_never_zero(client: TestClient) -> None:
 
 
 def test_lists_come_in_pages(client: TestClient) -> None:
-    first = client.get("/api/v1/brokers?most=1").json()
-    second = client.get(f"/api/v1/brokers?most=1&cursor={first['cursor']}").json()
+    first = client.get("/api/v1/brokers?limit=1").json()
+    second = client.get(f"/api/v1/brokers?limit=1&cursor={first['cursor']}").json()
     assert [each["name"] for each in first["brokers"] + second["brokers"]] == list(BROKERS)
     assert second["cursor"] is None
 
@@ -88,9 +88,9 @@ def test_what_has_not_changed_is_not_sent_again(client: TestClient) -> None:
     [
         ("brokers?cursor=-1", 400),
         ("brokers?cursor=9999999999", 400),
-        ("brokers?most=0", 400),
-        ("brokers?most=501", 400),
-        ("brokers?most=1&most=2", 400),
+        ("brokers?limit=0", 400),
+        ("brokers?limit=501", 400),
+        ("brokers?limit=1&limit=2", 400),
         ("brokers?unknown=1", 400),
         ("decisions?cursor=made-up", 400),
         ("decisions?reason=NoSuch", 400),
