@@ -107,7 +107,10 @@ def _acts(trace: Sequence[Event]) -> Iterator[str]:
 
 
 def _epochs_of_acts(trace: Sequence[Event]) -> Iterator[str]:
-    """No command is begun whose executor could know of a newer epoch in its partition."""
+    """No command is begun whose executor has read of a newer epoch in its partition, or carried out long after one.
+
+    An executor that stood still may store that it begins: it looks at the time and the epoch again before it acts.
+    """
     issued = dict[str, Event]()
     marked = defaultdict[int, list[tuple[int, Event]]](list)
     looked = dict[tuple[str, int], int]()
@@ -119,12 +122,14 @@ def _epochs_of_acts(trace: Sequence[Event]) -> Iterator[str]:
             marked[each.partition].append((at, each))
         elif each.kind == "looked":
             looked[each.process, each.partition] = at
-        elif each.kind == "begun" and each.command in issued:
+        elif each.kind in ("begun", "act") and each.command in issued:
             command = issued[each.command]
             for when, newer in marked[command.partition]:
-                known = when < looked.get((each.process, command.partition), -1) or newer.at < each.at - _TO_ACT_MS
-                if newer.epoch > command.epoch and known:
-                    yield f"wrong: {each.command} of epoch {command.epoch} is begun while {newer.epoch} leads"
+                is_read = when < looked.get((each.process, command.partition), -1)
+                is_old = each.kind == "act" and newer.at < each.at - _TO_ACT_MS
+                if newer.epoch > command.epoch and (is_read or is_old):
+                    done = "begun" if each.kind == "begun" else "carried out"
+                    yield f"wrong: {each.command} of epoch {command.epoch} is {done} while {newer.epoch} leads"
                     break
 
 

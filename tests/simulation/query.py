@@ -87,7 +87,9 @@ class Query:
         self._world, self._checkpoint, self._log = world, checkpoint, log
         self._policy, self._options = policy, options
         self._decoder = Decoder(policy.cluster, policy.period_ms)
-        self._seen = dict[int, int]()
+        self._results = dict[int, int]()
+        #: Where the log ended when the gate was opened last.
+        self._open_to: _Offsets = {}
         last = max(checkpoint.offsets, default=-1)
         self._next = last + 1 if last in checkpoint.commits else last
         self._next = max(self._next, 0)
@@ -97,7 +99,7 @@ class Query:
         number, files = self._next, self._checkpoint
         before = files.offsets.get(number - 1, {})
         if number not in files.offsets:
-            if not self._is_due():
+            if not self._is_open(before):
                 return False
             ends = self._ends(before)
             if ends == before:
@@ -111,21 +113,36 @@ class Query:
         self._next += 1
         return True
 
-    def _is_due(self) -> bool:
-        """Whether ticks or results have come; now and then without: see streaming.batches.gate."""
-        ends = {partition: found.end for partition, found in self._log.ends("results").items()}
-        is_news, self._seen = ends != self._seen, ends
-        return is_news or self._world.sim.random.random() < _EARLY
+    def _is_open(self, before: _Offsets) -> bool:
+        """Whether the gate is open (streaming.batches.gate), *before* being what earlier batches have read.
+
+        Ticks and results open it, and now and then it opens without.  It stays open until all has been read that was
+        there.
+        """
+        if any(before.get(place, 0) < end for place, end in self._open_to.items()):
+            return True
+        results = {partition: ends.end for partition, ends in self._log.ends("results").items()}
+        is_news, self._results = results != self._results, results
+        if is_news or self._world.sim.random.random() < _EARLY:
+            self._open_to = self._log_ends()
+            return True
+        return False
+
+    def _log_ends(self) -> _Offsets:
+        return {
+            (source, partition): ends.end
+            for source, topic in TOPICS.items()
+            for partition, ends in self._log.ends(topic).items()
+        }
 
     def _ends(self, before: _Offsets) -> _Offsets:
         """Up to where the next batch reads: now and then not to the end everywhere, as where a limit cuts it."""
-        ends: _Offsets = {}
+        ends = self._log_ends()
         chance = self._world.sim.random
-        for source, topic in TOPICS.items():
-            for partition, found in self._log.ends(topic).items():
-                at = before.get((source, partition), 0)
-                cut = chance.random() < 0.1 and found.end > at
-                ends[source, partition] = chance.randint(at, found.end) if cut else found.end
+        for place, end in ends.items():
+            at = before.get(place, 0)
+            if chance.random() < 0.1 and end > at:
+                ends[place] = chance.randint(at, end)
         return ends
 
     def _create_offsets(self, number: int, ends: _Offsets) -> None:
