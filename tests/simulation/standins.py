@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from unittest.mock import patch
 
 import controller.adapters.network.calls
@@ -21,15 +21,37 @@ from tests.simulation.loop import Simulation, Task
 
 #: Which simulation runs.
 _running: list[Simulation] = []
+#: The thread of each.
+_threads: list[int] = []
+
+
+def _is_ours() -> bool:
+    """Whether the thread that asks plays the simulation."""
+    return not _threads or threading.get_ident() == _threads[-1]
+
+
+def _for_us(ours: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    """*ours* for the thread of the simulation, *real* for all others."""
+    return lambda *args: ours(*args) if _is_ours() else real(*args)
 
 
 def _sim() -> Simulation:
     return _running[-1]
 
 
-class Lock:
+class _OfTasks:
+    """What the thread of the simulation gets; other threads of this process, as py4j's, get the real thing."""
+
+    real: ClassVar[Callable[..., Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return super().__new__(cls) if _is_ours() else cls.real(*args, **kwargs)
+
+
+class Lock(_OfTasks):
     """threading.Lock, and RLock: of tasks."""
 
+    real: ClassVar[Callable[..., Any]] = threading.Lock
     reentrant = False
 
     def __init__(self) -> None:
@@ -66,11 +88,14 @@ class Lock:
 class RLock(Lock):
     """threading.RLock."""
 
+    real: ClassVar[Callable[..., Any]] = threading.RLock
     reentrant = True
 
 
 class Condition(RLock):
     """threading.Condition, always with a lock of its own: one task runs at a time."""
+
+    real: ClassVar[Callable[..., Any]] = threading.Condition
 
     def __init__(self, _: object = None) -> None:
         super().__init__()
@@ -92,8 +117,10 @@ class Condition(RLock):
             _sim().wake(self._for_news)
 
 
-class Event:
+class Event(_OfTasks):
     """threading.Event."""
+
+    real: ClassVar[Callable[..., Any]] = threading.Event
 
     def __init__(self) -> None:
         self._is_set = False
@@ -114,8 +141,10 @@ class Event:
         return self._is_set or _sim().wait(self._waiting, timeout) or self._is_set
 
 
-class Thread:
+class Thread(_OfTasks):
     """threading.Thread: a task of the process that starts it."""
+
+    real: ClassVar[Callable[..., Any]] = threading.Thread
 
     def __init__(
         self,
@@ -190,18 +219,16 @@ def standing_in(simulation: Simulation) -> Iterator[None]:
     def steady(_: int = 0) -> float:
         return 1000.0 + simulation.now
 
+    clocks: dict[str, Callable[..., Any]] = {
+        "time": simulation.wall,
+        "time_ns": lambda: int(simulation.wall() * 1e6) * 1000,
+        "monotonic": steady,
+        "perf_counter": steady,
+        "clock_gettime": steady,
+        "sleep": simulation.sleep,
+    }
     replaced: list[tuple[ModuleType, dict[str, object]]] = [
-        (
-            time,
-            {
-                "time": simulation.wall,
-                "time_ns": lambda: int(simulation.wall() * 1e6) * 1000,
-                "monotonic": steady,
-                "perf_counter": steady,
-                "clock_gettime": steady,
-                "sleep": simulation.sleep,
-            },
-        ),
+        (time, {name: _for_us(clock, getattr(time, name)) for name, clock in clocks.items()}),
         (threading, {"Lock": Lock, "RLock": RLock, "Condition": Condition, "Event": Event, "Thread": Thread}),
         (controller.adapters.network.calls, {"Thread": Thread, "SimpleQueue": SimpleQueue}),
         (controller.collector.sweeper, {"Lock": Lock}),
@@ -209,6 +236,7 @@ def standing_in(simulation: Simulation) -> Iterator[None]:
     ]
     patches = [patch.object(module, name, value) for module, names in replaced for name, value in names.items()]
     _running.append(simulation)
+    _threads.append(threading.get_ident())
     for each in patches:
         each.start()
     try:
@@ -217,3 +245,4 @@ def standing_in(simulation: Simulation) -> Iterator[None]:
         for each in patches:
             each.stop()
         _running.pop()
+        _threads.pop()

@@ -1,5 +1,8 @@
 """The whole loop under seeds of faults: nothing lost, nothing twice, nothing wrong, and every run can be repeated."""
 
+import threading
+import time
+
 import pytest
 
 from tests.simulation.explore import played, shrunk
@@ -26,6 +29,29 @@ def test_many_more_seeds(first: int) -> None:
 def test_a_schedule_gives_the_same_run_again() -> None:
     one, other = play(schedule_of(7)), play(schedule_of(7))
     assert (one.trace, one.calls) == (other.trace, other.calls)
+
+
+@pytest.mark.slow
+def test_other_threads_of_the_process_keep_the_real_clock_and_real_locks() -> None:
+    """A worker may have a JVM, whose client has threads of its own."""
+    times, over = list[float](), threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            with threading.Lock():
+                threading.Event().wait(0.001)
+                time.sleep(0.001)
+                times.append(time.time())
+
+    other = threading.Thread(target=work, daemon=True)
+    began = time.time()
+    other.start()
+    play(Schedule(seed=1, intervals=2))
+    over.set()
+    other.join(10)
+    assert not other.is_alive()
+    assert len(times) > 10
+    assert all(began <= each <= time.time() for each in times)
 
 
 @pytest.mark.slow
