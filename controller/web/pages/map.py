@@ -128,7 +128,7 @@ def _end(page: PageRequest, context: Context) -> int:
 
 def _query(page: PageRequest, context: Context) -> MapQuery:
     try:
-        return MapQuery.of(page.request.query_params, end_ms=_end(page, context))
+        return MapQuery.of(page.request.query_params, oldest_ms=context.progress.oldest, end_ms=_end(page, context))
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
 

@@ -99,7 +99,8 @@ class BundleLabel:
 class BrokerNames:
     """Brokers without the beginning and the ending that all of them share; the foot of the page states both once.
 
-    "broker-4" for "pulsar-broker-4.pulsar-headless.svc:8080": the last part before what differs stays.
+    "broker-4" for "pulsar-broker-4.pulsar-headless.svc:8080": the last part before what differs stays.  Addresses lose
+    their port at most, as "0.1" says nothing.
     """
 
     beginning: str = ""
@@ -115,12 +116,13 @@ class BrokerNames:
             return cls()
         shared = _shared_beginning([name[::-1] for name in brokers])[::-1]
         # Cut where a part of the name begins; "10.0.1.1" must not become "10.0.1".
-        marks = ":" if all(re.fullmatch(r"[\d.]+(:\d+)?", name) for name in brokers) else ".:"
+        are_addresses = all(re.fullmatch(r"[\d.]+(:\d+)?", name) for name in brokers)
+        marks = ":" if are_addresses else ".:"
         start = min((at for mark in marks if (at := shared.find(mark)) >= 0), default=len(shared))
         ending = shared[start:]
         first = _shared_beginning([name.removesuffix(ending) for name in brokers])
-        first = first[: max(map(first.rfind, "-.")) + 1]
-        cut = max(map(first[:-1].rfind, "-.")) + 1
+        first = first[: max(map(first.rfind, ".:" if are_addresses else "-.")) + 1]
+        cut = 0 if are_addresses else max(map(first[:-1].rfind, "-.")) + 1
         return cls(first[:cut], ending, first[cut:])
 
     def label(self, broker: str) -> str:

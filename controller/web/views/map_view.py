@@ -70,14 +70,15 @@ class MapQuery:
     at_ms: int | None = None
 
     @classmethod
-    def of(cls, parameters: Mapping[str, str], *, end_ms: int) -> "MapQuery":
+    def of(cls, parameters: Mapping[str, str], *, oldest_ms: int | None, end_ms: int) -> "MapQuery":
         """What the parameters *parameters* ask for; the map ends at *end_ms* unless they say otherwise.
 
+        A span before the end begins with the first data, *oldest_ms*, where there are less; None: there are none.
         Raises ValueError, with a text for people, for a parameter that cannot be.
         """
         rows = _one_of("rows", parameters.get("rows", "brokers"), get_args(MapRows))
         metrics = tuple(METRICS[rows])
-        since, until, span = _times(parameters, end_ms)
+        since, until, span = _times(parameters, oldest_ms, end_ms)
         return cls(
             rows="keyspace" if rows == "keyspace" else "brokers",
             metric=_one_of("metric", parameters.get("metric", metrics[0]), metrics),
@@ -126,10 +127,11 @@ def size(parameters: Mapping[str, str]) -> tuple[int, int]:
     return width, _number("height", parameters.get("height", ""), 1, MOST_ROWS)
 
 
-def _times(parameters: Mapping[str, str], end_ms: int) -> tuple[int, int, int]:
+def _times(parameters: Mapping[str, str], oldest_ms: int | None, end_ms: int) -> tuple[int, int, int]:
     if "since" not in parameters and "until" not in parameters:
         span = _number("span", parameters.get("span", str(_FIRST_SPAN)), 10, _LONGEST_MS // MINUTE_MS)
-        return end_ms - span * MINUTE_MS, end_ms, span
+        since = end_ms - span * MINUTE_MS
+        return since if oldest_ms is None else max(since, min(oldest_ms, end_ms - SHORTEST_MS)), end_ms, span
     since = _number("since", parameters.get("since", ""), 0, 1 << 53)
     until = _number("until", parameters.get("until", ""), 0, 1 << 53)
     if not SHORTEST_MS <= until - since <= _LONGEST_MS:

@@ -15,6 +15,7 @@ from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
+from controller.web.views.formats import BrokerNames
 from controller.wire.answers.status import StatusAnswer
 from tests.invented_pages import (
     DAY,
@@ -151,6 +152,28 @@ def test_a_map_that_cannot_be_is_refused_by_name(tmp_path: Path, query: str) -> 
     answer = client_of(tmp_path, states()["normal"]).get(f"/map?{query}")
     assert answer.status_code == 400
     assert "must be" in answer.text
+
+
+def test_a_span_before_now_begins_with_the_first_data(tmp_path: Path) -> None:
+    page = client_of(tmp_path, InventedData(loaded=progress(oldest=T - 30 * MINUTE))).get("/map?span=360").text
+    since, until = (int(page.partition(f'data-{name}="')[2].partition('"')[0]) for name in ("since", "until"))
+    assert (since, until) == (T - 30 * MINUTE, T + MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "labels", "shortest"),
+    [
+        (["127.0.0.1:8080", "127.0.0.1:8081"], ["127.0.0.1:8080", "127.0.0.1:8081"], ["8080", "8081"]),
+        (["10.0.1.1:8080", "10.0.2.1:8080"], ["10.0.1.1", "10.0.2.1"], ["1.1", "2.1"]),
+        (["p-broker-4.svc:80", "p-broker-5.svc:80"], ["broker-4", "broker-5"], ["4", "5"]),
+    ],
+)
+def test_brokers_lose_what_all_share_but_no_part_of_an_address(
+    brokers: list[str], labels: list[str], shortest: list[str]
+) -> None:
+    names = BrokerNames.of(brokers)
+    assert [names.label(each) for each in brokers] == labels
+    assert [names.shortest(each) for each in brokers] == shortest
 
 
 def test_the_whole_history_is_a_tile_also_in_the_first_minute(tmp_path: Path) -> None:
