@@ -137,7 +137,7 @@ def _text(text: str | None) -> str:
 
 def _cell(text: str) -> str:
     """*text* in a cell, without the signs that keep Rich from reading brackets as markup."""
-    return " ".join(text.split()).replace("\\[", "[").replace("|", "\\|")
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

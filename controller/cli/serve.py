@@ -26,7 +26,7 @@ def serve(
     listen: Annotated[
         str,
         typer.Option(
-            metavar="HOST:PORT", callback=checked_address, help="Listen there, whatever \\[web] in the settings says."
+            metavar="HOST:PORT", callback=checked_address, help="Listen there, whatever [web] in the settings says."
         ),
     ] = "",
     metrics: MetricsAddress = "",
