@@ -145,7 +145,7 @@ def balance(
     exact: Annotated[
         bool,
         typer.Option(
-            "--exact", help="HiGHS also looks for plans of half the moves, up to a minute each; trimtab\\[exact]."
+            "--exact", help="HiGHS also looks for plans of half the moves, up to a minute each; trimtab[exact]."
         ),
     ] = False,
     as_json: Annotated[bool, json_option("answer.bench_balance", each="strategy and kind of capacities")] = False,
@@ -168,7 +168,7 @@ def frontier(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the cluster.")] = 1,
     uneven: Annotated[bool, typer.Option("--uneven", help="Every second broker has twice the capacity.")] = False,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Also the best plans, by HiGHS: small clusters only; trimtab\\[exact].")
+        bool, typer.Option("--exact", help="Also the best plans, by HiGHS: small clusters only; trimtab[exact].")
     ] = False,
     as_json: Annotated[bool, json_option("answer.bench_frontier", each="number of moves")] = False,
 ) -> None:
