@@ -11,11 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from controller.web.access.viewer import RefusedError
+from controller.web.access.viewer import RefusedError, bad_request
 from controller.web.admission import Admission
 from controller.web.limits import CLIENT, EVENTS, RequestLimits
 from controller.web.login import login_routes
-from controller.web.orders import bad_request
 from controller.web.pages.table import PAGES
 from controller.web.refusals import refusal
 from controller.web.rest.endpoint import BASE, routes

@@ -106,7 +106,7 @@ def _refused(request: Request, error: Exception) -> RefusedError:
         return error
     if isinstance(error, TrimtabError):
         return RefusedError(503, "Not known now", str(error))
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    log.error("%s %s failed: %r", request.method, request.url.path, error, exc_info=error)
     return RefusedError(500, "Internal error", "this is a fault of trimtab: its log says more")
 
 

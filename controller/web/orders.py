@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name, parse_bundle
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
-from controller.web.access.viewer import RefusedError, Viewer
+from controller.web.access.viewer import RefusedError, Viewer, bad_request
 from controller.web.jobs import FOLDER, Job, JobOrder
 from controller.web.site import ShownCluster, Site
 from controller.wire.answers.base import JsonAnswer
@@ -139,11 +139,6 @@ def strategy_name(text: str) -> str:
     if shedder not in SHEDDERS or (plus and placement not in PLACEMENTS):
         raise bad_request(f"{text!r} is no strategy: expected is one of {', '.join(SHEDDERS)}, or SHEDDER+PLACEMENT")
     return text
-
-
-def bad_request(detail: str) -> RefusedError:
-    """400: something in the request cannot be."""
-    return RefusedError(400, "Bad request", detail)
 
 
 def _word(text: str) -> str:

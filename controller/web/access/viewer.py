@@ -1,9 +1,12 @@
 """Who sends a request, and why a request is refused."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from controller.settings.web import ViewerRole
+
+T = TypeVar("T")
 
 #: How somebody said who he is.
 Login: TypeAlias = Literal["token", "provider", "session", "certificate", "proxy", "anonymous"]
@@ -47,3 +50,16 @@ def unauthorised(detail: str) -> RefusedError:
 def forbidden(detail: str) -> RefusedError:
     """403: who sends it is known, and may not do this."""
     return RefusedError(403, "Not allowed", detail)
+
+
+def bad_request(detail: str) -> RefusedError:
+    """400: something in the request cannot be."""
+    return RefusedError(400, "Bad request", detail)
+
+
+def checked(ask: Callable[[], T]) -> T:
+    """What *ask* returns; its ValueError is about the request, which is refused."""
+    try:
+        return ask()
+    except ValueError as error:
+        raise bad_request(str(error)) from error

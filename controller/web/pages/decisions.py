@@ -5,6 +5,7 @@ from typing import Any, Final
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from controller.web.access.viewer import checked
 from controller.web.pages.frame import context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import DecisionDetail, DecisionPage, DecisionQuery, DecisionRow
@@ -70,10 +71,8 @@ def _rows(page: PageRequest, filters: dict[str, str]) -> DecisionPage:
         until_ms=int(filters["until"]) if "until" in filters else None,
         with_commands="with_commands" in filters,
     )
-    try:
-        return page.data.decisions(query, cursor=page.request.query_params.get("cursor"), limit=_PAGE)
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
+    cursor = page.request.query_params.get("cursor")
+    return checked(lambda: page.data.decisions(query, cursor=cursor, limit=_PAGE))
 
 
 def _title(rows: tuple[DecisionRow, ...], filters: dict[str, str]) -> str:

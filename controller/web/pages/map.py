@@ -7,6 +7,7 @@ from typing import Final
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from controller.web.access.viewer import checked
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import BrokerStates, Tile
@@ -80,10 +81,7 @@ def _has_table(page: PageRequest, query: MapQuery, context: Context) -> bool:
 
 def map_tile(page: PageRequest) -> Response:
     """Cells for the script, as ``tile_bytes`` lays them out."""
-    try:
-        width, height = size(page.request.query_params)
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
+    width, height = checked(lambda: size(page.request.query_params))
     tile = _tile(page, _query(page, context_of(page)), width, height)
     body = tile_bytes(tile)
     etag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
@@ -127,22 +125,21 @@ def _end(page: PageRequest, context: Context) -> int:
 
 
 def _query(page: PageRequest, context: Context) -> MapQuery:
-    try:
-        return MapQuery.of(page.request.query_params, oldest_ms=context.progress.oldest, end_ms=_end(page, context))
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
+    oldest, end = context.progress.oldest, _end(page, context)
+    return checked(lambda: MapQuery.of(page.request.query_params, oldest_ms=oldest, end_ms=end))
 
 
 def _tile(page: PageRequest, query: MapQuery, width: int, height: int) -> Tile:
     span = {"since_ms": query.since_ms, "until_ms": query.until_ms}
-    try:
+
+    def tile() -> Tile:
         if query.rows == "brokers":
             return page.data.broker_tile(query.broker_metric(), **span, width=width, height=height, order=query.order)
         return page.data.keyspace_tile(
             query.keyspace_metric(), **span, width=width, height=height, namespace=query.namespace, owner=query.owner
         )
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
+
+    return checked(tile)
 
 
 def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerStates | None) -> CellDetails | None:
@@ -154,5 +151,5 @@ def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerS
         past = page.data.broker(query.row, at, at + period)
         return broker_cell(past, at, brokers, context.names)
     if BundleLabel.of(query.row).range:
-        return bundle_cell(page.data.bundle(query.row, at, at + period), at)
+        return bundle_cell(checked(lambda: page.data.bundle(query.row, at, at + period)), at)
     return namespace_cell(page.data.namespace(query.row, at, at + period), at)

@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from controller.web.access.viewer import checked
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.views import bundle as bundle_view
@@ -32,7 +33,7 @@ def bundle(page: PageRequest) -> Response:
     context = context_of(page)
     name = str(page.request.path_params["name"])[:_LONGEST]
     since, until = _span(page, context)
-    past = page.data.bundle(name, since, until)
+    past = checked(lambda: page.data.bundle(name, since, until))
     names = context.names
     return render(
         page,

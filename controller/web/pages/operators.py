@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from controller.settings.guardrails import maintenance_of
+from controller.web.access.viewer import checked
 from controller.web.pages.frame import context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.views.budgets import breaker, meters
@@ -45,10 +45,8 @@ def controls(page: PageRequest) -> Response:
 def history(page: PageRequest) -> Response:
     """What people did with the controls, the newest first."""
     context = context_of(page)
-    try:
-        events = page.data.controls(cursor=page.request.query_params.get("cursor"), limit=_PAGE)
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
+    cursor = page.request.query_params.get("cursor")
+    events = checked(lambda: page.data.controls(cursor=cursor, limit=_PAGE))
     older = page.href("/history", cursor=events.cursor) if events.cursor is not None else ""
     return render(
         page,

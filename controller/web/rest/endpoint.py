@@ -12,9 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from controller.settings.web import ViewerRole
-from controller.web.access.viewer import RefusedError, Viewer
+from controller.web.access.viewer import RefusedError, Viewer, bad_request
 from controller.web.admission import require, viewer_of
-from controller.web.orders import bad_request
 from controller.web.site import ShownCluster, Site, site_of
 from controller.wire.answers.base import JsonAnswer
 

@@ -1,13 +1,12 @@
 """Endpoints that answer from what the store knows, or from the cluster's status."""
 
-from collections.abc import Callable
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from controller.model.decision import Reason
-from controller.web.access.viewer import RefusedError
-from controller.web.orders import bad_request, bundle_name, namespace_name
+from controller.web.access.viewer import RefusedError, bad_request, checked
+from controller.web.orders import bundle_name, namespace_name
 from controller.web.rest.answers import (
     BrokerPastAnswer,
     BrokersAnswer,
@@ -23,8 +22,6 @@ from controller.web.rest.answers import (
 from controller.web.rest.endpoint import LATEST_MS, ApiRequest, Query, Time
 from controller.web.store.values import DecisionQuery
 from controller.wire.answers.status import ControlChangeAnswer, GuardrailsAnswer, StatusAnswer
-
-T = TypeVar("T")
 
 _DAY_MS: Final = 86_400_000
 _LONGEST_SPAN_MS: Final = 31 * _DAY_MS
@@ -99,7 +96,7 @@ def broker(api: ApiRequest[SpanQuery, None]) -> BrokerPastAnswer:
     """One broker's past."""
     since, until = _span(api)
     name = str(api.path["name"])
-    past = _checked(lambda: api.cluster.data.broker(name, since, until))
+    past = checked(lambda: api.cluster.data.broker(name, since, until))
     if not past.known:
         raise _unknown(f"no broker {name!r} was seen in this span")
     return BrokerPastAnswer.of(past)
@@ -109,7 +106,7 @@ def bundle(api: ApiRequest[SpanQuery, None]) -> BundlePastAnswer:
     """One bundle's past."""
     since, until = _span(api)
     name = bundle_name(str(api.path["name"]))
-    past = _checked(lambda: api.cluster.data.bundle(name, since, until))
+    past = checked(lambda: api.cluster.data.bundle(name, since, until))
     if not past.known:
         raise _unknown(f"no bundle {name!r} was seen in this span")
     return BundlePastAnswer.of(past)
@@ -119,7 +116,7 @@ def namespace(api: ApiRequest[SpanQuery, None]) -> NamespacePastAnswer:
     """One namespace's past."""
     since, until = _span(api)
     name = namespace_name(str(api.path["name"]))
-    past = _checked(lambda: api.cluster.data.namespace(name, since, until))
+    past = checked(lambda: api.cluster.data.namespace(name, since, until))
     if not past.known:
         raise _unknown(f"no namespace {name!r} was seen in this span")
     return NamespacePastAnswer.of(past)
@@ -137,14 +134,14 @@ def decisions(api: ApiRequest[DecisionsQuery, None]) -> DecisionsAnswer:
         until_ms=query.until,
         with_commands=query.with_commands,
     )
-    page = _checked(lambda: api.cluster.data.decisions(decision_query, cursor=query.cursor, limit=query.limit))
+    page = checked(lambda: api.cluster.data.decisions(decision_query, cursor=query.cursor, limit=query.limit))
     return DecisionsAnswer.of(page)
 
 
 def decision(api: ApiRequest[Query, None]) -> DecisionAnswer:
     """One decision."""
     interval = interval_of(api)
-    detail = _checked(lambda: api.cluster.data.decision(interval))
+    detail = checked(lambda: api.cluster.data.decision(interval))
     if detail is None:
         raise _unknown(f"no decision of {interval} is known")
     return DecisionAnswer.of(detail)
@@ -153,7 +150,7 @@ def decision(api: ApiRequest[Query, None]) -> DecisionAnswer:
 def history(api: ApiRequest[Paged, None]) -> HistoryAnswer:
     """What people did."""
     query = api.query
-    return HistoryAnswer.of(_checked(lambda: api.cluster.data.controls(cursor=query.cursor, limit=query.limit)))
+    return HistoryAnswer.of(checked(lambda: api.cluster.data.controls(cursor=query.cursor, limit=query.limit)))
 
 
 def plans(api: ApiRequest[Query, None]) -> PlanInForceAnswer:
@@ -189,14 +186,6 @@ def _span(api: ApiRequest[SpanQuery, None]) -> tuple[int, int]:
     if not 0 <= until - since <= _LONGEST_SPAN_MS:
         raise bad_request(f"the span has to be between 0 and {_LONGEST_SPAN_MS // _DAY_MS} days long")
     return since, until
-
-
-def _checked(ask: Callable[[], T]) -> T:
-    """What the store answers; its ValueError is about the request."""
-    try:
-        return ask()
-    except ValueError as error:
-        raise bad_request(str(error)) from error
 
 
 def _unknown(detail: str) -> RefusedError:

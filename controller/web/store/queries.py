@@ -107,7 +107,7 @@ class PageData(Protocol):
     # ---- histories ----
 
     def bundle(self, bundle: str, since_ms: int, until_ms: int) -> BundlePast:
-        """One bundle; *bundle* is its whole name.  Commands: the newest 500."""
+        """One bundle; *bundle* is its whole name, else ValueError.  Commands: the newest 500."""
         ...
 
     def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:

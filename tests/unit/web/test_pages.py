@@ -4,6 +4,7 @@ import gzip
 import json
 import struct
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
+from controller.web.store.store import Store
 from controller.web.views.formats import BrokerNames
 from controller.wire.answers.status import StatusAnswer
 from tests.invented_pages import (
@@ -174,6 +176,15 @@ def test_brokers_lose_what_all_share_but_no_part_of_an_address(
     names = BrokerNames.of(brokers)
     assert [names.label(each) for each in brokers] == labels
     assert [names.shortest(each) for each in brokers] == shortest
+
+
+@pytest.mark.parametrize("name", ["a/b/0x0_0x1", "a", "a/b", "a/b/0xffffffff_0x00000000"])
+@pytest.mark.parametrize("path", ["/bundles/{}", "/map/cell?rows=keyspace&row={}&at=1", "/api/v1/bundles/{}"])
+def test_a_name_that_no_bundle_can_have_is_no_fault_of_ours(tmp_path: Path, path: str, name: str) -> None:
+    with closing(Store(tmp_path, cluster="harbour-eu")) as store:
+        shown = site(tmp_path, "harbour-eu", now_ms=lambda: NOW, read_status=_unreadable, data=store)
+        answer = TestClient(create_app(shown), base_url="http://localhost").get(path.format(name))
+    assert answer.status_code in (200, 400)
 
 
 def test_the_whole_history_is_a_tile_also_in_the_first_minute(tmp_path: Path) -> None:
