@@ -36,8 +36,10 @@ class Cached(Generic[T]):
         #: Set when the read that is under way has ended; None: none is under way.
         self._under_way: threading.Event | None = None
 
-    def reading(self, wait_seconds: float) -> CachedReading[T]:
-        """The newest value; where it is old, after waiting up to *wait_seconds* for a new one."""
+    def reading(
+        self, wait_seconds: float, wait: Callable[[threading.Event, float], object] = threading.Event.wait
+    ) -> CachedReading[T]:
+        """The newest value; where it is old, after waiting up to *wait_seconds* for a new one, by *wait*."""
         with self._turn:
             if not self._old.passed:
                 return self._reading
@@ -45,7 +47,7 @@ class Cached(Generic[T]):
                 self._under_way = threading.Event()
                 threading.Thread(target=self._run, args=(self._under_way,), name="web-read", daemon=True).start()
             ended = self._under_way
-        ended.wait(wait_seconds)
+        wait(ended, wait_seconds)
         with self._turn:
             return self._reading
 

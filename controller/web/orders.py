@@ -94,7 +94,7 @@ def explained(site: Site, cluster: ShownCluster, interval: int, subject: str, vi
         job = site.jobs.submit(of_explain(cluster, interval, subject), viewer.name)
     except RefusedError as error:
         return error.detail
-    job.ended.wait(_EXPLAIN_SECONDS)
+    site.workers.wait(job.ended, _EXPLAIN_SECONDS)
     if job.state == "done":
         return answer_of(job, ExplainAnswer)
     return job.problem or "it is being worked out: load the page again in a moment"

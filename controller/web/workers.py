@@ -13,14 +13,17 @@ T = TypeVar("T")
 _THREADS: Final = 32
 #: Calls that run or wait for a thread; more are refused.
 _MOST_CALLS: Final = 128
+#: Calls that wait for something slow, as a cluster that does not answer; the other threads are for those that do not.
+_MOST_WAITING: Final = _THREADS // 2
 
 
 class Workers:
     """Runs calls in a bounded number of threads."""
 
-    def __init__(self, threads: int = _THREADS, calls: int = _MOST_CALLS) -> None:
+    def __init__(self, threads: int = _THREADS, calls: int = _MOST_CALLS, waiting: int = _MOST_WAITING) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="web")
         self._free = threading.BoundedSemaphore(calls)
+        self._may_wait = threading.BoundedSemaphore(waiting)
 
     async def run(self, call: Callable[[], T]) -> T:
         """What *call* returns or raises.  RefusedError 503 where too many calls wait.
@@ -34,3 +37,11 @@ class Workers:
         future = self._pool.submit(call)
         future.add_done_callback(lambda _: self._free.release())
         return await asyncio.wrap_future(future)
+
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        """Wait for *event*, up to *seconds*, in a call that runs here; not at all where too many wait already."""
+        if self._may_wait.acquire(blocking=False):
+            try:
+                event.wait(seconds)
+            finally:
+                self._may_wait.release()

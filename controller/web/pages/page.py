@@ -39,7 +39,7 @@ class PageRequest:
 
     def status(self) -> StatusAnswer | None:
         """The cluster's status, at most a few seconds old where its servers answer; None: it is not known."""
-        return self.cluster.status.reading(_STATUS_SECONDS).value
+        return self.cluster.status.reading(_STATUS_SECONDS, self.site.workers.wait).value
 
     def findings(self) -> DoctorAnswer | None:
         """What the doctor finds, at most some minutes old; None: it is not known yet, and is being found out."""

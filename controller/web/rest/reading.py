@@ -73,7 +73,7 @@ def clusters(api: ApiRequest[Query, None]) -> ClustersAnswer:
 
 def status(api: ApiRequest[Query, None]) -> StatusAnswer:
     """What `trimtab status` says, at most a few seconds old."""
-    reading = api.cluster.status.reading(_STATUS_SECONDS)
+    reading = api.cluster.status.reading(_STATUS_SECONDS, api.site.workers.wait)
     if reading.value is None or reading.error:
         raise not_known(reading.error or "the log has not answered yet")
     return reading.value

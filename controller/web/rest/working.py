@@ -122,7 +122,7 @@ def cancel(api: ApiRequest[Query, None]) -> Reply:
 def _worked_out(api: ApiRequest[Query, None], order: JobOrder) -> Reply:
     """The answer, where it comes soon; else 202."""
     job = api.site.jobs.submit(order, api.viewer.name)
-    job.ended.wait(_WAIT_SECONDS)
+    api.site.workers.wait(job.ended, _WAIT_SECONDS)
     if job.state == "done":
         return _result(job)
     if job.state in ("failed", "cancelled"):
