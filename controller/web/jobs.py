@@ -22,6 +22,7 @@ from shutil import rmtree
 from typing import Final, Literal, TypeAlias
 
 from controller.adapters.disk.scratch import held_folder
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.process.process_tree import kill_descendants
 from controller.settings.redaction import redacted
 from controller.web.access.viewer import RefusedError
@@ -37,15 +38,19 @@ _MOST_OF_ONE: Final = 4
 #: Jobs that are remembered when they have ended; their results together have no more bytes than this.
 _MOST_ENDED: Final = 64
 _MOST_BYTES: Final = 512 << 20
-#: Bytes of one job's folder.
+#: Bytes of one job's folder, and of the one with its temporary files.
 _LARGEST: Final = 128 << 20
 #: Of its process: more than what a day of 100,000 bundles takes.
 _LARGEST_MEMORY: Final = 8 << 30
 _POLL_SECONDS: Final = 0.05
+#: At the end of this process its jobs have so long to end.
+_END_SECONDS: Final = 2.0
 #: Of standard error: its last line says how far the work is, or why it failed.
 _TAIL_BYTES: Final = 4096
 #: The placeholder for the job's own folder in a command's words.
 FOLDER: Final = "{folder}"
+#: The file there that has what the last command prints.
+_ANSWER: Final = "answer.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +90,14 @@ class Job:
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
+    def temporary(self) -> Path:
+        """The folder with temporary files of the commands; it and *folder* are deleted when the job ends."""
+        return self.folder.with_suffix(".tmp")
+
+    @property
     def result(self) -> Path:
         """The file with the result, once the job is done."""
-        return self.folder / (self.order.file or "answer.json")
+        return self.folder.with_suffix(".result")
 
 
 class Jobs:
@@ -156,10 +166,11 @@ class Jobs:
 
     def close(self) -> None:
         """End all jobs, and delete their results."""
-        with self._turn:
-            for job in self._jobs.values():
-                if job.process is not None:
-                    _kill(job.process)
+        jobs, deadline = self.all(), Deadline.after(_END_SECONDS)
+        for job in jobs:
+            self.cancel(job)
+        for job in jobs:
+            job.ended.wait(deadline.remaining)
         if self._folder is not None:
             rmtree(self._folder, ignore_errors=True)
 
@@ -207,27 +218,33 @@ class Jobs:
                 self._end(job, state)
 
     def _run(self, job: Job) -> JobState:
-        job.folder.mkdir(mode=0o700)
-        ends = time.monotonic() + self._seconds
+        for folder in (job.folder, job.temporary):
+            folder.mkdir(mode=0o700)
+        ends = Deadline.after(self._seconds)
         for number, words in enumerate(job.order.commands):
             is_last = number == len(job.order.commands) - 1
             allowed = job.order.answered_by if is_last else (0,)
-            process = job.process = _started(words, job.folder)
-            why = self._wait(job, process, ends)
+            process = job.process = _started(words, job)
+            try:
+                why = self._wait(job, process, ends)
+            finally:
+                _kill(process)
             if job.state == "cancelled":
                 return "cancelled"
             if why or process.returncode not in allowed:
                 job.problem = why or _last_line(job.folder) or f"it ended with exit code {process.returncode}"
                 return "failed"
-        if not job.result.exists():
+        result = job.folder / (job.order.file or _ANSWER)
+        if not result.exists():
             job.problem = _last_line(job.folder) or "it wrote no file"
             return "failed"
         if not job.order.file:
-            json.loads(job.result.read_bytes())  # a child that was killed may have printed half an answer
-        job.size = job.result.stat().st_size
+            json.loads(result.read_bytes())  # a child that was killed may have printed half an answer
+        job.size = result.stat().st_size
+        result.rename(job.result)
         return "done"
 
-    def _wait(self, job: Job, process: "subprocess.Popen[bytes]", ends: float) -> str:
+    def _wait(self, job: Job, process: "subprocess.Popen[bytes]", ends: Deadline) -> str:
         """Until *process* has ended; why it was ended, "" where it ended by itself."""
         while True:
             with suppress(subprocess.TimeoutExpired):
@@ -235,20 +252,18 @@ class Jobs:
                 return ""
             job.progress = _last_line(job.folder)
             why = ""
-            if time.monotonic() > ends:
+            if ends.passed:
                 why = f"it took longer than {self._seconds:g} s (web.job_seconds)"
-            elif _size(job.folder) > _LARGEST:
+            elif max(map(_size, (job.folder, job.temporary))) > _LARGEST:
                 why = f"its output is larger than {_LARGEST >> 20} MiB: choose a shorter span"
             if why or job.state == "cancelled":
-                _kill(process)
-                process.wait()
                 return why
 
     def _end(self, job: Job, state: JobState) -> None:
         job.process = None
         job.ended_ms = time.time_ns() // 1_000_000
-        if state != "done":
-            rmtree(job.folder, ignore_errors=True)
+        for folder in (job.folder, job.temporary):
+            rmtree(folder, ignore_errors=True)
         job.state = state
         job.ended.set()
         ended = [each for each in self._jobs.values() if each.ended_ms is not None]
@@ -257,20 +272,23 @@ class Jobs:
             oldest = ended.pop(0)
             total -= oldest.size
             del self._jobs[oldest.id]
-            rmtree(oldest.folder, ignore_errors=True)
+            oldest.result.unlink(missing_ok=True)
 
 
 _FAILED: Final[Sequence[JobState]] = ("failed", "cancelled")
 
 
-def _started(words: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
+def _started(words: Sequence[str], job: Job) -> "subprocess.Popen[bytes]":
     """``trimtab`` with *words*, in a process of its own that has so much memory at most."""
-    with (folder / "answer.json").open("wb") as out, (folder / "errors.txt").open("wb") as errors:
+    folder = job.folder
+    with (folder / _ANSWER).open("wb") as out, (folder / "errors.txt").open("wb") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "controller.cli", *(word.replace(FOLDER, str(folder)) for word in words)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=errors,
+            # Where it is killed it deletes no temporary files.
+            env=os.environ | {"TMPDIR": str(job.temporary)},
         )
     with suppress(OSError):  # it has ended already
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (_LARGEST_MEMORY, _LARGEST_MEMORY))
@@ -278,9 +296,11 @@ def _started(words: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    kill_descendants(process.pid)
-    with suppress(OSError):
+    """End *process*, which may have ended, and all that it has started."""
+    if process.poll() is None:
+        kill_descendants(process.pid)
         process.kill()
+        process.wait()
 
 
 def _last_line(folder: Path) -> str:
@@ -296,4 +316,9 @@ def _last_line(folder: Path) -> str:
 
 
 def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    size = 0
+    for place, _, names in os.walk(folder):  # the command deletes files and folders meanwhile
+        for name in names:
+            with suppress(FileNotFoundError):
+                size += os.lstat(os.path.join(place, name)).st_size
+    return size

@@ -1,11 +1,16 @@
 """Long work: how many there may be, and how each ends."""
 
+import os
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from controller.adapters.process.process_tree import descendants
 from controller.web.access.viewer import RefusedError
-from controller.web.jobs import Job, JobOrder, Jobs
+from controller.web.jobs import FOLDER, Job, JobOrder, Jobs
+from tests.folder_settings import write_settings
 
 pytestmark = pytest.mark.integration
 
@@ -41,6 +46,36 @@ def test_the_result_is_what_the_command_prints(jobs: Jobs) -> None:
     assert job.state == "failed"
     assert not job.folder.exists()
     assert job.problem
+
+
+def test_of_a_job_only_the_result_stays(jobs: Jobs) -> None:
+    order = _order("init", f"{FOLDER}/settings", "--cluster", "east", "--log", "folder", file="settings/broker.conf")
+    job = _ended(jobs.submit(order, "ann"))
+    assert job.state == "done", job.problem
+    assert [*job.result.parent.glob(f"{job.folder.name}*")] == [job.result]
+    assert job.size == job.result.stat().st_size
+
+
+def test_temporary_files_of_a_job_lie_where_they_are_counted_and_deleted(jobs: Jobs, tmp_path: Path) -> None:
+    job = jobs.submit(_order("status", "--watch", "--conf", str(write_settings(tmp_path))), "ann")
+    ends = time.monotonic() + 30
+    while (process := job.process) is None:
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    assert f"TMPDIR={job.temporary}".encode() in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+    (job.temporary / "left").mkdir()
+    jobs.cancel(job)
+    assert not _ended(job).temporary.exists()
+
+
+def test_a_job_that_cannot_be_watched_leaves_no_process(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(os, "walk", fails)
+    job = _ended(jobs.submit(_order("status", "--watch"), "ann"))
+    assert (job.state, "the disk is gone" in job.problem) == ("failed", True)
+    assert descendants(os.getpid()) == []
 
 
 def test_a_command_that_fails_says_why(jobs: Jobs) -> None:
