@@ -11,8 +11,7 @@ from controller.cli.shared.console import DEFAULT_CONF, start_logging
 from controller.cli.shared.log_format import LogFormat, LogFormatOption
 from controller.cli.shared.metrics_address import MetricsAddress, checked_address, served
 from controller.settings.trimtab_toml import read_settings
-from controller.settings.web import WebSettings
-from controller.web.serving import ClusterConf, refuse_unusable, serve_page
+from controller.web.serving import ClusterConf, serve_page
 
 
 def serve(
@@ -41,11 +40,7 @@ def serve(
     start_logging("kazoo", form=log_format)
     confs = [ClusterConf(read_settings(path), path) for path in conf or [DEFAULT_CONF]]
     first = confs[0].settings
-    web = first.web
-    if listen:
-        # Validated anew: elsewhere than on loopback it may need more.
-        web = WebSettings.model_validate(web.model_dump() | {"listen": listen}, context=confs[0].conf.parent)
-    refuse_unusable(confs, web)
+    web = first.web.at(listen) if listen else first.web
     page_metrics = WebMetrics()
     with served(page_metrics, first, metrics):
         signals.run_until_told(lambda ending: serve_page(confs, web, page_metrics, ending))

@@ -65,8 +65,11 @@ _LARGEST_BATCH: Final = (1 << 31) - (1 << 16)
 
 
 def _cluster_name(name: str) -> str:
-    if not is_named_entity(name):
-        raise ValueError("allowed are ASCII letters, digits and -=:._ as in Pulsar: nodes in ZooKeeper hold the name")
+    if not is_named_entity(name) or name in (".", ".."):
+        raise ValueError(
+            "allowed are ASCII letters, digits and -=:._ as in Pulsar, and neither . nor ..: nodes in ZooKeeper, and"
+            " folders, have the name"
+        )
     return name
 
 

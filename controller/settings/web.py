@@ -4,10 +4,12 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from controller.model.errors import SettingsError
 from controller.settings.access import issuer_address
 from controller.settings.addresses import ListenAddress, host_and_port
+from controller.settings.problems import problems
 from controller.settings.section import PathText, Section, Text, Url
 
 #: An HTTP field name, as a proxy sends it.
@@ -171,6 +173,13 @@ class WebSettings(Section):
     tls: WebTlsSettings | None = None
     oidc: OidcSettings | None = None
     proxy: ProxySettings | None = None
+
+    def at(self, listen: str) -> "WebSettings":
+        """These settings with another address to *listen* at.  SettingsError: it needs what they do not have."""
+        try:
+            return WebSettings.model_validate(self.model_dump() | {"listen": listen})
+        except ValidationError as error:
+            raise SettingsError("\n".join(problems(error, WebSettings))) from None
 
     @property
     def is_loopback(self) -> bool:

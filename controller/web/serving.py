@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import NamedTuple
 
-from controller.adapters.disk.scratch import scratch_folder
+from controller.adapters.disk.files import refuse_not_writable
+from controller.adapters.disk.scratch import held_folder
 from controller.adapters.factory import election_system
 from controller.adapters.metrics.web import WebMetrics
 from controller.adapters.network.unreachable import words
+from controller.adapters.process import signals
 from controller.log.factory import log_system
 from controller.model.controls import OperatorControls
 from controller.model.errors import SettingsError
@@ -48,7 +51,7 @@ def serve_page(
 
     SettingsError where nobody may look, two clusters have one name, or the address cannot be had.
     """
-    refuse_unusable(confs, web)
+    _refuse_unusable(confs, web)
     with ExitStack() as stack:
         listening = stack.enter_context(_listening(web))
         folder = _folder(web, stack)
@@ -66,8 +69,8 @@ def serve_page(
         server.run(until, lambda: _beat(site, metrics))
 
 
-def refuse_unusable(confs: Sequence[ClusterConf], web: WebSettings) -> None:
-    """SettingsError where nobody may look, or two clusters have one name."""
+def _refuse_unusable(confs: Sequence[ClusterConf], web: WebSettings) -> None:
+    """SettingsError where nobody may look, two clusters have one name, or store_path is no folder to write to."""
     if not web.somebody_may_look:
         raise SettingsError(
             f"{confs[0].conf}: nobody may look at the page: set web.tokens_file (`trimtab token NAME` makes tokens),"
@@ -77,6 +80,8 @@ def refuse_unusable(confs: Sequence[ClusterConf], web: WebSettings) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SettingsError(f"two settings files are of cluster {twice!r}: the page shows each cluster once")
+    if web.store_path is not None:
+        refuse_not_writable("web.store_path", web.store_path)
 
 
 def address(web: WebSettings, host: str, port: int) -> str:
@@ -119,7 +124,12 @@ def _folder(web: WebSettings, stack: ExitStack) -> Path:
     """Where the stores lie: each cluster's in a folder of its own."""
     if web.store_path is not None:
         return Path(web.store_path)
-    return stack.enter_context(scratch_folder("trimtab-page-"))
+    # It also deletes what killed processes left: up to 1 GB each, which a volume of a pod would keep.
+    folder = held_folder("trimtab-page-")
+    delete = partial(rmtree, folder, ignore_errors=True)
+    stack.callback(delete)
+    stack.enter_context(signals.cleaned_up_at_end(delete))
+    return folder / "clusters"
 
 
 def _beat(site: Site, metrics: WebMetrics) -> None:

@@ -214,6 +214,7 @@ def test_it_ends_in_order_also_with_streams_open(tmp_path: Path) -> None:
     [
         ((), "nobody may look"),
         (('anonymous = "viewer"', 'tokens_file = "nowhere.toml"'), "nowhere.toml"),
+        (('anonymous = "viewer"', 'store_path = "trimtab.toml"'), "web.store_path"),
         (('anonymous = "viewer"', "[web.tls]", 'certificate = "x.pem"', 'key = "x.key"'), "web.tls.certificate"),
     ],
 )
@@ -223,3 +224,23 @@ def test_it_does_not_start_with_settings_that_cannot_be(tmp_path: Path, web: tup
     ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert ended.returncode == 2, ended.stderr
     assert why.encode() in ended.stderr
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9680", "[::]:9680", "trimtab.example.org:9680"])
+def test_an_address_that_others_reach_needs_tls_also_where_an_option_names_it(tmp_path: Path, listen: str) -> None:
+    conf = write_settings(tmp_path, "[web]", 'anonymous = "viewer"', 'tokens_file = "tokens.toml"')
+    command = [sys.executable, "-m", "controller.cli", "serve", "--conf", str(conf), "--listen", listen]
+    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert b"[web.tls]" in ended.stderr
+    assert b"please report it" not in ended.stderr
+
+
+def test_what_a_killed_server_remembered_is_deleted_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    for _ in range(2):
+        with _serving(tmp_path, 'anonymous = "viewer"', port=_free_port()):
+            assert len([*(tmp_path / "temporary").glob("trimtab-page-*")]) == 1

@@ -98,7 +98,7 @@ def test_a_recording_excludes_what_the_settings_do(tmp_path: Path) -> None:
 def test_other_names_that_pulsar_and_kafka_do_not_have_are_refused() -> None:
     in_pulsar = {"service_url": "pulsar://a:6650", "admin_url": ["http://a:8080"]}
     for section, key, values, wrong in (
-        (ClusterSettings, "name", {}, ("größe", "a b", "a/b")),
+        (ClusterSettings, "name", {}, ("größe", "a b", "a/b", ".", "..")),
         (KafkaLogSettings, "metrics_topic", {"bootstrap": "a:9092"}, ("a b", "größe", "..", "", "a" * 250, "a/b")),
         (PulsarLogSettings, "namespace", in_pulsar, ("größe/ns", "tenant/*", "tenant", "a/b/c", "tenant/")),
         (PulsarLogSettings, "metrics_topic", in_pulsar, ("größe", "a b")),
