@@ -96,6 +96,7 @@ class SummaryQueue:
                 if summaries is not None:
                     _close(summaries)
                     summaries = None
+            del waiting  # else a whole view stays in memory until the next interval
         if summaries is not None:
             _close(summaries)
 
@@ -128,8 +129,8 @@ class SummaryQueue:
             )
             self._metrics.summary_written(summaries.write(summary))
         except BaseException:
-            with self._changed:
-                self._outcomes.extendleft(reversed(outcomes))
+            with self._changed:  # where there are too many, the oldest go
+                self._outcomes = deque((*outcomes, *self._outcomes), MOST_OUTCOMES)
             raise
 
 

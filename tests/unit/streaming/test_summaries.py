@@ -1,6 +1,7 @@
 """Summaries beside decisions: written by the leader, never in the way."""
 
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -8,16 +9,22 @@ from unittest.mock import Mock
 import pytest
 
 from controller.adapters.metrics.controller import ControllerMetrics
+from controller.audit.moves import AuditedMove, AuditedSide, MoveOutcome
 from controller.log.memory import MemoryLog, MemoryServer
 from controller.log.port import Out
 from controller.log.summaries import SummaryLog
 from controller.model.errors import TrimtabError
+from controller.model.journal import DecidedInterval
+from controller.model.summary import MOST_OUTCOMES
 from controller.wire.summary import decode_summary
 from streaming.summaries import SummaryQueue
 from tests.batches import batch, sink, snapshots
+from tests.cluster import broker, view
 from tests.folders import entries_in
+from tests.journal_entries import entry
 from tests.logs import Shape, located, log
 from tests.pure_controller import POLICY
+from tests.records import LEFT, PERIOD, T
 
 CLOSED = snapshots([*located(log(Shape(calm=True)))])
 INTERVALS = [each.interval for each in CLOSED]
@@ -31,11 +38,54 @@ class SlowLog(SummaryLog):
     def __init__(self, server: MemoryServer) -> None:
         super().__init__(MemoryLog(server))
         self.go, self.entered = threading.Event(), threading.Event()
+        #: Raised in place of writing.
+        self.error: TrimtabError | None = None
 
     def write(self, summary: Any) -> int:
         self.entered.set()
         assert self.go.wait(_PATIENCE)
+        if self.error is not None:
+            raise self.error
         return super().write(summary)
+
+
+def decided_at(interval: int) -> DecidedInterval:
+    return DecidedInterval(
+        entry=entry(interval),
+        journalled=True,
+        too_large=None,
+        dropped_rows=0,
+        dropped_states=0,
+        bundles=1,
+        settled=(),
+        view=view(broker("a:8080", usage=0.5)),
+    )
+
+
+def moved(number: int) -> AuditedMove:
+    return AuditedMove(
+        id=f"c-{number}",
+        interval=T,
+        bundle=LEFT,
+        namespace="tenant/ns",
+        strategy="PeakShedder",
+        reason="overloaded",
+        source=AuditedSide(broker="a:8080"),
+        destination=AuditedSide(broker="b:8080"),
+        result="done",
+        outcome=MoveOutcome.ARRIVED,
+        came_to="b:8080",
+        came_at=T,
+        carried=None,
+        clients=None,
+        producers_back_at=None,
+        drift=None,
+        later=0,
+        undone=None,
+        undone_at=None,
+        undone_by="",
+        shorter=False,
+    )
 
 
 def queue(summaries: Any, metrics: ControllerMetrics | None = None) -> SummaryQueue:
@@ -134,6 +184,33 @@ def test_a_leadership_that_is_over_writes_none(tmp_path: Path) -> None:
     slow.go.set()
     assert summaries.wait(_PATIENCE)
     assert len([*MemoryLog(server).read("summaries").read_to_end()]) == 2  # the empty one, and what was being written
+
+
+def test_an_interval_does_not_stay_in_memory_once_its_summary_is_written() -> None:
+    summaries, decided = queue(SummaryLog(MemoryLog(MemoryServer()))), decided_at(T)
+    gone = threading.Event()
+    assert decided.view is not None
+    weakref.finalize(decided.view.bundles.load, gone.set)
+    summaries.offer(decided, decided_at_ms=T, tick_seconds=None)
+    del decided
+    assert gone.wait(_PATIENCE)
+
+
+def test_of_more_outcomes_than_a_summary_holds_the_newest_stay_while_the_log_is_away() -> None:
+    server, metrics = MemoryServer(), ControllerMetrics()
+    slow = SlowLog(server)
+    summaries = queue(slow, metrics)
+    summaries.audited(moved(each) for each in range(MOST_OUTCOMES))
+    summaries.offer(decided_at(T), decided_at_ms=T, tick_seconds=None)
+    assert slow.entered.wait(_PATIENCE)
+    summaries.audited([moved(MOST_OUTCOMES)])  # meanwhile
+    slow.error = TrimtabError("away")
+    slow.go.set()
+    assert summaries.wait(_PATIENCE)
+    slow.error = None
+    summaries.offer(decided_at(T + PERIOD), decided_at_ms=T + PERIOD, tick_seconds=None)
+    assert summaries.wait(_PATIENCE)
+    assert [each.id for each in written(server)[0].outcomes] == [f"c-{each}" for each in range(1, MOST_OUTCOMES + 1)]
 
 
 def test_a_decision_that_is_repeated_is_not_summarized_again(tmp_path: Path) -> None:
