@@ -196,8 +196,11 @@ class SummaryRecord(Envelope):
 
 
 def encode_summary(summary: IntervalSummary) -> bytes:
-    """The record of *summary*; the same summary always gives the same bytes."""
-    return encode(
+    """The record of *summary*; the same summary always gives the same bytes.
+
+    WireError where it is longer than readers take: thousands of brokers and namespaces with long random names.
+    """
+    value = encode(
         SummaryRecord(
             cluster=summary.cluster,
             interval=summary.interval,
@@ -210,6 +213,8 @@ def encode_summary(summary: IntervalSummary) -> bytes:
             columns=_packed(pack(_VERSION, {}, _columns(summary))),
         )
     )
+    refuse_too_large(value, MAX_SUMMARY_BYTES)
+    return value
 
 
 class ReadSummary(NamedTuple):

@@ -4,6 +4,9 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -15,8 +18,8 @@ from controller.cycle.summary import summary_of
 from controller.lab.invented_weeks import InventedWeek
 from controller.log.memory import MemoryLog, MemoryServer
 from controller.model.errors import WireError
-from controller.model.summary import IntervalSummary, MoveSide, OutcomeOfMove
-from controller.wire.summary import decode_summary, encode_summary, read_details, read_summary
+from controller.model.summary import MOST_OUTCOMES, IntervalSummary, MoveSide, OutcomeOfMove
+from controller.wire.summary import MAX_SUMMARY_BYTES, decode_summary, encode_summary, read_details, read_summary
 from tests.cluster import broker, view
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
@@ -155,3 +158,14 @@ def test_its_size_is_bounded(brokers: int, bundles: int) -> None:
     week.write(log)
     (_, last) = log.read("summaries").read_to_end()
     assert len(last.value) <= 200_000
+
+
+def test_a_summary_that_no_reader_would_take_is_not_written() -> None:
+    random = Random(0)
+    outcomes = tuple(
+        replace(_MOVE, id=name, came_to=name[::-1])
+        for name in ("".join(random.choices(ascii_letters, k=1_024)) for _ in range(MOST_OUTCOMES))
+    )
+    assert len(encode_summary(replace(summary(), outcomes=outcomes[:300]))) < MAX_SUMMARY_BYTES
+    with pytest.raises(WireError, match="too_large"):
+        encode_summary(replace(summary(), outcomes=outcomes))
