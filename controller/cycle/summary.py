@@ -120,8 +120,9 @@ def _judged(verdicts: Sequence[Verdict], brokers: set[str]) -> JudgedSubjects:
     by_reason: defaultdict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         by_reason[verdict.reason].append(verdict)
-    first = [each for group in by_reason.values() for each in _by_weight(group, brokers)[:_OF_EACH_REASON]]
-    rest = [each for group in by_reason.values() for each in _by_weight(group, brokers)[_OF_EACH_REASON:]]
+    groups = [_by_weight(group, brokers) for group in by_reason.values()]
+    first = [each for group in groups for each in group[:_OF_EACH_REASON]]
+    rest = [each for group in groups for each in group[_OF_EACH_REASON:]]
     return JudgedSubjects(
         reasons=dict(Counter({str(reason): len(group) for reason, group in by_reason.items()}).most_common()),
         total=len(verdicts),

@@ -28,7 +28,7 @@ from controller.web.store.values import (
 
 
 class PageData(Protocol):
-    """All that pages ask; ``controller.web.store.database.Store`` implements it."""
+    """All that pages ask; ``controller.web.store.store.Store`` implements it."""
 
     def progress(self) -> Progress:
         """What is loaded, what is still loading, and how far back data reaches."""
