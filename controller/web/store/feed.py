@@ -64,19 +64,24 @@ class TopicFeed:
 
     def __init__(self, store: Store, now_ms: Callable[[], int]) -> None:
         self.store, self._now_ms = store, now_ms
-        #: Append time of the last record that was read, and of the last one that is in the store, epoch ms.
+        #: Append time of the last record that was read, and of the last one up to which all are in the store, epoch ms.
         self.read_ms: int | None = store.positions().get(self.topic)
         self.stored_ms = self.read_ms
         self._place = _Place(0, 0)
         self._behind = True
+        #: Whether all records up to the last one that was read were read: partitions are loaded one after the other.
+        self._in_order = False
         #: Of the store that this was read into.
         self.generation = store.generation
 
     def read(self, log: Log, stop: threading.Event, *, follow: bool) -> None:
         """Read up to the present end of *log*; *follow*: and then what comes, until *stop*.  TrimtabError."""
         if self.generation != self.store.generation:
-            self.generation, self.read_ms, self.stored_ms, self._behind = self.store.generation, None, None, True
-            self.forget()
+            self.generation, self._behind = self.store.generation, True
+            self.stored_ms = self.store.positions().get(self.topic)
+        # What was read and is not in the store, since an error came between, is read again.
+        self.forget()
+        self.read_ms = self.stored_ms
         partitions = sorted(log.ends(self.topic))
         if not partitions:
             self._report(1.0, "", behind=False)
@@ -87,6 +92,7 @@ class TopicFeed:
         oldest = max(0, until_ms - self.store.retention_ms)
         since_ms = oldest if self.read_ms is None else max(oldest, self.read_ms - _OVERLAP_MS)
         self._place = _Place(since_ms, until_ms, self._place.refused)
+        self._in_order = len(partitions) == 1
         self.begin(last)
         readers = [log.read(self.topic, Start(since_ms=since_ms), partition=each) for each in partitions]
         try:
@@ -96,6 +102,7 @@ class TopicFeed:
                     if stop.is_set() or self._is_outdated():
                         return
             self.caught_up()
+            self._in_order, self.stored_ms = True, self.read_ms
             self._report(1.0, "", behind=False)
             looked = time.monotonic()
             while follow and not stop.is_set() and not self._is_outdated():
@@ -156,7 +163,7 @@ class TopicFeed:
             if self._place.refused == 1:
                 log_refused(self.topic, error)
         self.read_ms = max(self.read_ms or 0, min(record.timestamp_ms, self._now_ms()))
-        if self.is_stored():
+        if self._in_order and self.is_stored():
             self.stored_ms = self.read_ms
         if self._behind:
             self._report(self._place.share(record.timestamp_ms), "", behind=True)

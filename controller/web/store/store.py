@@ -11,7 +11,7 @@ from typing import Final
 
 from controller.model.controls import ControlChange
 from controller.model.decision import Decision
-from controller.model.errors import StateError
+from controller.model.errors import StateError, TrimtabError
 from controller.web.store.database import Database, StoreDamagedError
 from controller.web.store.decisions import Decisions
 from controller.web.store.filling import StoreWriter
@@ -61,7 +61,8 @@ class Store:
         self._cluster, self._retention_ms, self._max_bytes = cluster, retention_ms, max_bytes
         self._changed = threading.Condition()
         self._version = 1
-        #: Grows with each ``rebuild``: what was read before is not in the store any more.
+        #: Grows when the store lost what came after the last ``flush``, or all by a ``rebuild``: ``positions`` says up
+        #: to where it has everything.
         self.generation = 0
         self._sources: dict[str, SourceProgress] = {}
         try:
@@ -89,13 +90,18 @@ class Store:
     def rebuild(self, why: str) -> None:
         """Empty the store, since its file is damaged: *why*.  A Feed has to read everything again."""
         self._database.rebuild(why)
-        self._begin()
-        self.generation += 1
-        self._touch()
+        self._begin_again()
 
     def add_summaries(self, summaries: Sequence[ReadSummary]) -> int:
-        """Take summaries in, oldest first; returns how many were newer than the last one that was there."""
-        added = self._filling.add_summaries(summaries)
+        """Take summaries in, oldest first; returns how many were newer than the last one that was there.
+
+        TrimtabError where they cannot be stored, as on a full disk; then the store is as it was at the last ``flush``.
+        """
+        try:
+            added = self._filling.add_summaries(summaries)
+        except TrimtabError:
+            self._begin_again()  # pictures and names in memory have what the file has not
+            raise
         if added:
             self._touch()
         return added
@@ -257,6 +263,11 @@ class Store:
         self._tiles = Tiles(self._database, self._filling, retention_ms=self._retention_ms)
         self._decisions = Decisions(self._database)
         self._pasts = Pasts(self._database, self._filling, self._tiles, self._decisions)
+
+    def _begin_again(self) -> None:
+        self._begin()
+        self.generation += 1
+        self._touch()
 
     def _finished(self, tile: Tile) -> Tile:
         """*tile*, final only if nothing that is still loading may change it."""

@@ -5,10 +5,11 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ import pytest
 from controller.lab.invented_weeks import InventedWeek
 from controller.log.files.log import FolderLog
 from controller.log.memory import MemoryLog, MemoryServer
-from controller.log.port import NO_HEADERS, Out
+from controller.log.port import NO_HEADERS, OLDEST, Out, Start
 from controller.log.summaries import SummaryLog
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError
+from controller.web.store.database import Database
 from controller.web.store.feed import Feed
 from controller.web.store.store import FILE_NAME, Store
 from controller.web.store.values import HIGHLIGHTED, NO_DATA, DecisionQuery, Tile
@@ -49,10 +51,15 @@ def copied(only: range | None = None) -> MemoryServer:
 
 
 def append(
-    server: MemoryServer, topic: Any, value: bytes, at_ms: int, headers: Mapping[str, bytes] = NO_HEADERS
+    server: MemoryServer,
+    topic: Any,
+    value: bytes,
+    at_ms: int,
+    headers: Mapping[str, bytes] = NO_HEADERS,
+    partition: int = 0,
 ) -> None:
     server.now_ms = lambda: at_ms
-    MemoryLog(server).append([Out(topic, value, partition=0, headers=headers)], within_seconds=1)
+    MemoryLog(server).append([Out(topic, value, partition=partition, headers=headers)], within_seconds=1)
 
 
 def broker_tile(store: Store, metric: Any = "usage", width: int = 2048, height: int = 512) -> Tile:
@@ -436,6 +443,66 @@ def test_a_picture_that_a_query_meets_damaged_has_all_built_anew(store: Store, t
     feed.close()
     assert answers(again) == answers(store)
     again.close()
+
+
+@pytest.mark.parametrize("fails", range(1, 8))
+def test_what_could_not_be_stored_is_read_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+) -> None:
+    filled, write, calls = Store(tmp_path, cluster=CLUSTER), Database.write, list[int]()
+
+    @contextmanager
+    def full(self: Database) -> Iterator[sqlite3.Connection]:
+        calls.append(1)
+        with write(self) as connection:
+            yield connection
+            if len(calls) == fails:
+                raise sqlite3.OperationalError("database or disk is full")
+
+    feed = day().feed(filled)
+    monkeypatch.setattr(Database, "write", full)
+    with pytest.raises(TrimtabError, match="disk is full"):
+        feed.catch_up()
+    feed.catch_up()
+    assert answers(filled) == answers(store)
+    filled.close()
+    again = Store(tmp_path, cluster=CLUSTER)
+    day().feed(again).catch_up()
+    assert answers(again) == answers(store)
+    again.close()
+
+
+class HalfLog(MemoryLog):
+    """Loses its connection once, when the second partition is read."""
+
+    away = True
+
+    def read(self, topic: Any, start: Start = OLDEST, *, partition: int | None = None) -> Any:
+        if partition and HalfLog.away:
+            HalfLog.away = False
+            lost = Mock()
+            lost.read_to_end.side_effect = TrimtabError("the connection is lost")
+            return lost
+        return super().read(topic, start, partition=partition)
+
+
+def test_results_of_a_partition_whose_reading_broke_off_are_read_later(tmp_path: Path) -> None:
+    week = InventedWeek(brokers=3, bundles=30, days=5, period_ms=PERIOD_MS)
+    source, server = MemoryServer(now_ms=week.now_ms), MemoryServer(partitions=2)
+    week.write(MemoryLog(source))
+    for topic in ("journal", "results"):
+        for number, record in enumerate(MemoryLog(source).read(topic).read_to_end()):
+            partition = number % len(server.topic(topic))
+            append(server, topic, record.value, record.timestamp_ms, record.headers, partition)
+    for _ in range(2):  # and again, as after a restart
+        again = Store(tmp_path, cluster=CLUSTER)
+        feed = Feed(again, lambda: HalfLog(server), OperatorControls, now_ms=lambda: week.end_ms)
+        with suppress(TrimtabError):
+            feed.catch_up()
+        feed.close()
+        rows = again.decisions(ALL, limit=500).rows
+        again.close()
+    assert sum(row.statuses.get("", 0) for row in rows) == 0
 
 
 def test_two_processes_do_not_share_a_file(tmp_path: Path) -> None:
