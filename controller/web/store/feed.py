@@ -33,7 +33,7 @@ _OVERLAP_MS: Final = 60_000
 #: Records of the journal, or results, that are stored at once.
 _AT_ONCE: Final = 256
 _SUMMARIES_AT_ONCE: Final = 32
-#: Summaries between two flushes while they are loaded, and seconds between two while they come one by one.
+#: Summaries between two flushes while they are loaded, and seconds between two while records come one by one.
 _FLUSH_EVERY: Final = 4_096
 _FLUSH_SECONDS: Final = 600.0
 _POLL_SECONDS: Final = 1.0
@@ -191,7 +191,7 @@ class SummarySource(TopicFeed):
 
     def __init__(self, store: Store, now_ms: Callable[[], int], flush: Callable[[], None]) -> None:
         super().__init__(store, now_ms)
-        self._flush, self._since_flush, self._flushed = flush, 0, time.monotonic()
+        self._flush, self._since_flush = flush, 0
         self._read: list[ReadSummary] = []
 
     def begin(self, last: Sequence[LogRecord]) -> None:
@@ -221,11 +221,6 @@ class SummarySource(TopicFeed):
         """See TopicFeed."""
         self._read = []
 
-    def pause(self) -> None:
-        """See TopicFeed."""
-        if self._since_flush and time.monotonic() - self._flushed > _FLUSH_SECONDS:
-            self._do_flush()
-
     def caught_up(self) -> None:
         """See TopicFeed."""
         self._store()
@@ -240,7 +235,7 @@ class SummarySource(TopicFeed):
             self._do_flush()
 
     def _do_flush(self) -> None:
-        self._since_flush, self._flushed = 0, time.monotonic()
+        self._since_flush = 0
         self._flush()
 
 
@@ -402,29 +397,42 @@ class Feed:
     def _follow(self, source: TopicFeed) -> None:
         while not self._stop.is_set():
             try:
+                self._rebuild_damaged()
                 with closing(self._connect()) as connected:
                     source.read(connected, self._stop, follow=True)
-            except StoreDamagedError as error:
-                self._rebuild(error)
+            except StoreDamagedError:
+                continue
             except (TrimtabError, OSError) as error:
                 log.debug("%s cannot be read: %s", source.topic, error)
                 source.failed(error)
                 self._stop.wait(_RETRY_SECONDS)
 
-    def _rebuild(self, error: StoreDamagedError) -> None:
-        """Empty the store once, whichever thread sees first that it is damaged; all read from the beginning."""
+    def _rebuild_damaged(self) -> None:
+        """Empty the store once, whichever thread sees first that it is damaged; all read from the beginning.
+
+        TrimtabError or OSError where that fails, as on a full disk.
+        """
         with self._rebuilding:
             if self._store.damage:
-                self._store.rebuild(str(error))
+                try:
+                    self._store.rebuild(self._store.damage)
+                except StoreDamagedError as error:  # the new file as well: as soon again does not help
+                    raise TrimtabError(str(error)) from error
                 self._controls_due.set()
 
     def _follow_controls(self) -> None:
+        """Also flushes now and then, whichever sources there are."""
+        flushed = time.monotonic()
         while not self._stop.is_set():
             try:
+                self._rebuild_damaged()
+                if time.monotonic() - flushed > _FLUSH_SECONDS:
+                    flushed = time.monotonic()
+                    self._flush()
                 self._store.add_controls(self._controls().history)
                 self._controls_read("", 1.0)
-            except StoreDamagedError as error:
-                self._rebuild(error)
+            except StoreDamagedError:
+                continue
             except (TrimtabError, OSError) as error:
                 self._controls_read(str(error), 1.0)
             self._controls_due.wait(_CONTROLS_SECONDS)

@@ -21,6 +21,7 @@ from controller.model.summary import IntervalSummary, coded_rate
 from controller.web.store.catalogue import Catalogue
 from controller.web.store.database import Database, StoreDamagedError
 from controller.web.store.pyramid import (
+    COLUMNS,
     LEVELS,
     Chunk,
     Layer,
@@ -255,10 +256,9 @@ class StoreWriter:
 
     def _prune(self) -> None:
         """Delete what is too old, now and then; and what is too much."""
-        if self.latest is None:
-            return
-        newest = self.latest.summary.interval
-        if newest - self._pruned_ms < _HOUR_MS:
+        # Of summaries or the journal: each may be without the other.
+        newest: int | None = self._database.read("SELECT max(interval) FROM decisions")[0][0]
+        if newest is None or newest - self._pruned_ms < _HOUR_MS:
             return
         self._pruned_ms = newest
         before = newest - self._retention_ms
@@ -267,10 +267,11 @@ class StoreWriter:
                 connection.execute(f"DELETE FROM {table} WHERE interval < ?", (before,))
             for table in ("results", "controls"):
                 connection.execute(f"DELETE FROM {table} WHERE at_ms < ?", (before,))
-            slots = self._retention_ms // self.period_ms
-            for level in range(LEVELS):
-                oldest = (newest // self.period_ms - retained_slots(level, slots)) >> level
-                connection.execute("DELETE FROM chunks WHERE level = ? AND number < ?", (level, oldest // 128))
+            for kind, pyramid in self.pyramids.items():
+                for level in range(LEVELS):
+                    oldest = (newest // self.period_ms - retained_slots(level, pyramid.slots)) >> level
+                    where = "kind = ? AND level = ? AND number < ?"
+                    connection.execute(f"DELETE FROM chunks WHERE {where}", (kind, level, oldest // COLUMNS))
             self._forget(connection)
         self._shrink()
 
@@ -322,7 +323,7 @@ def stored_chunk(database: Database, kind: str, level: int, number: int, layers:
             for each in LAYERS[kind]
             if not layers or each.name in layers
         }
-    except (StateError, KeyError, ValueError) as error:
+    except (StateError, KeyError, TypeError, ValueError) as error:
         database.damage = str(error)
         raise StoreDamagedError(f"a picture in the store is damaged: {error}") from error
     return Chunk(level=level, number=number, ids=ids, cells=cells)

@@ -486,6 +486,48 @@ class HalfLog(MemoryLog):
         return super().read(topic, start, partition=partition)
 
 
+def test_a_rebuild_that_fails_is_tried_again(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    day().store(tmp_path).close()
+    rebuild, failures = Database.rebuild, list[int]()
+
+    def full(self: Database, why: str) -> None:
+        if len(failures) < 4:  # once for each thread that reads
+            failures.append(1)
+            raise TrimtabError("database or disk is full")
+        rebuild(self, why)
+
+    monkeypatch.setattr(Database, "rebuild", full)
+    monkeypatch.setattr("controller.web.store.feed._RETRY_SECONDS", 0.01)
+    again = Store(tmp_path, cluster=CLUSTER)
+    feed = day().feed(again)
+    feed.start()
+    _wait_for(again, lambda: again.progress().complete)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+        connection.execute("UPDATE chunks SET content = 'damaged' WHERE level = 0")
+    with pytest.raises(TrimtabError, match="damaged"):
+        broker_tile(again)
+    _wait_for(again, lambda: again.progress().rebuilt != "" and again.progress().complete)
+    _wait_for(again, lambda: len(again.controls().events) == 3)
+    feed.close()
+    assert answers(again) == answers(store)
+    again.close()
+
+
+def test_old_decisions_go_where_nobody_writes_summaries(tmp_path: Path) -> None:
+    hours = 3_600_000
+    store, server = Store(tmp_path, cluster=CLUSTER, retention_ms=6 * hours), MemoryServer()
+    feed = Feed(store, lambda: MemoryLog(server), OperatorControls, now_ms=day().now_ms)
+    records = [*day().log().read("journal").read_to_end()]
+    for some in (records[:36], records[36:]):
+        for record in some:
+            append(server, "journal", record.value, record.timestamp_ms, record.headers)
+        feed.catch_up()
+    rows = store.decisions(ALL, limit=500).rows
+    assert rows[0].interval == day().intervals[-1]
+    assert rows[-1].interval >= rows[0].interval - 6 * hours
+    store.close()
+
+
 def test_results_of_a_partition_whose_reading_broke_off_are_read_later(tmp_path: Path) -> None:
     week = InventedWeek(brokers=3, bundles=30, days=5, period_ms=PERIOD_MS)
     source, server = MemoryServer(now_ms=week.now_ms), MemoryServer(partitions=2)
