@@ -75,7 +75,7 @@ class Decisions:
             "SELECT controls, verdicts, decided_at_ms, tick_ms, details FROM decisions WHERE interval = ?", (interval,)
         )
         controls, total, decided_at_ms, tick_ms, details = extra[0]
-        budgets, verdicts = _details(details)
+        budgets, verdicts = details_in(details)
         return DecisionDetail(
             row=self._decision_rows(rows)[0],
             decided_at_ms=decided_at_ms,
@@ -202,23 +202,19 @@ def _decoded_cursor(cursor: str | None) -> tuple[bool, int | None]:
     return side == "n", int(digits)
 
 
-def _details(packed: bytes | None) -> tuple[tuple[BudgetUse, ...], tuple[Any, ...]]:
-    """Budgets and verdicts; none where there are none, or where they are damaged."""
+def details_in(packed: bytes | None) -> tuple[tuple[BudgetUse, ...], tuple[Verdict, ...]]:
+    """The budgets and the verdicts in the details of a summary; none where they cannot be used."""
     if packed is None:
         return (), ()
     try:
         budgets, verdicts = read_details(packed)
     except WireError:
         return (), ()
-    return budget_uses(budgets), verdicts
-
-
-def budget_uses(budgets: Sequence[Any]) -> tuple[BudgetUse, ...]:
-    """Budgets of a summary as the page shows them."""
-    return tuple(
+    uses = (
         BudgetUse(key=each.key, scope=each.scope, of=each.of, used=each.used, limit=each.limit, unit=each.unit)
         for each in budgets
     )
+    return tuple(uses), verdicts
 
 
 def _controls(text: str) -> Controls:

@@ -3,14 +3,10 @@
 import math
 from functools import lru_cache
 
-from controller.model.load import RESOURCES
-from controller.web.store.decisions import budget_uses
+from controller.model.load import MEMORY, RESOURCES
+from controller.web.store.decisions import details_in
 from controller.web.store.filling import Latest
 from controller.web.store.values import BreakerState, BrokerNow, BrokerStates, InFlightCommand, LatestState
-from controller.wire.summary import read_details
-
-#: Heap memory says little, so it is never the fullest.
-_NOT_COUNTED = frozenset({"memory"})
 
 
 def latest_state(latest: Latest) -> LatestState:
@@ -25,7 +21,7 @@ def latest_state(latest: Latest) -> LatestState:
         tick_to_decision_ms=summary.tick_to_decision_ms,
         summary=summary.summary,
         controls=guarding.controls,
-        budgets=budget_uses(read_details(latest.details)[0]),
+        budgets=details_in(latest.details)[0],
         breaker=BreakerState(
             in_a_row=guarding.breaker.in_a_row,
             most_in_a_row=guarding.most_in_a_row,
@@ -77,7 +73,8 @@ def _broker(latest: Latest, row: int) -> BrokerNow:
     has_data = bool(table.has_data[row])
     percents = dict(zip(RESOURCES, table.usage[row].tolist(), strict=True))
     usage = {name: None if math.isnan(percent) else percent for name, percent in percents.items()}
-    counted = {name: percent for name, percent in usage.items() if percent is not None and name not in _NOT_COUNTED}
+    # Heap memory says little, so it is never the fullest.
+    counted = {name: percent for name, percent in usage.items() if percent is not None and name != RESOURCES[MEMORY]}
     fullest = max(counted, key=counted.__getitem__, default="")
     rate_in, rate_out, throughput_in, throughput_out = table.load[row].tolist() if has_data else [None] * 4
     return BrokerNow(

@@ -11,7 +11,7 @@ from controller.model.load import UNOWNED
 from controller.model.names import parse_bundle
 from controller.web.store.catalogue import BROKER, NAMESPACE, KnownRange
 from controller.web.store.database import Database
-from controller.web.store.decisions import Decisions
+from controller.web.store.decisions import Decisions, details_in
 from controller.web.store.filling import BROKERS, LAYERS, NAMESPACES, NOBODY, RANGES, Latest, StoreWriter
 from controller.web.store.now import broker_states
 from controller.web.store.tiles import Tiles
@@ -23,7 +23,6 @@ from controller.web.store.values import (
     NamespacePast,
     OwnedSpan,
 )
-from controller.wire.summary import read_details
 
 _LOADS: Final = ("rate", "throughput")
 #: Bundles of a broker, and rows of ranges that a search looks at.
@@ -176,7 +175,7 @@ def _name(latest: Latest, broker: int) -> str:
 def _verdicts_on(latest: Latest | None, subject: str) -> tuple[Verdict, ...]:
     if latest is None:
         return ()
-    return tuple(each for each in read_details(latest.details)[1] if each.subject == subject)
+    return tuple(each for each in details_in(latest.details)[1] if each.subject == subject)
 
 
 def _owned(latest: Latest, namespace: str) -> Iterator[tuple[str, str]]:

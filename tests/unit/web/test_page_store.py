@@ -1,9 +1,11 @@
 """The store of the page: what it answers is what the log has, however it was filled."""
 
+import json
 import os
 import sqlite3
 import threading
 import zlib
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -372,6 +374,23 @@ def test_a_summary_of_the_future_is_refused(store: Store, tmp_path: Path) -> Non
     filled = Store(tmp_path, cluster=CLUSTER)
     Feed(filled, lambda: MemoryLog(server), day().week.controls, now_ms=day().now_ms).catch_up()
     assert answers(filled) == answers(store)
+    filled.close()
+
+
+@pytest.mark.parametrize("details", [b"", b"no zlib", zlib.compress(b"{"), zlib.compress(b"x" * (9 << 20))])
+def test_details_that_cannot_be_used_hide_nothing_else(store: Store, tmp_path: Path, details: bytes) -> None:
+    server = copied(range(71))
+    last = json.loads([*day().log().read("summaries").read_to_end()][-1].value)
+    last["details"] = b64encode(details).decode()
+    append(server, "summaries", json.dumps(last).encode(), day().until_ms)
+    filled = Store(tmp_path, cluster=CLUSTER)
+    Feed(filled, lambda: MemoryLog(server), day().week.controls, now_ms=day().now_ms).catch_up()
+    span = day().since_ms, day().until_ms
+    assert filled.latest() == replace(store.latest() or pytest.fail("nothing"), budgets=())
+    assert filled.broker(BROKERS[0], *span).verdicts == ()
+    assert filled.broker(BROKERS[0], *span).now == store.broker(BROKERS[0], *span).now
+    bundle = store.search("0x")[0].name
+    assert filled.bundle(bundle, *span).owners == store.bundle(bundle, *span).owners
     filled.close()
 
 
