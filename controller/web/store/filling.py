@@ -15,7 +15,7 @@ import numpy as np
 from controller.model.controls import ControlChange
 from controller.model.decision import Command, Decision
 from controller.model.errors import StateError
-from controller.model.load import UNOWNED
+from controller.model.load import MEMORY, RESOURCES, UNOWNED
 from controller.model.names import namespace_of
 from controller.model.summary import IntervalSummary, coded_rate
 from controller.web.store.catalogue import Catalogue
@@ -41,10 +41,8 @@ from controller.wire.summary import ReadSummary
 BROKERS: Final = "brokers"
 NAMESPACES: Final = "namespaces"
 RANGES: Final = "ranges"
-#: The layers of resources, in the order of model.load.RESOURCES, and of the fullest one.
-USAGES: Final = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
-#: Heap memory says little, so it is never the fullest.
-_COUNTED: Final = (0, 2, 3, 4)
+#: Columns of usage of which one is the fullest.  Heap memory says little, so it never is.
+_COUNTED: Final = tuple(column for column in range(len(RESOURCES)) if column != MEMORY)
 #: Codes of a usage for each percent.
 USAGE_STEPS: Final = 2
 _HIGHEST: Final = 254
@@ -53,7 +51,9 @@ NOBODY: Final = 1
 _LAST_OWNER: Final = 65_534
 _IDS: Final = "ids"
 LAYERS: Final = {
-    BROKERS: tuple(Layer(name=name, kind=np.uint8) for name in ("usage", *USAGES, "rate", "throughput", "connections")),
+    BROKERS: tuple(
+        Layer(name=name, kind=np.uint8) for name in ("usage", *RESOURCES, "rate", "throughput", "connections")
+    ),
     NAMESPACES: (
         Layer(name="rate", kind=np.uint8),
         Layer(name="throughput", kind=np.uint8),
@@ -377,7 +377,7 @@ def _broker_cells(summary: IntervalSummary) -> dict[str, Any]:
     brokers = summary.brokers
     usage = _usage_codes(brokers.usage)
     load = np.where(brokers.has_data[:, None], brokers.load, np.nan)
-    cells = {name: usage[:, column] for column, name in enumerate(USAGES)}
+    cells = {name: usage[:, column] for column, name in enumerate(RESOURCES)}
     return cells | {
         "usage": usage[:, list(_COUNTED)].max(axis=1, initial=0),
         "rate": _rate_codes(load[:, 0] + load[:, 1]),

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.load import Ints
+from controller.model.load import RESOURCES, Ints
 from controller.model.summary import decoded_rates
 from controller.web.store.catalogue import BROKER, NAMESPACE, KnownRange
 from controller.web.store.database import Database
@@ -18,7 +18,6 @@ from controller.web.store.filling import (
     NOBODY,
     RANGES,
     USAGE_STEPS,
-    USAGES,
     StoreWriter,
     stored_chunk,
 )
@@ -77,12 +76,6 @@ class Tiles:
         self._database, self._filling, self._retention_ms = database, filling, retention_ms
         self._cache: OrderedDict[tuple[str, int, int, str], tuple[Ints, Cells]] = OrderedDict()
         self._cached_bytes = 0
-
-    def clear(self) -> None:
-        """Forget what was read: the store is built anew."""
-        with self._filling.lock:
-            self._cache.clear()
-            self._cached_bytes = 0
 
     def brokers(
         self, metric: BrokerMetric, since_ms: int, until_ms: int, *, width: int, height: int, order: RowOrder
@@ -287,7 +280,7 @@ class Tiles:
 
     def _top(self, kind: str, metric: str) -> float:
         """The top of the scale: 100 for usages, else what 99.9 % of all values do not exceed."""
-        if metric == "usage" or metric in USAGES:
+        if metric == "usage" or metric in RESOURCES:
             return _HUNDRED
         with self._filling.lock:
             counts = self._filling.histograms[kind, metric][1:].copy() if self._filling.period_ms else np.zeros(255)
@@ -299,7 +292,7 @@ class Tiles:
 
 def _decoded(metric: str) -> NDArray[np.float64]:
     """(255,) the value of each code."""
-    if metric == "usage" or metric in USAGES:
+    if metric == "usage" or metric in RESOURCES:
         return np.arange(255) / USAGE_STEPS
     return decoded_rates()
 
