@@ -266,6 +266,8 @@ class Store:
 
     def _begin_again(self) -> None:
         self._begin()
+        with self._changed:
+            self._sources = {name: replace(each, done=0.0) for name, each in self._sources.items()}
         self.generation += 1
         self._touch()
 

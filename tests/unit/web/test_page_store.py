@@ -455,10 +455,7 @@ def test_a_picture_that_a_query_meets_damaged_has_all_built_anew(store: Store, t
         connection.execute(f"UPDATE chunks SET content = ? WHERE {where} AND number = ({oldest})", (content,))
     with pytest.raises(TrimtabError, match="damaged"):
         broker_tile(again, "cpu")
-    _wait_for(again, lambda: again.progress().rebuilt != "" and again.progress().complete)
-    _wait_for(again, lambda: again.progress().newest == day().intervals[-1])
-    _wait_for(again, lambda: len(again.decisions(ALL, limit=500).rows) == len(day().intervals))
-    _wait_for(again, lambda: len(again.controls().events) == 3)
+    _wait_until_rebuilt(again)
     feed.close()
     assert answers(again) == answers(store)
     again.close()
@@ -525,8 +522,7 @@ def test_a_rebuild_that_fails_is_tried_again(store: Store, tmp_path: Path, monke
         connection.execute("UPDATE chunks SET content = 'damaged' WHERE level = 0")
     with pytest.raises(TrimtabError, match="damaged"):
         broker_tile(again)
-    _wait_for(again, lambda: again.progress().rebuilt != "" and again.progress().complete)
-    _wait_for(again, lambda: len(again.controls().events) == 3)
+    _wait_until_rebuilt(again)
     feed.close()
     assert answers(again) == answers(store)
     again.close()
@@ -602,6 +598,13 @@ def test_what_comes_while_it_is_followed_is_shown(tmp_path: Path) -> None:
     _wait_for(store, lambda: (latest := store.latest()) is not None and latest.interval == day().intervals[-1])
     feed.close()
     store.close()
+
+
+def _wait_until_rebuilt(store: Store) -> None:
+    _wait_for(store, lambda: store.progress().rebuilt != "" and store.progress().complete)
+    _wait_for(store, lambda: store.progress().newest == day().intervals[-1])
+    _wait_for(store, lambda: len(store.decisions(ALL, limit=500).rows) == len(day().intervals))
+    _wait_for(store, lambda: len(store.controls().events) == 3)
 
 
 def _wait_for(store: Store, holds: Any) -> None:
