@@ -54,6 +54,8 @@ CREATE TABLE controls (
 );
 """
 _PAGE_BYTES: Final = 8_192
+#: Bytes of the write-ahead log that stay on the disk.
+_LARGEST_LOG: Final = 16 << 20
 
 
 class StoreDamagedError(TrimtabError):
@@ -175,6 +177,8 @@ class Database:
         self._writer.execute("PRAGMA journal_mode = WAL")
         # The log has it all: after a power cut the last transactions may be missing, never half of one.
         self._writer.execute("PRAGMA synchronous = NORMAL")
+        # Else the write-ahead log stays as long as the largest transaction was.
+        self._writer.execute(f"PRAGMA journal_size_limit = {_LARGEST_LOG}")
 
     def _reader(self) -> sqlite3.Connection:
         current: tuple[int, sqlite3.Connection] | None = getattr(self._readers, "connection", None)
