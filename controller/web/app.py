@@ -8,11 +8,12 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from controller.web.access.viewer import RefusedError, bad_request
 from controller.web.admission import Admission
+from controller.web.events import EventStream
 from controller.web.limits import CLIENT, EVENTS, RequestLimits
 from controller.web.login import login_routes
 from controller.web.pages.table import PAGES
@@ -59,16 +60,7 @@ async def _events(request: Request) -> Response:
     if set(request.query_params) - {"cluster"}:
         raise bad_request("the only parameter is cluster")
     news, client = site.cluster(request.query_params.get("cluster")).news, request.scope["state"][CLIENT]
-    site.places.take(client)
-
-    async def messages() -> AsyncIterator[bytes]:
-        try:
-            async for message in news.stream():
-                yield message
-        finally:
-            site.places.give_back(client)
-
-    return StreamingResponse(messages(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    return EventStream(news.stream(), site.places, client)
 
 
 async def _openapi(_: Request) -> Response:

@@ -9,6 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final
 
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
 from controller.web.access.viewer import RefusedError
 from controller.web.store.queries import PageData
 from controller.wire.base import harmless_json
@@ -53,6 +56,26 @@ class StreamPlaces:
     def open(self) -> int:
         """Streams that are open."""
         return self._open.total()
+
+
+class EventStream(StreamingResponse):
+    """The *messages* of a stream to *client*.  RefusedError where *places* has none for it.
+
+    It has its place while it is sent: of a client that has gone before the first message *messages* never begins, so
+    nothing in there could give the place back.
+    """
+
+    def __init__(self, messages: AsyncIterator[bytes], places: StreamPlaces, client: str) -> None:
+        super().__init__(messages, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        self._places, self._client = places, client
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        self._places.take(self._client)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._places.give_back(self._client)
 
 
 class EventSource:

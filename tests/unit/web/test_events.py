@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -79,3 +81,25 @@ def test_a_parameter_that_streams_do_not_know_is_refused(tmp_path: Path) -> None
     client = TestClient(create_app(site(tmp_path, "east")), base_url="http://localhost")
     assert client.get("/api/v1/events?since=1").status_code == 400
     assert client.get("/api/v1/events?cluster=north").status_code == 404
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.4"])
+def test_a_client_that_has_gone_before_the_first_message_keeps_no_place(tmp_path: Path, version: str) -> None:
+    shown = site(tmp_path, "east")
+    app = create_app(shown)
+    headers = [(b"host", b"localhost")]
+    scope: dict[str, Any] = {"type": "http", "asgi": {"spec_version": version}, "method": "GET", "path": "/api/v1/events"}
+    scope |= {"raw_path": b"/api/v1/events", "query_string": b"", "headers": headers, "client": ("127.0.0.1", 5)}
+
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def not_sent(_: object) -> None:
+        raise OSError("the connection is closed")
+
+    async def run() -> None:
+        with suppress(OSError):
+            await app({**scope, "state": {}}, gone, not_sent)
+
+    asyncio.run(run())
+    assert shown.places.open == 0
