@@ -153,7 +153,6 @@ def _page(request: Request, target: str, error: RefusedError | None = None) -> R
     page = site.templates.get_template("login.html")
     html = page.render(
         action=LOGIN,
-        csrf="",
         next=own,
         error="" if error is None else error.detail,
         providers=providers,

@@ -1,13 +1,12 @@
 """Templates: HTML in which every value is escaped, unless a template says otherwise of its own text."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from controller.web.assets import Assets
 from controller.web.views.formats import FILTERS
-from controller.wire.readable import ago, counted, duration, lasting, utc
 
 _FOLDER: Final = Path(__file__).parent / "templates"
 
@@ -22,7 +21,6 @@ def template_environment(assets: Assets) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {"utc": utc, "ago": ago, "counted": counted, "lasting": lasting, "duration": duration}
-    environment.filters.update({**filters, **FILTERS})
+    environment.filters.update(FILTERS)
     environment.globals["asset"] = assets.path
     return environment

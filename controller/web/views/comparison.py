@@ -1,14 +1,10 @@
 """A what-if in words: what happened beside what each strategy would have done."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from controller.web.views.formats import short
 from controller.wire.answers.what_if import WhatIfAnswer
 from controller.wire.readable import counted
-
-#: So many moves of each strategy are listed.
-MOVES: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,7 +164,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "iso": iso,
     "path": path,
     "percent": percent,
-    "short": short,
     "span": span,
     "whole": whole,
 }
