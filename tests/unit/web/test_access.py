@@ -122,6 +122,7 @@ def test_a_login_makes_a_session_that_scripts_and_other_sites_cannot_use(
         refused = client.post(WHATIF, json=body, headers=headers)
         assert (refused.status_code, refused.json()["detail"]) == (403, "another site may not send this request")
     assert client.post(WHATIF, json=body, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 400
+    assert 'action="/login/out"' in client.get("/decisions").text
     client.post("/login/out", headers={"Origin": "http://localhost"})
     assert client.get(STATUS).status_code == 401
 
