@@ -258,3 +258,20 @@ def test_a_new_interval_comes_by_itself(browser: Browser, tmp_path: Path, monkey
         page.wait_for_selector("h1:has-text('too full')")
         assert "Nothing is in the way" in (page.text_content("#bridge") or "")
         assert trouble == []
+
+
+def test_a_page_is_live_again_after_an_answer_that_is_no_stream(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    data = states()["paused"]
+    with _served(tmp_path, data) as address, _page(browser) as (page, _):
+        page.clock.install()
+        page.route("**/api/v1/events", lambda route: route.fulfill(status=502, body="no server"))
+        page.goto(address)
+        page.wait_for_selector("#bridge:has-text('This page is not live.')")
+        page.unroute("**/api/v1/events")
+        data.state, data.number = states()["normal"].state, 2
+        page.clock.fast_forward(20_000)
+        page.wait_for_selector("h1:has-text('too full')")
+        assert "not live" not in (page.text_content("#bridge") or "")

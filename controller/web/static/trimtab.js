@@ -142,6 +142,7 @@ const trimtab = {
 
   // ---- live: one message an interval; while the tab is hidden nothing is drawn ----
 
+  const AGAIN_MS = 15_000;
   let version = "", waiting = false;
   function take(text) {
     const page = new DOMParser().parseFromString(text, "text/html");
@@ -167,26 +168,34 @@ const trimtab = {
     const address = document.body.dataset.events;
     version = document.body.dataset.version;
     if (!address || !("EventSource" in window)) return;
-    let brokenSince = 0;
-    const source = new EventSource(address);
-    source.addEventListener("interval", (event) => {
+    let brokenSince = 0, source;
+    function connect() {
+      source = new EventSource(address);
+      source.addEventListener("interval", hear);
+      source.addEventListener("open", () => { if (brokenSince) { brokenSince = 0; refresh(); } });
+      source.addEventListener("error", lost);
+    }
+    function hear(event) {
       let news = {};
       try { news = JSON.parse(event.data); } catch { return; }
       if (String(news.version) === version) return;
       version = String(news.version);
       dispatchEvent(new CustomEvent("trimtab-interval", { detail: news }));
       refresh();
-    });
-    source.addEventListener("open", () => { if (brokenSince) { brokenSince = 0; refresh(); } });
-    source.addEventListener("error", () => {
+    }
+    function lost() {
+      // A browser gives up at any answer that is no stream, as a proxy's 502 while the server starts, or our own 429.
+      if (source.readyState === EventSource.CLOSED) setTimeout(connect, AGAIN_MS);
       if (brokenSince || document.hidden) return;
       brokenSince = trimtab.now();
       const bridge = find("#bridge");
       bridge.classList.add("hold");
       find(".state b", bridge).textContent = "This page is not live.";
       find(".state", bridge).lastChild.textContent = ` The server does not answer since ${trimtab.clock(brokenSince)}; trying again.`;
-    });
+    }
+    connect();
     addEventListener("pagehide", () => source.close());
+    addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
     document.addEventListener("visibilitychange", () => { if (!document.hidden && waiting) refresh(); });
   }
 
