@@ -87,9 +87,10 @@ def test_a_parameter_that_streams_do_not_know_is_refused(tmp_path: Path) -> None
 def test_a_client_that_has_gone_before_the_first_message_keeps_no_place(tmp_path: Path, version: str) -> None:
     shown = site(tmp_path, "east")
     app = create_app(shown)
-    headers = [(b"host", b"localhost")]
-    scope: dict[str, Any] = {"type": "http", "asgi": {"spec_version": version}, "method": "GET", "path": "/api/v1/events"}
-    scope |= {"raw_path": b"/api/v1/events", "query_string": b"", "headers": headers, "client": ("127.0.0.1", 5)}
+    path = "/api/v1/events"
+    scope: dict[str, Any] = {"type": "http", "asgi": {"spec_version": version}, "method": "GET", "path": path}
+    scope |= {"raw_path": path.encode(), "query_string": b"", "headers": [(b"host", b"localhost")]}
+    scope |= {"client": ("127.0.0.1", 5)}
 
     async def gone() -> dict[str, Any]:
         return {"type": "http.disconnect"}
