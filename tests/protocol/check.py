@@ -53,7 +53,7 @@ def _search(bound: Bound, most_states: int) -> Searched:
             quiet.append(number)
         for what, after, effects in steps(state, bound):
             try:
-                target = canonical(_with_effects(after, effects, bound))
+                target = canonical(_with_effects(after, effects))
             except RuleError as error:
                 broken = _broken(bound, found, parents, number, str(error), what)
                 return Searched(states=len(found), steps=len(sources), depth=depth[number] + 1, broken=broken)
@@ -71,7 +71,7 @@ def _search(bound: Bound, most_states: int) -> Searched:
     return Searched(states=len(found), steps=len(sources), depth=max(depth), broken=never)
 
 
-def _with_effects(after: State, effects: Effects, bound: Bound) -> State:
+def _with_effects(after: State, effects: Effects) -> State:
     ledger = after.ledger
     for command, event in effects:
         ledger = step(ledger, event, command, KINDS)
@@ -101,7 +101,7 @@ def _broken(bound: Bound, found: Sequence[State], parents: Sequence[int], last: 
     trace, events = list[str](), list[Event]()
     for one, other in zip(way[:0:-1], way[-2::-1], strict=True):
         for label, after, effects in steps(found[one], bound):
-            if canonical(_with_effects(after, effects, bound)) == found[other]:
+            if canonical(_with_effects(after, effects)) == found[other]:
                 trace.append(label)
                 events += [event for _, event in effects]
                 break

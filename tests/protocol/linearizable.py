@@ -87,8 +87,9 @@ class Highest:
 class Fencing:
     """An election: who claims gets a number above all others, and from then on the check of the one before fails.
 
-    ``claim`` -> number; ``check`` -> whether it leads; ``release``; ``raise`` (number) and ``read`` -> number, as of
-    ``Highest``.  Somebody may lose the lead at any time, so a check or a claim that fails (False) says nothing.
+    ``claim`` (a number that the client knows, or None) -> number; ``check`` -> whether it leads; ``release``; ``raise``
+    (number) and ``read`` -> number, as of ``Highest``.  Somebody may lose the lead at any time, so a check or a claim
+    that fails (False) says nothing.
     """
 
     def first(self) -> State:
@@ -99,7 +100,7 @@ class Fencing:
         """See Sequential."""
         number, leader = state
         if call.name == "claim":
-            claimed = number + 1 if call.result is UNKNOWN else call.result
+            claimed = max(number, call.argument or 0) + 1 if call.result is UNKNOWN else call.result
             return [state] if claimed is False else [(claimed, call.client)] if claimed > number else []
         if call.name == "check":
             return [state] if call.result is not True or leader == call.client else []

@@ -43,9 +43,6 @@ GUARDS: Final = {
 }
 #: The model keeps its rules without it, too: whoever has lost the election finds the journal fenced.
 NOT_NEEDED: Final = "election"
-OF_FOLLOWED: Final = frozenset(
-    {"commands fence", "complete", "complete what is missing", "complete results", "numbered results"}
-)
 OF_PLANS: Final = frozenset([*GUARDS][-5:])
 
 

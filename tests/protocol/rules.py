@@ -35,11 +35,18 @@ class Event:
     - ``expired``: the time of a command is over (command)
     - ``paused``, ``resumed``: the controls say so from now on; ``stopped``: ``trimtab stop-all`` has returned
     - ``approved``, ``withdrawn``: a person approves a plan, or takes that back (plan)
-    - ``died``, ``started`` (process): for people who read the trace
+
+    The simulation adds what no rule here asks for, and its own oracle does:
+
+    - ``died``, ``started``, ``stood-still`` (process)
+    - ``tick``: a tick lies in a partition (interval, partition; outcome: the topic)
+    - ``caught-up``: an executor has read its partition of the commands to its end (process, partition)
+    - ``effect``: the cluster has changed (command)
+    - ``controls``: they were replaced (outcome); ``read-lost``: somebody could not read them (process)
     """
 
     kind: str
-    #: Epoch ms, for messages.
+    #: Epoch ms, by a clock that is right.
     at: int = 0
     #: "" where the log does not say.
     process: str = ""
@@ -51,6 +58,8 @@ class Event:
     outcome: str = ""
     plan: str = ""
     wave: int = 0
+    #: When a command expires, epoch ms.
+    expires_at: int = 0
 
 
 class Life(NamedTuple):

@@ -97,14 +97,19 @@ class SimulatedLeadership:
             server.epoch_version += 1
             return server.epoch
 
-        epoch = int(self._call("claim", claimed))
+        epoch = int(self._call("claim", claimed, journal_epoch))
         # What was answered may be old by now, which the next check finds.
         self._epoch_version = self._claimed_version
         return epoch
 
     def check(self) -> None:
         """See Leadership."""
-        self._call("check", self._require)
+
+        def leads() -> bool:
+            self._require()
+            return True
+
+        self._call("check", leads)
 
     def lost(self) -> bool:
         """See Leadership."""
@@ -142,7 +147,7 @@ class SimulatedLeadership:
         if self._epoch_version not in (None, server.epoch_version):
             raise LeadershipLostError("a newer epoch has begun")
 
-    def _call(self, name: str, effect: Callable[[], Any]) -> Any:
+    def _call(self, name: str, effect: Callable[[], Any], argument: object = None) -> Any:
         def at_server() -> Any:
             value = effect()
             self._claimed_version = self._server.epoch_version
@@ -150,7 +155,7 @@ class SimulatedLeadership:
 
         try:
             return self._world.history(
-                name, None, lambda: self._world.call("election", f"election {name}", at_server, _lost)
+                name, argument, lambda: self._world.call("election", f"election {name}", at_server, _lost)
             )
         except LeadershipLostError:
             self._leads = False

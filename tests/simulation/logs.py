@@ -12,10 +12,12 @@ from controller.model.errors import TrimtabError
 from controller.wire.base import read_object
 from controller.wire.commands import EpochEvent, parse_event
 from tests.simulation.loop import Process
-from tests.simulation.world import World
+from tests.simulation.world import World, point_of
 
 #: Poison that tests put there is none of the trace's business.
 _UNREADABLE = (TrimtabError, ValueError, KeyError)
+#: Effects that store which commands an executor has begun: of a log that appends atomically, and of others.
+_BEGINS = frozenset({"store claim", "append cells"})
 
 
 def _unreachable(sent: bool) -> TrimtabError:
@@ -31,10 +33,15 @@ class SimulatedServer(MemoryServer):
         self.at_effect = self._at_effect
         #: Those of the claims -> whose they are.
         self.whose = dict[object, Process]()
+        #: Task of an executor -> partition and command that it stores to begin.
+        self.beginning = dict[object, tuple[int, str]]()
         world.on_silence.append(self._expel)
 
     def _at_effect(self, when: str, what: str) -> None:
         if self.world.sim.task is not None:
+            if when == "after" and point_of(what) in _BEGINS and self.world.sim.task in self.beginning:
+                partition, command = self.beginning.pop(self.world.sim.task)
+                self.world.note("begun", partition=partition, command=command)
             move = self.world.request if when == "before" else self.world.reply
             move("log", what, _unreachable)
 
@@ -161,7 +168,7 @@ class SimulatedReader(MemoryReader):
         """See Reader."""
         self._log._ask(f"read on {self._topic}")
         if self._topic == "commands" and self._partition is not None:
-            self._log.server.world.note("looked", partition=self._partition)
+            self._log.server.world.note("caught-up", partition=self._partition)
         return super().read_to_end()
 
 
@@ -177,13 +184,17 @@ class SimulatedClaims(MemoryClaims):
 
 
 class TracedInbox(Inbox):
-    """Inbox whose begun commands are in the trace."""
+    """Inbox whose begun commands are in the trace, at the moment at which that is stored."""
 
-    def __init__(self, world: World, log: SimulatedLog, *, group: str, cluster: str) -> None:
+    def __init__(self, log: SimulatedLog, *, group: str, cluster: str) -> None:
         super().__init__(log, group=group, cluster=cluster)
-        self._world = world
+        self._server = log.server
 
     def begin(self, partition: int, command: str) -> None:
         """See Inbox."""
-        super().begin(partition, command)
-        self._world.note("begun", partition=partition, command=command)
+        server, task = self._server, self._server.world.sim.task
+        server.beginning[task] = partition, command
+        try:
+            super().begin(partition, command)
+        finally:
+            server.beginning.pop(task, None)

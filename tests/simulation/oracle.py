@@ -6,7 +6,9 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from controller.wire.base import read_object
-from tests.simulation.trace import Event
+from tests.protocol.linearizable import Call, Fencing, Register, check, with_values
+from tests.protocol.rules import NEVER_BEGUN, Event
+from tests.protocol.trace import differs
 
 #: Topic, partition and position of a record.
 Place: TypeAlias = tuple[str, int, int]
@@ -18,8 +20,6 @@ _UNLOADS, _SPLITS, _WINDOW_UNLOADS, _WINDOW_SPLITS, _WINDOW_MS = 3, 1, 8, 3, 360
 _TO_COMMIT_MS: Final = 20_000
 #: From the last look at the clock and at the epochs to an act: half a session, a call, and how exact clocks are.
 _TO_ACT_MS: Final = 12_000
-#: Answers of commands that changed nothing.
-_UNTOUCHED: Final = frozenset({"expired", "fenced", "skipped", "dry_run"})
 
 
 def findings(trace: Sequence[Event], *, ended_ms: int) -> list[str]:
@@ -101,7 +101,7 @@ def _acts(trace: Sequence[Event]) -> Iterator[str]:
         elif each.kind == "answered":
             if each.outcome == "done" and name not in acted:
                 yield f"wrong: {name} is answered as done before anybody has acted"
-            if each.outcome in _UNTOUCHED and changed[name]:
+            if each.outcome in NEVER_BEGUN and changed[name]:
                 yield f"wrong: {name} is answered as {each.outcome}, and has changed the cluster"
     yield from (f"twice: {name} changed the cluster {count} times" for name, count in changed.items() if count > 1)
 
@@ -120,7 +120,7 @@ def _epochs_of_acts(trace: Sequence[Event]) -> Iterator[str]:
         elif each.kind == "issued":
             issued[each.command] = each
             marked[each.partition].append((at, each))
-        elif each.kind == "looked":
+        elif each.kind == "caught-up":
             looked[each.process, each.partition] = at
         elif each.kind in ("begun", "act") and each.command in issued:
             command = issued[each.command]
@@ -187,6 +187,38 @@ def _alive(trace: Sequence[Event], ended_ms: int) -> Iterator[str]:
     last = max((each.interval for each in _of(trace, "entry")), default=0)
     if last < ended_ms - 4 * _PERIOD_MS:
         yield f"stands still: the last decision is of {(ended_ms - last) // 1000} s before the end"
+
+
+def against_the_model(trace: Sequence[Event]) -> Iterator[str]:
+    """Where *trace* is none that the model of the protocol allows.
+
+    Three things that the product may do are not in the model (docs/protocol.md), and left out here.  It acts again
+    where brokers say that nothing was done.  Once it has stored that it begins, it may still answer that a command was
+    not carried out: because it finds it late, or reaches no broker.  It goes on with old controls where it cannot read
+    them.
+    """
+    changed = {each.command for each in trace if each.kind == "effect"}
+    untouched = {each.command for each in _of(trace, "answered") if each.outcome in NEVER_BEGUN} - changed
+    modelled, acted = list[Event](), set[str]()
+    for each in trace:
+        if each.kind in ("begun", "act") and each.command in untouched:
+            continue
+        if each.kind == "act":
+            if each.command in acted:
+                continue
+            acted.add(each.command)
+        modelled.append(each)
+    if (difference := differs(modelled)) is not None:
+        yield f"model: {difference}"
+
+
+def histories(calls: Sequence[Call], absent: int) -> Iterator[str]:
+    """Calls of the election, or of the controls, that no order of them explains; *absent*: no controls' version."""
+    controls = [each for each in calls if each.name in ("read", "cas")]
+    yield from (f"controls: {each}" for each in [check(Register(), with_values(controls, absent))] if each)
+    names = {"claim": "claim", "check": "check", "raise": "raise", "epoch": "read"}
+    election = [each._replace(name=names[each.name]) for each in calls if each.name in names]
+    yield from (f"election: {each}" for each in [check(Fencing(), election)] if each)
 
 
 def letters(

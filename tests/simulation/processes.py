@@ -157,7 +157,7 @@ class Site:
         has_worked, target = False, traced_target(self.cluster)
         while True:
             try:
-                inbox = TracedInbox(self.world, self.log(), group=settings.executor.group, cluster=self.policy.cluster)
+                inbox = TracedInbox(self.log(), group=settings.executor.group, cluster=self.policy.cluster)
                 with closing(inbox):
                     executor = Executor(
                         inbox,

@@ -8,20 +8,22 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from controller.adapters.election.controls import ABSENT
 from controller.cycle import Policy
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
+from tests.protocol.linearizable import Call
+from tests.protocol.rules import Event
 from tests.simulation.brokers import CLUSTER
 from tests.simulation.faults import arrange
 from tests.simulation.logs import SimulatedServer
 from tests.simulation.loop import Simulation
-from tests.simulation.oracle import Place, findings, letters
+from tests.simulation.oracle import Place, against_the_model, findings, histories, letters
 from tests.simulation.processes import Site
 from tests.simulation.query import TOPICS
 from tests.simulation.replay import differences
 from tests.simulation.schedule import PERIOD, Schedule
 from tests.simulation.standins import standing_in
-from tests.simulation.trace import Call, Event
 from tests.simulation.world import World
 
 #: Intervals without a fault at the end.
@@ -115,6 +117,8 @@ def _findings(site: Site) -> list[str]:
     return [
         *world.sim.failures,
         *findings(world.trace, ended_ms=world.sim.true_ms()),
+        *against_the_model(world.trace),
+        *histories(world.calls, ABSENT),
         *letters(kept, site.poison, read),
         *differences(site),
     ]

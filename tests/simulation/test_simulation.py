@@ -5,8 +5,11 @@ import time
 
 import pytest
 
+from tests.protocol.linearizable import UNKNOWN, Call
+from tests.protocol.rules import Event
 from tests.simulation.explore import played, shrunk
 from tests.simulation.faults import schedule_of
+from tests.simulation.oracle import against_the_model, histories
 from tests.simulation.run import play
 from tests.simulation.schedule import Schedule
 from tests.simulation.world import Fault
@@ -80,3 +83,44 @@ def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_it_ha
         kind="delay", at=130.0, target="executor-1", point="store claim", when="before", nth=0, seconds=143.5
     )
     assert play(Schedule(seed=1006, intervals=10, executors=1, faults=(stored_late,))).findings == []
+
+
+BEGUN = [
+    Event(kind="epoch", epoch=1),
+    Event(kind="marked", epoch=1),
+    Event(kind="entry", epoch=1, interval=60_000),
+    Event(kind="decided", epoch=1, interval=60_000, command="c"),
+    Event(kind="issued", epoch=1, command="c"),
+    Event(kind="begun", process="executor-1", command="c"),
+]
+ACT, EFFECT = (Event(kind=kind, process="executor-1", command="c") for kind in ("act", "effect"))
+
+
+def test_a_trace_that_the_model_does_not_allow_is_a_finding() -> None:
+    done, late = (Event(kind="answered", command="c", outcome=status) for status in ("done", "expired"))
+    assert [*against_the_model([*BEGUN, ACT, ACT, EFFECT, done])] == []
+    assert [*against_the_model([*BEGUN, ACT, late])] == [], "no broker was reached"
+    for trace, why in (
+        ([*BEGUN, ACT, EFFECT, late], "it was begun"),
+        ([*BEGUN, BEGUN[-1], ACT, done], "it was begun before"),
+        ([*BEGUN[:-2], done], "it was not issued"),
+    ):
+        [found] = against_the_model(trace)
+        assert why in found
+
+
+def test_calls_of_the_election_or_the_controls_that_no_order_explains_are_a_finding() -> None:
+    good = [
+        Call("a", "claim", 4, UNKNOWN, 0, None),
+        Call("a", "read", None, (None, -1), 1, 2),
+        Call("a", "cas", (-1, "paused"), True, 3, 4),
+        Call("b", "epoch", None, 5, 5, 6),
+        Call("b", "claim", 0, 6, 7, 8),
+        Call("b", "check", None, True, 9, 10),
+    ]
+    assert [*histories(good, -1)] == []
+    stale = [Call("b", "read", None, (None, -1), 11, 12)]
+    old_leader = [Call("c", "claim", 6, 7, 11, 12), Call("b", "check", None, True, 13, 14)]
+    for calls, what in ((stale, "controls"), (old_leader, "election")):
+        [found] = histories([*good, *calls], -1)
+        assert found.startswith(f"{what}: no order of these calls is possible")

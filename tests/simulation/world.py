@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from tests.protocol.linearizable import UNKNOWN, Call
+from tests.protocol.rules import Event
 from tests.simulation.loop import KilledError, Process, Simulation
-from tests.simulation.trace import UNKNOWN, Call, Event
 
 #: Seconds: of a message one way, until a call without an answer fails, and of a session that nobody renews.
 _LATENCY: Final = (0.0005, 0.02)
@@ -238,19 +239,10 @@ class World:
         """Make *call*, an operation of the election or of the controls, and write it into the history."""
         client, invoked = f"{self.sim.process.name}.{self.sim.process.life}", int(self.sim.now * 1e6)
         at = len(self.calls)
-        self.calls.append(
-            Call(client=client, name=name, argument=argument, result=UNKNOWN, invoked=invoked, returned=None)
-        )
-        result: object = UNKNOWN
-        returned: int | None = None
-        try:
-            result = call()
-            returned = int(self.sim.now * 1e6)
-            return result
-        finally:
-            self.calls[at] = Call(
-                client=client, name=name, argument=argument, result=result, invoked=invoked, returned=returned
-            )
+        self.calls.append(Call(client, name, argument, UNKNOWN, invoked, None))
+        result = call()
+        self.calls[at] = Call(client, name, argument, result, invoked, int(self.sim.now * 1e6))
+        return result
 
 
 @lru_cache(512)
