@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
@@ -25,12 +26,18 @@ _MANY: Final = 500
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 1 where a seed failed, or where many seeds left a point without a fault."""
     parser = argparse.ArgumentParser(prog="scripts/simulate-loop", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20, help="how many seeds")
+    parser.add_argument("--seeds", type=_positive, default=20, help="how many seeds")
     parser.add_argument("--from", type=int, default=1, dest="first", help="the first seed")
-    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
-    parser.add_argument("--resume", type=Path, help="a file of results: seeds that are in it are not played again")
+    parser.add_argument("--jobs", type=_positive, default=1, help="processes side by side")
+    parser.add_argument(
+        "--resume", type=Path, help="a file of results: seeds that it has of this commit are not played"
+    )
     parser.add_argument("--planted", choices=sorted(planted.BUGS), help="play with this bug, up to the first failure")
     given = parser.parse_args(arguments)
+    if given.resume and given.planted:
+        parser.error("--resume has the results of runs without a bug; leave it out with --planted")
+    if given.resume and not (given.resume.is_file() or (not given.resume.exists() and given.resume.parent.is_dir())):
+        parser.error(f"--resume {given.resume}: it is no file, or its folder is not there")
     results, began = dict[int, dict[str, Any]](), time.monotonic()
     for result in _played(given):
         results[result["seed"]] = result
@@ -51,22 +58,44 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
+def _commit() -> str:
+    ran = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return ran.stdout.strip()
+
+
 def _played(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     wanted = range(given.first, given.first + given.seeds)
-    known = set[int]()
-    if given.resume is not None and given.resume.exists():
-        for line in given.resume.read_text(encoding="utf-8").splitlines():
-            result = json.loads(line)
-            if result["seed"] in wanted:
-                known.add(result["seed"])
-                yield result
+    known = {} if given.resume is None else stored_results(given.resume, _commit())
+    yield from (known[seed] for seed in wanted if seed in known)
     with get_context("fork").Pool(given.jobs) as pool:
         work = partial(played, bug=given.planted)
         for result in pool.imap_unordered(work, [seed for seed in wanted if seed not in known]):
             if given.resume is not None:
                 with given.resume.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(result) + "\n")
+                    file.write(json.dumps({"commit": _commit(), **result}) + "\n")
             yield result
+
+
+def stored_results(path: Path, commit: str) -> dict[int, dict[str, Any]]:
+    """The results of *commit* in *path*, by seed.  A line that a stop cut off counts as not played."""
+    found = dict[int, dict[str, Any]]()
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    for line in text.splitlines():
+        with suppress(ValueError):
+            result = json.loads(line)
+            if isinstance(result, dict) and result.get("commit") == commit:
+                found[result["seed"]] = result
+    if text and not text.endswith("\n"):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n")
+    return found
 
 
 def played(seed: int, bug: str | None = None) -> dict[str, Any]:
@@ -109,12 +138,11 @@ def shrunk(schedule: Schedule, bug: str | None = None) -> Schedule:
 
 def _report(result: dict[str, Any], bug: str | None) -> str:
     seed = result["seed"]
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     small = shrunk(schedule_of(seed), bug)
     with_bug = f" --planted {bug}" if bug else ""
     return "\n".join(
         [
-            f"seed {seed} at {commit.stdout.strip()}: scripts/simulate-loop --from {seed} --seeds 1{with_bug}",
+            f"seed {seed} at {_commit()}: scripts/simulate-loop --from {seed} --seeds 1{with_bug}",
             *(f"  {each}" for each in result["findings"]),
             f"  shrunk to {small.intervals} intervals and {len(small.faults)} faults"
             f" ({'one append' if small.atomic else 'record by record'}, {small.partitions} partitions):",

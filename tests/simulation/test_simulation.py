@@ -2,12 +2,13 @@
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.protocol.linearizable import UNKNOWN, Call
 from tests.protocol.rules import Event
-from tests.simulation.explore import played, shrunk
+from tests.simulation.explore import main, played, shrunk, stored_results
 from tests.simulation.faults import schedule_of
 from tests.simulation.oracle import against_the_model, histories
 from tests.simulation.run import play
@@ -83,6 +84,37 @@ def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_it_ha
         kind="delay", at=130.0, target="executor-1", point="store claim", when="before", nth=0, seconds=143.5
     )
     assert play(Schedule(seed=1006, intervals=10, executors=1, faults=(stored_late,))).findings == []
+
+
+def test_results_that_a_stop_cut_off_or_that_are_of_another_commit_count_as_not_played(tmp_path: Path) -> None:
+    file = tmp_path / "seeds.jsonl"
+    of_now, older = '{"commit": "abc", "seed": 1, "findings": []}', '{"commit": "ab0", "seed": 2, "findings": []}'
+    file.write_text(f'{older}\n{of_now}\n7\n{{"commit": "abc", "se', encoding="utf-8")
+    assert [*stored_results(file, "abc")] == [1]
+    with file.open("a", encoding="utf-8") as more:
+        more.write(of_now.replace("1", "3") + "\n")
+    assert [*stored_results(file, "abc")] == [1, 3]
+    assert [*stored_results(tmp_path / "new", "abc")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("--seeds 0", "0 is less than 1"),
+        ("--jobs 0", "0 is less than 1"),
+        ("--from x", "invalid int value: 'x'"),
+        ("--resume .", "it is no file"),
+        ("--resume nowhere/seeds", "its folder is not there"),
+        ("--resume seeds --planted letters-lost", "leave it out with --planted"),
+    ],
+)
+def test_arguments_that_play_nothing_are_refused(
+    arguments: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(arguments.split())
+    assert why in capsys.readouterr().err
 
 
 BEGUN = [
