@@ -172,6 +172,8 @@ class BrokerDeaths:
     #: The brokers that died last, together, and how many others there were to take their bundles.
     died: tuple[str, ...] = ()
     choices: int = 0
+    #: T in which they died, epoch ms; 0: before the last `trimtab resume`, or not known.
+    died_at: int = 0
     #: Bundle -> why it stays where it is.
     fatal: Mapping[str, FatalBundle] = field(default_factory=dict)
     #: The last `trimtab resume` that is known here, epoch ms, wall clock; a later one clears *fatal*.

@@ -193,6 +193,7 @@ class BrokerDeathsRecord(Record):
     alive: tuple[str, ...]
     died: tuple[str, ...]
     choices: Count
+    died_at: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     fatal: Annotated[dict[str, FatalBundleRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
     resumed_ms: Millis = 0
 

@@ -18,13 +18,14 @@ times the number of bundles, is how many bundles are expected to follow that man
 chance of ever naming a bundle wrongly, at whatever time one looks (Ville's inequality), for each death that a series
 begins with.
 
-What this cannot see: a bundle in a cluster of two brokers, where it has one place to go; a bundle that is split, which
-begins anew; two bundles that take turns; and a death of another broker in between ends the series.  With b bundles on n
-brokers it takes log(b / FALSE_ALARMS) / log(n - 1) deaths: 27 of 3 brokers with 100 bundles, 7 of 50 with 5,000.
+What this cannot see: a bundle in a cluster of two brokers, where it has one place to go; one that is always alone on
+its broker, where no other shows what a place says; one that is split, which begins anew; two bundles that take turns;
+and a death of another broker in between ends the series.  With b bundles on n brokers it takes log(b / FALSE_ALARMS) /
+log(n - 1) deaths: 27 of 3 brokers with 100 bundles, 7 of 50 with 5,000.
 """
 
 import math
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final, Self
@@ -154,11 +155,12 @@ def watched_deaths(memory: Memory, view: ClusterView, limits: FatalLimits, perio
     now = _owners(view, rows, series)
     dying = _dying(memory, view, series, now, names, period_ms)
     died = {name for name, dies in zip(brokers, dying.tolist(), strict=True) if dies}
-    choices, last = before.choices, before.died
+    resumed = resumed_ms > before.resumed_ms
+    choices, last, died_at = before.choices, before.died, 0 if resumed else before.died_at
     if died:
         series = series.after(dying, choices=before.choices, same=died <= {*before.died})
-        choices, last = len(roster - died), tuple(sorted(died))
-    fatal = _fatal(before, series, names, view.as_of_ms, resumed_ms, news=bool(died))
+        choices, last, died_at = len(roster - died), tuple(sorted(died)), view.as_of_ms
+    fatal = _fatal({} if resumed else before.fatal, series, names, view.as_of_ms, died_at)
     owners = np.unique(now[now != _NOBODY])
     owned: Ints = np.full(len(brokers) + 1, _NOBODY, np.int64)
     owned[owners] = np.arange(len(owners))
@@ -172,6 +174,7 @@ def watched_deaths(memory: Memory, view: ClusterView, limits: FatalLimits, perio
         alive=tuple(sorted(roster)),
         died=last,
         choices=choices,
+        died_at=died_at,
         fatal=fatal,
         resumed_ms=resumed_ms,
     )
@@ -256,19 +259,23 @@ def _dying(memory: Memory, view: ClusterView, series: _Series, now: Ints, names:
 
 
 def _fatal(
-    before: BrokerDeaths, series: _Series, names: list[str], interval: int, resumed_ms: int, *, news: bool
+    before: Mapping[str, FatalBundle], series: _Series, names: list[str], interval: int, died_at: int
 ) -> dict[str, FatalBundle]:
-    """The bundles that are named."""
-    resumed = resumed_ms > before.resumed_ms
-    fatal = {} if resumed else {k: v for k, v in before.fatal.items() if interval - v.at < _FORGOTTEN_MS}
-    if not news:
+    """The bundles that are named: those of *before*, and those that the deaths of *died_at* show.
+
+    A bundle whose owner died may be listed again only some intervals later.  Its name is not known until then.
+    """
+    fatal = {name: each for name, each in before.items() if interval - each.at < _FORGOTTEN_MS}
+    if not died_at or interval - died_at >= _FORGOTTEN_MS:
         return fatal
     expected = len(series.keys) * np.exp(series.chance)
     for row in np.flatnonzero(expected[: len(names)] < FALSE_ALARMS).tolist():
-        owner = series.brokers[int(series.owner[row])]
-        earlier = fatal[names[row]].brokers if names[row] in fatal else ()
+        known = fatal.get(names[row])
+        if known is not None and known.at >= died_at:
+            continue
+        owner, earlier = series.brokers[int(series.owner[row])], () if known is None else known.brokers
         brokers = (owner, *(name for name in earlier if name != owner))[:3]
-        fatal[names[row]] = FatalBundle(at=interval, deaths=int(series.deaths[row]), brokers=brokers)
+        fatal[names[row]] = FatalBundle(at=died_at, deaths=int(series.deaths[row]), brokers=brokers)
     newest = sorted(fatal, key=lambda name: (-fatal[name].at, name))[:MOST_NAMED]
     return {name: fatal[name] for name in sorted(newest)}
 

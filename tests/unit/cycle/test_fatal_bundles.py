@@ -24,11 +24,11 @@ from tests.unit.cycle.test_cycle import POLICY, WARM
 KILLER = 7
 
 
-def killed(brokers: int, bundles: int, most: int, seed: int = 1) -> RestartingBrokers:
-    """Whoever owns KILLER dies, until it is named, or so many times at *most*."""
+def killed(brokers: int, bundles: int, most: int, seed: int = 1, *, listed: bool = True) -> RestartingBrokers:
+    """Whoever owns KILLER dies, until it is named, or so many times at *most*; *listed*: see ``restart``."""
     model = RestartingBrokers(np.random.default_rng(seed), brokers, bundles)
     while not model.named and model.deaths < most:
-        model.restart(int(model.owner[KILLER]), seen_away=bool(model.deaths % 2))
+        model.restart(int(model.owner[KILLER]), seen_away=bool(model.deaths % 2), listed=listed)
         model.look()
     return model
 
@@ -42,15 +42,47 @@ def test_the_bundle_that_was_on_each_broker_that_died_is_named_and_no_other(
     assert model.memory.deaths.fatal[model.names[KILLER]].deaths == model.deaths
 
 
+def test_a_bundle_that_nobody_lists_while_its_owner_dies_is_named_once_it_is_listed() -> None:
+    model = killed(6, 60, 25, listed=False)
+    assert model.named == {model.names[KILLER]}
+    named = model.memory.deaths.fatal[model.names[KILLER]]
+    assert named.deaths == model.deaths - 1, "the first owner came back before anybody listed what it had"
+    model.look()
+    assert model.memory.deaths.fatal == {model.names[KILLER]: named}, "later intervals without a death add nothing"
+    model.restart(int(model.owner[KILLER]), listed=False)
+    again = model.memory.deaths.fatal[model.names[KILLER]]
+    assert (again.deaths, again.brokers[1]) == (named.deaths + 1, named.brokers[0])
+
+
+def test_after_a_resume_it_is_named_only_because_of_another_death() -> None:
+    model = killed(6, 60, 25, listed=False)
+    model.resumed_ms = model.now
+    for _ in range(3):
+        model.look()
+        assert model.memory.deaths.fatal == {}
+    model.restart(int(model.owner[KILLER]), listed=False)
+    assert [*model.memory.deaths.fatal] == [model.names[KILLER]]
+
+
+def test_a_bundle_that_is_always_alone_on_its_broker_is_not_named() -> None:
+    """Nothing shows whether its place says anything: docs/guardrails.md."""
+    model = RestartingBrokers(np.random.default_rng(1), 4, 1)
+    for _ in range(300):
+        model.restart(int(model.owner[0]))
+    assert model.named == set()
+
+
 @pytest.mark.slow
-def test_no_restarts_are_blamed_on_a_bundle() -> None:
-    models = restarts_of_all_kinds(np.random.default_rng(3), 150)
+@pytest.mark.parametrize("listed", [True, False])
+def test_no_restarts_are_blamed_on_a_bundle(listed: bool) -> None:
+    models = restarts_of_all_kinds(np.random.default_rng(3), 150, listed=listed)
     assert [model for model in models if model.named] == []
 
 
 @pytest.mark.extended
-def test_nor_are_ten_thousand() -> None:
-    models = restarts_of_all_kinds(np.random.default_rng(4), 10_000)
+@pytest.mark.parametrize("listed", [True, False])
+def test_nor_are_ten_thousand(listed: bool) -> None:
+    models = restarts_of_all_kinds(np.random.default_rng(4), 10_000, listed=listed)
     assert [(model.brokers, model.bundles, model.placement) for model in models if model.named] == []
 
 
