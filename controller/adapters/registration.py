@@ -151,7 +151,7 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
 
 
 class Registration:
-    """Writes what *describe* returns to the registry that *opened* returns: at each change, and now and then."""
+    """Writes what *describe* returns to the registry that *connect* returns: at each change, and now and then."""
 
     def __init__(self, connect: Callable[[], Registry], describe: Callable[[], RunningProcess]) -> None:
         self._connect, self._describe = connect, describe

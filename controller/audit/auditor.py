@@ -103,8 +103,8 @@ class MoveAuditor:
         return tuple(sorted(audited, key=lambda move: move.interval))
 
     @property
-    def open_moves(self) -> int:
-        """How many moves are kept in memory, those included that are settled."""
+    def moves_in_memory(self) -> int:
+        """How many moves are in memory, also those that are settled."""
         return sum(map(len, self._of_bundle.values()))
 
     # ---- what was decided ----

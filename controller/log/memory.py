@@ -86,7 +86,7 @@ class MemoryServer:
         return self._topics[name]
 
     def exists(self, name: str) -> bool:
-        """Whether *topic* was created."""
+        """Whether the topic *name* was created."""
         return name in self._topics
 
     def add_partitions(self, name: str, count: int = 1) -> None:

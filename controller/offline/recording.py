@@ -39,7 +39,7 @@ class Recorded(NamedTuple):
 
 
 class RefusedRecords:
-    """The records that cannot be used: the first *told* of them with why, and how many there are."""
+    """The records that cannot be used: the first *max_lines* of them with why, and how many there are."""
 
     def __init__(self, max_lines: int) -> None:
         self._max_lines = max_lines

@@ -77,7 +77,7 @@ class Site:
         pass
 
     def decide(self, *at: tuple[int, int]) -> None:
-        """Decide interval number *n*, in a batch of its own, that many ms after the last interval."""
+        """Decide each interval of *at*, in a batch of its own, so many ms after the last interval."""
         for number, after in at:
             self.now_ms = LAST + after
             self._engine.decide([CLOSED[number]])

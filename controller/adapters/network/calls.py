@@ -70,7 +70,7 @@ class Calls:
         self._crew = _Workers(SimpleQueue())
         self._open: set[Any] = set()
         self._threads = 0
-        #: Calls of the crew that are being made -> since when, by the clock of who calls ``relieve``.
+        #: Calls of the crew that are being made -> since when, by the clock of who calls ``add_workers_for_stuck``.
         self._since: dict[Any, float] = {}
 
     def __del__(self) -> None:

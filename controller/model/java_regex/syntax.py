@@ -34,7 +34,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part, *least* to *most* times; None: without a limit.
+    """A part, *min_count* to *max_count* times; None: without a limit.
 
     Which of them is tried first makes a difference in an atomic group alone.
     """

@@ -100,7 +100,7 @@ _VERSION: Final = re.compile(
 class Anonymiser:
     """Rewrites the records of one cluster in *log*.
 
-    The names in *metrics* are gathered first, and the commands in *journal*, which results belong to: offsets of both.
+    The names in *metrics_extents* are gathered first, and the commands in *journal_extents*, which results belong to.
     *begin*: records of metrics that tell what was known before.
     """
 

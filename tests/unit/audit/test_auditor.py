@@ -498,7 +498,7 @@ def test_nothing_is_kept_of_moves_of_long_ago() -> None:
     for minute in range(0, 6 * HOUR // MINUTE, 10):
         audits.decided_unseen(decided(minute - 1, move(minute - 1, LEFT, "b-1", "b-3")))
         audits.take([interval(minute, BEFORE, BUNDLES)])
-        held.append(audits.open_moves)
+        held.append(audits.moves_in_memory)
     assert held[:3] == [1, 2, 3]
     assert max(held) == held[-1] <= 2 * 6 + 2
 

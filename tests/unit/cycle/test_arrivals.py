@@ -37,7 +37,7 @@ def numbered(*numbers: int) -> list[str]:
 
 @dataclass
 class Followed:
-    """A cluster of three brokers without load to move, interval by interval; *policy* decides it."""
+    """A cluster of three brokers without load to move, interval by interval; LIMITS hold, or *limits*."""
 
     memory: Memory = field(default_factory=lambda: WARM)
     number: int = 0
