@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -20,6 +21,8 @@ _LARGEST_ANSWER: Final = 256 << 10
 _KEPT_SECONDS: Final = 600.0
 #: After an answer that was of no use, or for a key that is not among the known ones.
 _AGAIN_SECONDS: Final = 30.0
+#: While one asks, the others wait so long for what it hears: anybody can send a token that has to be asked about.
+_WAIT_SECONDS: Final = 1.0
 
 
 class ProviderError(TrimtabError):
@@ -27,17 +30,19 @@ class ProviderError(TrimtabError):
 
 
 class Provider:
-    """The provider of *settings*.  For several threads: one asks, the others wait for what it hears."""
+    """The provider of *settings*.  For several threads: one asks, the others wait for what it hears, *wait_seconds*."""
 
-    def __init__(self, settings: OidcSettings, *, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, settings: OidcSettings, *, clock: Clock = time.monotonic, wait_seconds: float = _WAIT_SECONDS
+    ) -> None:
         self._settings, self._clock = settings, clock
         tls = Tls(trust_certs=settings.trust_certs or "")
         self._connections = RenewedConnections(
             tls if settings.issuer.startswith("https:") else None,
             lambda ssl_context: connection_pool(hosts=4, connections=2, ssl_context=ssl_context, verify_host=True),
         )
-        self._discovery = _Remembered(self._discovered, clock)
-        self._keys = _Remembered(self._fetched_keys, clock)
+        self._discovery = _Remembered(self._discovered, clock, wait_seconds)
+        self._keys = _Remembered(self._fetched_keys, clock, wait_seconds)
 
     def keys(self, *, anew: bool = False) -> dict[str, Any]:
         """The JWKS.  *anew*: ask again where that was not done just now.  ProviderError."""
@@ -108,14 +113,16 @@ class Provider:
 class _Remembered:
     """An answer of the provider's that holds for a while.  An earlier one holds while no new one can be had."""
 
-    def __init__(self, ask: Any, clock: Clock) -> None:
-        self._ask, self._clock, self._turn = ask, clock, threading.Lock()
+    def __init__(self, ask: Callable[[], dict[str, Any]], clock: Clock, wait_seconds: float) -> None:
+        self._ask, self._clock, self._turn, self._wait_seconds = ask, clock, threading.Lock(), wait_seconds
         self._value: dict[str, Any] | None = None
         self._old, self._next_try = Deadline(0.0, clock), Deadline(0.0, clock)
-        self._problem = ""
+        self._problem = "[web.oidc] the provider has not answered yet"
 
     def value(self, *, anew: bool = False) -> dict[str, Any]:
-        with self._turn:
+        if not self._turn.acquire(timeout=self._wait_seconds):
+            return self._known()
+        try:
             if (self._value is None or anew or self._old.passed) and self._next_try.passed:
                 self._next_try = Deadline.after(_AGAIN_SECONDS, self._clock)
                 try:
@@ -123,6 +130,11 @@ class _Remembered:
                     self._old = Deadline.after(_KEPT_SECONDS, self._clock)
                 except ProviderError as error:
                     self._problem = str(error)
-            if self._value is None:
-                raise ProviderError(self._problem)
-            return self._value
+            return self._known()
+        finally:
+            self._turn.release()
+
+    def _known(self) -> dict[str, Any]:
+        if self._value is None:
+            raise ProviderError(self._problem)
+        return self._value

@@ -1,8 +1,11 @@
 """Users of an identity provider: their tokens, and the login by the code flow with PKCE."""
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,6 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.testclient import TestClient
 
+from controller.settings.web import OidcSettings
+from controller.web.access.provider import Provider, ProviderError
 from controller.web.app import create_app
 from tests.oidc_provider import CLIENT_ID, OidcProvider, oidc_provider
 from tests.web_sites import site
@@ -104,6 +109,27 @@ def _begun(client: TestClient) -> dict[str, str]:
     answer = client.get("/login/provider?next=/decisions")
     assert answer.status_code == 303
     return {key: values[0] for key, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+
+
+def test_while_one_waits_for_a_silent_provider_the_others_do_not_wait_as_long() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(10)
+        settings = OidcSettings(issuer=f"http://127.0.0.1:{silent.getsockname()[1]}", audience=CLIENT_ID)
+        provider = Provider(settings, wait_seconds=0.02)
+
+        def ask() -> None:
+            with suppress(ProviderError):
+                provider.keys()
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        connection, _ = silent.accept()
+        with connection:
+            for _ in range(3):
+                with pytest.raises(ProviderError, match="has not answered yet"):
+                    provider.keys()
+            assert asking.is_alive()
+    asking.join(10)
 
 
 def test_a_login_at_the_provider_makes_a_session(tmp_path: Path, provider: OidcProvider) -> None:
