@@ -16,7 +16,7 @@ _MINUTE_MS: Final = 60_000
 #: A time, epoch ms, later than any start_at reaches back.
 _FAR: Final = 1 << 53
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
-#: Chunks of sweeps and parts of journal entries are at most 1 MB.
+#: Chunks of sweeps, parts of journal entries, and summaries are at most 1 MB.
 _RECORD_BYTES: Final = 1_000_000
 #: Of compression.type: what librdkafka does not unpack beyond a limit.
 _BOUNDED_CODECS: Final = ("zstd", "uncompressed")
@@ -161,7 +161,7 @@ def record_sizes(facts: Facts) -> Iterator[Finding]:
             text = described[name].config.get("max.message.bytes") if name in described else None
             if text is None:
                 continue
-            if int(text) < _RECORD_BYTES and name in (log.metrics_topic, log.journal_topic):
+            if int(text) < _RECORD_BYTES and name in (log.metrics_topic, log.journal_topic, log.summaries_topic):
                 expected, better = f"{_RECORD_BYTES} or more", _RECORD_BYTES
             elif int(text) > LARGEST_RECORD:
                 expected = (
@@ -170,9 +170,12 @@ def record_sizes(facts: Facts) -> Iterator[Finding]:
                 better = LARGEST_RECORD
             else:
                 continue
-            yield error(
-                "max-message-bytes",
-                name,
+            # Without summaries decisions are the same.
+            costs_pictures_only = name == log.summaries_topic and int(text) < _RECORD_BYTES
+            yield Finding(
+                code="max-message-bytes",
+                severity="warning" if costs_pictures_only else "error",
+                objects=(name,),
                 observed=f"max.message.bytes={text}",
                 expected=expected,
                 advice=_alter(name, "max.message.bytes", str(better)),

@@ -96,6 +96,13 @@ def test_topics_that_are_too_small_for_a_record() -> None:
         assert not problems(kafka=kafka(**{name: config("max.message.bytes", "1048588", base)}))
 
 
+def test_a_summary_topic_that_is_too_small_for_a_summary_costs_pictures() -> None:
+    found = only(kafka=kafka(summaries=config("max.message.bytes", "100000")))
+    assert (found.code, found.severity, found.objects) == ("max-message-bytes", "warning", ("trimtab-summaries",))
+    assert found.advice.endswith("max.message.bytes=1000000")
+    assert not problems(kafka=kafka(summaries=config("max.message.bytes", "1048588")))
+
+
 @pytest.mark.parametrize("name", ["metrics", "results", "commands", "journal"])
 def test_topics_whose_batches_may_be_longer_than_what_is_read(name: str) -> None:
     base = JOURNAL if name == "journal" else None
