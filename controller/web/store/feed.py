@@ -126,7 +126,7 @@ class TopicFeed:
 
     def failed(self, error: Exception) -> None:
         """Show why the source cannot be read."""
-        self._report(0.0 if self._behind else 1.0, str(error), behind=self._behind)
+        self._report(0.0 if self._behind else 1.0, str(error) or repr(error), behind=self._behind)
 
     def begin(self, last: Sequence[LogRecord]) -> None:
         """Called before the first record; *last*: the last one of each partition."""
@@ -346,6 +346,8 @@ class Feed:
         self._controls_due = threading.Event()
         self._rebuilding = threading.Lock()
         self._threads: list[threading.Thread] = []
+        #: Source -> what it failed with last.
+        self._failures: dict[str, str] = {}
         self._begin()
 
     def catch_up(self) -> None:
@@ -402,8 +404,8 @@ class Feed:
                     source.read(connected, self._stop, follow=True)
             except StoreDamagedError:
                 continue
-            except (TrimtabError, OSError) as error:
-                log.debug("%s cannot be read: %s", source.topic, error)
+            except Exception as error:  # whatever it is: nobody else reads this source, or would say that it is not
+                self._log_failure(source.topic, error)
                 source.failed(error)
                 self._stop.wait(_RETRY_SECONDS)
 
@@ -433,10 +435,17 @@ class Feed:
                 self._controls_read("", 1.0)
             except StoreDamagedError:
                 continue
-            except (TrimtabError, OSError) as error:
-                self._controls_read(str(error), 1.0)
+            except Exception as error:  # as above
+                self._log_failure("controls", error)
+                self._controls_read(str(error) or repr(error), 1.0)
             self._controls_due.wait(_CONTROLS_SECONDS)
             self._controls_due.clear()
+
+    def _log_failure(self, source: str, error: Exception) -> None:
+        """Log what the page shows as well: a fault of trimtab's own with its trace, once."""
+        is_new, self._failures[source] = self._failures.get(source) != repr(error), repr(error)
+        is_fault = is_new and not isinstance(error, TrimtabError | OSError)
+        log.log(logging.ERROR if is_fault else logging.DEBUG, "%s: not read: %s", source, error, exc_info=is_fault)
 
     def _controls_read(self, error: str, done: float) -> None:
         self._store.set_progress(

@@ -600,6 +600,27 @@ def test_what_comes_while_it_is_followed_is_shown(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("error", [TrimtabError("away"), OSError("no route"), RuntimeError("a fault")])
+def test_a_source_is_read_whatever_came_between(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr("controller.web.store.feed._RETRY_SECONDS", 0.01)
+    failures = [error] * 3
+
+    def connect() -> MemoryLog:
+        if failures:
+            raise failures.pop()
+        return day().log()
+
+    filled = Store(tmp_path, cluster=CLUSTER)
+    feed = Feed(filled, connect, day().week.controls, now_ms=day().now_ms)
+    feed.start()
+    _wait_for(filled, lambda: filled.progress().complete)
+    feed.close()
+    assert answers(filled) == answers(store)
+    filled.close()
+
+
 def _wait_until_rebuilt(store: Store) -> None:
     _wait_for(store, lambda: store.progress().rebuilt != "" and store.progress().complete)
     _wait_for(store, lambda: store.progress().newest == day().intervals[-1])
