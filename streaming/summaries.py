@@ -57,6 +57,8 @@ class SummaryQueue:
         """Have the summary of *decided* written, unless a newer one comes first.  Returns at once."""
         tick_ms = None if tick_seconds is None else max(0, round(1000 * tick_seconds))
         with self._changed:
+            if self._closed:
+                return
             if self._waiting is not None:
                 self._metrics.summary_ended("dropped")
             self._waiting = _Waiting(decided, decided_at_ms, tick_ms)

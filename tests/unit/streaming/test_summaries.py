@@ -213,6 +213,15 @@ def test_of_more_outcomes_than_a_summary_holds_the_newest_stay_while_the_log_is_
     assert [each.id for each in written(server)[0].outcomes] == [f"c-{each}" for each in range(1, MOST_OUTCOMES + 1)]
 
 
+def test_what_is_decided_after_the_end_of_a_leadership_is_not_written() -> None:
+    server = MemoryServer()
+    summaries = queue(SummaryLog(MemoryLog(server)))
+    summaries.close()
+    summaries.offer(decided_at(T), decided_at_ms=T, tick_seconds=None)
+    assert summaries.wait(_PATIENCE)
+    assert not server.exists("summaries")
+
+
 def test_a_decision_that_is_repeated_is_not_summarized_again(tmp_path: Path) -> None:
     server = MemoryServer()
     summaries = queue(SummaryLog(MemoryLog(server)))
