@@ -192,21 +192,22 @@ def _alive(trace: Sequence[Event], ended_ms: int) -> Iterator[str]:
 def against_the_model(trace: Sequence[Event]) -> Iterator[str]:
     """Where *trace* is none that the model of the protocol allows.
 
-    Three things that the product may do are not in the model (docs/protocol.md), and left out here.  It acts again
-    where brokers say that nothing was done.  Once it has stored that it begins, it may still answer that a command was
-    not carried out: because it finds it late, or reaches no broker.  It goes on with old controls where it cannot read
-    them.
+    Three things that the product may do are not in the model (docs/protocol.md), and left out here.  It begins and acts
+    again, in the same life, where brokers say that nothing was done.  Once it has stored that it begins, it may still
+    answer that a command was not carried out: because it finds it late, or reaches no broker.  It goes on with old
+    controls where it cannot read them.
     """
     changed = {each.command for each in trace if each.kind == "effect"}
     untouched = {each.command for each in _of(trace, "answered") if each.outcome in NEVER_BEGUN} - changed
-    modelled, acted = list[Event](), set[str]()
+    modelled, before = list[Event](), set[tuple[str, str, str]]()
     for each in trace:
-        if each.kind in ("begun", "act") and each.command in untouched:
-            continue
-        if each.kind == "act":
-            if each.command in acted:
+        if each.kind == "died":
+            before = {attempt for attempt in before if attempt[0] != each.process}
+        if each.kind in ("begun", "act"):
+            attempt = each.process, each.kind, each.command
+            if attempt in before or each.command in untouched:
                 continue
-            acted.add(each.command)
+            before.add(attempt)
         modelled.append(each)
     if (difference := differs(modelled)) is not None:
         yield f"model: {difference}"

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,11 +131,13 @@ ACT, EFFECT = (Event(kind=kind, process="executor-1", command="c") for kind in (
 
 def test_a_trace_that_the_model_does_not_allow_is_a_finding() -> None:
     done, late = (Event(kind="answered", command="c", outcome=status) for status in ("done", "expired"))
-    assert [*against_the_model([*BEGUN, ACT, ACT, EFFECT, done])] == []
+    assert [*against_the_model([*BEGUN, ACT, BEGUN[-1], ACT, EFFECT, done])] == [], "the broker was busy at first"
     assert [*against_the_model([*BEGUN, ACT, late])] == [], "no broker was reached"
     for trace, why in (
         ([*BEGUN, ACT, EFFECT, late], "it was begun"),
-        ([*BEGUN, BEGUN[-1], ACT, done], "it was begun before"),
+        ([*BEGUN, replace(BEGUN[-1], process="executor-2"), ACT, done], "it was begun before"),
+        ([*BEGUN, Event(kind="died", process="executor-1"), BEGUN[-1], ACT, done], "it was begun before"),
+        ([*BEGUN, ACT, replace(ACT, process="executor-2"), done], "it was done before"),
         ([*BEGUN[:-2], done], "it was not issued"),
     ):
         [found] = against_the_model(trace)
