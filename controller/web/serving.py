@@ -17,7 +17,6 @@ from controller.adapters.metrics.web import WebMetrics
 from controller.adapters.network.unreachable import words
 from controller.adapters.process import signals
 from controller.log.factory import log_system
-from controller.model.controls import OperatorControls
 from controller.model.errors import SettingsError
 from controller.settings.addresses import host_and_port
 from controller.settings.trimtab_toml import Settings
@@ -108,16 +107,13 @@ def _listening(web: WebSettings) -> Iterator[socket.socket]:
 @contextmanager
 def _store(settings: Settings, folder: Path) -> Iterator[PageData]:
     """Within the block the store in *folder* is filled from the log and the controls of *settings*."""
-    with closing(Store(folder, cluster=settings.cluster.name)) as store:
-        feed = Feed(store, log_system(settings).connect, partial(_controls, settings))
-        with closing(feed):
-            feed.start()
-            yield store
-
-
-def _controls(settings: Settings) -> OperatorControls:
-    with closing(election_system(settings).controls()) as controls:
-        return controls.read()[0]
+    with (
+        closing(Store(folder, cluster=settings.cluster.name)) as store,
+        closing(election_system(settings).controls()) as controls,
+        closing(Feed(store, log_system(settings).connect, lambda: controls.read()[0])) as feed,
+    ):
+        feed.start()
+        yield store
 
 
 def _folder(web: WebSettings, stack: ExitStack) -> Path:
