@@ -72,10 +72,12 @@ def test_a_job_that_cannot_be_watched_leaves_no_process(jobs: Jobs, monkeypatch:
     def fails(*_: object) -> None:
         raise OSError("the disk is gone")
 
+    # Other tests of this worker have servers that go on running.
+    running_before = set(descendants(os.getpid()))
     monkeypatch.setattr(os, "walk", fails)
     job = _ended(jobs.submit(_order("status", "--watch"), "ann"))
     assert (job.state, "the disk is gone" in job.problem) == ("failed", True)
-    assert descendants(os.getpid()) == []
+    assert set(descendants(os.getpid())) <= running_before
 
 
 def test_a_command_that_fails_says_why(jobs: Jobs) -> None:
