@@ -137,12 +137,6 @@ def test_where_all_bundles_of_a_broker_may_leave_it_their_number_is_no_bound() -
     assert told(one, 1)[:2] == [(PIGEONHOLE, 0.05, 0, 5), (MEAN, 0.045455, 0, 0)]
 
 
-def test_a_bound_is_a_little_below_what_it_says_so_that_rounding_does_not_decide() -> None:
-    # 40 bisections between the highest usage and the bound before.
-    first, second, *_ = lower_bounds(problem([[10.0]] * 5, [(0, [2.0])] * 4), 1)
-    assert (first.level, second.level) == (0.5999999989997498, 0.19999999979976568)
-
-
 def test_the_bound_without_a_plan_is_the_mean_or_what_cannot_move() -> None:
     assert plain_bound(TWO_RESOURCES) == LowerBound(0.2375, MEAN, 1)
     stays = problem([[10.0, 10.0]] * 2, [], fixed=[[1.0, 9.0], [0.0, 0.0]])

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 import numpy as np
 import pytest
 
 from controller.model.load import ClusterView
-from controller.model.packed import pack_bytes, pack_floats, pack_halves, unpack_bytes, unpack_halves
+from controller.model.packed import pack_halves, unpack_halves
 from controller.planning.foresight.bundle_history import BundleHistory
-from controller.planning.foresight.followed import NEVER
 from controller.planning.foresight.foresee import error_of, followed, foreseen
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -70,20 +68,6 @@ def test_a_bundle_that_was_out_of_sight_still_has_its_history() -> None:
     assert levels(memory, NAMES) == [10, 20, 30]
 
 
-def test_bundles_out_of_sight_are_forgotten_where_they_are_many() -> None:
-    many = tuple(f"{number:05}" for number in range(3000))
-    memory = steady(many, [1.0] * 3000, 1)
-    memory = after(memory, ("a",), (5.0,), 2 * MINUTE)
-    assert len(BundleHistory.read(memory, ("a",)).keys) == 1
-
-
-@pytest.mark.parametrize(("others", "kept"), [(1000, 1001), (1001, 1)])
-def test_as_many_as_1000_bundles_out_of_sight_are_remembered(others: int, kept: int) -> None:
-    many = tuple(f"{number:05}" for number in range(others + 1))
-    memory = after(steady(many, [1.0] * len(many), 1), many[:1], (5.0,), 2 * MINUTE)
-    assert len(BundleHistory.read(memory, many[:1]).keys) == kept
-
-
 def test_a_bundle_takes_9_bytes_with_its_name_17_and_2_for_each_hour() -> None:
     many = tuple(f"{number:05}" for number in range(3000))
     memory = PeakHistory()
@@ -131,34 +115,6 @@ def test_no_bundles_have_no_history() -> None:
     assert levels(after(memory, NAMES, (1.0, 2.0, 3.0), MINUTE), NAMES) == [1, 2, 3]
 
 
-def test_columns_are_packed_in_4_and_2_bytes_and_what_is_dropped_is_rounded() -> None:
-    values = np.array([0.0, 1.0, 100.0, 1 / 3, 1 + 2**-8, 1 + 2**-9])
-    assert pack_halves(values) == "AACAP8hCqz6BP4A/"
-    assert unpack_halves(pack_halves(values)).tolist() == [0, 1, 100, 0.333984375, 1.0078125, 1]
-    assert pack_floats(values[:3]) == "AAAAAAAAgD8AAMhC"
-    assert unpack_bytes(pack_bytes(np.array([NEVER, -1, 0, 127]))).tolist() == [-128, -1, 0, 127]
-
-
-def test_the_memory_begins_with_the_first_round_and_names_its_bundles_by_their_digest() -> None:
-    memory = steady(rounds=3)
-    assert (memory.since_ms, memory.as_of_ms) == (0, 2 * MINUTE)
-    assert memory.bundles == blake2b(b"a\nb\nc", digest_size=16).hexdigest()
-
-
-def test_a_round_counts_for_the_minutes_since_the_last_one_from_a_tenth_to_ten() -> None:
-    def level(after_ms: int) -> float:
-        history = BundleHistory.read(steady(rounds=1), NAMES)
-        trend = replace(history.followed, level=load([100.0] * 3), trend=load([2.0] * 3), error=load([10.0] * 3))
-        found = replace(history, followed=trend).after(load([100.0] * 3), load([0.0] * 3), after_ms)
-        return round(float(found.followed.level[0]), 6)
-
-    # What is expected is 100 and 2 for each minute; the level goes 3 tenths of the way back to the 100 that are seen.
-    assert level(MINUTE) == 101.4
-    assert level(MINUTE // 2) == 100.7
-    assert level(1) == 100.14
-    assert (level(10 * MINUTE), level(HOUR)) == (114, 114)
-
-
 def test_the_level_at_the_end_of_an_hour_is_that_of_the_last_round_in_it() -> None:
     memory = after(steady(rounds=59), ("a", "b", "d"), (10.0, 20.0, 40.0), 61 * MINUTE)
     assert list(memory.hours) == ["00"]
@@ -179,22 +135,6 @@ def test_the_day_is_that_of_the_bundles_in_sight_and_of_new_ones_it_is_not_known
     day = BundleHistory.read(memory, ("b", "d")).day()
     assert day is not None
     assert day.levels.tolist() == [[20, 0]] * 24
-
-
-def test_a_bundle_that_was_never_seen_has_no_level_and_no_error() -> None:
-    found = BundleHistory.read(PeakHistory(), NAMES).of_view()
-    assert (found.level.tolist(), found.error.tolist(), found.streak.tolist()) == ([0] * 3, [0] * 3, [-128] * 3)
-
-
-def test_columns_that_do_not_fit_together_lose_their_hours() -> None:
-    memory = replace(steady(), hours={"00": pack_halves(load([1.0, 2.0, 3.0]))})
-    assert BundleHistory.read(replace(memory, level=""), NAMES).hours == {}
-
-
-def test_one_bundle_is_followed_among_new_ones_whatever_their_order() -> None:
-    many = tuple("abcdefghij")
-    memory = after(steady(("a",), (10.0,)), many, range(10), 6 * MINUTE)
-    assert levels(memory, many) == [10, *range(1, 10)]
 
 
 @pytest.mark.parametrize(("in_sight", "out", "kept"), [(1, 1000, 1001), (1, 1001, 1), (1200, 1200, 2400), (1, 2, 3)])
@@ -224,44 +164,6 @@ def test_the_load_foreseen_is_the_level_in_the_proportions_of_the_short_term_ave
     ]
     unknown = replace(first, bundles=replace(first.bundles, short_term=0 * first.bundles.load))
     assert foreseen(unknown, history, minutes=0, by_day=False).load.tolist() == first.bundles.load.tolist()
-
-
-def test_a_millionth_of_a_message_is_no_load() -> None:
-    bundles = {"a": Bundle(msg_rate_in=5e-6), "b": Bundle(msg_rate_in=1e-6), "c": Bundle()}
-    view = cluster_view(Broker("a:8080", bundles=bundles), as_of_ms=0)
-    found = foreseen(view, followed(view, BundleHistory.read(PeakHistory(), NAMES)), minutes=0, by_day=False)
-    assert found.load[:, 0].tolist() == [5e-6, 0, 0]
-
-
-def test_where_the_short_term_average_is_next_to_nothing_the_load_of_now_gives_the_proportions() -> None:
-    view = cluster_view(Broker("a:8080", bundles={"a": Bundle(msg_rate_out=4.0)}), as_of_ms=0)
-    nothing = replace(view, bundles=replace(view.bundles, short_term=np.array([[1e-6, 0.0, 0.0, 0.0]])))
-    history = followed(nothing, BundleHistory.read(PeakHistory(), ("a",)))
-    # The level begins at the average, and goes 3 tenths of the way.
-    [load] = foreseen(nothing, history, minutes=0, by_day=False).load.tolist()
-    assert load == pytest.approx([0, 1.2, 0, 0], abs=1e-5)
-
-
-def test_a_load_of_next_to_nothing_has_no_trend() -> None:
-    view = view_of(0, a=1.0)
-    history = BundleHistory.read(PeakHistory(), ("a",))
-    tiny = replace(history, followed=replace(history.followed, level=np.array([1e-6]), trend=np.array([1e-6])))
-    assert foreseen(view, tiny, minutes=60, by_day=False).later == []
-
-
-def test_each_bundle_keeps_its_own_numbers_when_others_come() -> None:
-    history = BundleHistory.read(steady(), NAMES)
-    uneven = replace(history.followed, trend=load([1.0, 2.0, 3.0]), error=load([4.0, 5.0, 6.0]))
-    memory = replace(history, followed=uneven).written(steady())
-    found = BundleHistory.read(memory, ("b", "c", "d")).followed
-    assert [each.tolist() for each in (found.level, found.trend, found.error, found.streak)] == [
-        [20, 30, 0, 10], [2, 3, 0, 1], [5, 6, 0, 4], [0, 0, -128, 0],
-    ]  # fmt: skip
-
-
-def test_text_with_other_letters_in_between_is_no_column() -> None:
-    assert unpack_bytes("AA==").tolist() == [0]
-    assert unpack_bytes("A!A==").tolist() == []
 
 
 def test_a_trend_is_told_with_its_minutes_where_any_bundle_changes_by_a_hundredth() -> None:
@@ -338,13 +240,6 @@ def test_load_varies_where_more_than_a_tenth_of_it_is_on_other_bundles_than_at_a
     for at in range(60, 70):
         memory = after(memory, NAMES, seen, at * MINUTE)
     assert BundleHistory.read(memory, NAMES).varies() is varies
-
-
-def test_little_load_varies_as_much_does() -> None:
-    memory = steady(seen=(0.1, 0.2, 0.3), rounds=60)
-    for at in range(60, 70):
-        memory = after(memory, NAMES, (0.17, 0.2, 0.23), at * MINUTE)
-    assert BundleHistory.read(memory, NAMES).varies()
 
 
 def test_that_a_bundle_is_new_or_all_load_is_gone_does_not_make_load_vary() -> None:

@@ -15,30 +15,21 @@ from controller.planning.plans.emptying import Stuck, emptied
 from controller.planning.plans.filling_bound import filling_bound
 from controller.planning.plans.plan import Disturbed, broker_changes, disturbed
 from controller.planning.plans.plan_steps import (
-    MAX_MOVES,
     PlanLimits,
     empty_step,
     fill_step,
     given_step,
     named_step,
-    restart_steps,
     spread_step,
 )
-from controller.planning.plans.rightsizing import BrokersNeeded, brokers_needed, removable, with_more_brokers
+from controller.planning.plans.rightsizing import BrokersNeeded, brokers_needed
 from controller.planning.plans.waves import WaveLimits
 from controller.planning.problem import FIXED, MEAN, PIGEONHOLE, PRICES, REMOVAL, Certificate, PlannedMove
 from controller.planning.solving.bounds import lower_bounds
-from controller.planning.solving.rounds import PartLimits, part_for_a_round
 from tests.balance_problems import problem
 from tests.plans import plan_of
 
 LIMITS: Final = PlanLimits(waves=WaveLimits(max_moves=2), effort=2000)
-
-
-def test_what_a_plan_may_do_unless_it_is_told() -> None:
-    limits = PlanLimits()
-    assert (limits.max_moves, limits.ceiling, limits.effort, MAX_MOVES) == (10_000, 1.0, 1_000_000, 10_000)
-    assert limits.waves == WaveLimits(max_moves=20, max_per_broker=10, max_connections=None)
 
 
 def test_a_plan_knows_where_its_bundles_are_before_each_step() -> None:
@@ -50,11 +41,6 @@ def test_a_plan_knows_where_its_bundles_are_before_each_step() -> None:
     assert plan.before(0).owner.tolist() == [0] * 5
     assert plan.before(1).owner.tolist() == after.owner.tolist()
     assert plan.moves == (*step.moves, *plan.steps[1].moves)
-
-
-def test_the_largest_bundles_leave_first_by_the_share_that_they_take_of_the_widest_broker() -> None:
-    one = problem([[0.5, 10.0]] * 2, [(0, [0.1, 3.0]), (0, [0.2, 1.0])])
-    assert [move.bundle for move in emptied(one, [0], 1.0).moves] == [1, 0]
 
 
 def test_what_a_plan_does_to_each_broker_is_told_by_its_fullest_resource() -> None:
@@ -99,18 +85,6 @@ def test_brokers_of_last_choice_get_what_fits_nowhere_else_and_rounding_does_not
     two = problem([[1.0]] * 2, [(0, [0.1]), (0, [0.2])])
     assert len(emptied(two, [0], 0.3).moves) == 2, "0.1 and 0.2 are a little more than 0.3"
     assert emptied(two, [0], 0.29).stuck == (Stuck(bundle=0, no_room=True),)
-
-
-def test_filters_are_asked_about_each_bundle_after_those_before_it() -> None:
-    one, seen = problem([[10.0]] * 3, [(0, [3.0]), (0, [2.0])]), list[tuple[int, int]]()
-
-    def allowed(bundle: int, moves: Sequence[PlannedMove]) -> Bools:
-        seen.append((bundle, len(moves)))
-        return np.array([True, bundle == 0, False])
-
-    found = emptied(one, [0], 1.0, closing=lambda _brokers, _owner: allowed)
-    assert (found.moves, found.stuck) == ((PlannedMove(0, 0, 1),), (Stuck(bundle=1, no_room=False),))
-    assert seen == [(0, 0), (1, 1)]
 
 
 # ---- steps ----
@@ -173,15 +147,6 @@ def test_brokers_that_are_filled_end_no_lower_than_they_are_even_where_all_other
     assert round(filling_bound(uneven, [0], 8).level, 9) == 0.4
 
 
-def test_a_restart_moves_on_from_where_the_steps_before_left_the_bundles() -> None:
-    one = problem([[10.0]] * 3, [(0, [2.0]), (1, [1.0]), (1, [1.0]), (2, [3.0])])
-    found, steps = restart_steps(one, [[0], [1], [2]], LIMITS)
-    assert (found.moves, found.fewest, found.times().tolist()) == (5, 5, [2, 1, 1, 1])
-    assert [(step.task, step.brokers, len(step.moves)) for step in steps] == [
-        ("empty", (0,), 1), ("empty", (1,), 3), ("empty", (2,), 1), ("fill", (2,), 1),
-    ]  # fmt: skip
-
-
 # ---- how many brokers ----
 
 
@@ -207,12 +172,6 @@ def test_no_number_of_brokers_is_enough_where_one_has_nothing_left_or_too_little
     assert [brokers_needed(by_far, headroom).resource for headroom in (0.7, 1.0)] == [1, 0]
 
 
-def test_one_broker_is_needed_for_bundles_without_load() -> None:
-    assert brokers_needed(problem([[10.0]] * 2, [(0, [0.0])] * 3), 0.0) == BrokersNeeded(
-        at_least=1, sufficient=1, resource=0
-    )
-
-
 def test_a_load_that_fits_to_the_last_bit_needs_no_more_brokers_and_none_needs_one() -> None:
     assert brokers_needed(problem([[0.3]] * 2, [(0, [0.1])] * 9), 0.0).sufficient == 3
     assert brokers_needed(problem([[10.0]] * 2, []), 0.0).sufficient == 1
@@ -220,60 +179,7 @@ def test_a_load_that_fits_to_the_last_bit_needs_no_more_brokers_and_none_needs_o
     assert brokers_needed(replace(many, size=many.size * 1e3 + np.array([[0.0], [9.0]])), 0.0).sufficient == 2
 
 
-def test_further_brokers_are_like_the_average_one_and_use_as_much_themselves_as_the_least() -> None:
-    more = with_more_brokers(problem([[10.0], [30.0]], [], fixed=[[2.0], [5.0]]), 2)
-    assert more.capacity.tolist() == [[10], [30], [20], [20]]
-    assert more.fixed.tolist() == [[2], [5], [2], [2]]
-
-
-def test_brokers_go_one_by_one_while_their_bundles_fit_elsewhere_and_one_stays() -> None:
-    one = problem([[10.0]] * 4, [(0, [6.0]), (1, [3.0]), (2, [5.0])], disturbance=[5.0, 20.0, 10.0])
-    # The empty one first, then those whose bundles disturb least, if they fit.
-    found = removable(one, 2, 1.0)
-    assert (found.brokers, found.is_complete, found.emptied.moves) == ((3, 0), True, (PlannedMove(0, 0, 1),))
-    assert (removable(one, 2, 0.85).brokers, removable(one, 3, 0.85).brokers) == ((3, 2), (3, 2))
-    assert not removable(one, 3, 0.85).is_complete
-    assert removable(one, 1, 1.0).brokers == (3,)
-    assert removable(problem([[10.0]], [(0, [1.0])]), 1, 1.0).brokers == ()
-
-
 # ---- parts of a plan ----
-
-
-def test_a_part_takes_no_move_that_makes_its_destination_as_full_as_its_source_was() -> None:
-    one = problem([[10.0]] * 3, [(0, [4.0]), (0, [1.0]), (1, [1.0])])
-    moves = (PlannedMove(0, 0, 1), PlannedMove(1, 0, 2))
-    assert part_for_a_round(one, moves, PartLimits(max_moves=1, max_per_broker=5)) == (moves[1],)
-
-
-def test_a_part_may_fill_a_broker_to_its_capacity() -> None:
-    one = problem([[10.0]] * 4, [(0, [6.0]), (1, [1.0])], fixed=[[9.0], [0.0], [4.0], [0.0]])
-    moves = (PlannedMove(1, 1, 3), PlannedMove(0, 0, 2))
-    assert part_for_a_round(one, moves, PartLimits(max_moves=1, max_per_broker=1)) == moves[1:]
-
-
-def test_a_plan_within_the_limits_to_the_last_one_is_carried_out_in_its_order() -> None:
-    one = problem([[20.0]] * 3, [(0, [4.0]), (1, [5.0])], fixed=[[3.0], [3.0], [0.0]], connections=[2.0, 3.0])
-    moves = (PlannedMove(0, 0, 2), PlannedMove(1, 1, 2))
-    limits = PartLimits(max_moves=2, max_per_broker=2, max_connections=5.0)
-    assert part_for_a_round(one, moves, limits) == moves
-    # Else the fullest broker is first.
-    for less in ({"max_moves": 1}, {"max_per_broker": 1}, {"max_connections": 4.0}):
-        assert part_for_a_round(one, moves, replace(limits, **less)) == moves[1:]
-
-
-def test_where_the_rest_could_not_follow_the_part_is_the_beginning_of_the_plan() -> None:
-    """The fullest broker's move is the last one; the first one may not follow it, and the second only the first."""
-    one = problem([[10.0]] * 4, [(0, [2.0]), (1, [3.0]), (2, [4.0]), (2, [5.0])])
-    moves = (PlannedMove(0, 0, 3), PlannedMove(1, 1, 3), PlannedMove(2, 2, 3))
-
-    def allowed(bundle: int, done: Sequence[PlannedMove]) -> Bools:
-        return np.full(4, {0: moves[2] not in done, 1: moves[0] in done, 2: True}[bundle])
-
-    limits = PartLimits(max_moves=1, max_per_broker=5)
-    assert part_for_a_round(one, moves, limits) == moves[2:]
-    assert part_for_a_round(one, moves, limits, allowed) == moves[:1]
-    assert part_for_a_round(one, moves, replace(limits, max_moves=2), allowed) == moves[:2]
 
 
 # ---- what the checkers accept ----

@@ -13,7 +13,6 @@ from controller.planning.solving.certify import planned
 from controller.planning.solving.limits import SearchLimits
 from controller.planning.solving.search import searched
 from controller.strategies.filters.fewest_bundles import FewestBundles
-from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
 from tests.balance_problems import problem, seeded
 
@@ -99,10 +98,6 @@ def test_more_effort_finds_a_plan_that_is_no_worse() -> None:
         one = seeded(8, 60, 2, seed)
         few, many = (planned(one, SearchLimits(max_moves=10, effort=pairs)).certificate for pairs in (0, 300_000))
         assert many.reached <= few.reached * (1 + 1e-9)
-
-
-def test_a_search_may_look_at_as_much_as_that_of_the_peak_shedder_where_nothing_else_is_said() -> None:
-    assert SearchLimits(max_moves=1).effort == PeakShedder().effort
 
 
 def test_the_score_is_lexicographic() -> None:
