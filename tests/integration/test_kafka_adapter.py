@@ -15,7 +15,6 @@ from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer, kafka_server
 from controller.log.kafka import reader as kafka_reader
-from controller.log.port import LogRecord
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 from tests.kafka_log import read_all
 
@@ -46,13 +45,6 @@ def commit(producer: TransactionalProducer, topic: str, *values: bytes) -> None:
             transaction.send(topic, value)
 
 
-def fail(producer: TransactionalProducer, topic: str, value: bytes, error: Exception) -> None:
-    with producer.transaction() as transaction:
-        transaction.send(topic, value)
-        transaction.flush()
-        raise error
-
-
 def values(kafka: KafkaServer, topic: str, partition: int = 0) -> list[bytes]:
     return [record.value for record in read_all(kafka.bootstrap, topic, partition)]
 
@@ -65,32 +57,6 @@ def test_a_topic_that_exists_stays_as_it_is(kafka: KafkaServer) -> None:
 def test_a_topic_that_kafka_refuses_is_named(kafka: KafkaServer) -> None:
     with pytest.raises(TrimtabError, match="not a topic"):
         ensure_topics(kafka.bootstrap, [TopicSpec(name="not a topic", partitions=1)])
-
-
-def test_what_was_written_is_read_with_key_headers_and_the_brokers_time(kafka: KafkaServer, topic: str) -> None:
-    before = time.time_ns() // 1_000_000
-    producer = Producer(kafka.bootstrap)
-    producer.send(topic, b"value", key=b"key", headers={"epoch": b"7"})
-    producer.send(topic, b"no key")
-    producer.flush()
-    after = time.time_ns() // 1_000_000
-    first, second = read_all(kafka.bootstrap, topic, 0)
-    assert before <= first.timestamp_ms <= after
-    assert first == LogRecord(0, 0, b"key", b"value", first.timestamp_ms, {"epoch": b"7"})
-    assert (second.position, second.key, second.headers) == (1, b"", {})
-
-
-def test_a_key_goes_to_one_partition_and_a_partition_can_be_chosen(kafka: KafkaServer) -> None:
-    name = make_topic(kafka, partitions=4)
-    producer = Producer(kafka.bootstrap)
-    for number in range(8):
-        producer.send(name, b"keyed", key=b"the same")
-        producer.send(name, b"%d" % (number % 4), partition=number % 4)
-    producer.flush()
-    by_partition = [values(kafka, name, partition) for partition in range(4)]
-    chosen = [[value for value in found if value != b"keyed"] for found in by_partition]
-    assert chosen == [[b"%d" % partition] * 2 for partition in range(4)]
-    assert sorted(found.count(b"keyed") for found in by_partition) == [0, 0, 0, 8]
 
 
 def test_ten_megabytes_fit_into_a_record(kafka: KafkaServer, topic: str) -> None:
@@ -126,45 +92,6 @@ def test_records_unwritten_are_counted(tmp_path: Path) -> None:
         assert values(server, name) == [b"written", b"one", b"two"]
 
 
-def test_a_transaction_appears_whole_in_all_its_topics(kafka: KafkaServer, topic: str) -> None:
-    other = make_topic(kafka, partitions=1)
-    producer = writer(kafka, topic)
-    with producer.transaction() as transaction:
-        transaction.send(topic, b"entry")
-        transaction.send(other, b"command", key=b"namespace")
-        assert values(kafka, topic) == []
-    assert (values(kafka, topic), values(kafka, other)) == ([b"entry"], [b"command"])
-
-
-def test_an_aborted_transaction_is_not_seen_and_its_reason_is_raised_on(kafka: KafkaServer, topic: str) -> None:
-    producer = writer(kafka, topic)
-    commit(producer, topic, b"before")
-    with pytest.raises(LeadershipLostError, match="as it happens"):
-        fail(producer, topic, b"never", LeadershipLostError("as it happens"))
-    commit(producer, topic, b"after")
-    assert values(kafka, topic) == [b"before", b"after"]
-
-
-def test_reading_to_the_end_passes_the_markers_of_transactions(kafka: KafkaServer, topic: str) -> None:
-    producer = writer(kafka, topic)
-    for number in range(5):
-        commit(producer, topic, b"%d" % number)
-        with pytest.raises(ValueError, match="no"):
-            fail(producer, topic, b"aborted", ValueError("no"))
-    records = list(read_all(kafka.bootstrap, topic, 0))
-    assert [record.value for record in records] == [b"0", b"1", b"2", b"3", b"4"]
-    assert [record.position for record in records] == [0, 4, 8, 12, 16]
-    later = [record.value for record in read_all(kafka.bootstrap, topic, 0, first=5)]
-    assert later == [b"2", b"3", b"4"]
-    assert list(read_all(kafka.bootstrap, topic, 0, first=17)) == []
-
-
-def test_an_empty_partition_is_read_at_once(kafka: KafkaServer, topic: str) -> None:
-    begin = time.monotonic()
-    assert values(kafka, topic) == []
-    assert time.monotonic() - begin < 10
-
-
 def test_aborting_what_was_hardly_sent_leaves_the_producer_usable(kafka: KafkaServer, topic: str) -> None:
     # Right behind a commit, brokers refuse an abort that overtakes the transaction's first partition.
     producer = writer(kafka, topic)
@@ -179,23 +106,6 @@ def test_aborting_what_was_hardly_sent_leaves_the_producer_usable(kafka: KafkaSe
         with pytest.raises(ValueError, match="no"):
             give_up()
     assert values(kafka, topic) == [b"%d" % number for number in range(300)]
-
-
-def test_who_comes_later_fences_who_came_before(kafka: KafkaServer, topic: str) -> None:
-    first = writer(kafka, topic)
-    commit(first, topic, b"first")
-    second = writer(kafka, topic)
-    with pytest.raises(LeadershipLostError):
-        commit(first, topic, b"fenced")
-    with pytest.raises(LeadershipLostError):
-        commit(first, topic, b"still fenced")
-    commit(second, topic, b"second")
-    assert values(kafka, topic) == [b"first", b"second"]
-    first.init()
-    commit(first, topic, b"first again")
-    with pytest.raises(LeadershipLostError):
-        commit(second, topic, b"now fenced itself")
-    assert values(kafka, topic) == [b"first", b"second", b"first again"]
 
 
 def overtake_before_sending(first: TransactionalProducer, topic: str, overtake: Callable[[], None]) -> None:
@@ -268,26 +178,6 @@ def test_an_error_of_the_block_is_raised_even_where_the_writer_is_fenced_and_the
     with pytest.raises(LeadershipLostError):
         commit(first, topic, b"never")
     assert values(kafka, topic) == []
-
-
-def test_a_transaction_left_open_is_aborted_by_the_next_writer(kafka: KafkaServer, topic: str) -> None:
-    first, second = writer(kafka, topic), TransactionalProducer(kafka.bootstrap, topic)
-
-    def overtaken() -> None:
-        with first.transaction() as transaction:
-            transaction.send(topic, b"half")
-            transaction.flush()
-            second.init()
-
-    with pytest.raises(LeadershipLostError):
-        overtaken()
-    commit(second, topic, b"whole")
-    assert values(kafka, topic) == [b"whole"]
-
-
-def test_nothing_is_written_before_init(kafka: KafkaServer, topic: str) -> None:
-    with pytest.raises(JournalError, match=r"init\(\) was not called"):
-        commit(TransactionalProducer(kafka.bootstrap, topic), topic, b"too early")
 
 
 def test_a_transaction_with_a_record_too_large_is_a_journal_error_and_leaves_nothing(kafka: KafkaServer) -> None:

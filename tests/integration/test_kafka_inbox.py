@@ -1,6 +1,5 @@
 """Commands through a real Kafka: shared out, answered once, and never acted on by an executor that was replaced."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -17,8 +16,7 @@ from controller.adapters.kafka.writer import Producer
 from controller.adapters.network.waiting import wait_for
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer
-from controller.log.inbox import Inbox, PartitionMemory
-from controller.log.port import PartitionTakenOverError
+from controller.log.inbox import Inbox
 from controller.model.decision import Command
 from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
@@ -89,80 +87,6 @@ def answers(log: KafkaLogSettings) -> dict[str, list[tuple[str, int]]]:
 
 
 EVERYTHING = len(COMMANDS) + PARTITIONS
-
-
-def test_every_command_is_answered_once_in_the_partition_it_came_from(log: KafkaLogSettings) -> None:
-    issue(log)
-    cluster = Owners()
-    with inbox(log) as opened:
-        work(executor(opened, log, cluster), until_seen=EVERYTHING)
-    found = answers(log)
-    assert {name: [status for status, _ in each] for name, each in found.items()} == {
-        command.id: ["done"] for command in COMMANDS
-    }
-    commands = {
-        json.loads(record.value)["id"]: partition
-        for partition in range(PARTITIONS)
-        for record in read_all(log.bootstrap, log.commands_topic, partition)
-    }
-    assert {name: each[0][1] for name, each in found.items()}.items() <= commands.items()
-    with inbox(log) as opened:
-        assert work(executor(opened, log, cluster), quiet_seconds=5) == 0
-    assert len(cluster.acted) == len(COMMANDS)
-
-
-def test_commands_issued_again_are_known_to_the_next_executor(log: KafkaLogSettings) -> None:
-    cluster = Owners()
-    for _ in range(2):
-        issue(log)
-        with inbox(log) as opened:
-            work(executor(opened, log, cluster), until_seen=EVERYTHING)
-    assert all(len(each) == 1 for each in answers(log).values())
-    assert len(cluster.acted) == len(COMMANDS)
-
-
-def test_the_next_executor_knows_the_epoch(log: KafkaLogSettings) -> None:
-    producer = Producer(log.bootstrap)
-    for partition in range(PARTITIONS):
-        producer.send(log.commands_topic, epoch_event("standalone", 5, T), partition=partition)
-    producer.flush()
-    cluster = Owners()
-    with inbox(log) as opened:
-        work(executor(opened, log, cluster), until_seen=PARTITIONS)
-    issue(log, epoch=4)
-    with inbox(log) as opened:
-        work(executor(opened, log, cluster), until_seen=EVERYTHING)
-    assert {status for each in answers(log).values() for status, _ in each} == {"fenced"}
-    assert cluster.acted == []
-
-
-def test_what_an_executor_had_begun_when_it_ended_is_told_to_the_next_one(log: KafkaLogSettings) -> None:
-    issue(log)
-    with inbox(log) as opened:
-        works = executor(opened, log, Owners())
-        opened.answer = _die  # type: ignore[assignment, method-assign]
-        with pytest.raises(KeyboardInterrupt):
-            work(works, until_seen=1)
-        begun = {name for each in started(opened) for name in each.started}
-    survivor = Owners()
-    with inbox(log) as opened:
-        work(executor(opened, log, survivor), until_seen=EVERYTHING)
-    found = {name: [status for status, _ in each] for name, each in answers(log).items()}
-    assert begun
-    # The survivor's cluster is one where nothing has happened: it cannot tell.
-    assert found == {each.id: ["unknown" if each.id in begun else "done"] for each in COMMANDS}
-    assert set(survivor.acted).isdisjoint(begun)
-
-
-def started(opened: Inbox) -> Iterator[PartitionMemory]:
-    """What *opened* knows of the partitions of which it has taken something."""
-    for partition in range(PARTITIONS):
-        with suppress(PartitionTakenOverError):
-            yield opened.memory(partition)
-
-
-def _die(_: object) -> None:
-    raise KeyboardInterrupt
 
 
 #: An executor that stops in the middle of its batch; prints when it is there and how it ended.

@@ -18,19 +18,18 @@ from controller.adapters.pulsar.log.topics import log_admin
 from controller.lab.pulsar_server import CLUSTER as CLUSTER_NAME
 from controller.lab.pulsar_server import PulsarCluster
 from controller.log.journal import LogJournal
-from controller.log.journal_evidence import of_commands
 from controller.log.pulsar.log import PulsarLog
 from controller.log.pulsar.reading import PartitionReader
 from controller.log.records import LogRecords
 from controller.log.tail import LogTail
-from controller.model.errors import AnotherClusterError, JournalError, SettingsError
+from controller.model.errors import JournalError, SettingsError
 from controller.model.journal import JournalHead
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.wire.base import read_object
 from controller.wire.commands import EpochEvent, parse_event
 from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
-from tests.contracts.journal import NEXT, JournalContract, append, head, hours, issued, open_journal
+from tests.contracts.journal import NEXT, JournalContract, append, head, issued, open_journal
 from tests.contracts.log import CommandLogContract, DeadLetterLogContract, MetricsLogContract
 from tests.contracts.midway import knows_what_was_known_and_begins_behind_the_ticks, write_intervals
 from tests.integration.pulsar_log import PARTITIONS, own_topics
@@ -89,31 +88,6 @@ def test_a_recording_from_the_midst_of_a_run_knows_what_was_known(pulsar: Pulsar
         there = Place(own_topics(pulsar, partitions=1), opened)
         write_intervals(there.metrics())
         knows_what_was_known_and_begins_behind_the_ticks(LogRecords(there.connect(), where="Pulsar"), tmp_path / "copy")
-
-
-def test_the_end_has_the_newest_decisions_and_the_newest_epoch(place: Place) -> None:
-    written = hours(place, 2)
-    assert place.end().last_entry() == written[-1]
-    found = place.end().journal_tail(3, b"")
-    assert [decision.interval for decision in found.decisions] == [each.interval for each in written[:-4:-1]]
-    assert found.epoch == 2
-
-
-def test_the_end_of_the_commands_shows_what_the_journal_had(place: Place) -> None:
-    journal = open_journal(place)
-    journal.begin_epoch(3)
-    append(journal, entry(T, UNLOAD), epoch=3)
-    open_journal(place).begin_epoch(4)
-    found = {(each.interval, each.epoch) for each in of_commands(place.end(), CLUSTER)}
-    assert found == {(None, 4), (T, 3)}
-
-
-def test_the_newest_records_come_first_from_all_partitions(place: Place) -> None:
-    log = place.metrics()
-    for nth in range(12):
-        log.publish([(f"broker-{nth % 3}:8080", b'{"nth":%d}' % nth)])
-    assert [*place.end().backwards("metrics", (b"",))] == [b'{"nth":%d}' % nth for nth in reversed(range(12))]
-    assert [*place.end().backwards("results", (b"",))] == []
 
 
 def test_a_leader_whose_topics_move_between_brokers_goes_on(place: Place, pulsar: PulsarCluster) -> None:
@@ -210,11 +184,3 @@ def test_a_namespace_that_does_not_deduplicate_is_refused(pulsar: PulsarCluster)
         journal = LogJournal(PulsarLog(there, cluster=CLUSTER), cluster=CLUSTER)
         with closing(journal), pytest.raises(SettingsError, match=problem):
             journal.open()
-
-
-def test_the_journal_of_another_cluster_is_refused_and_its_leader_goes_on(place: Place) -> None:
-    journal = open_journal(place)
-    append(journal, entry(T))
-    with pytest.raises(AnotherClusterError, match=f"about cluster '{CLUSTER}'"):
-        place.journal("other").open()
-    append(journal, entry(NEXT))

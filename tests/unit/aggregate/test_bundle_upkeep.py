@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from controller.aggregate.shard.fold import ShardState
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.state.bundles import KnownBundles
-from controller.aggregate.view import assemble
 from tests.records import LEFT, PERIOD, RIGHT
 from tests.rounds import close_round
 
@@ -20,16 +18,6 @@ def rounds(*intervals: Mapping[str, Sequence[str]]) -> tuple[ShardState, Snapsho
     return state, snapshot
 
 
-def test_bundles_that_are_new_move_the_rows_of_the_others() -> None:
-    table, moved = KnownBundles.of(["a", "d"]).with_names(["e", "b", "d"])
-    assert (table.names, moved.tolist()) == (["a", "b", "d", "e"], [0, 2])
-
-
-def test_the_first_sample_replaces_the_default_stats() -> None:
-    _, snapshot = rounds({"a:1": [LEFT]})
-    assert snapshot.short_term.tolist() == snapshot.long_term.tolist() == [[1, 1, 1, 1]]
-
-
 def test_both_averages_move_once_an_interval_also_when_the_bundle_moves() -> None:
     state, snapshot = rounds({"a:1": [LEFT]}, {"a:1": [], "b:1": [LEFT]}, {"a:1": [LEFT]})
     assert snapshot.short_term.tolist() == snapshot.long_term.tolist() == [[2, 2, 2, 2]]
@@ -41,24 +29,3 @@ def test_an_unlisted_bundle_keeps_its_averages_for_its_time_to_live_but_is_not_i
     assert (snapshot.names, state.bundles.names) == ([LEFT], [LEFT, RIGHT])
     _, snapshot = rounds({"a:1": [LEFT, RIGHT]}, {"a:1": [LEFT]}, {"a:1": [LEFT, RIGHT]})
     assert snapshot.long_term[1].tolist() == [2, 2, 2, 2]  # (1 + 3) / 2
-
-
-def test_a_bundle_unlisted_for_longer_than_its_time_to_live_is_new() -> None:
-    away = {"a:1": [LEFT]}
-    state, _ = rounds({"a:1": [LEFT, RIGHT]}, away, away, away)
-    assert state.bundles.names == [LEFT]
-    _, snapshot = rounds({"a:1": [LEFT, RIGHT]}, away, away, away, {"a:1": [LEFT, RIGHT]})
-    assert snapshot.long_term[1].tolist() == [5, 5, 5, 5]
-
-
-def test_a_brokers_average_is_the_sum_of_its_bundles() -> None:
-    _, snapshot = rounds({"a:1": [LEFT, RIGHT], "b:1": []}, {"a:1": [LEFT, RIGHT], "b:1": []})
-    assert assemble([snapshot], {}, {}).brokers.long_term.tolist() == [[3, 3, 3, 3], [0, 0, 0, 0]]
-
-
-def test_a_preallocated_bundle_counts_for_its_destination_until_that_broker_lists_it() -> None:
-    sent = {LEFT: "b:1"}
-    _, before = rounds({"a:1": [LEFT], "b:1": [RIGHT]})
-    assert assemble([before], {}, sent).brokers.preallocated_rate.tolist() == [0, 2]
-    _, after = rounds({"a:1": [LEFT], "b:1": [RIGHT]}, {"a:1": [], "b:1": [LEFT, RIGHT]})
-    assert assemble([after], {}, sent).brokers.preallocated_rate.tolist() == [0, 0]

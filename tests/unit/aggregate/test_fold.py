@@ -7,7 +7,6 @@ import pytest
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.aggregate.snapshot import Snapshot
-from controller.aggregate.view import assemble
 from controller.model.load import RATE_IN
 from controller.wire.rows import rows_from_records
 from tests.folds import NO_DETAIL, OPTIONS, A, B, closings, place, rates, snapshots, sweep, ticked
@@ -34,13 +33,6 @@ def test_a_sweep_of_an_interval_without_a_tick_does_not_count_in_the_next_one_by
     assert rates(snapshot) == {LEFT: (A, 10.0)}
 
 
-def test_a_bundle_claimed_twice_goes_to_the_later_claim_then_to_the_later_name() -> None:
-    for update, owner in ((T - 1, A), (T, B), (T + 1, B)):
-        claim = sweep(B, 0, LEFT, rate=20.0, lastUpdate=update)
-        (snapshot,) = snapshots([claim, sweep(A, 0, LEFT), ticked(0, A, B)])
-        assert rates(snapshot)[LEFT][0] == owner
-
-
 def test_the_load_of_a_bundle_in_several_chunks_is_their_sum() -> None:
     chunks = [sweep(A, 0, LEFT, rate=0.1 * (i + 1), chunk=i, chunks=3) for i in range(3)]
     for order in (chunks, chunks[::-1], [chunks[1], *chunks]):
@@ -63,14 +55,6 @@ def gone_and_back(*, batches: int) -> Snapshot:
 def test_a_bundle_that_returns_after_its_time_to_live_is_new_however_batches_are_cut() -> None:
     for batches in (1, 2, 4):
         assert gone_and_back(batches=batches).short_term[0, RATE_IN] == 10.0
-
-
-def test_the_view_has_the_number_of_samples() -> None:
-    log = [record for t in range(12) for record in (sweep(A, t, LEFT, rate=1.0), ticked(t, A))]
-    late = [sweep(A, 12, LEFT, RIGHT, rate=1.0), ticked(12, A)]
-    bundles = assemble([snapshots([*log, *late])[-1]], {}, {}).bundles
-    found = zip(bundles.names, bundles.short_samples.tolist(), bundles.long_samples.tolist(), strict=True)
-    assert list(found) == [(LEFT, 10, 13), (RIGHT, 1, 1)]
 
 
 def test_a_new_bundle_starts_from_the_last_stored_averages_however_batches_are_cut() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.aggregate.ticks.prepass import SILENCE_MS, Header, PlacedTick, place_ticks
+from controller.aggregate.ticks.prepass import SILENCE_MS, Header, place_ticks
 from tests.records import PERIOD, T
 
 
@@ -115,10 +115,3 @@ def test_a_report_out_of_order_does_not_change_the_ticks() -> None:
         (1, 1, {"a": None, "b": None}),
         (2, 2, {"a": None, "b": None}),
     ]
-
-
-def test_the_same_recording_gets_the_same_ticks() -> None:
-    headers = [chunk(broker, at) for at in range(3) for broker in "cab"]
-    ticks = place_ticks(headers, period_ms=PERIOD)
-    assert ticks == place_ticks(list(headers), period_ms=PERIOD)
-    assert ticks[0] == PlacedTick(after=2, interval=T, roster=(("a", "s"), ("b", "s"), ("c", "s")))

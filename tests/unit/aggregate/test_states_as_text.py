@@ -6,8 +6,8 @@ import pytest
 
 from controller.aggregate.state import states
 from controller.aggregate.state.facts import fact_to_text
-from controller.aggregate.state.states import States, StateTexts
-from controller.model.records import BrokerState, NamespaceState
+from controller.aggregate.state.states import States
+from controller.model.records import NamespaceState
 
 BROKERS = [f"pulsar-broker-{number}.pulsar.svc.cluster.local" for number in range(500)]
 
@@ -44,21 +44,6 @@ def test_whatever_policies_hold_comes_back() -> None:
     assert str(found) == str(given), "true, 1 and 1.0 are equal, and not the same"
 
 
-def test_what_many_namespaces_share_is_one_object_after_reading() -> None:
-    names = ["a/1", "a/2"]
-    one, two = States.of(state(name, policy("a/.*", primary=["b"])) for name in names)
-    assert one.isolation_policies[0] is two.isolation_policies[0]
-
-
-def test_states_of_an_earlier_checkpoint_are_read_and_written_anew() -> None:
-    given = [state(name, policy("a/.*", primary=BROKERS)) for name in ("a/1", "a/2")]
-    earlier = States[NamespaceState](
-        text=f"[{','.join(map(fact_to_text, given))}]", written=States.of(given, closes=3).written
-    )
-    assert list(earlier) == given
-    assert earlier.with_later([state("a/2")], 4).text == States.of([given[0]], 3).with_later([state("a/2")], 4).text
-
-
 def test_a_list_counts_against_the_bound_once_and_only_with_a_state_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(states, "LARGEST", 40_000)
     of_all = [state(f"a/{i}", policy("a/.*", primary=BROKERS)) for i in range(5)]
@@ -68,24 +53,3 @@ def test_a_list_counts_against_the_bound_once_and_only_with_a_state_that_fits(mo
     assert [each.namespace for each in kept] == [f"a/{i}" for i in range(5)]
     assert kept.dropped == 1
     assert "other-" not in kept.text
-
-
-def test_states_are_kept_while_their_texts_with_what_parts_them_come_to_no_more_than_the_bound() -> None:
-    given = [state(f"a/{i}", policy("ä/.*", primary=["b"]), policy(f"a/{i}", primary=["b"])) for i in range(3)]
-    whole = StateTexts(1 << 20)
-    for each in given:
-        whole.add(each.namespace, each)
-    joined = whole.joined()
-    assert whole.size == len(joined) - len('{"values":[],"states":[]}') + 2, "a sign behind each"
-    assert "ä/.*" in joined
-    assert '"ä/b"' in fact_to_text(state("ä/b")), "one character, not six"
-    for most, kept in ((whole.size, 3), (whole.size - 1, 2)):
-        texts = StateTexts(most)
-        for each in given:
-            texts.add(each.namespace, each)
-        assert len(texts.names) == kept
-
-
-def test_states_of_brokers_have_no_lists() -> None:
-    given = [BrokerState(broker=name, version=1, capacity=(("cpu", 4.0),)) for name in ("b-1", "b-2")]
-    assert list(States.of(given)) == given

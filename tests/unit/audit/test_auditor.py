@@ -7,11 +7,10 @@ from typing import TypeAlias
 import pytest
 
 from controller.aggregate.snapshot import Snapshot
-from controller.audit.auditor import MAX_FOLLOWED, MoveAuditor
+from controller.audit.auditor import MAX_FOLLOWED
 from controller.audit.moves import AuditedMove, MoveSums
 from controller.audit.seen_load import BrokerFigures, weights_of
 from controller.model.decision import Command, Decision
-from controller.model.errors import StateError
 from controller.model.load import BANDWIDTH_IN, DIRECT_MEMORY
 from controller.model.memory import Memory
 from controller.model.resource_usage import ResourceWeights
@@ -182,12 +181,6 @@ def test_resources_weigh_as_the_shedder_has_it() -> None:
     shedder = ThresholdShedder(cpu_weight=0.5)
     assert weights_of(shedder) is shedder
     assert weights_of(UniformLoadShedder()) == ResourceWeights()
-
-
-def test_the_load_of_an_interval_is_that_of_all_shards() -> None:
-    half = replace(interval(0, BEFORE, BUNDLES), shards=2)
-    with pytest.raises(StateError):
-        auditor().take([half])
 
 
 def test_moves_are_counted_by_where_their_bundles_came_to() -> None:
@@ -365,20 +358,9 @@ def test_a_move_is_undone_if_the_bundle_is_back_within_an_hour(back: int, by: st
     assert (first.undone_at, first.undone_by) == ((at(back), by) if undone else (None, ""))
 
 
-def test_a_command_that_leads_elsewhere_undoes_nothing() -> None:
-    first, second = through_an_hour({1: "b-3", 30: "b-1"}, sent((0, "b-1", "b-3"), (28, "b-3", "b-2")))
-    assert (first.undone, first.undone_by) == (True, "others")
-    assert (second.outcome, second.undone) == ("elsewhere", False)
-
-
 def test_a_bundle_whose_new_broker_left_is_undone_by_that() -> None:
     first, *_ = through_an_hour({1: "b-3", 30: "b-1"}, sent((0, "b-1", "b-3")), gone={30: "b-3"})
     assert (first.undone, first.undone_by) == (True, "broker_left")
-
-
-def test_a_bundle_that_never_left_is_not_undone() -> None:
-    (only,) = through_an_hour({}, sent((0, "b-1", "b-3")))
-    assert (only.outcome, only.undone, only.shorter) == ("stayed", False, False)
 
 
 @pytest.mark.parametrize(
@@ -421,14 +403,6 @@ def test_moves_that_a_shorter_sequence_would_not_need(owners: dict[int, str], sh
     assert [each.shorter for each in through_an_hour(owners, sent(*moves), 200)] == shorter
 
 
-@pytest.mark.parametrize(("minutes", "shorter"), [(62, None), (63, False)])
-def test_that_no_shorter_sequence_would_do_is_known_an_hour_and_two_intervals_after_a_move(
-    minutes: int, shorter: bool | None
-) -> None:
-    (only,) = through_an_hour({1: "b-3"}, sent((0, "b-1", "b-3")), minutes)
-    assert only.shorter is shorter
-
-
 def test_a_move_that_did_not_happen_is_part_of_no_sequence() -> None:
     decisions = sent((0, "b-1", "b-3"), (20, "b-3", "b-2"))
     assert [each.shorter for each in through_an_hour({1: "b-3"}, decisions)] == [False, False]
@@ -450,11 +424,6 @@ def test_without_traffic_there_is_no_drift_and_errors_count_as_they_are() -> Non
     found = audited({2: after}, before=idle)
     assert found.drift is None
     assert [found.source.error, found.source.error_without(None)] == pytest.approx([-0.02, -0.02])
-
-
-def test_of_little_traffic_there_is_a_drift_too() -> None:
-    little, less = ({LEFT: ("b-1", rate)} for rate in (0.5, 0.25))
-    assert audited({2: interval(2, BEFORE, less)}, before=little).drift == 0.5
 
 
 def test_what_a_command_says_of_its_interval_does_not_count() -> None:
@@ -479,17 +448,6 @@ def test_more_moves_than_can_be_followed_are_counted_and_not_known(monkeypatch: 
     audits.take([interval(0, BEFORE, BUNDLES)], decided(0, move(0, LEFT, "b-1", "b-3"), move(0, RIGHT, "b-1", "b-2")))
     assert [each.outcome for each in audits.ended()] == ["too_many", "not_yet"]
     assert MAX_FOLLOWED > 1
-
-
-@pytest.mark.parametrize("usage", [{}, {"b-1": None}, {"b-1": 0.0}])
-def test_sizes_0_and_1(usage: dict[str, float | None]) -> None:
-    audits = auditor()
-    listed = {LEFT: ("b-1", 0.0)} if usage else {}
-    for minute in range(4):
-        audits.take([interval(minute, usage, listed)], decided(minute, move(minute, LEFT, "b-1", "b-2")))
-    outcomes = [each.outcome for each in audits.ended()]
-    assert outcomes == ["stayed" if usage else "unlisted"] * 2 + ["not_yet"] * 2
-    assert MoveAuditor.ended(auditor()) == ()
 
 
 def test_nothing_is_kept_of_moves_of_long_ago() -> None:
@@ -526,12 +484,3 @@ def test_a_broker_that_all_bundles_leave_is_predicted_to_be_empty_and_one_withou
     assert [usages(each.predicted) for each in (first.source, first.destination)] == [0, 80]
     assert first.source.predicted is not None
     assert (first.source.predicted.rate, first.source.predicted.throughput) == (0, 0)
-
-
-def test_the_first_broker_is_predicted_as_any_other() -> None:
-    bills = "acme/bills/0x00000000_0xffffffff"
-    to_first = audited({2: {bills: "b-1"}}, move(0, bills, "b-2", "b-1"))
-    assert (usages(to_first.source.predicted), usages(to_first.destination.predicted)) == (2, 98)
-    assert (to_first.source.predicted_by, to_first.destination.predicted_by) == ("computed", "computed")
-    assert to_first.destination.predicted is not None
-    assert to_first.destination.predicted.rate == 1200

@@ -1,23 +1,17 @@
 """``trimtab bench decisions``: that it times everything there is, on clusters that are what they are called."""
 
 import json
-from collections.abc import Callable
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from controller.bench.clusters import CLUSTERS, nearly_balanced, skewed
+from controller.bench.clusters import CLUSTERS, skewed
 from controller.bench.command import app
-from controller.bench.decisions import AVERAGES, fresh, slopes, subjects, timings
+from controller.bench.decisions import AVERAGES, slopes, subjects, timings
 from controller.bench.overload import SHARES
-from controller.model.load import ClusterView
-from controller.model.names import parse_bundle
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS, SPLIT_POLICIES
 
 pytestmark = pytest.mark.slow
-
-SMALL = (10, 1_000)
 
 
 class Rival:
@@ -34,41 +28,9 @@ class Rival:
         return 100_000.0, 7
 
 
-@pytest.mark.parametrize("make", CLUSTERS.values())
-def test_a_cluster_is_whole(make: Callable[..., ClusterView]) -> None:
-    view = make(*SMALL)
-    assert list(view.bundles.names) == sorted(set(view.bundles.names))
-    assert all(
-        view.bundles.namespaces[code] == parse_bundle(name).namespace
-        for name, code in zip(view.bundles.names, view.bundles.namespace.tolist(), strict=True)
-    )
-    assert view.brokers.bundle_count.sum() == len(view.bundles)
-    assert view.brokers.bundle_count.min() >= 2
-
-
-def test_the_skewed_cluster_is_and_the_other_hardly() -> None:
-    spread = [
-        np.ptp(make(*SMALL).brokers.throughput) / make(*SMALL).brokers.throughput.mean()
-        for make in (skewed, nearly_balanced)
-    ]
-    assert spread[0] > 1
-    assert spread[1] < 0.5
-
-
 def test_everything_in_the_catalogue_is_timed() -> None:
     named = {name.removesuffix(" (placement)") for name in subjects()}
     assert named == {*SHEDDERS, *PLACEMENTS, *SPLIT_POLICIES, AVERAGES}
-
-
-def test_a_fresh_view_remembers_nothing() -> None:
-    view = skewed(*SMALL)
-    view.bundles.of_broker(0)
-    view.policies.derived("key", lambda: 1)
-    again = fresh(view)
-    assert "_by_broker" in view.bundles.__dict__
-    assert "_by_broker" not in again.bundles.__dict__
-    assert view.policies.derived("key", lambda: 2) == 1
-    assert again.policies.derived("key", lambda: 2) == 2
 
 
 def test_a_rival_that_takes_too_long_is_asked_once() -> None:
@@ -106,8 +68,3 @@ def test_whole_intervals_of_overloaded_clusters_are_told_for_every_shedder() -> 
     assert all(row["decision"] > 0 and row["entry_bytes"] > 0 for row in rows)
     assert CliRunner().invoke(app, ["decisions", "--overloaded", *small]).exit_code == 0
     assert CliRunner().invoke(app, ["decisions", "--overloaded", "--slope"]).exit_code == 2
-
-
-def test_more_brokers_than_bundles_can_feed_are_refused() -> None:
-    result = CliRunner().invoke(app, ["decisions", "--bundles", "100", "--brokers", "90"])
-    assert result.exit_code == 2

@@ -1,11 +1,7 @@
 """``trimtab bench frontier``: moves against evenness, with bounds."""
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
-from controller.bench.command import app
 from controller.bench.frontier import frontier
 
 pytestmark = pytest.mark.slow
@@ -27,14 +23,3 @@ def test_the_best_plan_lies_between_bound_and_reached() -> None:
         assert point.best_found is not None
         assert point.bound <= point.best_found * (1 + 1e-6)
         assert point.best_found <= point.reached * (1 + 1e-6)
-
-
-def test_it_is_told_as_a_table_and_as_json() -> None:
-    asked = ["frontier", "--brokers", "2", "--bundles", "8", "--moves", "2"]
-    assert "bound by" in CliRunner().invoke(app, asked, env={"COLUMNS": "120"}).stdout
-    lines = CliRunner().invoke(app, [*asked, "--json"]).stdout.splitlines()
-    assert [json.loads(line)["max_moves"] for line in lines] == [0, 1, 2]
-
-
-def test_more_brokers_than_bundles_for_them_are_refused() -> None:
-    assert CliRunner().invoke(app, ["frontier", "--brokers", "9", "--bundles", "12"]).exit_code == 2

@@ -1,21 +1,11 @@
 """``trimtab bench moves``: where its topics lie, and how its figures are made."""
 
 import pytest
-from typer.testing import CliRunner
 
-from controller.bench.command import app
-from controller.bench.moves import stall, topics_of
+from controller.bench.moves import stall
 from controller.bench.tables import moves_table
 from controller.cli.shared.console import captured
-from controller.model.names import default_boundaries, parse_bundle, topic_hash
 from controller.wire.answers.bench import MovesAnswer, StallAnswer
-
-
-def test_each_bundle_has_as_many_topics() -> None:
-    bundles, topics = topics_of(default_boundaries(2), 10)
-    assert len(set(topics)) == 10
-    for nth, bundle in enumerate(map(parse_bundle, bundles)):
-        assert all(bundle.lower <= topic_hash(topic) < bundle.upper for topic in topics[5 * nth : 5 * nth + 5])
 
 
 @pytest.mark.parametrize(
@@ -44,7 +34,3 @@ def test_a_row_for_each_kind_of_unload() -> None:
     assert [line.split()[1:5] for line in lines] == [[kind, "59", "of", "60"] for kind in ("destination", "none")]
     assert "120 / 300 / 1,234" in lines[0]
     assert "50 producers of 20 msg/s" in table.title
-
-
-def test_an_odd_number_of_topics_is_refused() -> None:
-    assert CliRunner().invoke(app, ["moves", "--topics", "3"]).exit_code == 2

@@ -99,17 +99,6 @@ def test_the_first_line_names_the_columns_and_the_rest_stands_below_them(tmp_pat
     assert lines[0].index("mode") == lines[2].index("active") == lines[3].index("active")
 
 
-def test_at_80_columns_a_command_has_lines_of_its_own_and_no_name_is_cut(tmp_path: Path, conf: Path) -> None:
-    issue(tmp_path, T, UNLOAD)
-    result = CliRunner().invoke(app, ["tail", "--conf", str(conf), "--no-follow"], env={"COLUMNS": "80"})
-    assert result.stdout.splitlines()[2:] == [
-        f"2025-01-01T00:00:00Z  unload {LEFT}",
-        "    broker-1:8080 -> broker-2:8080",
-        "    active, epoch 7",
-        "    Overloaded (usage 90 % against 60 %)",
-    ]
-
-
 class Partitions:
     """A log whose partitions are read one after the other, each with an epoch of its own at its beginning."""
 

@@ -73,17 +73,6 @@ def test_tables_say_the_same_as_json(tmp_path: Path) -> None:
     assert result.stdout.endswith(f"8 bundles on 3 brokers: {len(moved)} unload{'s' * (len(moved) != 1)}\n")
 
 
-def test_at_80_columns_no_bundle_broker_or_code_is_cut_and_numbers_have_units() -> None:
-    asked = ("--load", REPORTS, "--strategy", "OverloadShedder")
-    narrow = CliRunner().invoke(app, [str(argument) for argument in asked], env={"COLUMNS": "80"})
-    _, said = answer(*asked)
-    for one in said["commands"]:
-        assert f"unload  {one['bundle']}\n" in narrow.stdout
-        assert f"  from           {one['broker']}\n" in narrow.stdout
-    assert "Overloaded (usage 97 % against 85 %)" in narrow.stdout
-    assert max(map(len, narrow.stdout.splitlines())) <= 80
-
-
 def test_nothing_that_holds_a_controller_back_hides_the_answer(tmp_path: Path) -> None:
     observing = uneven(tmp_path, loadBalancerEnabled="false", loadBalancerSheddingIntervalMinutes=7)
     code, said = answer("--load", REPORTS, "--strategy", "UniformLoadShedder", "--broker-conf", observing)

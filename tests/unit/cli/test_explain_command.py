@@ -21,7 +21,7 @@ from controller.settings.trimtab_toml import read_settings
 from controller.simulator.cluster import ClusterShape
 from controller.wire.readable import utc
 from tests.modelled_log import played, settings_in
-from tests.records import PERIOD, SAMPLES, T
+from tests.records import SAMPLES, T
 
 pytestmark = pytest.mark.slow
 
@@ -167,17 +167,6 @@ def test_an_interval_is_told_with_all_its_commands_and_verdicts(moving: tuple[Pa
     warm_up = told(utc(T), "--conf", conf)
     assert said_no(warm_up) == {"warm_up_samples": ("WarmingUp", "throttled")}
     assert warm_up["because"].startswith("warm_up_samples: WarmingUp (1 against 2 samples)")
-
-
-def test_text_says_the_same_at_80_columns_and_cuts_no_name(moving: tuple[Path, list[JournalEntry]]) -> None:
-    conf, entries = moving
-    command = entries[1].decision.commands[0]
-    for subject in (command.bundle, command.source, utc(T + PERIOD)):
-        at = () if subject == utc(T + PERIOD) else ("--at", utc(T + PERIOD))
-        for more in ((), ("--all",)):
-            text = run(subject, *at, *more, "--conf", conf, columns=80).stdout
-            assert max(map(len, text.splitlines())) <= 80
-            assert subject in text
 
 
 def test_who_said_yes_is_printed_with_all_alone(moving: tuple[Path, list[JournalEntry]]) -> None:

@@ -18,7 +18,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from tests.folder_settings import write_settings
 from tests.folders import journal_in
 from tests.journal_entries import SPLIT, UNLOAD, entry
-from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T, as_bytes, result, tick
+from tests.records import CLUSTER, LEFT, PERIOD, T, as_bytes, result, tick
 
 app = typer.Typer()
 app.command()(journal)
@@ -124,15 +124,6 @@ def test_times_include_both_ends(log: Path) -> None:
     assert times(found(log, "--since", "2025-01-01T00:01:00Z")) == [INTERVALS[2], INTERVALS[1]]
     assert times(found(log, "--until", "2025-01-01T00:01:00Z")) == [INTERVALS[1], INTERVALS[0]]
     assert times(found(log, "--since", "2025-01-01T00:01Z", "--until", "2025-01-01 00:01")) == [INTERVALS[1]]
-
-
-def test_at_80_columns_no_name_is_cut(log: Path) -> None:
-    lines = run(log, columns=80).stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert f"  unload {LEFT}" in lines
-    assert f"  split {RIGHT}" in lines
-    assert lines[0] == "2025-01-01T00:02:00Z  dry_run, paused: 2 bundles on 2 brokers: Paused, 1"
-    assert lines[1] == "    command held back"
 
 
 @pytest.mark.parametrize(

@@ -517,15 +517,6 @@ def test_a_broker_that_hangs_is_missing_and_costs_the_others_nothing(
     assert sum("answers again" in record.message for record in caplog.records) == 1
 
 
-def test_how_long_a_broker_is_silent_is_counted_in_seconds_of_the_clock(world: World) -> None:
-    one = world.collector("one")
-    for seconds in (0.0, 0.25):
-        world.now = T + seconds
-        one.step()
-        assert max(calls.looked for calls in world.calls[one]) == T + seconds
-    world.settle(one)
-
-
 def test_brokers_that_fail_do_not_take_threads_from_the_others_in_the_next_interval(world: World) -> None:
     one = world.collector("one")
     for broker in world.pulsar.brokers[1:]:
@@ -692,18 +683,6 @@ def test_while_a_partition_is_offline_no_interval_ends_and_it_is_told_once(
     world.log.offline = False
     assert all(world.interval(T + 5 * PERIOD, one, two).values())
     assert sum("intervals can be ended again" in record.message for record in caplog.records) == 1
-
-
-def test_while_a_partition_is_offline_an_interval_is_tried_to_be_ended_once_a_second(world: World) -> None:
-    one = world.collector("one")
-    world.interval(T, one)
-    world.log.offline = True
-    tried = []
-    for after in (0.0, 0.9, 1.1, 2.0, 2.2):
-        world.now = T + PERIOD + after
-        world.settle(one)
-        tried.append(world.log.tried)
-    assert tried == [1, 1, 2, 2, 3]
 
 
 def test_a_collector_that_begins_to_lead_while_a_partition_is_offline_says_so_and_ends_intervals_once_it_is_back(
@@ -976,42 +955,6 @@ def test_who_is_in_the_group_is_logged_when_it_changes(world: World, caplog: pyt
     assert len(told) == len(set(told))
 
 
-def test_a_collector_looks_at_the_group_once_a_second(world: World) -> None:
-    one = world.collector("one")
-    world.interval(T, one)
-    seen = world.members["one"].looks
-    for now, looks in ((0.0, 0), (0.999, 0), (1.0, 1), (1.5, 1), (1.999, 1), (2.0, 2)):
-        world.now = T + 0.5 * PERIOD + now
-        one.step()
-        if now == 0.0:
-            seen = world.members["one"].looks
-        one.step()
-        assert world.members["one"].looks == seen + looks
-
-
-class Told(threading.Event):
-    """Set once it was waited for three times, or was looked at more often than a loop that waits would."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waited: list[float | None] = []
-        self.looks = 0
-
-    def is_set(self) -> bool:
-        self.looks += 1
-        return len(self.waited) == 3 or self.looks > 10
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waited.append(timeout)
-        return self.is_set()
-
-
-def test_between_two_steps_a_collector_waits_until_it_is_told_to_end(world: World) -> None:
-    told = Told()
-    world.collector("one").run(told)
-    assert told.waited == [0.02] * 3
-
-
 class Ticking(threading.Event):
     """Between two steps a second goes by, unless somebody waits for an answer."""
 
@@ -1105,24 +1048,6 @@ def test_a_broker_that_left_and_comes_back_is_asked_at_once_and_told_of_anew(
     assert len(told) == 2
 
 
-def test_how_brokers_balance_is_known_of_those_that_are_there_and_asked_anew_of_one_that_comes_back(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept, keep = list[list[str]](), Sweeper.retain
-
-    def note(sweeper: Sweeper, brokers: Collection[str]) -> None:
-        kept.append(sorted(brokers))
-        keep(sweeper, brokers)
-
-    monkeypatch.setattr(Sweeper, "retain", note)
-    one, before = world.collector("one"), sorted(world.pulsar.names)
-    world.interval(T, one)
-    world.pulsar.brokers.pop()
-    for at in (T + PERIOD, T + 2 * PERIOD):
-        world.interval(at, one)
-    assert kept == [before, sorted(world.pulsar.names)]
-
-
 def test_a_collector_that_cannot_publish_is_not_ready_and_one_that_has_nothing_to_ask_is(world: World) -> None:
     one, two = world.collector("one"), world.collector("two")
     world.room.members = ["one", "two"]
@@ -1206,19 +1131,6 @@ def test_a_broker_that_shows_its_settings_later_than_its_load_is_known_by_the_sa
     assert switches(world, broker.name)[-1] == (True, False)
     kinds = [decode_metric(value, cluster=CLUSTER, period_ms=1000) for value in world.log.records]
     assert isinstance(kinds[-1], TickRecord), "nothing of it comes behind the tick"
-
-
-def test_a_switch_that_is_turned_off_again_is_published_at_once_too(world: World) -> None:
-    one = world.collector("one")
-    for number, value in enumerate(("true", "false", "true", "false")):
-        broker = switch(world, 0, value)
-        world.interval(T + number * PERIOD, one)
-    assert [told for told in switches(world, broker) if told is not None] == [
-        (True, False),
-        (False, False),
-        (True, False),
-        (False, False),
-    ]
 
 
 @pytest.mark.parametrize(

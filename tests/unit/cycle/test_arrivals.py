@@ -10,14 +10,11 @@ from controller.cycle.guardrails.listing import FORGOTTEN_MS, Rooms
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason
-from controller.model.journal import JournalEntry
 from controller.model.load import OtherClaims
-from controller.model.memory import Destination, InFlight, Memory
+from controller.model.memory import InFlight, Memory
 from controller.model.records import CommandResult
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
-from controller.wire.journal import encode_entry
-from tests.journal_entries import parse_entry
 from tests.lying_cluster import PERIOD, START
 from tests.unit.cycle.test_cycle import POLICY, WARM
 
@@ -297,32 +294,7 @@ def test_unconfirmed_moves_count_once_among_the_failures() -> None:
     assert len(found.memory.failures) == len(found.then().then().memory.failures) == 2
 
 
-def test_with_sweeps_every_ten_seconds_brokers_have_as_many_minutes() -> None:
-    found = Followed().sent(numbered(0)).then(done=numbered(0))
-    view = cluster_view(Broker(NEW), Broker(OLD, bundles={bundle(200): Bundle()}), as_of_ms=found.now)
-    for seconds in range(10, 190, 10):
-        later = replace(view, as_of_ms=found.now + seconds * 1000)
-        decision, found.memory = decide(later, (), found.memory, Controls(mode="active"), FOLLOWING)
-        named = any(verdict.reason is Reason.UNCONFIRMED for verdict in decision.verdicts)
-        assert named == (seconds >= 180)
-
-
 def test_without_the_limits_nothing_is_followed() -> None:
     found = Followed(limits=Limits()).sent(numbered(0)).then(done=numbered(0)).then().then().then()
     assert found.memory.destinations == {}
     assert found.unconfirmed == []
-
-
-def test_what_is_followed_is_journalled() -> None:
-    found = black_hole().sent(numbered(9), idle=True).then(done=numbered(9), owner="")
-    assert found.decision is not None
-    entry = JournalEntry(
-        cluster="lab",
-        decision=replace(found.decision, verdicts=()),
-        memory=found.memory,
-        controls=Controls(mode="active"),
-    )
-    again = parse_entry(encode_entry(entry))
-    assert isinstance(again, JournalEntry)
-    assert again.memory == found.memory
-    assert isinstance(again.memory.destinations[NEW], Destination)

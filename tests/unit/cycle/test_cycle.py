@@ -343,17 +343,6 @@ def test_with_more_than_forty_percent_of_the_brokers_missing_nothing_moves() -> 
     assert verdicts(decision, "x") == [(Reason.OUTDATED_DATA, "roster")]
 
 
-def test_without_any_broker_none_is_missing() -> None:
-    policy = replace(POLICY, limits=Limits(freeze_share=0.4))
-    assert all(each.reason is not Reason.FROZEN for each in cycle(view(), policy=policy)[0].verdicts)
-
-
-def test_exactly_forty_percent_missing_is_not_too_many() -> None:
-    three = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **HOT), broker("mild", usage=0.5, m=30))
-    policy = replace(POLICY, limits=Limits(freeze_share=0.4))
-    assert cycle(replace(three, missing=("x", "y")), policy=policy)[0].commands
-
-
 def test_a_single_broker_unloads_nothing() -> None:
     alone = view(broker("hot", usage=0.9, **HOT))
     decision, _ = cycle(alone)

@@ -3,12 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from controller.cycle import Policy, decide, dispatch
+from controller.cycle import Policy, decide
 from controller.cycle.guardrails.budgets import PLACED_IN_VAIN, Ledger, Rejection
 from controller.cycle.limits import Budget, Limits
-from controller.cycle.placing import place_as_planned
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, Verdict
 from controller.model.load import ClusterView
@@ -16,11 +13,8 @@ from controller.model.memory import InFlight, Issued, Memory
 from controller.model.records import CommandResult
 from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
-from controller.strategies.shedding.avg_shedder.pairs import BrokerHitCounts
 from controller.strategies.shedding.overload_shedder import OverloadShedder
-from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
-from controller.strategies.splitting.default_namespace_bundle_split_strategy import SplitHitCounts
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from tests.cluster import INTERVAL, broker, bundle, view
 
@@ -204,26 +198,6 @@ def test_a_move_of_the_membership_rebalancer_that_is_held_back_comes_in_the_next
     assert {destination for _, destination in moved} == {"c:80"}
 
 
-def test_of_a_rebalance_of_everything_only_what_the_budget_allows_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
-    placed = []
-
-    def counting(view: ClusterView, unload: Unload, policy: Policy) -> tuple[str, list[Verdict]]:
-        placed.append(unload.bundle)
-        return place_as_planned(view, unload, policy)
-
-    monkeypatch.setattr(dispatch, "place_as_planned", counting)
-    eager = RebalanceOnMembershipChange(protocol="eager")
-    limited = replace(policy(interval=Budget(unloads=2)), membership=eager)
-    quiet: dict[str, Any] = {name(i): bundle(1) for i in range(40)}
-    _, memory = cycle(limited, view(broker("a:80", **quiet), broker("b:80")), memory=warm(limited))
-    placed.clear()
-    decision, after = cycle(
-        limited, view(broker("a:80", **quiet), broker("b:80"), broker("c:80")), memory=memory, at=INTERVAL + PERIOD
-    )
-    assert len(decision.commands) == len(placed) == 2
-    assert after.membership == memory.membership, "the broker that joined is still new"
-
-
 def test_after_many_refused_placements_the_rest_is_not_placed() -> None:
     placed = []
 
@@ -244,26 +218,6 @@ def test_after_many_refused_placements_the_rest_is_not_placed() -> None:
     assert (untried.subject, untried.observed, untried.limit) == ("cluster", PLACED_IN_VAIN, PLACED_IN_VAIN)
 
 
-def test_with_the_cluster_s_budget_used_up_no_unload_is_placed() -> None:
-    ledger = Ledger(Limits(interval=Budget(unloads=1)), (), ())
-    one = Issued(action="unload", namespace="n", source="a", destination="b", connections=1, interval=1)
-    assert ledger.try_charge("x", one) is None
-    assert not ledger.exhausted
-    assert ledger.rejects_any_destination("y", replace(one, destination="")) is Rejection.RETRY
-    assert ledger.exhausted
-    ledger.hold_back(["z"] * 38_000)
-    (verdict,) = ledger.verdicts()
-    assert verdict.detail == "38001 held back, the first is y"
-
-
-def test_every_unload_that_finds_its_source_closed_is_counted() -> None:
-    ledger = Ledger(Limits(interval=Budget(unloads_per_source=1)), (), ())
-    one = Issued(action="unload", namespace="n", source="a", destination="", connections=1, interval=1)
-    assert ledger.try_charge("x", one) is None
-    assert [ledger.rejects_any_destination(bundle, one) for bundle in "yzw"] == [Rejection.RETRY] * 3
-    assert ledger.held_back == 3
-
-
 def test_a_split_without_connections_passes_a_closed_budget_of_connections_and_an_unload_without_does_not() -> None:
     ledger = Ledger(Limits(interval=Budget(connections=10)), (), ())
     unload = Issued(action="unload", namespace="n", source="a", destination="b", connections=8, interval=1)
@@ -274,45 +228,12 @@ def test_a_split_without_connections_passes_a_closed_budget_of_connections_and_a
     assert ledger.try_charge("z", replace(unload, action="split", destination="", connections=1)) is Rejection.RETRY
 
 
-def test_where_source_and_destination_both_have_too_much_in_flight_the_source_is_named() -> None:
-    under_way = InFlight(action="unload", bundle="x", source="a", destination="b", interval=1, expires_at_ms=9)
-    ledger = Ledger(Limits(in_flight_per_broker=1), (), [under_way])
-    one = Issued(action="unload", namespace="n", source="b", destination="a", connections=1, interval=1)
-    assert ledger.try_charge("y", one) is Rejection.RETRY
-    assert [verdict.subject for verdict in ledger.verdicts()] == ["b"]
-
-
 # ---- what strategies remember ----
 
 
 def unload(source: str, destination: str = "") -> Unload:
     why = Verdict(subject=source, reason=Reason.OVERLOADED)
     return Unload(bundle=f"of {source}", source=source, destination=destination, why=why)
-
-
-def test_a_split_that_is_held_back_keeps_its_hits() -> None:
-    before = SplitHitCounts(hits={"x": 3, "y": 2}, owners={"x": "b1", "y": "b1"})
-    after = SplitHitCounts(hits={"y": 3}, owners={"y": "b2"})
-    kept = SplitHitCounts(hits={"x": 3, "y": 3}, owners={"x": "b1", "y": "b2"})
-    assert after.revert_unissued_splits(before, {"x"}) == kept
-    assert after.revert_unissued_splits(before, ()) == after
-
-
-def test_a_broker_that_gave_nothing_has_no_cool_down_and_the_hit_count_stays() -> None:
-    before = TransferHistory(hit_count=3)
-    after = TransferHistory(hit_count=0, recently_unloaded_brokers={"a": 9, "b": 9})
-    one, other = unload("a"), unload("b")
-    assert after.revert_unissued(before, [one, other], []) == replace(before, hit_count=3)
-    partly = after.revert_unissued(before, [other], [one])
-    assert partly == TransferHistory(hit_count=0, recently_unloaded_brokers={"a": 9})
-    assert after.revert_unissued(before, [one], [one, other]) == after, "each of them gave something"
-
-
-def test_a_pair_of_brokers_of_which_nothing_was_issued_keeps_its_hits() -> None:
-    before = BrokerHitCounts(high={"a": 1, "z": 1}, low={"a": 7, "b": 7})
-    after = BrokerHitCounts(high={"z": 2}, low={})
-    kept = after.revert_unissued(before, [unload("a", "b")], [])
-    assert kept == BrokerHitCounts(high={"a": 1, "z": 2}, low={"a": 7, "b": 7})
 
 
 def test_commands_that_are_only_tried_find_the_same_budgets_and_use_none() -> None:

@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.cycle.guardrails.budgets import PLACED_IN_VAIN
 from controller.cycle.guardrails.freeze import watched_roster
 from controller.cycle.guardrails.undescribed import about_undescribed, undescribed
 from controller.cycle.limits import Limits
-from controller.cycle.refusals import too_few_brokers
 from controller.model.decision import Reason
 from controller.model.memory import Roster
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
@@ -59,12 +57,3 @@ def test_five_namespaces_without_a_state_are_named_and_pulsars_own_are_not(numbe
     assert (verdict.observed, verdict.unit, verdict.by) == (number, "namespaces", "guardrails.move_undescribed")
     assert about_undescribed(view, np.zeros(len(stay), np.bool_)) == []
     assert undescribed(cluster_view(Broker("a")), careful.limits).tolist() == []
-
-
-def test_fewer_than_two_brokers_are_too_few() -> None:
-    told = too_few_brokers(1, "me")
-    assert (told.reason, told.observed, told.limit, told.unit) == (Reason.NO_BROKERS, 1, 2, "brokers")
-
-
-def test_two_hundred_unloads_are_placed_in_vain_at_most() -> None:
-    assert PLACED_IN_VAIN == 200

@@ -11,16 +11,13 @@ from controller.cycle.limits import Budget, Limits
 from controller.cycle.ordered import with_drained
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
-from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import Failed, InFlight, Memory, Roster
 from controller.strategies.catalogue import SHEDDERS
 from controller.strategies.rebalance.membership import BrokerMembership, RebalanceOnMembershipChange
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.strategies.shedding.transfer_shedder import TransferShedder
-from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, Broker, broker, view
-from tests.journal_entries import parse_entry
 from tests.unit.cycle.test_cycle import POLICY, WARM
 
 ONE, TWO = "acme/own/0x00000000_0x80000000", "acme/own/0x80000000_0xffffffff"
@@ -245,22 +242,6 @@ def test_of_a_drained_broker_only_binding_filters_say_where_ordered_bundles_go()
     assert decide(UNEVEN, [], WARM, controls, with_drained(policy, controls))[0].commands == ()
 
 
-def test_orders_and_drains_are_journalled_and_without_them_the_bytes_are_as_before() -> None:
-    def entry(**controls: Any) -> JournalEntry:
-        found, memory = decided(controls.pop("orders", None), **controls)
-        given = Controls(mode="active", orders=None)
-        return JournalEntry(cluster="lab", decision=found, memory=memory, controls=replace(given, **controls))
-
-    plain = encode_entry(entry())
-    assert b"drained" not in plain
-    assert b"orders" not in plain
-    held = entry(drained=("b:80",))
-    held = replace(held, controls=replace(held.controls, orders=orders((ONE, "a:80", "c:80"))))
-    read = parse_entry(encode_entry(held))
-    assert isinstance(read, JournalEntry)
-    assert read.controls == held.controls
-
-
 @pytest.mark.parametrize("freeze", [0, 2])
 def test_orders_that_were_checked_before_a_broker_came_or_went_are_not_issued(freeze: int) -> None:
     policy = replace(POLICY, limits=Limits(freeze_intervals=freeze))
@@ -329,10 +310,3 @@ def test_of_a_plan_that_is_held_back_only_brokers_that_cannot_wait_are_relieved(
     found, after = decide(seen, [], memory, given, policy)
     assert {(command.source, command.why.by) for command in found.commands} == {("a:80", "PeakShedder")}
     assert after.membership == joined, "the rebalancer knows of the broker when the plan has ended"
-
-
-def test_orders_of_an_earlier_release_which_checks_no_wave_again_hold_as_they_did() -> None:
-    memory = replace(WARM, roster=Roster(brokers=("a:80", "b:80", "c:80", "d:80")))
-    given = orders((ONE, "a:80", "c:80"), held_back=None, checked_at=INTERVAL - 3_600_000)
-    found, _ = decided(given, memory=memory)
-    assert [command.bundle for command in found.commands] == [ONE]

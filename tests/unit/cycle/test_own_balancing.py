@@ -96,11 +96,6 @@ def test_a_pause_and_old_data_are_said_first() -> None:
         assert refusal(cycle(on, controls=controls)[0]) is None
 
 
-def test_a_controller_that_is_new_says_so_before_it_has_warmed_up() -> None:
-    decision, _ = cycle(at(0, **{**ALL_OFF, "cold": SHEDS}), memory=POLICY.initial_memory(7))
-    assert refusal(decision) is not None
-
-
 def test_of_many_brokers_five_are_named() -> None:
     names = [f"broker-{number:04}" for number in range(1000)]
     view = replace(at(0), missing=tuple(names), balancing=dict.fromkeys(names, SHEDS) | ALL_OFF)
@@ -114,12 +109,6 @@ def test_of_many_brokers_five_are_named() -> None:
 def test_switches_that_cannot_be_read_any_more_hold_commands_back_after_some_intervals() -> None:
     lost = [at(0, **ALL_OFF), *(at(number, hot=OFF) for number in range(1, 6)), at(6, **ALL_OFF)]
     assert reasons(lost) == [None, None, None, UNKNOWN, UNKNOWN, UNKNOWN, None]
-
-
-def test_one_unread_interval_after_the_other_with_a_read_one_between_them_holds_nothing_back() -> None:
-    assert (
-        reasons([at(number, **(ALL_OFF if number % 3 == 0 else {"hot": OFF})) for number in range(12)]) == [None] * 12
-    )
 
 
 def test_a_broker_whose_switches_were_never_read_holds_commands_back_at_once() -> None:
@@ -147,9 +136,3 @@ def test_unread_switches_may_be_ignored_and_known_ones_still_count() -> None:
 
 def test_where_trimtab_moves_and_splits_nothing_nobody_has_to_know() -> None:
     assert reasons([at(0)], replace(HOLDING, shed=False, split=False)) == [None]
-
-
-def test_a_broker_without_data_counts_too() -> None:
-    view = replace(at(0, **ALL_OFF, silent=SHEDS), missing=("silent",))
-    assert reasons([view]) == [BALANCE]
-    assert reasons([replace(at(0, **ALL_OFF), missing=("silent",))]) == [UNKNOWN]

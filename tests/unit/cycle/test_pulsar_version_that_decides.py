@@ -11,7 +11,6 @@ from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Reason
 from controller.model.journal import JournalEntry
-from controller.model.memory import Memory
 from controller.model.pulsar_version import PulsarVersion
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.policy import versioned_policy
@@ -164,14 +163,6 @@ def test_the_journal_names_the_version_and_gives_it_back_as_what_was_last_known(
     assert read.decision.pulsar == read.memory.pulsar == entry.decision.pulsar
 
 
-def test_an_entry_of_an_earlier_release_names_no_version() -> None:
-    plain = policy("4.0")
-    unversioned = Policy(**{**vars(plain), "versions": None})
-    entry = decided(upgrade((OLD, B)), unversioned)[0]
-    assert b"pulsar" not in encode_entry(entry)
-    assert entry.decision.pulsar is None
-
-
 def test_a_version_that_the_settings_do_not_go_with_holds_everything_and_ends_nothing() -> None:
     made = policy(defaultNamespaceBundleSplitAlgorithm="flow_or_qps_equally_divide")
     entry, *_ = decided(upgrade((dict.fromkeys((A, B), "2.10.4"), A)), made)
@@ -193,12 +184,3 @@ def test_which_topics_are_kept_one_by_one_does_not_depend_on_the_version(version
     made, found = policy(), PulsarVersion.parse(version)
     assert found is not None
     assert made.on(found).detail_limits(0.5) == made.detail_limits(0.5), "workers are told once, before any record"
-
-
-def test_a_memory_without_a_version_begins_as_one_that_never_knew_any() -> None:
-    made = policy()
-    [snapshot] = upgrade((HALF, ""))
-    assert made.initial_memory(1).pulsar is None
-    entry = decide_interval([snapshot], Memory(seed=1), ACTIVE, made)
-    assert entry.decision.pulsar is not None
-    assert entry.decision.pulsar.source == "oldest"

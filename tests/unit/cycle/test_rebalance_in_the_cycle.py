@@ -1,6 +1,5 @@
 """The membership rebalancer within a cycle: before the shedder, limited by filters and guardrails."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from controller.cycle import Policy, decide
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason
-from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.policies import IsolationPolicy, Policies
@@ -22,9 +20,7 @@ from controller.strategies.rebalance.membership import BrokerMembership, Rebalan
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
-from controller.wire.journal import encode_entry
 from tests.cluster import INTERVAL, broker, view
-from tests.journal_entries import entry, parse_entry
 
 PERIOD = 60_000
 ACTIVE = Controls(mode="active")
@@ -144,16 +140,3 @@ def test_broker_conf_turns_it_on(tmp_path: Any, protocol: str) -> None:
     )
     built = read_policy(settings).membership
     assert built == (None if protocol == "off" else RebalanceOnMembershipChange(protocol=protocol))
-
-
-def test_the_journal_keeps_who_joined_and_left_and_older_entries_know_nothing_of_it() -> None:
-    memory = BrokerMembership(brokers=("a", "b"), joined={"b": 2}, left={"c": 1})
-    written = encode_entry(entry(membership=memory))
-    read = parse_entry(written)
-    assert isinstance(read, JournalEntry)
-    assert read.memory.membership == memory
-    older = json.loads(written)
-    del older["memory"]["membership"]
-    read = parse_entry(json.dumps(older).encode())
-    assert isinstance(read, JournalEntry)
-    assert read.memory.membership == NoMemory()

@@ -236,12 +236,6 @@ def slept(*steps: Observation | PulsarError | None, **options: float) -> list[fl
     return pauses
 
 
-def test_the_pause_before_the_next_attempt_begins_with_half_a_second_and_doubles() -> None:
-    assert slept(OURS, None, THEIRS) == []
-    assert slept(NO_CONNECTION, NO_CONNECTION, NO_CONNECTION) == [0.5, 1.0]
-    assert slept(*[NO_CONNECTION] * 5, max_attempts=5, pause_seconds=3.0) == [3.0, 6.0, 12.0, 24.0]
-
-
 def test_a_command_without_a_result_says_how_often_it_was_tried_and_what_came_last() -> None:
     assert obey(NO_CONNECTION, TIMEOUT, SERVER_ERROR) == Outcome(
         answer=Answer(status="failed", detail="after 3 attempts: HTTP 500")

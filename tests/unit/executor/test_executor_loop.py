@@ -1,7 +1,6 @@
 """The executor on a log in a folder and a cluster that is a dict."""
 
 import errno
-import inspect
 import json
 import os
 import re
@@ -24,11 +23,10 @@ from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.executor.pace import RateLimiter
 from controller.log.files.log import FolderLog
-from controller.log.inbox import MOST_ANSWERED, AnsweredIds, Inbox, PartitionMemory
+from controller.log.inbox import Inbox
 from controller.log.port import TakenOverError
 from controller.model.decision import Command
 from controller.model.errors import SettingsError, TrimtabError
-from controller.model.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.results import Result, decode_result
@@ -155,18 +153,6 @@ def test_a_full_disk_is_told_by_its_file_begins_nothing_and_has_nothing_done_twi
     assert cluster.acted == [unload().id]
 
 
-def test_results_are_dated_by_the_wall_clock(tmp_path: Path) -> None:
-    write(tmp_path, "1", issued(unload()))
-    inbox = inbox_in(tmp_path, cluster="standalone")
-    before = time.time_ns() // 1_000_000
-    Executor(inbox, Owners(), ExecutorSettings(), name="standalone").step()
-    inbox.close()
-    (line,) = (path.read_bytes() for path in (tmp_path / "results").glob("*.jsonl"))
-    result = json.loads(line)
-    assert before <= result["startedAt"] <= result["finishedAt"] <= time.time_ns() // 1_000_000
-    assert (result["status"], result["attempts"]) == ("expired", 0)
-
-
 def test_the_namespace_of_the_log_is_not_touched_whoever_wrote_the_command(tmp_path: Path) -> None:
     cluster, own, other = Owners(), unload("public/trimtab/0x40000000_0x80000000"), unload()
     write(tmp_path, "1", issued(own), issued(other))
@@ -189,20 +175,6 @@ def test_a_command_that_comes_again_is_neither_done_nor_answered_again(tmp_path:
     play(tmp_path, cluster)
     assert results(tmp_path) == [(unload().id, "done")]
     assert cluster.acted == [unload().id]
-
-
-def test_the_ids_that_were_answered_last_are_remembered_and_no_more_than_a_fixed_number() -> None:
-    answered = AnsweredIds(f"command-{number}" for number in range(MOST_ANSWERED))
-    answered.add("command-7")
-    assert len(answered) == MOST_ANSWERED
-    answered.add("one-more")
-    assert len(answered) == MOST_ANSWERED
-    assert "command-0" not in answered
-    assert "command-1" in answered
-    assert "one-more" in answered
-    memory = PartitionMemory(answered=answered, started={"command-7", "begun"})
-    memory.forget_answered()
-    assert memory.started == {"begun"}
 
 
 def test_what_was_answered_is_known_from_the_results_alone(tmp_path: Path) -> None:
@@ -260,13 +232,6 @@ def test_an_epoch_is_believed_as_far_ahead_as_leaders_may_have_come(tmp_path: Pa
     assert sorted(results(tmp_path)) == sorted([(old.id, "fenced"), (new.id, "done")])
 
 
-def test_of_newer_epochs_those_that_no_leader_can_have_are_left_out() -> None:
-    assert newer_epoch(3) == 3
-    assert newer_epoch(3, 1, 5, 4) == 5
-    assert newer_epoch(3, (1 << 63) - 1, 4) == 4
-    assert newer_epoch(3, 1_000_003, 1_000_004) == 1_000_004
-
-
 @pytest.mark.parametrize("id", ["x" * 61, "x" * 5_000_000, "\N{SNOWMAN}" * 11, "\N{GRINNING FACE}" * 6, '\\"' * 31])
 def test_a_command_with_an_absurd_id_is_passed_over_and_the_others_are_carried_out(
     tmp_path: Path,
@@ -321,15 +286,6 @@ def test_a_command_that_an_executor_died_at_is_answered_as_unknown_and_not_repea
     play(tmp_path, survivor)
     assert results(tmp_path) == [(unload().id, "unknown")]
     assert survivor.acted == []
-
-
-def test_a_command_that_was_begun_is_looked_at_however_late_and_never_called_expired(tmp_path: Path) -> None:
-    dying = Owners(disturb=lambda: die(None))
-    write(tmp_path, "1", issued(unload()))
-    with pytest.raises(KeyboardInterrupt):
-        play(tmp_path, dying)
-    play(tmp_path, Owners(), now_ms=unload().expires_at_ms + 1)
-    assert results(tmp_path) == [(unload().id, "unknown")]
 
 
 def test_a_command_that_was_done_when_its_executor_died_is_found_done(tmp_path: Path) -> None:
@@ -574,20 +530,6 @@ def test_an_executor_ends_when_told_to(tmp_path: Path) -> None:
     assert not thread.is_alive()
 
 
-def test_what_a_dead_executor_had_not_begun_is_carried_out_by_the_next_one(tmp_path: Path) -> None:
-    def die() -> None:
-        raise KeyboardInterrupt
-
-    first, second = [unload(BUNDLES[0], id=name) for name in ("first", "second")]
-    write(tmp_path, "1", issued(first), issued(second))
-    with pytest.raises(KeyboardInterrupt):
-        play(tmp_path, Owners(disturb=die))
-    survivor = Owners()
-    play(tmp_path, survivor)
-    assert results(tmp_path) == [("first", "unknown"), ("second", "done")]
-    assert survivor.acted == ["second"]
-
-
 def test_what_was_begun_is_remembered_until_it_is_answered_however_small_the_next_batches(tmp_path: Path) -> None:
     both = threading.Barrier(2)
 
@@ -730,26 +672,6 @@ def test_lines_among_the_results_that_are_no_results_are_passed_over(tmp_path: P
     cluster = Owners()
     play(tmp_path, cluster)
     assert cluster.acted == []  # the result among them still counts
-
-
-def test_an_executor_without_commands_looks_ten_times_a_second(tmp_path: Path) -> None:
-    class Told(threading.Event):
-        waited: float | None = None
-
-        def wait(self, timeout: float | None = None) -> bool:
-            self.waited = timeout
-            self.set()
-            return True
-
-    works, inbox = executor(tmp_path, Owners())
-    until = Told()
-    works.run(until)
-    inbox.close()
-    assert until.waited == 0.1
-
-
-def test_an_executor_gives_up_a_call_that_does_not_answer_after_a_minute() -> None:
-    assert inspect.signature(Executor).parameters["give_up_seconds"].default == 60.0
 
 
 def test_an_executor_is_alive_while_it_carries_out_a_batch_of_slow_commands(tmp_path: Path) -> None:

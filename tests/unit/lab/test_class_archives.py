@@ -45,26 +45,6 @@ def test_what_one_server_has_written_the_next_one_reads(kept: Path, classpath: s
     assert [path.name for path in kept.iterdir()] == [file.name]
 
 
-def test_another_server_and_other_jars_have_another_archive(kept: Path, classpath: str, tmp_path: Path) -> None:
-    written(classpath, tmp_path / "server")
-    class_archives.store_archive(tmp_path / "server")
-    assert class_archives.options("zookeeper", classpath, None) == []
-    (tmp_path / "a" / "two.jar").write_text("a newer one")
-    assert class_archives.options("kafka", classpath, None) == []
-
-
-def test_archives_of_other_jars_go_after_a_month(kept: Path, classpath: str, tmp_path: Path) -> None:
-    kept.mkdir()
-    others = {name: kept / f"{name}.jsa" for name in ("kafka-old", "kafka-newer", "spark-old")}
-    for name, path in others.items():
-        path.touch()
-        if name.endswith("old"):
-            os.utime(path, (0, 0))
-    file = written(classpath, tmp_path / "server")
-    class_archives.store_archive(tmp_path / "server")
-    assert {path.name for path in kept.iterdir()} == {file.name, "kafka-newer.jsa", "spark-old.jsa"}
-
-
 def test_a_folder_that_cannot_be_written_to_is_no_error(kept: Path, classpath: str, tmp_path: Path) -> None:
     kept.write_text("no folder")
     written(classpath, tmp_path / "server")

@@ -47,14 +47,6 @@ def test_a_gap_that_began_before_the_restart_counts_in_full_and_one_that_is_open
     assert gaps.longest() == [4.0]
 
 
-def test_a_source_that_never_did_anything_is_silent() -> None:
-    clock = Clock()
-    gaps = LongestGaps(3, clock)
-    gaps_at(1.0, clock=clock, gaps=gaps)
-    gaps_at(3.0, clock=clock, gaps=gaps, source=1)
-    assert [gaps.silent_since(moment) for moment in (0.5, 1.0, 3.0)] == [1, 2, 3]
-
-
 class StubClient:
     """Delivers each message to the consumers of its topic; topics in *mute* acknowledge nothing."""
 
@@ -112,16 +104,3 @@ def test_clients_that_get_nothing_done_are_counted(monkeypatch: pytest.MonkeyPat
         pytest.raises(TrimtabError, match="4 producers and consumers did nothing for 0 s: see /dev/null"),
     ):
         clients.wait_until_all_work(0.1)
-
-
-def test_clients_are_closed_where_one_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[StubClient] = []
-
-    def refuse(self: StubClient, _: str) -> None:
-        made.append(self)
-        raise RuntimeError("no producer")
-
-    monkeypatch.setattr(StubClient, "create_producer", refuse)
-    with pytest.raises(RuntimeError), SteadyClients("pulsar://x", ["a"], each=1, rate=1.0, log=NO_LOG):
-        pass
-    assert [each.closed for each in made] == [True]

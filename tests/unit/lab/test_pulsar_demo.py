@@ -13,7 +13,6 @@ from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.pulsar_stage import RATES
 from controller.model.balancing import Balancing
 from controller.model.controls import Controls
-from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN
 from controller.model.records import CommandResult
 from controller.settings.broker_conf import read_broker_conf
@@ -43,13 +42,6 @@ def test_a_run_has_its_own_brokers_and_keeps_everything_in_its_folder(tmp_path: 
     assert settings.log.pulsar.service_url == CLUSTER.service_url
     places = (settings.election.path, settings.checkpoint.path, settings.cluster.broker_conf)
     assert {Path(place).parent for place in places} == {tmp_path}
-
-
-def test_a_scenario_without_the_place_for_the_brokers_is_refused(tmp_path: Path) -> None:
-    other = tmp_path / "other.toml"
-    other.write_text('pulsar.admin_url = "http://somewhere:8080"')
-    with pytest.raises(TrimtabError, match="expected the address"):
-        write_conf(tmp_path, CLUSTER, other)
 
 
 def test_every_key_of_its_broker_conf_is_an_option_that_is_read() -> None:

@@ -14,7 +14,6 @@ from rich.console import Console
 from controller.lab import pulsar_demo
 from controller.lab.pulsar_demo import PulsarDemoOutcome, run_pulsar_demo
 from controller.lab.pulsar_release import PulsarRelease
-from controller.lab.pulsar_stage import Stage
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
 from controller.model.errors import TrimtabError
@@ -204,7 +203,3 @@ def test_missing_traffic_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     stage.loads = [[1.0, 0.0, 0.0]]
     with pytest.raises(TrimtabError, match="1 msg/s flow after 0 s: expected 48"):
         pulsar_demo.flowing(stage, BROKERS)
-
-
-def test_the_stub_has_what_a_stage_has() -> None:
-    assert {"gather", "msg_rates", "rates"} <= {*dir(Stage), *Stage.__dataclass_fields__}

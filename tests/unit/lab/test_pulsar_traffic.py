@@ -72,13 +72,6 @@ def test_what_was_received_once_or_more_is_not_missing() -> None:
         assert traffic.sent[1] <= traffic.sent[0] <= 2 * traffic.sent[1] + 1
 
 
-def test_what_was_acknowledged_and_never_received_is_missing_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StubClient, "lost", frozenset({3, 5}))
-    with Traffic("pulsar://nowhere", {"a": 200.0}, NO_LOG) as traffic:
-        wait_for(lambda: traffic.sent[0] >= 10)
-        assert traffic.drain(0.2) == {"a": [3, 5]}
-
-
 def test_what_the_brokers_refused_need_not_be_received(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StubClient, "lost", frozenset({3}))
     monkeypatch.setattr(StubClient, "refused", frozenset({3}))

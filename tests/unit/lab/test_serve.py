@@ -18,12 +18,6 @@ def test_stopping_what_does_not_run_says_so_and_is_no_failure(name: str, tmp_pat
     assert result.stdout == f"{name} does not run in {tmp_path}\n"
 
 
-def test_an_action_that_there_is_not_is_an_error_of_usage(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["kafka", "restart", "--dir", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "restart" in result.stderr
-
-
 def test_with_a_port_the_brokers_stand_beside_each_other_and_leave_what_is_taken(tmp_path: Path) -> None:
     first = free_port()
     with socket.socket() as taken:
@@ -38,13 +32,6 @@ def test_with_a_port_the_brokers_stand_beside_each_other_and_leave_what_is_taken
         *(int(each.rpartition(":")[2]) for each in (*cluster.service_url.split(","), cluster.zookeeper)),
     ]
     assert len(set(everything)) == 7
-
-
-def test_traffic_without_brokers_says_which_address_does_not_answer(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
-    result = CliRunner().invoke(app, ["traffic", "--admin-url", url, "--dir", str(tmp_path)])
-    assert result.exit_code == 1
-    assert url in result.stderr
 
 
 def test_a_release_of_pulsar_that_there_is_not_is_refused_with_those_there_are(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from controller.offline.scenarios.figures import (
     events_of,
-    figures_of,
     intervals_to_balance,
     moved_again,
     redundant,
@@ -88,12 +87,6 @@ def test_an_interval_without_any_broker_does_not_count() -> None:
     assert np.isnan(value("highest usage <= 2 after 1", run([(1, 1), (_AWAY, _AWAY)])))
 
 
-def test_means_over_time_are_compared() -> None:
-    found = figures_of(scenario(intervals=2), run([(60, 40), (50, 50)]))
-    assert found["balance max/mean"] == pytest.approx(1.1)
-    assert found["balance sd"] == pytest.approx(5)
-
-
 # ---- time to balance ----
 
 
@@ -107,10 +100,6 @@ def test_the_time_to_balance_is_counted_from_each_event_until_all_brokers_are_ne
     assert intervals_to_balance(of, run(usage)).tolist() == [3, 8]
     assert value("intervals to balance <= 0", run(usage), bursts=[{"at": 12, "factor": 2}]) == 5.5
     assert value("intervals to balance <= 0 after 1", run(usage), bursts=[{"at": 12, "factor": 2}]) == 8
-
-
-def test_a_cluster_that_is_never_balanced_counts_to_the_end() -> None:
-    assert value("intervals to balance <= 0", run([(70, 30)] * 7)) == 7
 
 
 def test_a_broker_that_comes_or_goes_is_an_event() -> None:
@@ -177,10 +166,6 @@ def test_what_moves_brought_to_a_broker_before_it_restarted_does_not_go_back_lat
     assert value("thrash <= 0", run(restarts.usage.tolist(), back)) == pytest.approx(20 / 20)
 
 
-def test_moves_of_one_interval_are_one_step() -> None:
-    assert thrash([move(1, "a", 0, 1), move(1, "b", 1, 0)], _TWO) == 0
-
-
 def test_moves_splits_and_failures_are_counted_from_an_interval_on_and_in_a_namespace() -> None:
     of = run(
         [(1, 1, 1)] * 12,
@@ -201,7 +186,3 @@ def test_moves_splits_and_failures_are_counted_from_an_interval_on_and_in_a_name
 def test_every_figure_has_a_value_for_every_run(figure: str) -> None:
     for of in (run(), run([(_AWAY, 5), (0, 0)]), run([(1, 1, 1)] * 12, THERE_AND_BACK)):
         assert value(f"{figure} <= 0", of) >= 0
-
-
-def test_the_figures_that_are_compared_are_those_that_can_be_expected() -> None:
-    assert set(figures_of(scenario(intervals=2), run())) <= set(FIGURES)

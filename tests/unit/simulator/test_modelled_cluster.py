@@ -3,7 +3,6 @@ import pytest
 
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.errors import SettingsError
-from controller.model.load import BANDWIDTH_OUT, THROUGHPUT_IN, THROUGHPUT_OUT
 from controller.model.names import FULL_UPPER, find_bundle, namespace_of, parse_bundle, topic_hash
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 
@@ -60,12 +59,6 @@ def everything(of: ModelledCluster) -> list[tuple[object, ...]]:
 # ---- what it looks like ----
 
 
-def test_the_default_is_the_demo_of_6_brokers_3_namespaces_96_bundles_and_2000_topics() -> None:
-    demo = cluster(ClusterShape())
-    assert (len(demo.brokers), len(demo.namespaces), len(demo.bundle_loads())) == (6, 3, 96)
-    assert len(demo.load) == 2_000
-
-
 def test_a_restarted_broker_owns_nothing_and_idles() -> None:
     sweeps = list(cluster().sweeps(NOW))
     assert [bool(s.bundles) for s in sweeps] == [True, True, False]
@@ -98,12 +91,6 @@ def test_the_bundles_of_every_namespace_cover_the_ring(bundles: int) -> None:
     assert count == bundles
 
 
-def test_load_is_skewed_over_topics_and_a_skew_of_0_makes_their_rates_alike() -> None:
-    skewed, even = cluster(), cluster(ClusterShape(brokers=3, namespaces=2, bundles=8, topics=200, skew=0))
-    assert skewed.load[:, 0].max() > 5 * skewed.load[:, 0].mean()
-    assert even.load[:, 0].min() == even.load[:, 0].max() > 0
-
-
 def test_a_shape_that_cannot_be_is_refused() -> None:
     with pytest.raises(SettingsError, match="2 brokers of which 2 are empty"):
         ClusterShape(brokers=2, empty_brokers=2)
@@ -112,15 +99,6 @@ def test_a_shape_that_cannot_be_is_refused() -> None:
 
 
 # ---- load ----
-
-
-def test_load_drifts_mildly_from_interval_to_interval() -> None:
-    modelled = cluster()
-    before = modelled.load.sum(axis=0)
-    modelled.advance()
-    after = modelled.load.sum(axis=0)
-    assert (before != after).all()
-    np.testing.assert_allclose(after, before, rtol=0.1)
 
 
 def test_the_load_of_all_brokers_is_the_load_of_all_topics_and_of_all_sweeps() -> None:
@@ -132,15 +110,6 @@ def test_the_load_of_all_brokers_is_the_load_of_all_topics_and_of_all_sweeps() -
     np.testing.assert_allclose(modelled.broker_load().sum(axis=0), total)
     np.testing.assert_allclose(sum(s.load.sum(axis=0) for s in modelled.sweeps(NOW)), total)
     np.testing.assert_allclose(sum(modelled.bundle_loads().values()), total)
-
-
-def test_bandwidth_used_is_the_throughput_in_kbit_over_that_of_an_idle_broker() -> None:
-    modelled = cluster()
-    sweeps = list(modelled.sweeps(NOW))
-    idle = sweeps[2].usage[BANDWIDTH_OUT]
-    for sweep, load in zip(sweeps, modelled.broker_load(), strict=True):
-        expected = load[THROUGHPUT_OUT] * 8 / 1000
-        assert sweep.usage[BANDWIDTH_OUT] - idle == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_same_seed_and_commands_give_the_same_sweeps_and_another_seed_others() -> None:
@@ -287,11 +256,3 @@ def test_unknown_destinations_and_boundaries_outside_of_the_bundle_fail_and_chan
     assert modelled.apply(nowhere, now_ms=NOW).status == "failed"
     assert modelled.apply(outside, now_ms=NOW).status == "failed"
     assert everything(modelled) == before
-
-
-def test_throughput_decides_who_is_least_loaded() -> None:
-    modelled = cluster(ClusterShape(brokers=4, empty_brokers=0, namespaces=2, bundles=12, topics=200))
-    throughput = modelled.broker_load()[:, [THROUGHPUT_IN, THROUGHPUT_OUT]].sum(axis=1)
-    bundle = next(b for b in modelled.bundle_loads() if modelled.owner(b) == modelled.brokers[0])
-    result = modelled.apply(unload(modelled, bundle), now_ms=NOW)
-    assert result.owner_after == modelled.brokers[int(throughput.argmin())]

@@ -9,14 +9,12 @@ import pytest
 from controller.model.load import Floats
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import (
-    MAX_CHUNK_BYTES,
     KeyValue,
     arrow_records,
     json_records,
     namespace_record,
     topic_records,
 )
-from controller.wire import metrics
 from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.metrics import MetricRecord, NamespaceStateRecord, TopicStats, decode_metric
 from controller.wire.sweep import ArrowSweep, SweepHeader
@@ -144,46 +142,6 @@ def test_a_large_sweep_is_cut_into_numbered_chunks_below_the_limit_even_within_a
     assert any(len([c for c in in_chunks if bundle in c]) > 1 for bundle in sweep.bundles)
 
 
-def test_a_chunk_names_a_bundle_once_and_every_part_repeats_the_whole_bundles_totals() -> None:
-    sweep = next(modelled(brokers=1, empty_brokers=0, namespaces=1, bundles=2, topics=400).sweeps(NOW))
-    totals: dict[str, set[object]] = {}
-    for chunk in map(decoded, json_records(sweep, max_bytes=12_000)):
-        assert isinstance(chunk, JsonSweep)
-        names = [stats.bundle for stats in chunk.bundle_stats]
-        assert len(set(names)) == len(names)
-        for stats in chunk.bundle_stats:
-            totals.setdefault(stats.bundle, set()).add(stats.totals.model_dump_json())
-    assert [len(seen) for seen in totals.values()] == [1, 1]
-
-
-def test_chunks_are_filled_before_another_is_begun() -> None:
-    sweep = next(modelled(brokers=1, empty_brokers=0, namespaces=1, bundles=64, topics=1_000).sweeps(NOW))
-    sizes = [len(value) for _, value in json_records(sweep, max_bytes=30_000)]
-    assert len(sizes) > 3
-    assert min(sizes[:-1]) > 20_000
-    assert len(list(json_records(sweep))) == 1
-    assert sum(sizes) < MAX_CHUNK_BYTES
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_broker_without_bundles_sends_one_empty_chunk(
-    form: Callable[[ModelledSweep], Iterator[KeyValue]],
-) -> None:
-    *_, empty = modelled().sweeps(NOW)
-    (record,) = map(decoded, form(empty))
-    assert isinstance(record, SweepHeader)
-    assert (record.broker, record.num_bundles, topics_of(record)) == (empty.broker, 0, {})
-
-
-def test_a_bundle_without_topics_is_listed_all_the_same() -> None:
-    sweep = next(modelled(brokers=1, empty_brokers=0, namespaces=1, bundles=64, topics=3).sweeps(NOW))
-    (as_json,), (as_arrow,) = map(decoded, json_records(sweep)), map(decoded, arrow_records(sweep))
-    assert isinstance(as_json, JsonSweep)
-    assert isinstance(as_arrow, ArrowSweep)
-    assert [stats.bundle for stats in as_json.bundle_stats] == as_arrow.bundles == sweep.bundles
-    assert sum(stats.totals.topics for stats in as_json.bundle_stats) == 3
-
-
 def test_namespaces_are_published_with_their_boundaries_and_version() -> None:
     cluster = modelled()
     for state in cluster.changed_namespaces():
@@ -193,9 +151,3 @@ def test_namespaces_are_published_with_their_boundaries_and_version() -> None:
         assert key == record.namespace == state.namespace
         assert (record.version, record.boundaries) == (1, cluster.boundaries(state.namespace))
         assert b'"0x00000000","0x40000000"' in value
-
-
-def test_the_records_are_of_the_types_the_metrics_topic_knows() -> None:
-    sweep = next(modelled().sweeps(NOW))
-    kinds = {decoded(next(form(sweep))).type for form in (json_records, arrow_records, topic_records)}
-    assert kinds == {"broker_sweep", "topic_stats"} <= metrics.MODELS.keys()

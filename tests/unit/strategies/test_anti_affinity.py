@@ -32,29 +32,12 @@ def may_leave_for(view: ClusterView, bundle: str, *brokers: str) -> bool:
     return AntiAffinity().may_leave(view, view.bundles.code_of[bundle], to)
 
 
-def test_brokers_with_the_fewest_namespaces_of_the_group_are_kept() -> None:
-    both = cluster(owning("x", A, B), owning("y", C), owning("z", FREE))
-    assert accepted_brokers(AntiAffinity(), both, A) == ["z"]
-    assert accepted_brokers(AntiAffinity(), both, A, of=("x", "y")) == ["y"]
-
-
-def test_namespaces_count_not_bundles() -> None:
-    assert accepted_brokers(AntiAffinity(), cluster(owning("x", A, A2), owning("y", B)), A) == ["x", "y"]
-
-
 def test_the_extensible_load_manager_counts_bundles_not_namespaces() -> None:
     # Java: getAntiAffinityNamespaceOwnedBrokers counts once for each bundle that the channel has as owned.
     two = cluster(owning("x", A, A2), owning("y", B))
     assert accepted_brokers(ExtAntiAffinity(), two, A) == ["y"]
     assert accepted_brokers(ExtAntiAffinity(), cluster(owning("x", A, A2), owning("y", B, C, "acme/c/1")), A) == ["x"]
     assert accepted_brokers(ExtAntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
-
-
-def test_the_extensible_load_manager_sums_the_bundles_of_a_domain() -> None:
-    domains = {"w": "d1", "x": "d1", "y": "d2"}
-    three = cluster(owning("w", A, A2), owning("x"), owning("y", B), domains=domains)
-    assert accepted_brokers(ExtAntiAffinity(failure_domains=True), three, A) == ["y"]
-    assert accepted_brokers(ExtAntiAffinity(), three, A) == ["x"]
 
 
 def test_a_bundle_on_its_way_counts_where_it_goes_alone_for_the_extensible_load_manager() -> None:
@@ -82,10 +65,6 @@ def test_namespaces_are_gone_through_once_however_many_groups_are_asked_for() ->
     assert len(asked) <= 4 * len(spaces)
 
 
-def test_a_namespace_in_no_group_goes_anywhere() -> None:
-    assert accepted_brokers(AntiAffinity(), cluster(owning("x", A, FREE), owning("y")), FREE) == ["x", "y"]
-
-
 def test_a_bundle_on_its_way_counts_where_it_goes_and_once_for_its_namespace() -> None:
     three = cluster(owning("x", A, A2), owning("y", B), owning("z"))
     assert accepted_brokers(AntiAffinity(), sent(three, B, "z"), A) == ["x", "y", "z"]
@@ -99,14 +78,6 @@ def test_the_domains_with_the_fewest_come_first_and_brokers_without_one_are_a_do
     assert accepted_brokers(AntiAffinity(), four, A) == ["x"]
     assert accepted_brokers(AntiAffinity(failure_domains=True), four, A) == ["y", "z"]
     assert accepted_brokers(AntiAffinity(failure_domains=True), four, A, of=("x", "y")) == ["x"]
-
-
-def test_without_any_domain_brokers_are_compared_all_over() -> None:
-    assert accepted_brokers(AntiAffinity(failure_domains=True), cluster(owning("x", A), owning("y")), A) == ["y"]
-
-
-def test_of_no_candidates_none_are_kept() -> None:
-    assert accepted_brokers(AntiAffinity(), cluster(owning("x", A)), A, of=()) == []
 
 
 def test_a_bundle_stays_where_every_broker_owns_as_many_of_its_group() -> None:
@@ -140,13 +111,3 @@ def test_bundles_of_a_group_of_one_namespace_may_leave_where_it_does_not_count_i
     to = np.arange(2, dtype=np.int64)
     assert not AntiAffinity().may_leave(seen, seen.bundles.code_of[A], to)
     assert OTHERS_ONLY.may_leave(seen, seen.bundles.code_of[A], to)
-
-
-def test_bundles_of_its_own_namespace_that_are_on_their_way_do_not_count_either() -> None:
-    seen = sent(cluster(owning("x", A, A2), owning("y", B), owning("z")), A2, "z")
-    for only_others in (OTHERS_ONLY, EXT_OTHERS_ONLY):
-        assert accepted_brokers(only_others, seen, A) == ["x", "z"]
-        assert (
-            accepted_brokers(only_others, sent(seen, B, "z"), A, of=("y", "z")) == ["y"] or only_others is OTHERS_ONLY
-        )
-        assert accepted_brokers(only_others, sent(seen, B, "z"), A, of=("x", "z")) == ["x"]

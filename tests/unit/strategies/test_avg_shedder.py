@@ -1,4 +1,3 @@
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -58,11 +57,6 @@ def test_exactly_the_minimum_is_too_little() -> None:
     decision = decided(cluster, shedder(min_unload_throughput=10 * MB))
     assert (decision.reason, decision.unloads) == (Reason.BELOW_MINIMUM, ())
     assert str(decision.verdicts[-1]) == "hot: BelowMinimum (10 vs 10 MB/s): and 10 vs 1000 msg/s"
-
-
-def test_a_fuller_broker_with_less_traffic_gives_nothing() -> None:
-    cluster = view(broker("hot", usage=0.9, a=5, b=5), broker("cold", usage=0.1, z=80))
-    assert decided(cluster, shedder(min_unload_msg_rate=0, min_unload_throughput=0)).reason is Reason.BELOW_MINIMUM
 
 
 def test_recently_unloaded_and_a_brokers_own_bundles_stay_and_are_named() -> None:
@@ -144,47 +138,6 @@ def test_bundles_with_equal_data_go_where_the_last_of_them_is_meant_to_unless_ea
         assert moves(cluster, shedder(**{option: True})) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]
 
 
-@pytest.mark.parametrize("term", ["short_samples", "long_samples"])
-def test_bundles_with_another_number_of_samples_are_not_equal_and_keep_to_their_own_plans(term: str) -> None:
-    def full(name: str, usage: float, samples: int) -> Broker:
-        counts: dict[str, Any] = {term: samples}
-        bundles = {f"same-{name}": replace(bundle(10), **counts), f"other-{name}": bundle(50 + usage)}
-        return Broker(name, cpu=usage, bundles=bundles)
-
-    cluster = view(full("b1", 0.9, 7), full("b2", 0.8, 8), broker("b3", usage=0.1), broker("b4", usage=0.2))
-    assert moves(cluster) == [("same-b1", "b1", "b3"), ("same-b2", "b2", "b4")]
-
-
-def test_brokers_of_equal_score_are_paired_by_name() -> None:
-    cluster = view(
-        broker("b1", usage=0.9, a=60, b=20),
-        broker("b2", usage=0.9, c=60, d=20),
-        broker("b3", usage=0.1),
-        broker("b4", usage=0.1),
-    )
-    assert moves(cluster, shedder(fixed=True)) == [("d", "b2", "b3"), ("b", "b1", "b4")]
-
-
-def test_scores_that_are_no_numbers_differ_a_lot() -> None:
-    usage, limit = np.full((2, 5), math.nan), np.full((2, 5), 100.0)
-    load = np.array([[0, 0, 0, 0], [0, 0, 100 * MB, 0]], np.float64)
-    brokers = broker_table(["b1", "b2"], usage=usage, limit=limit, load=load, bundle_count=np.array([0, 2]))
-    names = ["acme/a/0x00000000_0x80000000", "acme/a/0x80000000_0xffffffff"]
-    average = np.array([[0, 0, 20 * MB, 0], [0, 0, 80 * MB, 0]])
-    cluster = cluster_view(brokers, bundle_table(names, np.array([1, 1]), short_term=average, long_term=average))
-    assert moves(cluster, shedder(hit_count_low=9)) == [(names[0], "b2", "b1")]
-
-
-@pytest.mark.parametrize("candidates", [[0, 1, 2], [1], []])
-def test_a_bundle_without_a_plan_may_go_anywhere(candidates: list[int]) -> None:
-    cluster = view(broker("b1", usage=0.9, a=60), broker("b2", usage=0.1), broker("b3", usage=0.5))
-    placement = AvgShedderPlacement()
-    memory = placement.initial_memory()
-    found, after = placement.acceptable(cluster, 0, np.array(candidates, np.int64), memory)
-    assert found.tolist() == candidates
-    assert after == memory
-
-
 #: Four brokers of which nobody has a, b, c: a and b have equal data.
 PLACED = cluster_view_of(
     *(Broker(f"b{i}", cpu=0.5) for i in range(1, 5)),
@@ -208,15 +161,6 @@ def test_a_bundle_on_its_way_goes_where_it_was_sent_while_that_broker_is_a_candi
     assert placed(once, "c", 0, 1, 2) == [2]
     assert placed(once, "c", 0, 1) == [0, 1]
     assert placed(sent_to(once, "c", 1), "c", 0, 1, 2) == [1]
-
-
-def test_a_bundle_goes_where_this_interval_sent_one_of_equal_data_though_that_counts_nowhere_yet() -> None:
-    # Java: doLoadShedding does not preallocate, and selectBroker remembers all the same.
-    once = PLACED.with_chosen(PLACED.bundles.code_of["acme/t/a"], 3)
-    assert placed(once, "b", 0, 1, 2, 3) == [3]
-    assert placed(once, "c", 0, 1, 2, 3) == [0, 1, 2, 3]
-    assert placed(once, "b", 0, 1, 2, 3, fixed=True) == [0, 1, 2, 3]
-    assert not once.brokers.preallocated_rate.any()
 
 
 def test_bundles_of_equal_data_go_to_one_broker_as_in_pulsar_unless_that_is_fixed() -> None:
@@ -273,9 +217,3 @@ def test_a_plan_for_one_bundle_gives_way_where_its_broker_is_no_candidate_or_is_
 ) -> None:
     # Java: AvgShedder.selectBrokerWithBundleName of Pulsar 5.0.
     assert by_plan(planned, *candidates.split()) == accepted.split()
-
-
-def test_where_each_bundle_has_its_own_plan_nothing_is_remembered_of_what_was_sent() -> None:
-    once = sent_to(PLACED, "c", 2)
-    assert placed(once, "c", 0, 1, 2, plans_by_bundle=True) == [0, 1, 2]
-    assert placed(once, "c", 0, 1, 2) == [2]

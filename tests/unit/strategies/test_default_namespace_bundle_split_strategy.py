@@ -65,12 +65,6 @@ def test_a_bundle_is_split_when_it_was_over_a_limit_more_often_than_the_threshol
     assert seen == [([], {A: 1}), ([], {A: 2}), ([A], {}), ([], {A: 1})]
 
 
-def test_a_round_within_the_limits_begins_the_count_anew() -> None:
-    _, memory = PATIENT.decide(cluster(a=OVER, b=OVER), SplitHitCounts(hits={A: 1}))
-    _, memory = PATIENT.decide(cluster(a=WITHIN, b=OVER), memory)
-    assert memory.hits == {B: 2}
-
-
 def test_a_bundle_that_went_to_another_broker_is_counted_anew_there() -> None:
     # Java: splitConditionHitCounts is each broker's own, and keeps only what is in the broker's own bundle stats.
     here, there = view(holding("b1", {A: OVER}), holding("b2", {})), view(holding("b1", {}), holding("b2", {A: OVER}))
@@ -78,12 +72,6 @@ def test_a_bundle_that_went_to_another_broker_is_counted_anew_there() -> None:
     for seen, hits, owner in [(here, 1, "b1"), (here, 2, "b1"), (there, 1, "b2"), (there, 2, "b2"), (here, 1, "b1")]:
         decision, memory = PATIENT.decide(seen, memory)
         assert (decision.splits, memory) == ((), SplitHitCounts(hits={A: hits}, owners={A: owner}))
-
-
-def test_it_is_counted_anew_also_where_its_new_broker_may_split_no_more_in_this_round() -> None:
-    before = SplitHitCounts(hits={B: 2}, owners={B: "b2"})
-    decision, memory = replace(PATIENT, max_splits=1, hit_count=0).decide(cluster(a=OVER, b=OVER), before)
-    assert ([one.bundle for one in decision.splits], memory) == ([A], SplitHitCounts())
 
 
 def test_a_bundle_that_no_broker_serves_is_neither_counted_nor_split_and_its_count_waits_for_its_broker() -> None:
@@ -106,24 +94,8 @@ def test_counts_of_a_broker_whose_data_are_missing_wait_for_them_unless_another_
     assert memory == SplitHitCounts()
 
 
-def test_hits_of_a_journal_that_does_not_say_where_they_were_counted_go_on() -> None:
-    assert split_after(cluster(a=OVER), SplitHitCounts(hits={A: 2})) == [A]
-
-
-def test_a_bundle_that_is_gone_is_forgotten() -> None:
-    _, memory = PATIENT.decide(cluster(b=WITHIN), SplitHitCounts(hits={A: 1}))
-    assert memory.hits == {}
-
-
 def test_the_verdict_says_how_often_and_how_often_is_needed() -> None:
     assert [str(v) for v in refusals(cluster(a=OVER), PATIENT)] == [f"{A}: HitCount (1 vs 2 rounds)"]
-
-
-def test_the_load_of_the_interval_counts_and_not_the_average() -> None:
-    seen = cluster(a=bundle(msg_rate=50_000))
-    now = replace(seen, bundles=replace(seen.bundles, long_term=seen.bundles.long_term * 0))
-    then = replace(seen, bundles=replace(seen.bundles, load=seen.bundles.load * 0))
-    assert (split(now), split(then)) == ([A], [])
 
 
 def test_a_bundle_with_one_topic_or_no_room_in_its_range_is_not_counted() -> None:
@@ -139,11 +111,6 @@ def test_a_bundle_with_one_topic_or_no_room_in_its_range_is_not_counted() -> Non
 def test_a_namespace_gets_no_more_bundles_than_it_may_have() -> None:
     assert split(cluster(a=OVER, b=OVER), replace(AT_ONCE, max_bundles=3)) == [A]
     assert refusals(cluster(a=OVER, b=OVER), replace(AT_ONCE, max_bundles=3))[0].reason is Reason.NAMESPACE_FULL
-
-
-def test_nothing_is_split_in_a_namespace_of_unknown_size() -> None:
-    seen = view(holding("b1", {A: OVER}), bundle_count={NAMESPACE: -1})
-    assert [v.reason for v in refusals(seen)] == [Reason.BUNDLE_COUNT_UNKNOWN]
 
 
 def test_each_broker_splits_so_many_bundles_in_a_round_and_the_others_are_not_even_counted() -> None:
@@ -178,11 +145,6 @@ def test_a_child_waits_until_the_split_of_its_parent_is_over(
         assert [(v.reason, v.detail) for v in refusals(seen)] == [(Reason.IN_FLIGHT, f"{parent} is being split")]
 
 
-def test_a_split_comes_with_its_boundaries() -> None:
-    [one] = replace(AT_ONCE, algorithm=Cuts((5,))).decide(cluster(a=OVER), SplitHitCounts())[0].splits
-    assert one.boundaries == (0, 5, 16)
-
-
 def test_what_the_algorithm_cannot_cut_stays_counted_and_takes_no_room() -> None:
     strategy = replace(AT_ONCE, algorithm=Cuts(Reason.BELOW_MINIMUM), max_bundles=3)
     decision, memory = strategy.decide(cluster(a=OVER), SplitHitCounts())
@@ -207,8 +169,3 @@ def test_bandwidth_limits_overflow_as_in_pulsar_unless_that_is_fixed(limit: int,
     strategy = replace(AT_ONCE, max_bandwidth_mbytes=limit)
     assert split(cluster(a=bundle(0.5)), strategy) == ([A] if is_split else [])
     assert split(cluster(a=bundle(0.5)), replace(strategy, fixed_bandwidth=True)) == []
-
-
-def test_topic_detail_is_wanted_from_its_limits_on() -> None:
-    assert AT_ONCE.thresholds == (100, 1000, 30_000, 100 * 1024 * 1024)
-    assert replace(AT_ONCE, max_sessions=-1).thresholds.sessions == float("inf")

@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -15,7 +14,6 @@ from tests.cluster import broker, bundle, view
 SHEDDER = ThroughputDeviationShedder(threshold=0.9)
 #: Counts a moved bundle to its receiver.
 FIXED = ThroughputDeviationShedder(threshold=0.9, fixed_receiver=True)
-MB = 1024 * 1024
 
 
 def unloaded(cluster: ClusterView, shedder: DeviationShedder = FIXED) -> tuple[Reason, list[str]]:
@@ -47,20 +45,6 @@ def test_a_broker_a_few_percent_above_the_average_never_stands_out() -> None:
     assert unloaded(cluster, ThroughputDeviationShedder(min_above_percent=9)) == (Reason.OVERLOADED, ["y"])
 
 
-def test_a_broker_exactly_so_far_above_the_average_does_not_stand_out() -> None:
-    # 150 and 50 MB/s: one deviation, and 50 %, above the average.
-    cluster = view(broker("a", x=149, y=1), broker("b", z=50))
-    assert unloaded(cluster, replace(FIXED, min_above_percent=50)) == (Reason.BALANCED, [])
-    assert unloaded(cluster, replace(FIXED, min_above_percent=49)) == (Reason.OVERLOADED, ["y"])
-    assert unloaded(cluster, replace(FIXED, min_above_percent=0, threshold=1)) == (Reason.BALANCED, [])
-
-
-def test_brokers_all_alike_are_balanced_at_any_threshold() -> None:
-    cluster = view(*(broker(f"b{i}", **{f"x{i}": 0.1, f"y{i}": 0.2}) for i in range(7)))
-    zero = ThroughputDeviationShedder(threshold=0, min_above_percent=0, fixed_receiver=True)
-    assert unloaded(cluster, zero) == (Reason.BALANCED, [])
-
-
 def test_where_nothing_fits_anywhere_the_verdict_says_why() -> None:
     cluster = view(broker("hot", a=100), broker("cold"))
     assert unloaded(cluster) == (Reason.TOO_LARGE, [])
@@ -76,11 +60,6 @@ def test_the_measure_is_bytes_or_messages_of_this_interval() -> None:
     )
     assert unloaded(cluster, ThroughputDeviationShedder()) == (Reason.OVERLOADED, ["d"])
     assert unloaded(cluster, MessageRateDeviationShedder()) == (Reason.OVERLOADED, ["a"])
-
-
-def test_of_equal_brokers_and_bundles_the_last_by_name_gives_first() -> None:
-    cluster = view(broker("a", a1=40, a2=40), broker("b", b1=40, b2=40), broker("c", c1=4))
-    assert unloaded(cluster, ThroughputDeviationShedder(threshold=0.5, max_bundles=1))[1] == ["b2"]
 
 
 def test_at_most_so_many_bundles_go_at_once() -> None:
@@ -103,7 +82,3 @@ def test_idle_bundles_stay_where_the_receiver_is_fixed() -> None:
     cluster = view(broker("hot", a=0, b=80), broker("cold"))
     assert unloaded(cluster, SHEDDER) == (Reason.OVERLOADED, ["a"])
     assert unloaded(cluster, FIXED) == (Reason.TOO_LARGE, [])
-
-
-def test_no_brokers_say_so() -> None:
-    assert unloaded(view()) == (Reason.NO_BROKERS, [])

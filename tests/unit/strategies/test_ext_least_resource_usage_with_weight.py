@@ -28,33 +28,6 @@ def acceptable(cluster: ClusterView, *candidates: str) -> list[str]:
     return [cluster.brokers.names[row] for row in found.tolist()]
 
 
-@pytest.mark.parametrize(
-    ("usage", "known", "best"),
-    [
-        ([0.9, 0.1, 0.5], [True, True, False], [False, True, False]),  # 0.5, the average of the known
-        ([0.5, 0.5, 0.0], [True, True, False], [True, True, True]),
-        ([0.0, 0.0, 0.0], [False, False, False], [True, True, True]),
-    ],
-)
-def test_a_broker_whose_load_is_not_known_is_only_as_good_as_others_where_there_is_no_best(
-    usage: list[float], known: list[bool], best: list[bool]
-) -> None:
-    assert PLACEMENT.best(np.array(usage), np.array(known)).tolist() == best
-
-
-def test_history_moves_once_an_interval_however_many_bundles_are_placed() -> None:
-    memory, rows = PLACEMENT.initial_memory(), np.arange(2)
-    for minutes, usage, remembered in ((0, 0.8, 0.8), (0, 0.1, 0.8), (1, 0.4, 0.6), (1, 0.1, 0.6), (2, 0.2, 0.4)):
-        _, memory = PLACEMENT.acceptable(after(minutes, usages(b1=usage, b2=0.5)), 0, rows, memory)
-        assert memory.usage == pytest.approx({"b1": remembered, "b2": 0.5})
-        assert memory.as_of_ms == INTERVAL + minutes * MINUTE
-
-
-def test_brokers_that_are_no_candidates_are_remembered_too() -> None:
-    _, memory = PLACEMENT.acceptable(usages(b1=0.25, b2=0.5), 0, np.array([1]), PLACEMENT.initial_memory())
-    assert memory.usage == {"b1": 0.25, "b2": 0.5}
-
-
 def test_a_broker_that_left_is_forgotten_and_one_without_data_is_not() -> None:
     before = IntervalUsageHistory(as_of_ms=INTERVAL - MINUTE, usage={"b1": 0.5, "late": 0.75, "gone": 1.0})
     memory = PLACEMENT.observed(replace(usages(b1=0.25), missing=("late",)), before)

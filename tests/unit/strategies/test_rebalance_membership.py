@@ -109,13 +109,6 @@ def test_the_brokers_of_the_first_round_have_not_joined(strategy: RebalanceOnMem
     assert moved(rounds.rounds(3)) == []
 
 
-@pytest.mark.parametrize("strategy", [COOPERATIVE, EAGER])
-def test_without_brokers_nothing_is_done_and_nothing_forgotten(strategy: RebalanceOnMembershipChange) -> None:
-    memory = BrokerMembership(brokers=("a",))
-    decision, after = strategy.decide(view(), memory)
-    assert (decision.reason, after) == (Reason.NO_BROKERS, memory)
-
-
 # ---- cooperative: joining ----
 
 
@@ -141,13 +134,6 @@ def test_those_that_have_most_give_first_and_none_below_the_share() -> None:
     assert rounds.counts() == {"a": 11, "b": 12, "c": 4, "d": 9}
 
 
-def test_two_that_join_together_both_get_their_share() -> None:
-    rounds = cluster(a=20, b=20)
-    rounds.brokers |= {"c", "d"}
-    rounds.rounds(5)
-    assert rounds.counts() == dict.fromkeys("abcd", 10)
-
-
 def test_one_that_joins_while_another_is_served_is_served_too() -> None:
     rounds = cluster(a=30, b=30)
     rounds.brokers.add("c")
@@ -155,12 +141,6 @@ def test_one_that_joins_while_another_is_served_is_served_too() -> None:
     rounds.brokers.add("d")
     rounds.rounds(5)
     assert rounds.counts() == dict.fromkeys("abcd", 15)
-
-
-def test_with_fewer_bundles_than_brokers_nothing_moves() -> None:
-    rounds = cluster(a=1, b=1)
-    rounds.brokers.add("c")
-    assert moved(rounds.rounds(5)) == []
 
 
 def test_busy_and_quiet_bundles_go_alike() -> None:
@@ -278,15 +258,6 @@ def test_a_broker_without_data_has_neither_left_nor_joined() -> None:
     assert moved(rounds.rounds(5)) == []
 
 
-def test_a_broker_that_joins_without_data_joins_when_it_has_some() -> None:
-    rounds = cluster(AT_ONCE, a=20)
-    rounds.brokers.add("b")
-    rounds.missing = frozenset({"b"})
-    assert moved(rounds.rounds(7)) == []
-    rounds.missing = frozenset()
-    assert len(rounds.round().unloads) == 10
-
-
 # ---- cooperative: what stays ----
 
 
@@ -360,14 +331,6 @@ def test_eager_lets_stay_what_was_unloaded_recently_and_spreads_the_rest_around_
     unloads = rounds.round().unloads
     assert not {unload.bundle for unload in unloads} & rounds.recently_unloaded
     assert rounds.counts() == {"a": 4, "b": 4, "c": 4}
-
-
-def test_eager_fills_the_lowest_first_where_brokers_keep_some() -> None:
-    rounds = cluster(EAGER, a=9, b=1)
-    rounds.recently_unloaded = {"a-x000", "a-x001", "a-x002", "b-x000"}
-    rounds.brokers.add("c")
-    rounds.round()
-    assert rounds.counts() == {"a": 4, "b": 3, "c": 3}
 
 
 # ---- laws ----

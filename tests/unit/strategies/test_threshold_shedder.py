@@ -22,12 +22,6 @@ def verdicts(cluster: ClusterView, shedder: ThresholdShedder = SHEDDER) -> list[
     return [str(verdict) for verdict in decision.verdicts]
 
 
-def test_brokers_near_the_average_are_balanced() -> None:
-    cluster = view(broker("a", usage=0.55, x=60, y=40), broker("b", usage=0.45, z=90))
-    assert unloaded(cluster) == (Reason.BALANCED, [])
-    assert verdicts(cluster) == ["a: Balanced (0.55 vs 0.6 usage)", "b: Balanced (0.45 vs 0.6 usage)"]
-
-
 def test_recently_unloaded_bundle_stays_put_and_is_named() -> None:
     cluster = view(
         broker("hot", usage=0.90, big=60, small=40),
@@ -36,13 +30,6 @@ def test_recently_unloaded_bundle_stays_put_and_is_named() -> None:
     )
     assert unloaded(cluster) == (Reason.OVERLOADED, ["small"])
     assert "big: RecentlyUnloaded" in verdicts(cluster)
-
-
-def test_nothing_is_left_to_unload_when_all_bundles_were_unloaded_recently() -> None:
-    cluster = view(
-        broker("hot", usage=0.9, big=60, small=40), broker("cold", usage=0.1, z=5), recently_unloaded=("big", "small")
-    )
-    assert unloaded(cluster) == (Reason.RECENTLY_UNLOADED, [])
 
 
 @pytest.mark.parametrize("namespace", ["pulsar/hot:8080", "pulsar/cluster/hot:8080", "sla-monitor/cluster/hot:8080"])
@@ -60,11 +47,6 @@ def test_a_sole_bundle_stays_and_the_verdict_says_so() -> None:
         "hot: Overloaded (0.9 vs 0.6 usage)",
         "hot: SoleBundle: its only bundle would overload any other broker",
     ]
-
-
-def test_an_overloaded_broker_without_bundles_has_nothing_to_give() -> None:
-    shedder = ThresholdShedder(threshold_percent=10, history_fraction=0, min_unload_mbytes=0)
-    assert unloaded(view(broker("hot", usage=0.9), broker("cold", usage=0.1, z=5)), shedder) == (Reason.NO_BUNDLES, [])
 
 
 def test_less_than_the_minimum_throughput_is_not_worth_an_unload() -> None:

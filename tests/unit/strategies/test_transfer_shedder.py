@@ -5,16 +5,12 @@ import numpy as np
 import pytest
 
 from controller.model.decision import Reason, UnloadDecision
-from controller.model.journal import JournalEntry
 from controller.model.load import MEMORY, ClusterView
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
-from controller.strategies.shedding.transfer_shedder import Gate, Move, TopBundle, TransferShedder
-from controller.strategies.shedding.transfer_shedder.exchange import GiverAndTaker
+from controller.strategies.shedding.transfer_shedder import TransferShedder
 from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
-from controller.wire.journal import encode_entry
-from tests.cluster import INTERVAL, broker, bundle, view
-from tests.journal_entries import entry, parse_entry
+from tests.cluster import INTERVAL, broker, view
 
 MINUTE = 60_000
 SHEDDER = TransferShedder(hit_count_threshold=0, history_fraction=0)
@@ -61,12 +57,6 @@ def test_the_verdicts_say_how_uneven_load_was_and_what_was_too_large() -> None:
     ]
 
 
-def test_without_transfers_bundles_go_anywhere_and_none_come_back() -> None:
-    shedder = replace(SHEDDER, transfer=False)
-    cluster = view(broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=50, b=70, c=80))
-    assert moves(cluster, shedder) == (Reason.OVERLOADED, ["a: hot > "])
-
-
 def test_what_came_back_makes_room_for_more_in_debug_mode_or_when_it_is_counted() -> None:
     cluster = view(broker("cold", usage=0.2, y=20, z=60), broker("hot", usage=0.8, a=50, b=60, c=60.2, d=95))
     few = ["a: hot > cold", "y: cold > hot", "b: hot > cold"]
@@ -74,12 +64,6 @@ def test_what_came_back_makes_room_for_more_in_debug_mode_or_when_it_is_counted(
     assert moves(cluster)[1] == few
     assert moves(cluster, replace(SHEDDER, debug=True))[1] == more
     assert moves(cluster, replace(SHEDDER, counts_gain=True))[1] == more
-
-
-def test_a_bundle_without_bytes_stays_and_is_told_nowhere() -> None:
-    seen = view(broker("cold", usage=0.1, z=90), broker("hot", usage=0.9, a=bundle(0, msg_rate=9.0), b=20, c=30, d=50))
-    assert moves(seen) == (Reason.OVERLOADED, ["b: hot > cold"])
-    assert not [verdict for verdict in verdicts(seen) if verdict.startswith("a:")]
 
 
 def test_nothing_to_give_has_its_reason() -> None:
@@ -104,24 +88,6 @@ def test_a_broker_that_gave_and_left_has_to_settle_when_it_is_back() -> None:
     assert memory.recently_unloaded_brokers == {}
 
 
-def test_usage_and_throughput_are_smoothed_over_the_rounds_and_forgotten_with_the_broker() -> None:
-    shedder = TransferShedder(history_fraction=0.5)
-    _, memory = run(view(broker("a", usage=0.5, x=1), broker("b", usage=0.5, y=1)), shedder)
-    _, memory = run(at(view(broker("a", usage=1.0, x=3)), 1), shedder, memory)
-    assert memory.weighted_max_ema == pytest.approx({"a": 0.75})
-    assert memory.msg_throughput_ema == pytest.approx({"a": 2 * 1024 * 1024})
-    assert memory.updated_at_ms == {"a": INTERVAL + MINUTE}
-
-
-def test_an_interval_counts_once_however_often_it_is_looked_at() -> None:
-    shedder = TransferShedder(history_fraction=0.5)
-    _, memory = run(view(broker("a", usage=1.0, x=3)), shedder)
-    now = at(view(broker("a", usage=0.5, x=3)), 1)
-    _, memory = run(now, shedder, shedder.observed(now, memory))
-    assert memory.weighted_max_ema == {"a": 0.75}
-    assert shedder.observed(now, memory) is memory
-
-
 def test_brokers_that_gave_or_got_a_bundle_begin_their_averages_anew_and_others_go_on() -> None:
     shedder = TransferShedder(history_fraction=0.5)
     before = view(broker("a", usage=1.0, x=3, y=1), broker("b", usage=0.2, z=1), broker("c", usage=0.8, w=8))
@@ -135,16 +101,6 @@ def test_brokers_that_gave_or_got_a_bundle_begin_their_averages_anew_and_others_
     assert memory.weighted_max_ema == pytest.approx({"a": 1.0, "b": 0.2, "c": 0.7})
     _, memory = run(at(before, 3), shedder, memory)
     assert memory.weighted_max_ema == pytest.approx({"a": 1.0, "b": 0.2, "c": 0.75})
-
-
-def test_a_split_begins_the_averages_of_its_broker_anew() -> None:
-    shedder = TransferShedder(history_fraction=0.5)
-    whole, left, right = (f"acme/test/0x{lower:08x}_0x{upper:08x}" for lower, upper in ((0, 8), (0, 4), (4, 8)))
-    _, memory = run(view(broker("a", usage=1.0, **{whole: 3}), broker("b", usage=1.0, x=1)), shedder)
-    _, memory = run(
-        at(view(broker("a", usage=0.5, **{left: 1, right: 1}), broker("b", usage=0.5, x=1)), 1), shedder, memory
-    )
-    assert memory.weighted_max_ema == pytest.approx({"a": 0.5, "b": 0.75})
 
 
 def test_a_broker_without_data_for_a_while_goes_on_if_it_comes_back_with_the_same_bundles() -> None:
@@ -170,27 +126,12 @@ def test_load_that_a_move_evened_out_moves_nothing_more() -> None:
     assert reasons == [*[Reason.COOL_DOWN] * 3, Reason.BALANCED]
 
 
-def test_a_memory_of_before_bundles_were_remembered_goes_on() -> None:
-    shedder = TransferShedder(history_fraction=0.5)
-    _, memory = run(view(broker("a", usage=1.0, x=3), broker("b", usage=0.2, z=1)), shedder)
-    older = replace(memory, bundles={})
-    _, memory = run(at(view(broker("a", usage=0.5, y=3), broker("b", usage=0.2, z=1)), 1), shedder, older)
-    assert memory.weighted_max_ema["a"] == 0.75
-
-
 def test_heap_memory_is_load_if_it_weighs_anything() -> None:
     usage = HOT_AND_COLD.brokers.usage.copy()
     usage[:, MEMORY] = 90
     cluster = replace(HOT_AND_COLD, brokers=replace(HOT_AND_COLD.brokers, usage=usage))
     assert moves(cluster)[0] is Reason.OVERLOADED
     assert moves(cluster, replace(SHEDDER, memory_weight=1.0, target_std=0.1))[0] is not Reason.OVERLOADED
-
-
-def test_the_memory_comes_back_from_the_journal_as_it_was() -> None:
-    _, memory = run(HOT_AND_COLD)
-    found = parse_entry(encode_entry(entry(shedder=memory)))
-    assert isinstance(found, JournalEntry)
-    assert found.memory.shedder == memory
 
 
 # ---- brokers without data ----
@@ -240,30 +181,10 @@ def test_a_guarded_bundle_does_not_come_back() -> None:
     assert moves(guarded)[1] == ["z: cold > hot", "a: hot > cold"]
 
 
-def test_a_bundle_without_bytes_in_a_report_neither_goes_nor_comes_back() -> None:
-    # Pulsar's own test: testZeroBundleThroughput.
-    free = Gate(stays=lambda *_: None, barred=lambda *_: None, retained=lambda *_: None)
-    pair = GiverAndTaker(
-        giver="hot", taker="cold", giver_throughput=100, taker_throughput=20, to_offload=40, transfer=True,
-        counts_gain=False,
-    )  # fmt: skip
-    idle = [TopBundle("a", 0.0), TopBundle("b", 0.0)]
-    assert pair.exchange(idle, idle, free).moves == []
-    given, taken = [TopBundle("a", 0.0), TopBundle("b", 45.0)], [TopBundle("y", 0.0), TopBundle("z", 10.0)]
-    found = pair.exchange(given, taken, free)
-    assert found.moves == [Move("z", "cold", "hot"), Move("b", "hot", "cold")]
-
-
 def test_a_bundle_that_was_unloaded_recently_does_not_go() -> None:
     cold, hot = broker("cold", usage=0.1, y=10, z=20), broker("hot", usage=0.9, a=70, b=80)
     assert moves(view(cold, hot, recently_unloaded=["a"]))[1] == ["y: cold > hot", "z: cold > hot", "b: hot > cold"]
     assert "a: RecentlyUnloaded" in verdicts(view(cold, hot, recently_unloaded=["a"]))
-
-
-def test_pulsars_own_bundles_stay() -> None:
-    own = "pulsar/system/0x00000000_0xffffffff"
-    cluster = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **{own: 5, "a": 10, "b": 85}))
-    assert moves(cluster)[1] == ["a: hot > cold"]
 
 
 def test_bundles_with_policies_stay_unless_they_may_be_shed() -> None:

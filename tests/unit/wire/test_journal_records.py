@@ -10,10 +10,9 @@ import pytest
 
 from controller.model.errors import DamagedJournalError, EntryTooLargeError, JournalError, WireError
 from controller.model.journal import JournalEntry
-from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.usage_history import UsageHistory
 from controller.wire import journal_records
-from controller.wire.journal import DeltaEntry, EpochEntry, encode_entry, encode_epoch
+from controller.wire.journal import EpochEntry, encode_entry, encode_epoch
 from controller.wire.journal_records import (
     Decided,
     EntryReader,
@@ -120,11 +119,6 @@ def test_what_did_not_change_is_not_repeated() -> None:
     assert b"shedder" not in delta
 
 
-def test_an_entry_of_another_strategys_memory_comes_back_too() -> None:
-    what = [entry(START, shedder=usage(0)), entry(START + PERIOD, shedder=NoMemory(), samples=0)]
-    assert [each.entry for each in read(written(what))] == what
-
-
 def test_a_reader_that_begins_in_the_middle_knows_no_memory_until_the_next_whole_entry() -> None:
     found = read(records_of(70)[50:])
     assert [each.missing is None for each in found] == [False] * 10 + [True] * 10
@@ -151,11 +145,6 @@ def test_of_several_gaps_the_first_one_behind_the_last_whole_entry_is_named() ->
     assert [each.missing for each in found if each.interval == START + 110 * PERIOD] == [START + 70 * PERIOD]
 
 
-def test_entries_with_the_whole_memory_each_are_read_as_before() -> None:
-    what = entries(3)
-    assert [each.entry for each in read([encode_entry(each) for each in what])] == what
-
-
 def test_epochs_and_other_clusters_do_not_mix_with_decisions() -> None:
     reader, (first, second) = EntryReader(CLUSTER), written(entries(2))
     others = written([replace(entry(START, shedder=usage(9)), cluster="other")])
@@ -169,30 +158,6 @@ def test_epochs_and_other_clusters_do_not_mix_with_decisions() -> None:
 
 
 # ---- parts ----
-
-
-def of_size(size: int) -> JournalEntry:
-    """An entry of so many bytes."""
-
-    def with_padding(letters: int) -> JournalEntry:
-        names = [f"{i:04d}{'x' * 800}:80" for i in range(1_000)] + ["y" * letters]
-        return entry(START, shedder=UsageHistory(usage=dict.fromkeys(names, 0.5)))
-
-    short = len(encode_entry(with_padding(1)))
-    found = with_padding(size - short + 1)
-    assert len(encode_entry(found)) == size
-    return found
-
-
-def test_a_record_has_900_000_bytes_at_most_and_a_part_250_000_characters() -> None:
-    writer = EntryWriter(whole_every_ms=HOUR, base=None)
-    assert len(writer.encode(of_size(900_000)).records) == 1
-    parts = [parse_record(record) for record in writer.encode(of_size(900_001)).records]
-    assert [len(part.text) for part in parts if isinstance(part, PartEntry)] == [250_000, 250_000, 250_000, 150_001]
-
-
-def test_an_entry_with_commands_has_64_mib_at_most() -> None:
-    assert journal_records.LARGEST_ENTRY == 64 * 1024 * 1024
 
 
 @pytest.fixture
@@ -330,14 +295,3 @@ def test_changes_after_which_the_memory_makes_no_sense_are_a_damaged_entry_that_
     with pytest.raises(DamagedJournalError, match=f"journal, the entry of {utc(first + PERIOD)}: .*samples") as damaged:
         _ = decided.entry
     assert damaged.value.exit_code == 2
-
-
-def test_a_delta_says_which_entry_it_builds_on() -> None:
-    _, second = written(entries(2))
-    delta = parse_record(second)
-    assert isinstance(delta, DeltaEntry)
-    assert delta.base == START
-
-
-def test_records_of_the_journal_fit_into_kafkas_and_entries_have_a_bound() -> None:
-    assert journal_records.LARGEST_ENTRY == 64 * 1024 * 1024

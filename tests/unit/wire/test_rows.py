@@ -162,13 +162,6 @@ def test_a_topics_statistics_are_a_row_with_its_hash_and_its_place_on_the_ring()
     assert rows.topic[0, 0] == rows.topic[2, 0] != rows.topic[1, 0]
 
 
-def test_topics_have_hashes_of_64_bits_with_a_sign() -> None:
-    hashes = rows_of(*(topic_stats(topic=f"persistent://tenant/ns/topic-{i}") for i in range(20))).topic[:, 0].tolist()
-    assert len(set(hashes)) == 20
-    assert min(hashes) < -(2**60)
-    assert max(hashes) > 2**60
-
-
 def test_ticks_and_facts_are_rows_of_their_own() -> None:
     rows = rows_of(tick(), namespace_state(), tick(T + PERIOD), result(), files=True)
     assert rows.kind.tolist() == [TICK, FACT, TICK, FACT]
@@ -176,12 +169,6 @@ def test_ticks_and_facts_are_rows_of_their_own() -> None:
     assert rows.file is not None
     assert rows.file.tolist() == ["0.jsonl", "1.jsonl", "2.jsonl", "3.jsonl"]
     assert [type(rows.facts[row]) for row in range(4)] == [Tick, NamespaceState, Tick, CommandResult]
-
-
-def test_no_records_are_no_rows() -> None:
-    rows = rows_of()
-    assert len(rows) == 0
-    assert (rows.stats.shape, rows.topic.shape, rows.detail_load.shape) == ((0, 7), (0, 2), (0, 4))
 
 
 def fact(record: dict[str, Any]) -> Any:
@@ -284,11 +271,6 @@ def test_stored_averages_and_quotas_are_what_a_bundle_starts_from() -> None:
         long_term_samples=1000,
         long_term=(1.0, 2.0, 3.0, 4.0),
     )
-
-
-def test_what_is_no_fact_is_an_error() -> None:
-    with pytest.raises(TypeError, match="TopicStats is not a fact"):
-        fact(topic_stats())
 
 
 def test_stats_are_whole_without_a_negative_zero_and_end_with_64_bits() -> None:

@@ -2,10 +2,9 @@ import io
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from rich.console import Console
 
-from controller.simulator.demo.view import MESSAGES, Frame, ImbalanceLine, LiveView, PlainView, screen, view_on
+from controller.simulator.demo.view import Frame, ImbalanceLine, LiveView, PlainView, screen, view_on
 
 MB = 1e6
 
@@ -37,31 +36,6 @@ def drawn(shown: Frame) -> list[str]:
     return console.export_text().splitlines()
 
 
-def bar_of(lines: list[str], broker: str) -> str:
-    return next(line for line in lines if line.startswith(broker))
-
-
-def test_imbalance_is_the_busiest_broker_over_the_mean_and_the_standard_deviation() -> None:
-    skewed = ImbalanceLine.of(np.array([30.0, 10.0, 20.0, 0.0]) * MB)
-    assert skewed.max_over_mean == pytest.approx(2.0)
-    assert skewed.deviation == pytest.approx(np.sqrt(125) * MB)
-    assert str(skewed) == "max/mean 2.00, standard deviation 11.2 MB/s"
-
-
-def test_a_cluster_without_load_is_even() -> None:
-    assert ImbalanceLine.of(np.zeros(3)) == ImbalanceLine(max_over_mean=1.0, deviation=0.0)
-
-
-def test_message_rates_are_told_in_messages_and_short_intervals_with_their_seconds() -> None:
-    rates = np.array([300.0, 60.0, 90.0])
-    shown = replace(
-        frame(), brokers=("a", "b", "c"), load=rates, at_start=ImbalanceLine.of(rates, MESSAGES), summary="x"
-    )
-    told = printed(replace(shown, interval=shown.interval + 5_000, with_seconds=True))
-    assert told == "[ 3/20] 00:02:05  max/mean 2.00, standard deviation 106.8 msg/s  x\n"
-    assert "300.0 msg/s" in bar_of(drawn(shown), "a")
-
-
 def test_a_terminal_gets_the_live_screen_and_a_log_gets_lines() -> None:
     assert isinstance(view_on(Console(file=io.StringIO(), force_terminal=True)), LiveView)
     assert isinstance(view_on(Console(file=io.StringIO(), force_terminal=False)), PlainView)
@@ -82,23 +56,6 @@ def test_a_log_says_what_is_waited_for_and_holds_no_control_characters() -> None
         view.show(frame(1, 2))
     assert out.getvalue().startswith("Starting Spark\n")
     assert "\x1b" not in out.getvalue()
-
-
-def test_the_bars_are_as_long_as_the_load_on_one_scale_with_the_mean_marked() -> None:
-    lines = drawn(frame(40, 10, 10))
-    full, quarter = bar_of(lines, "broker-1"), bar_of(lines, "broker-2")
-    assert full.count("█") == 39  # and one place is the mark's
-    assert quarter.count("█") == 10
-    assert full.index("│") == quarter.index("│")
-    assert "40.0 MB/s" in full
-
-
-def test_the_bars_keep_the_scale_of_the_start_so_that_they_shrink_as_the_load_evens_out() -> None:
-    assert bar_of(drawn(frame(20, 20, 20)), "broker-1").count("█") == 20  # twice the mean was the full width
-
-
-def test_a_broker_without_load_has_an_empty_bar() -> None:
-    assert "█" not in bar_of(drawn(frame(40, 10, 0)), "broker-3")
 
 
 def test_the_screen_tells_progress_both_imbalances_and_the_newest_commands_within_24_lines() -> None:
