@@ -20,7 +20,7 @@ from controller.lab.pulsar_server import PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.settings.redaction import SECRETS, Redactor
 from tests.conformance.summary import ConformanceSummary
-from tests.effort import THOROUGH
+from tests.effort import PLAIN, THOROUGH
 from tests.shared_servers import begin_run, end_run, shared
 from tests.xdist_groups import FileOrGroupScheduling, arrange
 
@@ -35,7 +35,7 @@ pytest.register_assert_rewrite(
 # Busy machines make any deadline a matter of luck.  scripts/test asks for the thorough profile: many examples, the same
 # ones each time, so that a commit passes always or never.  Plain pytest tries a few new ones each time.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("quick", max_examples=4, derandomize=False, **_PATIENT)
+settings.register_profile("quick", max_examples=2, derandomize=False, **_PATIENT)
 settings.register_profile(THOROUGH, max_examples=80, derandomize=True, **_PATIENT)
 settings.register_profile("search", max_examples=80, derandomize=False, **_PATIENT)
 settings.load_profile("quick")
@@ -47,11 +47,9 @@ vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 # fsync would.  Processes that tests start do sync.
 vars(os)["fsync"] = os.fstat
 
-#: The tests of plain pytest, without a file, folder or mark.
-_PLAIN: Final = "not integration and not e2e and not slow and not extended"
 _TESTS: Final = Path(__file__).parent
-#: Folders in which every test has one of these marks.
-_NOT_PLAIN: Final = {_TESTS / "integration", _TESTS / "e2e"}
+#: Folders and files in which every test has a mark that plain pytest leaves out.
+_NOT_PLAIN: Final = {_TESTS / "integration", _TESTS / "e2e", _TESTS / "fuzz/test_rest_by_its_document.py"}
 #: What tests have left running, to be named at the end.
 _LEFT = pytest.StashKey[list[str]]()
 
@@ -75,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _is_worker(config):
         begin_run()
     if config.args_source is config.ArgsSource.TESTPATHS and not config.option.markexpr:
-        config.option.markexpr = _PLAIN
+        config.option.markexpr = PLAIN
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -98,8 +96,8 @@ def _run_folder(config: pytest.Config) -> Path:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Plain pytest does not read folders of which it would run nothing; None: others decide."""
-    return True if config.option.markexpr == _PLAIN and collection_path in _NOT_PLAIN else None
+    """Plain pytest does not read what it would run nothing of; None: others decide."""
+    return True if config.option.markexpr == PLAIN and collection_path in _NOT_PLAIN else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

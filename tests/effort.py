@@ -6,6 +6,8 @@ from hypothesis import settings
 
 #: The profile of scripts/test.
 THOROUGH: Final = "thorough"
+#: The marks by which plain pytest, without a file, folder or mark, chooses its tests.
+PLAIN: Final = "not integration and not e2e and not slow and not extended"
 
 
 def tries(*, plain: int, thorough: int) -> int:

@@ -18,11 +18,14 @@ import pytest
 from tests.conformance import recorded
 from tests.conformance.known_differences import known
 from tests.conformance.summary import about
+from tests.effort import PLAIN
 from tests.java_rival.answers import VECTORS
 
 _ONLY: Final = os.environ.get("TRIMTAB_CASE")
 #: Of many cases that fail the first so many are shown.
 _SHOWN: Final = 5
+#: Plain pytest tries about so many cases of a component, spread over all of them; scripts/test tries all.
+_PLAIN_CASES: Final = 40
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -55,6 +58,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     callspec = getattr(pyfuncitem, "callspec", None)
     release: str = callspec.params["case"] if callspec else recorded.BASE
     cases = _cases(component, release)
+    if pyfuncitem.config.option.markexpr == PLAIN:
+        cases = cases[:: max(1, len(cases) // _PLAIN_CASES)]
     if not cases:
         raise pytest.UsageError(f"{recorded.source(component, release)}: no case of {component} to run")
     failures = {case["case"]: error for case in cases if (error := _failure(pyfuncitem, case))}

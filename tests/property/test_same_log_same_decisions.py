@@ -144,6 +144,7 @@ def test_with_so_many_intervals_a_batch_at_most(
 LIMITS = st.builds(WaitLimits, intervals=st.integers(1, 2), size=st.sampled_from((500, 2_000, 4_000, 1 << 30)))
 
 
+@pytest.mark.slow
 @_FEW
 @given(SHAPES, SIZES, SEEDS, LIMITS, st.integers(1, 3))
 def test_with_more_waiting_for_ticks_than_may_wait(
@@ -158,6 +159,7 @@ def test_with_more_waiting_for_ticks_than_may_wait(
     assert controller.journal == journal(records_of(shape), shards=shards, waiting=limits)
 
 
+@pytest.mark.slow
 def test_the_limits_above_drop_something() -> None:
     for limits in (WaitLimits(intervals=1), WaitLimits(size=4_000)):
         assert any(drops_and_decides_otherwise(limits, seed) for seed in range(8)), limits

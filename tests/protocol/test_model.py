@@ -1,10 +1,12 @@
 """The protocol keeps its rules in every state of the model, and each of its guards is necessary for that."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.protocol.check import Searched, search
 from tests.protocol.model import GUARDS, NOT_NEEDED, OF_PLANS, Bound
@@ -72,6 +74,12 @@ _FOUND_WITH = {
 _MODULES = {"judge", "controls"}
 #: Takes seconds.
 _SLOW = {"epoch stored"}
+#: What plain pytest leaves out: it takes a second.
+_LONG = {*_SLOW, "controls of each decision", "settled wave", "the same on a followed log", "a plan in waves"}
+
+
+def _without_long(names: Iterable[str]) -> list[ParameterSet]:
+    return [pytest.param(each, marks=[pytest.mark.slow] if each in _LONG else []) for each in names]
 
 
 _searched = cache(search)
@@ -81,9 +89,9 @@ def keeps_all_rules(found: Searched) -> None:
     assert found.broken is None, f"\n{found.broken}"
 
 
-@pytest.mark.parametrize("bound", QUICK.values(), ids=QUICK)
-def test_every_state_keeps_the_rules_and_leads_to_a_quiet_end(bound: Bound) -> None:
-    keeps_all_rules(search(bound))
+@pytest.mark.parametrize("bound", _without_long(QUICK))
+def test_every_state_keeps_the_rules_and_leads_to_a_quiet_end(bound: str) -> None:
+    keeps_all_rules(search(QUICK[bound]))
 
 
 @pytest.mark.slow
@@ -98,9 +106,7 @@ def test_the_same_in_the_whole_bound(bound: Bound) -> None:
     keeps_all_rules(search(bound))
 
 
-@pytest.mark.parametrize(
-    "guard", [pytest.param(each, marks=[pytest.mark.slow] if each in _SLOW else []) for each in GUARDS]
-)
+@pytest.mark.parametrize("guard", _without_long(GUARDS))
 def test_each_guard_is_necessary(guard: str) -> None:
     found = search(_FOUND_WITH[guard]._replace(without=frozenset({guard})))
     assert found.broken is not None
@@ -108,6 +114,7 @@ def test_each_guard_is_necessary(guard: str) -> None:
         keeps_all_rules(_searched(_FOUND_WITH[guard]))
 
 
+@pytest.mark.slow
 def test_the_journals_fence_is_enough_where_nobody_asks_the_election() -> None:
     keeps_all_rules(search(_TWO._replace(leader_faults=1, without=frozenset({NOT_NEEDED}))))
 
@@ -120,6 +127,7 @@ def test_what_breaks_a_rule_is_told_step_by_step() -> None:
     assert [each.kind for each in broken.events][:4] == ["epoch", "marked", "leads", "entry"]
 
 
+@pytest.mark.slow
 def test_the_page_has_every_guard_and_each_names_code_that_there_is() -> None:
     page = (_ROOT / "docs" / "protocol.md").read_text()
     code = "".join(each.read_text() for each in (_ROOT / "controller").rglob("*.py"))

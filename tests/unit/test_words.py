@@ -114,6 +114,7 @@ def _findings_of_the_product() -> tuple[str, ...]:
     )
 
 
+@pytest.mark.slow
 def test_no_name_of_the_product_is_a_riddle() -> None:
     findings = _findings_of_the_product()
     assert not findings, "\n".join(findings)

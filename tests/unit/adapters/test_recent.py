@@ -68,6 +68,7 @@ def test_an_entry_whose_whole_memory_was_pruned_is_not_known(tail: LogTail, tmp_
     assert decided_at(tail, CLUSTER, FIVE[2]) == (None, None)
 
 
+@pytest.mark.slow
 def test_entries_in_parts_are_read_whole() -> None:
     writer, records = EntryWriter(whole_every_ms=10 * PERIOD, base=None), list[bytes]()
     long = replace(UNLOAD, why=replace(UNLOAD.why, detail="d" * 10_000))

@@ -29,6 +29,7 @@ def namespaces(snapshot: Snapshot) -> list[str]:
     return [state.namespace for state in snapshot.namespaces]
 
 
+@pytest.mark.slow
 def test_a_namespace_is_forgotten_some_intervals_after_its_last_record() -> None:
     shard = Shard(options=FORGETS)
     kept, gone = namespace_state(namespace="a/kept"), namespace_state(namespace="a/gone")
@@ -61,6 +62,7 @@ def test_intervals_without_ticks_do_not_age_states() -> None:
     assert namespaces(closing(shard, 5_000)) == ["a/b"]
 
 
+@pytest.mark.slow
 def test_without_a_time_to_live_nothing_is_forgotten() -> None:
     shard = Shard(options=replace(OPTIONS, state_ttl=None))
     closing(shard, 0, namespace_state(namespace="a/b"))

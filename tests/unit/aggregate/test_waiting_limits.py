@@ -60,6 +60,7 @@ def bounded(size: int) -> FoldOptions:
     return replace(OPTIONS, waiting=WaitLimits(size=size))
 
 
+@pytest.mark.slow
 def test_a_flood_of_unknown_brokers_and_bundles_is_bounded_before_an_interval_closes() -> None:
     shard = Shard(options=bounded(5_000))
     for i in range(100):

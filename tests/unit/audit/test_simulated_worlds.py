@@ -26,6 +26,7 @@ def audited(of: RecordedTruth, shedder: object) -> tuple[list[AuditedMove], list
     return [*found, *audits.ended()], changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hanging-unloads", "rolling-restart"])
 def test_what_is_audited_is_what_happened(name: str) -> None:
     world = read_scenario(scenario_path(name)).model_copy(update={"intervals": 20})

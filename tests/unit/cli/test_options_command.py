@@ -9,6 +9,7 @@ from controller.cli.app import app
 from controller.settings.known_options import options_table
 
 
+@pytest.mark.slow
 def test_every_option_is_printed_with_its_brackets() -> None:
     result = CliRunner().invoke(app, ["options"], env={"COLUMNS": "400"})
     assert result.exit_code == 0, result.output

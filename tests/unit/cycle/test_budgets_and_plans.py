@@ -95,6 +95,7 @@ def test_no_broker_gets_bundles_by_a_plan_while_a_budget_holds_back_what_it_give
     assert exchanges >= tries(plain=2, thorough=10)
 
 
+@pytest.mark.slow
 def test_where_budgets_hold_nothing_of_an_exchange_back_the_plan_stays_as_it_is() -> None:
     roomy = policy(interval=Budget(unloads_per_source=9), window=Budget(unloads_per_source=9))
     for seed in SEEDS[: tries(plain=2, thorough=10)]:

@@ -72,8 +72,8 @@ _AWAY = Thrown("An error has occurred.", Thrown("Failed to connect\n to 10.0.0.1
         ("sparky", Thrown("Could not parse Master URL: 'sparky'"), "Could not parse Master URL: 'sparky'", 2),
         (
             "local[0]",
-            Thrown("PlanRequest to run locally with 0 threads"),
-            "PlanRequest to run locally with 0 threads",
+            Thrown("Asked to run locally with 0 threads"),
+            "Asked to run locally with 0 threads",
             2,
         ),
     ],

@@ -410,6 +410,7 @@ def test_a_file_of_another_cluster_is_built_anew(store: Store, tmp_path: Path) -
     filled.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"no database", b"SQLite format 3\0" + b"\xff" * 4096, b"\0" * 50_000])
 def test_a_damaged_file_is_built_anew_from_the_log(store: Store, tmp_path: Path, damage: bytes) -> None:
     day().store(tmp_path).close()
@@ -422,6 +423,7 @@ def test_a_damaged_file_is_built_anew_from_the_log(store: Store, tmp_path: Path,
     filled.close()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_damaged_while_it_is_used_is_built_anew(store: Store, tmp_path: Path) -> None:
     filled = day().store(tmp_path)
     filled.close()
@@ -442,6 +444,7 @@ def test_a_file_that_is_damaged_while_it_is_used_is_built_anew(store: Store, tmp
     again.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"damaged", zlib.compress(b"too short")])
 def test_a_picture_that_a_query_meets_damaged_has_all_built_anew(store: Store, tmp_path: Path, content: bytes) -> None:
     day().store(tmp_path).close()
@@ -502,6 +505,7 @@ class HalfLog(MemoryLog):
         return super().read(topic, start, partition=partition)
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_fails_is_tried_again(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     day().store(tmp_path).close()
     rebuild, failures = Database.rebuild, list[int]()
@@ -543,6 +547,7 @@ def test_old_decisions_go_where_nobody_writes_summaries(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_results_of_a_partition_whose_reading_broke_off_are_read_later(tmp_path: Path) -> None:
     week = InventedWeek(brokers=3, bundles=30, days=5, period_ms=PERIOD_MS)
     source, server = MemoryServer(now_ms=week.now_ms), MemoryServer(partitions=2)
@@ -585,6 +590,7 @@ def test_a_topic_that_does_not_exist_yet_is_said_and_read_once_it_does(tmp_path:
     store.close()
 
 
+@pytest.mark.slow
 def test_what_comes_while_it_is_followed_is_shown(tmp_path: Path) -> None:
     server = copied(range(71))
     store = Store(tmp_path, cluster=CLUSTER)
@@ -600,6 +606,7 @@ def test_what_comes_while_it_is_followed_is_shown(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [TrimtabError("away"), OSError("no route"), RuntimeError("a fault")])
 def test_a_source_is_read_whatever_came_between(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -660,6 +667,7 @@ def test_many_threads_ask_while_it_is_filled(store: Store, tmp_path: Path) -> No
     filled.close()
 
 
+@pytest.mark.slow
 def test_the_file_stays_below_its_limit(tmp_path: Path) -> None:
     week = InventedWeek(brokers=30, bundles=3_000, days=1, period_ms=PERIOD_MS)
     server = MemoryServer(now_ms=week.now_ms)

@@ -73,6 +73,7 @@ def client_of(folder: Path, data: InventedData) -> TestClient:
     return TestClient(create_app(shown), base_url="http://localhost")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", sorted(states()))
 def test_every_page_answers_in_every_state(tmp_path: Path, state: str) -> None:
     client = client_of(tmp_path, states()[state])

@@ -63,6 +63,7 @@ def test_files_that_are_deleted_while_the_log_is_read_are_passed_over(tmp_path: 
     assert [*recording(tmp_path).backwards("results", (b"",))] == [b"{}"]
 
 
+@pytest.mark.slow
 def test_commands_are_taken_where_all_earlier_ones_were_deleted_and_not_where_older_ones_took_their_place(
     tmp_path: Path,
 ) -> None:

@@ -67,6 +67,7 @@ def test_a_move_is_shown_two_intervals_later_and_its_clients_after_an_hour() -> 
     assert found["trimtab_owner_changes_total others"] == 1
 
 
+@pytest.mark.slow
 def test_strategies_of_ones_own_have_one_label() -> None:
     names = ("plan", "RebalanceOnMembershipChange", "My Shedder acme/orders", "")
     for name, label in zip(names, ("plan", "RebalanceOnMembershipChange", "other", "other"), strict=True):

@@ -261,6 +261,7 @@ def test_numbers_that_do_not_fit_the_text(folder: Path, digits: list[int] | None
     assert "000000.parquet: has" in refused(folder)
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_file_may_be_wrong(folder: Path) -> None:
     """Whatever is changed, with the manifest agreeing: the records, or an error that names the file."""
     good = (folder / "metrics" / "000000.parquet").read_bytes()
