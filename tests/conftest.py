@@ -104,10 +104,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order and group the tests; with --pulsar leave out those that no release of Pulsar makes a difference to."""
     if config.getoption("pulsar"):
-        left_out = [item for item in items if "pulsar_release" not in getattr(item, "fixturenames", ())]
+        left_out = [item for item in items if not _depends_on_the_release(item)]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
     arrange(items)
+
+
+def _depends_on_the_release(item: pytest.Item) -> bool:
+    return "pulsar_release" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("any_pulsar")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -10,7 +10,7 @@ from tests.contracts.page_data import the_page_shows_what_the_leader_decided
 from tests.integration.pulsar_log import own_topics
 from tests.pure_controller import POLICY
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.any_pulsar]
 
 
 def test_the_page_shows_what_the_leader_decided(pulsar: PulsarCluster, tmp_path: Path) -> None:

@@ -59,30 +59,37 @@ def place(pulsar: PulsarCluster) -> Iterator[Place]:
         yield Place(own_topics(pulsar), opened)
 
 
+@pytest.mark.any_pulsar
 class TestJournal(JournalContract):
     pass
 
 
+@pytest.mark.any_pulsar
 class TestCollectorLog(CollectorLogContract):
     pass
 
 
+@pytest.mark.any_pulsar
 class TestMetricsLog(MetricsLogContract):
     pass
 
 
+@pytest.mark.any_pulsar
 class TestCommandLog(CommandLogContract):
     pass
 
 
+@pytest.mark.any_pulsar
 class TestDeadLetterLog(DeadLetterLogContract):
     pass
 
 
+@pytest.mark.any_pulsar
 class TestInbox(InboxContract):
     pass
 
 
+@pytest.mark.any_pulsar
 def test_a_recording_from_the_midst_of_a_run_knows_what_was_known(pulsar: PulsarCluster, tmp_path: Path) -> None:
     with ExitStack() as opened:
         there = Place(own_topics(pulsar, partitions=1), opened)
