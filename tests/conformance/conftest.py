@@ -25,7 +25,7 @@ _ONLY: Final = os.environ.get("TRIMTAB_CASE")
 #: Of many cases that fail the first so many are shown.
 _SHOWN: Final = 5
 #: Plain pytest tries about so many cases of a component, spread over all of them; scripts/test tries all.
-_PLAIN_CASES: Final = 40
+_PLAIN_CASES: Final = 20
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -155,6 +155,7 @@ def test_names_of_others_and_whole_phrases_are_no_riddles(source: str) -> None:
     assert not [*_findings("controller/x.py", source)]
 
 
+@pytest.mark.slow
 def test_each_exception_is_still_needed() -> None:
     for part, names, reason in _EXCEPTED:
         files = list((_ROOT / part).rglob("*.py")) if part.endswith("/") else [_ROOT / part]

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from _typeshed import StrPath
 
 MODES = [(atomic, seed) for atomic in (True, False) for seed in range(3)]
+#: The same as parameters: plain pytest runs the first seed of each.
+MODE_PARAMS = [pytest.param(each, marks=[pytest.mark.slow] if each[1] else []) for each in MODES]
 GROUP = "trimtab-executor"
 
 
@@ -183,7 +185,7 @@ class PulsarPlace(Place):
         self.broker.drop_connections()
 
 
-@pytest.fixture(params=MODES, ids=str)
+@pytest.fixture(params=MODE_PARAMS, ids=str)
 def place(request: pytest.FixtureRequest) -> MemoryPlace:
     """In both modes, with gaps between positions."""
     atomic, seed = request.param

@@ -10,6 +10,7 @@ from tests.contracts.bytes_log import (
     GrowingTopicContract,
     HungExecutorContract,
 )
+from tests.unit.log.places import MODE_PARAMS
 
 
 class _Place:
@@ -29,7 +30,7 @@ class _Place:
         self._server.expel(GROUP)
 
 
-@pytest.fixture(params=[(atomic, seed) for atomic in (True, False) for seed in range(3)], ids=str)
+@pytest.fixture(params=MODE_PARAMS, ids=str)
 def place(request: pytest.FixtureRequest) -> _Place:
     atomic, seed = request.param
     return _Place(atomic=atomic, seed=seed)
