@@ -1,14 +1,20 @@
 """Groups of commands whose help and errors are plain text, as wide as the terminal: no frames, and no sentence cut."""
 
 import shutil
+from collections.abc import Mapping
 from typing import Any, Final
 
 from typer import BadParameter
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 #: Lines are not wider than this, however wide the terminal is.
 _WIDEST: Final = 80
 _NARROWEST: Final = 20
+#: Options that were removed -> what to do instead.
+REMOVED: Final[Mapping[str, str]] = {
+    "--flip": "change the load or the option, and run `trimtab decide` or `trimtab what-if` with it",
+}
 #: What pydantic puts before the text of an error.
 _OF_PYDANTIC: Final = "Value error, "
 
@@ -27,11 +33,17 @@ class PlainGroup(TyperGroup):
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        """See TyperGroup; a wrong value is told without pydantic's words."""
+        """See TyperGroup; a wrong value is shown without pydantic's words, an option that was removed by name."""
         try:
             return super().invoke(ctx)
         except BadParameter as error:
             error.message = error.message.removeprefix(_OF_PYDANTIC)
+            raise
+        except TyperException as error:
+            unknown: Any = error
+            option = getattr(error, "option_name", "")
+            if option in REMOVED:
+                unknown.message, unknown.possibilities = f"{option} was removed: {REMOVED[option]}", ()
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -10,7 +10,6 @@ from controller.web.pages.frame import context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import DecisionDetail, DecisionPage, DecisionQuery, DecisionRow
 from controller.web.views import decision as view
-from controller.web.views.formats import percent
 from controller.web.views.sentences import decision_lines
 from controller.wire.readable import counted
 
@@ -123,13 +122,9 @@ def _why_not(page: PageRequest, detail: DecisionDetail) -> dict[str, Any]:
     """What is answered about the bundle or broker that ?about= names."""
     about = page.request.query_params.get("about", "").strip()[:_LONGEST]
     if not about:
-        return {"about": "", "explained": None, "explained_not": "", "flips": ()}
+        return {"about": "", "explained": None, "explained_not": ""}
     answer = page.explain(detail.row.interval, about)
     if answer is None or isinstance(answer, str):
-        return {"about": about, "explained": None, "explained_not": answer or "Not known.", "flips": ()}
-    flips = [
-        (flip.kind, flip.of, percent(flip.before), percent(flip.after), flip.unit, flip.then)
-        for flip in answer.flips or ()
-    ]
+        return {"about": about, "explained": None, "explained_not": answer or "Not known."}
     brokers = (answer.brokers or [])[:_DESTINATIONS]
-    return {"about": about, "explained": answer, "explained_not": "", "flips": flips, "destinations": brokers}
+    return {"about": about, "explained": answer, "explained_not": "", "destinations": brokers}
