@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Iterator
 from functools import cache
@@ -48,8 +49,10 @@ vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 vars(os)["fsync"] = os.fstat
 
 _TESTS: Final = Path(__file__).parent
-#: Folders and files in which every test has a mark that plain pytest leaves out.
-_NOT_PLAIN: Final = {_TESTS / "integration", _TESTS / "e2e", _TESTS / "fuzz/test_rest_by_its_document.py"}
+#: Folders in which every test has one of these marks.
+_NOT_PLAIN: Final = {_TESTS / "integration", _TESTS / "e2e"}
+#: In the text of a file whose tests all have one.
+_ALL_MARKED: Final = re.compile(r"^pytestmark = pytest\.mark\.(slow|extended)$", re.MULTILINE)
 #: What tests have left running, to be named at the end.
 _LEFT = pytest.StashKey[list[str]]()
 
@@ -97,7 +100,10 @@ def _run_folder(config: pytest.Config) -> Path:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Plain pytest does not read what it would run nothing of; None: others decide."""
-    return True if config.option.markexpr == PLAIN and collection_path in _NOT_PLAIN else None
+    if config.option.markexpr != PLAIN:
+        return None
+    is_marked = collection_path.suffix == ".py" and _ALL_MARKED.search(collection_path.read_text(encoding="utf-8"))
+    return True if is_marked or collection_path in _NOT_PLAIN else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

@@ -10,7 +10,16 @@ from xdist.scheduler import LoadGroupScheduling
 #: its load and change its settings; a Spark session for each worker costs more than it gains.
 EXCLUSIVE: Final = ("pulsar", "spark")
 #: Which groups and folders start first: those that take long.  Whatever is in neither is quick, and comes last.
-FIRST: Final = ("pulsar", "tests/e2e/", "spark", "tests/integration/", "tests/fuzz/", "tests/property/")
+FIRST: Final = (
+    "pulsar",
+    "tests/e2e/",
+    "spark",
+    "tests/protocol/",
+    "tests/simulation/",
+    "tests/integration/",
+    "tests/fuzz/",
+    "tests/property/",
+)
 
 
 class FileOrGroupScheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist has no types

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.election.controls import ABSENT, ControlStore
+from controller.adapters.election.controls import ControlStore
 from controller.adapters.factory import election_system
 from controller.cli.controls import change, fence, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
@@ -67,20 +67,6 @@ class TestZooKeeperControls(ControlStoreContract):
         found = settings(tmp_path, zookeeper.hosts, uuid4().hex)
         with ExitStack() as stores:
             yield lambda: stores.enter_context(store_of(found))
-
-
-def test_every_controller_reads_what_was_set_and_nobody_writes_over_another(
-    tmp_path: Path, zookeeper: ZooKeeperServer
-) -> None:
-    found = settings(tmp_path, zookeeper.hosts, uuid4().hex)
-    with store_of(found) as one, store_of(found) as other:
-        assert one.read() == (OperatorControls(), ABSENT)
-        assert one.write(OperatorControls(pauses=(PAUSED,)), ABSENT)
-        assert not other.write(OperatorControls(), ABSENT), "somebody came first"
-        assert other.read()[0] == OperatorControls(pauses=(PAUSED,))
-        assert ControlsInForce(standing_controls(found), other, lambda: 0).at(0).by == "ada"
-        change(other, lambda now: OperatorControls(mode=now.mode))
-        assert one.read()[0] == OperatorControls()
 
 
 def test_a_node_that_holds_something_else_is_an_error_and_can_be_set_anew(

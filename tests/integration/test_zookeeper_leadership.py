@@ -116,17 +116,6 @@ def test_the_second_leads_once_the_first_has_released(first: ZooKeeperLeadership
     second.check()
 
 
-def test_who_waits_can_give_up(first: ZooKeeperLeadership, second: ZooKeeperLeadership) -> None:
-    assert first.acquire(patience())
-    waiting = Waiting(second)
-    time.sleep(0.3)
-    waiting.give_up.set()
-    waiting.join(PATIENCE_SECONDS)
-    assert not waiting.is_alive()
-    assert not waiting.leads
-    first.check()
-
-
 def test_clusters_have_leaders_of_their_own(zookeeper: ZooKeeperServer, first: ZooKeeperLeadership) -> None:
     assert first.acquire(patience())
     with contender(zookeeper.hosts, "another") as other:

@@ -121,6 +121,7 @@ def test_killed_and_restarted_from_the_checkpoint(shape: Shape, sizes: list[int]
     assert controller.journal == expected(shape)
 
 
+@pytest.mark.slow
 @_FEW
 @given(SHAPES, SIZES, st.integers(1, 3), st.integers(1, 4), SEEDS)
 def test_with_so_many_intervals_a_batch_at_most(

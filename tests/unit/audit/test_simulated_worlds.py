@@ -48,6 +48,7 @@ def test_what_is_audited_is_what_happened(name: str) -> None:
     assert (early - shown).total() == sum(change.why == "others" for change in changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strategy", "predicted_by"), [("UniformLoadShedder", "computed"), ("PeakShedder", "promise")])
 def test_in_a_world_without_noise_predictions_are_right(strategy: str, predicted_by: str) -> None:
     """Usage follows the load exactly, every bundle arrives, and nothing else moves from or to these brokers."""

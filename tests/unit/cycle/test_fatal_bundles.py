@@ -64,6 +64,7 @@ def test_after_a_resume_it_is_named_only_because_of_another_death() -> None:
     assert [*model.memory.deaths.fatal] == [model.names[KILLER]]
 
 
+@pytest.mark.slow
 def test_a_bundle_that_is_always_alone_on_its_broker_is_not_named() -> None:
     """Nothing shows whether its place says anything: docs/guardrails.md."""
     model = RestartingBrokers(np.random.default_rng(1), 4, 1)
@@ -144,6 +145,7 @@ def test_damaged_columns_begin_anew() -> None:
         assert len(model.memory.deaths.hashes) == len(deaths.hashes)
 
 
+@pytest.mark.slow
 def test_bundles_that_come_and_go_on_a_broker_which_dies_again_and_again_do_not_add_up() -> None:
     memory, rows = Memory(), list[int]()
     other = Broker("b:80", cpu=0.5, bundles={"acme/other/0x00000000_0xffffffff": Bundle()})

@@ -139,6 +139,7 @@ def test_an_anonymised_journal_has_neither_its_names_nor_that_of_its_class() -> 
     assert own(with_read_memories(stored_in(Memory(shedder=renamed_memory)), OWN)) == renamed_memory
 
 
+@pytest.mark.slow
 def test_it_keeps_the_laws_of_all_strategies() -> None:
     assert broken_laws(PatientShedder(), examples=tries(plain=2, thorough=20)) == []
 
@@ -312,6 +313,7 @@ def test_an_error_of_a_method_of_the_memory_names_the_memory(monkeypatch: pytest
         decide(HOT, [], WITH_MEMORY, ACTIVE, OWN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", [(), (37,), (100, 3, 250)])
 def test_the_engine_writes_the_same_journal_however_often_it_is_killed(batches: tuple[int, ...]) -> None:
     records = [*located(log(Shape(seed=1, intervals=7)))]

@@ -146,10 +146,6 @@ def test_brokers_may_do_what_trimtab_does_not() -> None:
     assert not problems(pulsar=splits, settings=settings(decisions={"mode": "active", "split": False}))
 
 
-def test_brokers_that_would_unload_what_they_split_do_nothing_while_they_split_nothing() -> None:
-    assert not problems(pulsar=pulsar(broker(A, settings={**OFF, "loadBalancerAutoUnloadSplitBundlesEnabled": "true"})))
-
-
 def test_without_load_balancing_a_broker_does_not_shed_whatever_its_other_switch_says() -> None:
     idle = {**OFF, "loadBalancerEnabled": "false", "loadBalancerSheddingEnabled": "true"}
     found = problems(pulsar=pulsar(broker(A), broker(B, settings=idle)))
@@ -238,11 +234,6 @@ def test_a_brokers_clock_that_is_off_is_told_and_from_half_a_period_on_an_error(
     assert f"{abs(ahead_s)}.0 s {'ahead of' if ahead_s > 0 else 'behind'} ours" in found.observed
 
 
-def test_a_clock_difference_within_the_measurement_error_is_no_finding() -> None:
-    assert not problems(pulsar=pulsar(broker(A, clock=MeasuredClock(ahead_ms=2_400, give_or_take_ms=600))))
-    assert problems(pulsar=pulsar(broker(A, clock=MeasuredClock(ahead_ms=2_700, give_or_take_ms=600))))
-
-
 def test_a_load_report_from_the_future_and_an_old_one_are_told() -> None:
     found = only(pulsar=pulsar(broker(A, report_ahead_ms=9_000)))
     assert (found.code, found.severity) == ("load-report-time", "warning")
@@ -251,14 +242,6 @@ def test_a_load_report_from_the_future_and_an_old_one_are_told() -> None:
     old = only(pulsar=pulsar(broker(A, settings=quick, report_ahead_ms=-130_000)))
     assert old.code == "load-report-time"
     assert "130.0 s behind ours" in old.observed
-
-
-def test_many_brokers_are_summarised() -> None:
-    on = {**OFF, "loadBalancerSheddingEnabled": "true"}
-    found = only(pulsar=pulsar(*(broker(f"b-{nth}:8080", settings=on) for nth in range(900))))
-    assert len(found.objects) == 900
-    assert found.observed.count(":8080") == 4
-    assert "and 896 more" in found.observed
 
 
 def test_brokers_that_do_not_list_what_was_moved_to_them_are_named() -> None:

@@ -267,6 +267,7 @@ def test_a_command_is_carried_out_once_at_most_and_answered_once(fresh: Fresh) -
         check_answers(place, what)
 
 
+@pytest.mark.slow
 def test_an_interrupted_pruning_keeps_what_is_needed(fresh: Fresh) -> None:
     def decided() -> Place:
         place = fresh()

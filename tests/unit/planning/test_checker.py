@@ -119,6 +119,7 @@ def test_a_broker_without_capacity_is_refused() -> None:
     refused(PLAN, "or a capacity is 0", replace(SMALL, capacity=SMALL.capacity * [1.0, 0.0]))
 
 
+@pytest.mark.slow
 def test_many_plans_are_verified() -> None:
     for seed in range(tries(plain=100, thorough=1000)):
         one = seeded(

@@ -25,6 +25,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("brokers", "bundles", "resources", "moves", "seed", "uneven"), CASES[: tries(plain=4, thorough=len(CASES))]
 )

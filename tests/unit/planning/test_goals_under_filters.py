@@ -29,6 +29,7 @@ def reached(seed: int) -> list[float]:
     return [step.certificate.reached / mean_level(one) for step in steps]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [45, 49, 52])
 def test_a_goal_that_a_plan_for_a_lower_one_meets_is_met(seed: int) -> None:
     found = reached(seed)

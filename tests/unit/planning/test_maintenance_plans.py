@@ -77,6 +77,7 @@ def test_the_bound_of_a_drain_counts_no_room_on_what_is_emptied() -> None:
         assert (step.certificate.kind, step.certificate.gap) == ("fixed", 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.3, 0.6])
 def test_of_all_destinations_none_ends_below_the_bound_of_a_random_drain_and_the_checker_refuses_a_higher_one(
     mean: float,

@@ -35,6 +35,7 @@ def usage(one: BalanceProblem, *steps: PlanStep) -> list[float]:
     return sorted(highest(load_after(one, moves), one.capacity).tolist(), reverse=True)
 
 
+@pytest.mark.slow
 def test_the_others_are_balanced_under_filters_as_without() -> None:
     for seed in range(8):
         one = pinned(seed)

@@ -150,13 +150,6 @@ def test_intervals_too_old_to_act_on_have_no_delay(tmp_path: Path, metrics: Cont
     assert Shown(metrics)["trimtab_interval_delay_seconds_count"] == 2  # the last old one is journalled, too
 
 
-def test_a_log_that_ticks_for_ever_undecided_fills_no_memory(metrics: ControllerMetrics) -> None:
-    for interval in range(0, 60_000 * 1000, 60_000):
-        metrics.tick_came(interval)
-    metrics.tick_came(None)
-    assert len(metrics.__dict__["_ticks"]) <= 64
-
-
 def decided(memory: Memory, controls: Controls) -> SimpleNamespace:
     decision = SimpleNamespace(commands=(), verdicts=())
     entry = SimpleNamespace(
@@ -223,12 +216,6 @@ def test_what_the_server_shows_of_it_names_no_broker(metrics: ControllerMetrics)
     metrics.leads(3)
     told_of(metrics, SHEDS)
     assert "broker-1" not in metrics.page().decode() + metrics.health.now[1]
-
-
-def test_a_dry_run_is_ready_beside_brokers_that_balance(metrics: ControllerMetrics) -> None:
-    metrics.leads(3)
-    assert told_of(metrics, SHEDS, mode="dry_run") == (1, 0, 0)
-    assert metrics.health.now[0]
 
 
 def test_who_takes_over_from_a_leader_that_waited_is_not_ready_before_it_has_decided(

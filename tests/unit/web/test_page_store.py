@@ -341,6 +341,7 @@ def test_decisions_without_summaries_are_shown_without_pictures(tmp_path: Path) 
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [
@@ -377,6 +378,7 @@ def test_a_summary_of_the_future_is_refused(store: Store, tmp_path: Path) -> Non
     filled.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("details", [b"", b"no zlib", zlib.compress(b"{"), zlib.compress(b"x" * (9 << 20))])
 def test_details_that_cannot_be_used_hide_nothing_else(store: Store, tmp_path: Path, details: bytes) -> None:
     server = copied(range(71))
@@ -464,6 +466,7 @@ def test_a_picture_that_a_query_meets_damaged_has_all_built_anew(store: Store, t
     again.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", range(1, 8))
 def test_what_could_not_be_stored_is_read_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: int

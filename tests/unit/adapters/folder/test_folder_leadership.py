@@ -63,15 +63,6 @@ def test_a_leader_that_does_not_say_who_it_is_has_no_host(tmp_path: Path) -> Non
     first.check()
 
 
-def test_nobody_claims_before_acquire(tmp_path: Path) -> None:
-    leadership = FileLeadership(tmp_path)
-    assert leadership.lost()
-    with pytest.raises(LeadershipLostError):
-        leadership.check()
-    with pytest.raises(LeadershipLostError):
-        leadership.claim(0)
-
-
 def test_the_processes_of_one_machine_have_nothing_to_agree_on(tmp_path: Path) -> None:
     election: Leadership = leader(tmp_path)
     assert election.agreement("checkpoint") is None
@@ -80,14 +71,6 @@ def test_the_processes_of_one_machine_have_nothing_to_agree_on(tmp_path: Path) -
 
 def test_a_process_told_to_stop_does_not_try_to_lead(tmp_path: Path) -> None:
     assert not FileLeadership(tmp_path).acquire(at_once)
-
-
-def test_a_waiting_process_calls_stand_by_once_and_a_leader_does_not(tmp_path: Path) -> None:
-    prepared: list[str] = []
-    first, second = FileLeadership(tmp_path), FileLeadership(tmp_path)
-    assert first.acquire(after(1), lambda: prepared.append("first"))
-    assert not second.acquire(after(3), lambda: prepared.append("second"))
-    assert prepared == ["second"]
 
 
 def test_after_release_the_waiting_process_leads(tmp_path: Path) -> None:

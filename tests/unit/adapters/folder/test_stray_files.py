@@ -1,7 +1,6 @@
 """Files that are not trimtab's, in the folder of a log: they are passed over, and told of once."""
 
 import errno
-import json
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -175,28 +174,6 @@ def test_a_controller_goes_on_with_the_journal_and_deletes_no_stray(conf: Path) 
     journal.begin_epoch(2)
     journal.prune(committed=LAST, before=LAST)
     assert all((log / name).exists() for name in STRAYS)
-
-
-def test_commands_read_the_log_as_if_they_were_not_there(conf: Path) -> None:
-    log = conf.parent / "log"
-    before = CliRunner().invoke(app, ["journal", "--conf", str(conf), "--json"]).stdout
-    spoilt(log)
-    assert before.count("\n") == 4
-    assert CliRunner().invoke(app, ["journal", "--conf", str(conf), "--json"]).stdout == before
-    answer = CliRunner().invoke(app, ["replay", str(log), "--conf", str(conf), "--fast", "--json"])
-    assert json.loads(answer.stdout)["equal"] == 4
-
-
-def test_an_executor_takes_no_commands_from_a_copy(conf: Path) -> None:
-    log = conf.parent / "log"
-    inbox = inbox_in(log, cluster=CLUSTER)
-    before = inbox.poll(1000, 0)
-    inbox.close()
-    assert before
-    spoilt(log)
-    again = inbox_in(log, cluster=CLUSTER)
-    assert again.poll(1000, 0) == before
-    again.close()
 
 
 def test_who_writes_metrics_goes_on_behind_its_own_files(conf: Path) -> None:
