@@ -1,9 +1,5 @@
 """Columns of bundles: which rows a broker owns, and how many bundles of each namespace."""
 
-from dataclasses import replace
-
-import numpy as np
-
 from controller.model.load import UNOWNED, BundleTable
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
@@ -31,25 +27,6 @@ def test_a_broker_owns_its_rows_in_the_order_of_their_names() -> None:
     assert [bundles.names[row] for row in bundles.of_broker(0)] == ["one/a/0", "one/b/0", "one/b/1"]
     assert [bundles.names[row] for row in bundles.of_broker(1)] == ["one/b/2", "one/c/0"]
     assert bundles.of_broker(2).tolist() == []
-
-
-def test_without_bundles_nobody_owns_any() -> None:
-    bundles = cluster_view(Broker("a")).bundles
-    assert (bundles.of_broker(0).tolist(), bundles.ownership.starts.tolist()) == ([], [0])
-    assert bundles.ownership.bundles.tolist() == []
-
-
-def test_a_lone_broker_and_forty_thousand_are_told_apart_from_the_others() -> None:
-    alone = cluster_view(Broker("a", bundles={"one/a/0": Bundle(), "one/b/0": Bundle(), "one/c/0": Bundle()})).bundles
-    assert (alone.ownership.namespace.tolist(), alone.ownership.broker.tolist()) == ([0, 1, 2], [0, 0, 0])
-    many = replace(table(), broker=np.array([40_000, 1, 0, 40_000, 1, 39_999, 32_768], np.int64))
-    assert [many.of_broker(broker).tolist() for broker in (0, 1, 32_768, 39_999, 40_000)] == [
-        [2],
-        [1, 4],
-        [6],
-        [5],
-        [0, 3],
-    ]
 
 
 def test_of_brokers_that_sent_no_data_nothing_is_left_but_the_rows_of_their_bundles() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from controller.model.load import Floats
-from controller.planning.shares import Fit, fitted
+from controller.planning.shares import fitted
 
 CHANCE = np.random.default_rng(1)
 LOAD = CHANCE.uniform(1, 10, (30, 3))
@@ -66,16 +66,6 @@ def test_without_load_all_usage_is_constant() -> None:
     assert fit.constant == pytest.approx(10.0)
 
 
-def test_without_usage_nothing_is_taken() -> None:
-    assert fitted(np.zeros(30), LOAD)[:2] == ((0.0, 0.0, 0.0), 0.0)
-
-
-def test_a_load_takes_the_factor_of_each_driver() -> None:
-    fit = Fit((2.0, 0.5, 3.0), 7.0, 0.0)
-    assert fit.usage_of(np.array([[1.0, 10.0, 100.0], [0.0, 4.0, 0.0]])).tolist() == [307, 2]
-    assert fit.usage_of(np.array([1.0, 2.0, 0.0])).tolist() == 3
-
-
 def almost_even(brokers: int, seed: int) -> tuple[Floats, Floats]:
     """Usage of 5 and 60 more with the mean load, and drivers: 1 % apart, with a noise of 2 %."""
     chance = np.random.default_rng(seed)
@@ -106,9 +96,3 @@ def test_a_constant_is_not_proved_by_three_brokers(brokers: int, constant: float
     drivers = np.stack([load, 0 * load, 0 * load], axis=1)
     assert fitted(4.0 + load, drivers).constant == pytest.approx(4.0)
     assert fitted(4.0 + load, drivers, cautious=True).constant == pytest.approx(constant)
-
-
-@pytest.mark.parametrize("usage", [1e-160, 1e-200, 5e-324])
-def test_usage_whose_square_is_next_to_nothing_follows_no_load(usage: float) -> None:
-    fit = fitted(np.full(2, usage), np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0]]))
-    assert (fit.factors, fit.constant) == ((0.0, 0.0, 0.0), 0.0)

@@ -14,8 +14,6 @@ from controller.planning.problem import BalanceProblem, PlannedMove
 from controller.planning.solving.certify import planned
 from controller.planning.solving.limits import SearchLimits
 from tests.balance_problems import problem, tiny_problems
-from tests.effort import tries
-from tests.plans import some_problem
 
 #: Four brokers that may be full, and no fuller.
 FULL = np.ones(4)
@@ -99,12 +97,6 @@ def _waves_keep_their_promise(one: BalanceProblem, max_moves: int, effort: int) 
         assert connections <= (LIMITS.max_connections or 0) or len(wave) == 1
         for rows in ([move.source for move in wave], [move.destination for move in wave]):
             assert max(np.bincount(rows)) <= LIMITS.max_per_broker
-
-
-@pytest.mark.slow
-def test_the_waves_of_200_random_plans_keep_every_broker_under_capacity() -> None:
-    for seed in range(tries(plain=40, thorough=200)):
-        _waves_keep_their_promise(some_problem(seed, (0.3, 0.6, 0.9)[seed % 3]), 1 + seed % 20, 0)
 
 
 @pytest.mark.slow

@@ -22,28 +22,6 @@ def cluster(**policies: Any) -> ClusterView:
     return replace(CLUSTER, policies=Policies(**policies))
 
 
-def test_without_policies_every_broker_may_take_every_bundle() -> None:
-    assert accepted_brokers(IsolationPolicies(), CLUSTER, OWN) == ["a:80", "b:80", "c:80", "d:80"]
-
-
-def test_a_namespace_with_a_policy_stays_on_its_primary_brokers() -> None:
-    assert accepted_brokers(IsolationPolicies(), cluster(isolation=(policy(),)), OWN) == ["a:80", "b:80"]
-
-
-def test_primary_brokers_of_one_namespace_are_closed_to_the_others_and_secondary_ones_are_not() -> None:
-    assert accepted_brokers(IsolationPolicies(), cluster(isolation=(policy(),)), OTHER) == ["c:80", "d:80"]
-
-
-def test_secondary_brokers_step_in_where_too_few_primary_ones_are_candidates() -> None:
-    two = cluster(isolation=(policy(auto_failover=MinAvailable(min_limit=2)),))
-    assert accepted_brokers(IsolationPolicies(), two, OWN) == ["a:80", "b:80"]
-    assert accepted_brokers(IsolationPolicies(), two, OWN, of=("b:80", "c:80", "d:80")) == ["b:80", "c:80"]
-
-
-def test_where_the_policy_leaves_no_broker_there_is_none() -> None:
-    assert accepted_brokers(IsolationPolicies(), cluster(isolation=(policy(primary=("x",), secondary=()),)), OWN) == []
-
-
 def test_no_secondary_broker_steps_in_for_a_primary_one_that_does_not_serve_the_kind_of_topics() -> None:
     one_primary = (policy(auto_failover=MinAvailable(min_limit=1)),)
     one = cluster(isolation=one_primary, without_persistent=frozenset({"a:80", "b:80"}))

@@ -5,7 +5,6 @@ import numpy as np
 
 from controller.model.decision import Reason
 from controller.model.load import ClusterView, Ints
-from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.candidates import Candidates
 from controller.strategies.filters.bundles_with_policies import BundlesWithPolicies
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
@@ -32,22 +31,6 @@ class Only:
         return candidates[np.isin(candidates, self.rows)]
 
 
-class Every:
-    """A placement to which all brokers are equally good."""
-
-    def initial_memory(self) -> NoMemory:
-        return NoMemory()
-
-    def acceptable(
-        self,
-        view: ClusterView,
-        bundle: int,
-        candidates: Ints,
-        memory: NoMemory,
-    ) -> tuple[Ints, NoMemory]:
-        return candidates, memory
-
-
 class Allowed(Only):
     binding: ClassVar[bool] = True
 
@@ -67,17 +50,6 @@ def acceptable(*filters: Filter, cluster: ClusterView = CLUSTER, **options: Any)
         cluster, 0, select.candidates(cluster, 0, filters), PLACEMENT, PLACEMENT.initial_memory()
     )
     return [int(row) for row in rows]
-
-
-def test_each_filter_sees_what_the_ones_before_left_binding_ones_first() -> None:
-    made = found(Only((1, 2)), Allowed((0, 1, 3)))
-    assert (made.allowed.tolist(), made.remaining.tolist()) == ([0, 1, 3], [1])
-    assert [left.tolist() for _, left in made.steps] == [[0, 1, 3], [1]]
-
-
-def test_where_filters_leave_none_the_allowed_brokers_are_back() -> None:
-    assert found(Allowed((1, 2)), Only((3,))).remaining.tolist() == [1, 2]
-    assert found(Allowed(()), Only((3,))).remaining.tolist() == []
 
 
 def test_the_first_filter_that_excludes_a_broker_is_named() -> None:
@@ -101,12 +73,6 @@ def test_a_filter_that_finds_a_bundle_better_off_where_it_is_is_asked_about_the_
     assert isinstance(BundlesWithPolicies(), Anchor)
 
 
-def test_the_placement_chooses_among_what_the_filters_keep() -> None:
-    assert acceptable() == [2]
-    assert acceptable(Only((0, 1))) == [1]
-    assert acceptable(Allowed(())) == []
-
-
 def test_where_all_that_is_kept_is_overloaded_filters_give_way_but_for_binding_ones() -> None:
     assert acceptable(Only((3,))) == [2]
     assert acceptable(Only((3,)), Allowed((0, 3))) == [0]
@@ -115,12 +81,3 @@ def test_where_all_that_is_kept_is_overloaded_filters_give_way_but_for_binding_o
 
 def test_filters_hold_even_then_if_the_operator_says_so() -> None:
     assert acceptable(Only((3,)), keep_filters=True) == [3]
-
-
-def test_overloaded_is_above_the_threshold() -> None:
-    assert acceptable(Only((3,)), overloaded_percent=90) == [3]
-
-
-def test_of_equally_good_brokers_an_overloaded_one_is_not_taken_while_another_is_not() -> None:
-    rows, _ = ModularSelectBroker().acceptable(CLUSTER, 0, found(Only((1, 3))), Every(), NoMemory())
-    assert rows.tolist() == [1]

@@ -4,7 +4,6 @@ from controller.strategies.placement.round_robin_broker_selector import RoundRob
 from tests.cluster import broker, view
 
 PLACEMENT = RoundRobinBrokerSelector()
-LAST_COUNT = 2_147_483_647
 
 
 def turns(*candidates: str, memory: RoundRobinTurn | None = None) -> list[str | None]:
@@ -16,28 +15,11 @@ def turns(*candidates: str, memory: RoundRobinTurn | None = None) -> list[str | 
     return found
 
 
-def test_brokers_take_turns() -> None:
-    assert turns("abc", "abc", "abc", "abc") == ["a", "b", "c", "a"]
-
-
-def test_without_candidates_no_turn_passes() -> None:
-    assert turns("", "ab", "", "", "ab") == [None, "a", None, None, "b"]
-
-
-def test_the_turns_go_on_when_the_number_of_brokers_changes() -> None:
-    assert turns("abc", "abcd", "abcd", "ab") == ["a", "b", "c", "b"]
-
-
 def test_a_broker_that_took_the_place_of_another_is_passed_over_until_it_would_have_been_the_turn_of_that() -> None:
     # x for c: in the order of abc it is b's turn, then c's, who is gone; from there on it goes by abx.
     assert turns("abc", "abx", "abx", "abx", "abx", "abx") == ["a", "b", "x", "a", "b", "x"]
     # In another order nobody is missed, so the old one stays.
     assert turns("abc", "cba", "cba", "cba") == ["a", "b", "c", "a"]
-
-
-def test_the_count_begins_again_where_a_java_int_ends() -> None:
-    # 2,147,483,647 is 1 modulo 3.
-    assert turns("abc", "abc", memory=RoundRobinTurn(count=LAST_COUNT)) == ["b", "a"]
 
 
 def test_of_the_candidates_the_one_whose_turn_it_is_by_name_is_acceptable() -> None:

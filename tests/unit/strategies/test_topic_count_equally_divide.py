@@ -1,5 +1,3 @@
-import pytest
-
 from controller.model.decision import Reason
 from controller.strategies.splitting.topic_count_equally_divide import TopicCountEquallyDivide
 from tests.topics import NO_LOAD, at
@@ -9,24 +7,6 @@ PULSARS, FIXED = TopicCountEquallyDivide(), TopicCountEquallyDivide(fixed=True)
 
 def cuts(algorithm: TopicCountEquallyDivide, *positions: int) -> tuple[int, ...] | Reason:
     return algorithm.cuts(0, 1000, at(*positions), NO_LOAD)
-
-
-@pytest.mark.parametrize("algorithm", [PULSARS, FIXED])
-def test_half_of_the_topics_lie_on_either_side(algorithm: TopicCountEquallyDivide) -> None:
-    found = cuts(algorithm, 900, 10, 40, 20)
-    assert isinstance(found, tuple)
-    assert 20 < found[0] <= 40
-
-
-def test_pulsar_cuts_halfway_between_the_middle_two_rounded_down() -> None:
-    assert cuts(PULSARS, 10, 20, 25, 90) == (22,)
-    assert cuts(PULSARS, 10, 20, 90) == (15,)
-
-
-@pytest.mark.parametrize("positions", [(), (5,)])
-def test_two_topics_are_needed(positions: tuple[int, ...]) -> None:
-    assert cuts(PULSARS, *positions) is Reason.TOO_FEW_TOPICS
-    assert cuts(FIXED, *positions) is Reason.TOO_FEW_TOPICS
 
 
 def test_of_neighbours_on_the_ring_pulsar_sends_the_left_one_right_too_unless_that_is_fixed() -> None:

@@ -36,29 +36,6 @@ def test_numbers_are_those_that_a_parser_reads(numbers: list[float]) -> None:
     assert floats(parts.digits, parts.decimals).tolist() == [float(each) for each in numbers]
 
 
-@pytest.mark.parametrize(
-    "value", [b"", b"7", b"[-1,+2,01,1e5,.5,5.,1_0]", b'{"a":" ,5,"}', b"\x00", b"[1,\x00]", b"[9223372036854775808]"]
-)
-def test_odd_texts(value: bytes) -> None:
-    parts = split(value)
-    assert parts is None or joined(parts) == value
-
-
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="2 numbers for 1 places"):
         joined(SplitJson(b"[\x00]", np.array([1, 2]), np.array([0, 0], np.uint8)))
-
-
-def test_numbers_below_one_keep_their_zeros() -> None:
-    value = b"[0.05,0.001,0.5,12.0,10.07,7]"
-    parts = split(value)
-    assert parts is not None
-    assert (parts.digits.tolist(), parts.decimals.tolist()) == ([5, 1, 5, 120, 1007, 7], [2, 3, 1, 1, 2, 0])
-    assert joined(parts) == value
-
-
-def test_a_number_beyond_the_largest_int64_keeps_a_text_whole_and_one_up_to_it_does_not() -> None:
-    parts = split(b"[92233720368547758.07,7]")
-    assert parts is not None
-    assert (parts.digits.tolist(), parts.decimals.tolist()) == ([(1 << 63) - 1, 7], [2, 0])
-    assert split(b"[92233720368547758.08,7]") is None

@@ -5,13 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from controller.adapters.network.waiting import wait_for
-from controller.adapters.process.failpoints import FAILPOINTS, HANG_VARIABLE, VARIABLE, parse, torn_commits
+from controller.adapters.process.failpoints import HANG_VARIABLE, VARIABLE, parse, torn_commits
 from controller.model.errors import SettingsError
 
 
@@ -29,16 +28,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_nothing_is_armed_without_the_variable() -> None:
-    assert parse("") == {}
-
-
-@pytest.mark.parametrize("name", FAILPOINTS)
-def test_a_failpoint_alone_means_its_first_time(name: str) -> None:
-    assert parse(name) == {name: 1}
-    assert parse(f"{name}:12") == {name: 12}
 
 
 def test_an_unknown_failpoint_is_refused_with_the_known_ones() -> None:
@@ -61,11 +50,6 @@ for time in range(3):
 """
 
 
-def test_without_the_variable_every_failpoint_is_passed() -> None:
-    done = run(PASS_THREE_TIMES, None)
-    assert (done.returncode, done.stdout) == (0, "0\n1\n2\n")
-
-
 def test_the_second_time_kills_where_the_second_is_asked_for() -> None:
     done = run(PASS_THREE_TIMES, "after-decide:2")
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "0\n")
@@ -81,11 +65,6 @@ def test_a_process_hangs_where_that_is_asked_for() -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.kill()
-
-
-def test_another_failpoint_kills_nobody_here() -> None:
-    done = run(PASS_THREE_TIMES, "inside-transaction")
-    assert (done.returncode, done.stdout) == (0, "0\n1\n2\n")
 
 
 def test_an_unknown_name_ends_the_process_instead_of_testing_nothing() -> None:
@@ -148,31 +127,3 @@ def test_state_that_only_some_shards_have_written_is_noticed_once(tmp_path: Path
     write_state(tmp_path, 1, name.format(2))
     write_state(tmp_path, 1, name.format(9))
     assert watcher.sees(2) == [2, 9]
-
-
-def test_the_first_version_of_all_is_noticed_too(tmp_path: Path) -> None:
-    watcher = Watcher(tmp_path / "not-there-yet")
-    (tmp_path / "not-there-yet" / "0").mkdir(parents=True)
-    write_state(tmp_path / "not-there-yet", 1, "1.changelog")
-    assert watcher.sees(1) == [1]
-    write_state(tmp_path / "not-there-yet", 1, "9.changelog")
-    assert watcher.sees(2) == [1, 9]
-
-
-def test_what_a_crash_left_torn_is_not_noticed_again(tmp_path: Path) -> None:
-    write_state(tmp_path, 0, "2.changelog")
-    write_state(tmp_path, 1, "1.changelog")
-    watcher = Watcher(tmp_path)
-    write_state(tmp_path, 1, "2.changelog")
-    write_state(tmp_path, 0, "9.changelog")
-    assert watcher.sees(1) == [9]
-
-
-def test_half_written_files_are_no_state_yet(tmp_path: Path) -> None:
-    write_state(tmp_path, 0, "1.changelog")
-    write_state(tmp_path, 1, "1.changelog")
-    watcher = Watcher(tmp_path)
-    write_state(tmp_path, 0, ".2.changelog.5a0c.tmp")
-    time.sleep(0.1)
-    write_state(tmp_path, 0, "9.changelog")
-    assert watcher.sees(1) == [9]
