@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from controller.adapters.recordings.reading import Recording
-from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog, StoredRecord
-from controller.adapters.recordings.records_file import SplitRecord
+from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog
 from controller.aggregate.columns.rows import METRICS, RESULTS, Rows
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model.errors import WireError
@@ -24,12 +23,7 @@ def record_texts(log: RecordLog, source: int, part: Extents | None = None) -> It
     TrimtabError where *log* cannot be read.
     """
     topic = FOLDED_TOPICS[source]
-    records: Iterator[StoredRecord | SplitRecord]
-    if part is None and isinstance(log, Recording):
-        records = log.split_records(topic)  # values in parts take less time to decode
-    else:
-        records = log.read(topic, log.extents(topic) if part is None else part)
-    for each in records:
+    for each in log.read(topic, log.extents(topic) if part is None else part):
         time_ms = None if each.timestamp_ms < 0 else each.timestamp_ms
         yield RecordText(source, each.partition, each.offset, time_ms, each.value)
 
@@ -78,7 +72,7 @@ class TextDecoder:
         """The record in *text*; None of another cluster's.  WireError where it cannot be used."""
         decode = decode_metric if text.source == METRICS else decode_result
         record = decode(
-            text.whole,
+            text.value,
             cluster=self._cluster,
             period_ms=self._period_ms,
             append_time_ms=text.append_time_ms,
