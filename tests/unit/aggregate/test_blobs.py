@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from controller.aggregate.columns.blobs import pack, unpack
+from controller.aggregate.columns.blobs import names_from_bytes, names_to_bytes, pack, unpack
 from controller.model.errors import StateError
 
 
@@ -41,3 +41,13 @@ def test_what_trimtab_did_not_write_is_told_from_what_is_damaged() -> None:
 def test_what_is_damaged_is_told(spoil: Callable[[bytes], bytes], said: str) -> None:
     with pytest.raises(StateError, match=said):
         unpack(spoil(pack(3, {}, {"numbers": np.arange(10)})), versions={3})
+
+
+def test_names_that_are_cut_off_anywhere_are_refused() -> None:
+    stored = names_to_bytes(["broker-1", "b", ""])
+    assert names_from_bytes(stored) == ["broker-1", "b", ""]
+    for end in range(len(stored)):
+        with pytest.raises(StateError):
+            names_from_bytes(stored[:end])
+    with pytest.raises(StateError):
+        names_from_bytes(np.concatenate([stored, stored[-1:]]))

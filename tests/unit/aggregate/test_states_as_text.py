@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from controller.aggregate.state import states
-from controller.aggregate.state.facts import fact_to_text
+from controller.aggregate.state.facts import fact_from_text, fact_to_text
 from controller.aggregate.state.states import States
+from controller.model.errors import StateError
 from controller.model.records import NamespaceState
 
 BROKERS = [f"pulsar-broker-{number}.pulsar.svc.cluster.local" for number in range(500)]
@@ -53,3 +54,8 @@ def test_a_list_counts_against_the_bound_once_and_only_with_a_state_that_fits(mo
     assert [each.namespace for each in kept] == [f"a/{i}" for i in range(5)]
     assert kept.dropped == 1
     assert "other-" not in kept.text
+
+
+def test_a_fact_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(StateError, match="a fact of kind 'Odd', which this trimtab does not know"):
+        fact_from_text('{"is":"Odd"}')

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.cycle import Policy, decide
 from controller.cycle.checked import CheckedPlacement, first_memory
+from controller.cycle.typed import misfit
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
 from controller.model.errors import StrategyError, TrimtabError
@@ -532,3 +533,8 @@ def test_a_list_of_unloads_will_do() -> None:
     found = UnloadDecision(unloads=[GOOD], reason=Reason.OVERLOADED)  # type: ignore[arg-type]
     decision, _ = cycle(shedder=Strange(answer=(found, NoMemory())))
     assert [command.bundle for command in decision.commands] == [LEFT]
+
+
+def test_a_value_may_be_any_of_several_that_are_named() -> None:
+    fits = [misfit(value, Literal["a", "b"], "it") is None for value in ("a", "b", "c", 1)]
+    assert fits == [True, True, False, False]

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.planning.problem import PlannedMove
-from controller.planning.solving.levels import use_fewer
+from controller.planning.solving.levels import reach_lower, use_fewer
 from controller.planning.solving.limits import SearchLimits
 from controller.planning.solving.partial_plan import PartialPlan
 from tests.balance_problems import problem
@@ -31,3 +31,17 @@ def test_fewer_moves_are_looked_for_unless_the_goal_is_out_of_reach(
     use_fewer(draft)
     assert len(draft.assignment.moves) == moves
     assert draft.assignment.peak == 0.2
+
+
+def test_among_loads_of_next_to_nothing_no_lower_level_is_looked_for() -> None:
+    # A level that differs by less than rounding would be reached by a plan that changes nothing.
+    draft = PartialPlan(problem([[1e25]] * 2, [(0, [3.0]), (0, [2.0])]), SearchLimits(max_moves=3), None)
+    reach_lower(draft, 0.0)
+    assert (draft.assignment.moves, draft.effort.remaining_pairs) == ((), 1_000_000)
+
+
+def test_levels_that_differ_by_rounding_end_the_search_early() -> None:
+    draft = PartialPlan(problem([[1e10]] * 2, [(0, [3.0]), (0, [2.0])]), SearchLimits(max_moves=3), None)
+    reach_lower(draft, 0.0)
+    assert draft.assignment.moves == ()
+    assert 1_000_000 - draft.effort.remaining_pairs == 8 * 3 * 2000

@@ -111,3 +111,13 @@ def test_bundles_of_a_group_of_one_namespace_may_leave_where_it_does_not_count_i
     to = np.arange(2, dtype=np.int64)
     assert not AntiAffinity().may_leave(seen, seen.bundles.code_of[A], to)
     assert OTHERS_ONLY.may_leave(seen, seen.bundles.code_of[A], to)
+
+
+def test_bundles_of_its_own_namespace_that_are_on_their_way_do_not_count_either() -> None:
+    seen = sent(cluster(owning("x", A, A2), owning("y", B), owning("z")), A2, "z")
+    for only_others in (OTHERS_ONLY, EXT_OTHERS_ONLY):
+        assert accepted_brokers(only_others, seen, A) == ["x", "z"]
+        assert (
+            accepted_brokers(only_others, sent(seen, B, "z"), A, of=("y", "z")) == ["y"] or only_others is OTHERS_ONLY
+        )
+        assert accepted_brokers(only_others, sent(seen, B, "z"), A, of=("x", "z")) == ["x"]

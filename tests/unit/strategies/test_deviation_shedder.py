@@ -82,3 +82,7 @@ def test_idle_bundles_stay_where_the_receiver_is_fixed() -> None:
     cluster = view(broker("hot", a=0, b=80), broker("cold"))
     assert unloaded(cluster, SHEDDER) == (Reason.OVERLOADED, ["a"])
     assert unloaded(cluster, FIXED) == (Reason.TOO_LARGE, [])
+
+
+def test_no_brokers_say_so() -> None:
+    assert unloaded(view()) == (Reason.NO_BROKERS, [])

@@ -8,7 +8,8 @@ from controller.model.decision import Reason, UnloadDecision
 from controller.model.load import MEMORY, ClusterView
 from controller.model.policies import IsolationPolicy, MinAvailable, Policies
 from controller.strategies.filters.isolation_policies import IsolationPolicies
-from controller.strategies.shedding.transfer_shedder import TransferShedder
+from controller.strategies.shedding.transfer_shedder import Gate, Move, TopBundle, TransferShedder
+from controller.strategies.shedding.transfer_shedder.exchange import GiverAndTaker
 from controller.strategies.shedding.transfer_shedder.memory import TransferHistory
 from tests.cluster import INTERVAL, broker, view
 
@@ -220,3 +221,17 @@ def test_a_secondary_broker_gets_nothing_while_there_are_primary_ones() -> None:
             auto_failover=MinAvailable(min_limit=min_limit),
         )
         assert moves(replace(cluster, policies=Policies(isolation=(own,))), shedder)[1] == expected
+
+
+def test_a_bundle_without_bytes_in_a_report_neither_goes_nor_comes_back() -> None:
+    # Pulsar's own test: testZeroBundleThroughput.
+    free = Gate(stays=lambda *_: None, barred=lambda *_: None, retained=lambda *_: None)
+    pair = GiverAndTaker(
+        giver="hot", taker="cold", giver_throughput=100, taker_throughput=20, to_offload=40, transfer=True,
+        counts_gain=False,
+    )  # fmt: skip
+    idle = [TopBundle("a", 0.0), TopBundle("b", 0.0)]
+    assert pair.exchange(idle, idle, free).moves == []
+    given, taken = [TopBundle("a", 0.0), TopBundle("b", 45.0)], [TopBundle("y", 0.0), TopBundle("z", 10.0)]
+    found = pair.exchange(given, taken, free)
+    assert found.moves == [Move("z", "cold", "hot"), Move("b", "hot", "cold")]

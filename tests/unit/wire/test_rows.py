@@ -384,3 +384,8 @@ def test_the_partitions_of_rows_are_each_named_once_by_source_and_number() -> No
     rows = rows_from_records(located, NEVER_NEAR)
     assert [partition for partition, _ in rows.by_partition()] == sorted(set(placed))
     assert not [*rows_from_records([], NEVER_NEAR).by_partition()]
+
+
+def test_what_is_no_fact_is_an_error() -> None:
+    with pytest.raises(TypeError, match="TopicStats is not a fact"):
+        fact(topic_stats())

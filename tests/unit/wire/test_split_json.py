@@ -42,3 +42,10 @@ def test_numbers_are_those_that_a_parser_reads(numbers: list[float]) -> None:
     parts = split(json.dumps(numbers, separators=(",", ":")).encode())
     assert parts is not None
     assert floats(parts.digits, parts.decimals).tolist() == [float(each) for each in numbers]
+
+
+def test_a_number_beyond_the_largest_int64_keeps_a_text_whole_and_one_up_to_it_does_not() -> None:
+    parts = split(b"[92233720368547758.07,7]")
+    assert parts is not None
+    assert (parts.digits.tolist(), parts.decimals.tolist()) == ([(1 << 63) - 1, 7], [2, 0])
+    assert split(b"[92233720368547758.08,7]") is None
