@@ -26,8 +26,10 @@ def main() -> None:
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, stop)
     from controller.adapters.process import signals
+    from controller.adapters.process.tied_child import end_with_parent
 
     signals.end_at_once(exit_code)
+    end_with_parent()
     from controller.cli.app import main as run_command
 
     try:

@@ -14,8 +14,8 @@ import sys
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
@@ -23,7 +23,7 @@ from typing import Final, Literal, TypeAlias
 
 from controller.adapters.disk.scratch import held_folder
 from controller.adapters.network.deadline import Deadline
-from controller.adapters.process.process_tree import kill_descendants
+from controller.adapters.process.tied_child import tied_child
 from controller.settings.redaction import redacted
 from controller.web.access.viewer import RefusedError
 from controller.wire.base import printable
@@ -43,6 +43,8 @@ _LARGEST: Final = 128 << 20
 #: Of its process: more than what a day of 100,000 bundles takes.
 _LARGEST_MEMORY: Final = 8 << 30
 _POLL_SECONDS: Final = 0.05
+#: Beyond its time, before the kernel ends a process that holds Python's lock and cannot end itself.
+_SPARE_SECONDS: Final = 30
 #: At the end of this process its jobs have so long to end.
 _END_SECONDS: Final = 2.0
 #: Of standard error: its last line says how far the work is, or why it failed.
@@ -224,11 +226,9 @@ class Jobs:
         for number, words in enumerate(job.order.commands):
             is_last = number == len(job.order.commands) - 1
             allowed = job.order.answered_by if is_last else (0,)
-            process = job.process = _started(words, job)
-            try:
+            with _started(words, job, ends.remaining) as process:
+                job.process = process
                 why = self._wait(job, process, ends)
-            finally:
-                _kill(process)
             if job.state == "cancelled":
                 return "cancelled"
             if why or process.returncode not in allowed:
@@ -278,29 +278,23 @@ class Jobs:
 _FAILED: Final[Sequence[JobState]] = ("failed", "cancelled")
 
 
-def _started(words: Sequence[str], job: Job) -> "subprocess.Popen[bytes]":
-    """``trimtab`` with *words*, in a process of its own that has so much memory at most."""
+@contextmanager
+def _started(words: Sequence[str], job: Job, seconds: float) -> Iterator["subprocess.Popen[bytes]"]:
+    """``trimtab`` with *words*, in a process of its own that has so much memory and processor time at most."""
     folder = job.folder
-    with (folder / _ANSWER).open("wb") as out, (folder / "errors.txt").open("wb") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "controller.cli", *(word.replace(FOLDER, str(folder)) for word in words)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=errors,
-            # Where it is killed it deletes no temporary files.
-            env=os.environ | {"TMPDIR": str(job.temporary)},
-        )
-    with suppress(OSError):  # it has ended already
-        resource.prlimit(process.pid, resource.RLIMIT_DATA, (_LARGEST_MEMORY, _LARGEST_MEMORY))
-    return process
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End *process*, which may have ended, and all that it has started."""
-    if process.poll() is None:
-        kill_descendants(process.pid)
-        process.kill()
-        process.wait()
+    command = [sys.executable, "-m", "controller.cli", *(word.replace(FOLDER, str(folder)) for word in words)]
+    # Where it is killed it deletes no temporary files.
+    environment = os.environ | {"TMPDIR": str(job.temporary)}
+    with (
+        (folder / _ANSWER).open("wb") as out,
+        (folder / "errors.txt").open("wb") as errors,
+        tied_child(command, seconds=seconds, stdout=out, stderr=errors, environment=environment) as process,
+    ):
+        processor_seconds = int(seconds + _SPARE_SECONDS) * (os.cpu_count() or 1)
+        for limit, most in ((resource.RLIMIT_DATA, _LARGEST_MEMORY), (resource.RLIMIT_CPU, processor_seconds)):
+            with suppress(OSError):  # it has ended already
+                resource.prlimit(process.pid, limit, (most, most))
+        yield process
 
 
 def _last_line(folder: Path) -> str:

@@ -1,6 +1,9 @@
 """Long work: how many there may be, and how each ends."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +81,45 @@ def test_a_job_that_cannot_be_watched_leaves_no_process(jobs: Jobs, monkeypatch:
     job = _ended(jobs.submit(_order("status", "--watch"), "ann"))
     assert (job.state, "the disk is gone" in job.problem) == ("failed", True)
     assert set(descendants(os.getpid())) <= running_before
+
+
+#: Starts a job that has no end of its own, prints the job's process, and waits.
+_SERVER = """
+import sys, time
+from controller.web.jobs import JobOrder, Jobs
+jobs = Jobs(at_once=1, seconds=float(sys.argv[2]))
+words = ("status", "--watch", "--conf", sys.argv[1])
+job = jobs.submit(JobOrder(kind="audit", cluster="east", commands=(words,)), "ann")
+while job.process is None or not (job.folder / "answer.json").stat().st_size:
+    time.sleep(0.01)
+print(job.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "seconds"),
+    [(signal.SIGKILL, 600.0), (signal.SIGSTOP, 8.0)],
+    ids=["killed", "stopped, so that it cannot end its jobs"],
+)
+def test_a_job_ends_without_its_server(tmp_path: Path, number: int, seconds: float) -> None:
+    conf = str(write_settings(tmp_path))
+    words = [sys.executable, "-c", _SERVER, conf, str(seconds)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        job = int(server.stdout.readline())
+        server.send_signal(number)
+        ends = time.monotonic() + 30
+        try:
+            while Path(f"/proc/{job}/stat").exists() and _state(job) != "Z":
+                assert time.monotonic() < ends
+                time.sleep(0.05)
+        finally:
+            server.kill()
+
+
+def _state(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_a_command_that_fails_says_why(jobs: Jobs) -> None:

@@ -1,0 +1,76 @@
+"""A child process that ends with its parent, however the parent ends, and after a time limit of its own.
+
+The parent holds one end of a pipe and the child the other.  The kernel closes the parent's end when the parent ends, by
+SIGKILL too.  PR_SET_PDEATHSIG would do less: it goes by the thread that started the child, and spares what the child
+has started.
+
+Only the standard library is imported here: the child calls this before the rest is loaded.
+"""
+
+import os
+import select
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, Final
+
+from controller.adapters.process.process_tree import kill_descendants
+
+#: The environment variable that tells the child its end of the pipe, and its time limit in seconds.
+_VARIABLE: Final = "TRIMTAB_PARENT_PIPE"
+#: The child's limit is later than the parent's by this: where both run, the parent ends the child and says why.
+_LATER_SECONDS: Final = 5.0
+_ENDED: Final = 1
+
+
+@contextmanager
+def tied_child(
+    command: Sequence[str], *, seconds: float, stdout: IO[bytes], stderr: IO[bytes], environment: Mapping[str, str]
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run *command*, which calls ``end_with_parent``, in a process that ends with the block, and with all it started.
+
+    It ends by itself when this process has ended, or has not ended it *seconds* from now and a little more.
+    """
+    reader, writer = os.pipe()
+    try:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=(reader,),
+                env={**environment, _VARIABLE: f"{reader}:{max(0.0, seconds) + _LATER_SECONDS}"},
+            )
+        finally:
+            os.close(reader)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                kill_descendants(process.pid)
+                process.kill()
+                process.wait()
+    finally:
+        os.close(writer)
+
+
+def end_with_parent(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Have this process end with its parent, and in time, where ``tied_child`` started it."""
+    text = environment.pop(_VARIABLE, "")
+    if not text:
+        return
+    descriptor, _, seconds = text.partition(":")
+    os.set_inheritable(int(descriptor), False)
+    arguments = (int(descriptor), float(seconds))
+    threading.Thread(target=_end_in_time, args=arguments, name="parent", daemon=True).start()
+
+
+def _end_in_time(reader: int, seconds: float) -> None:
+    has_ended, _, _ = select.select([reader], [], [], seconds)
+    why = "the process that started this one has ended" if has_ended else f"it took longer than {seconds:g} s"
+    with suppress(OSError):
+        os.write(2, f"trimtab: ended: {why}\n".encode())
+    kill_descendants(os.getpid())
+    os._exit(_ENDED)
