@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand
 
+from controller.cli.remote.server_option import add_server_option
 from controller.cli.shared import failures, service_log
 from controller.cli.shared.common_options import Debug, QuietBefore, Version, with_common_options
 from controller.cli.shared.failures import needs_checkout
@@ -131,7 +132,9 @@ def loaded(name: str) -> Any:
     else:
         group.command(name)(part)
     commands: Any = typer.main.get_command(group)
-    return with_common_options(commands.commands[name], name)
+    command = commands.commands[name]
+    add_server_option(command, name)
+    return with_common_options(command, name)
 
 
 app = typer.Typer(cls=CommandTable, no_args_is_help=True)

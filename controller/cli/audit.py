@@ -24,7 +24,7 @@ from controller.offline.counterfactual.survey import ReplaySpan
 from controller.settings.trimtab_toml import read_settings
 
 #: Of a live log, unless --from says otherwise: moves of the last hour are not known whole.
-_LIVE_SINCE: Final = "3h"
+LIVE_SINCE: Final = "3h"
 
 _Recording: TypeAlias = Annotated[
     Path | None,
@@ -39,7 +39,7 @@ _Since: TypeAlias = Annotated[
     typer.Option(
         "--from",
         help=f"Audit moves that were decided from this time on: {FORMS}.",
-        show_default=f"all of a recording; {_LIVE_SINCE} of a live log",
+        show_default=f"all of a recording; {LIVE_SINCE} of a live log",
     ),
 ]
 _Bundle: TypeAlias = Annotated[
@@ -111,5 +111,5 @@ def _recording_of(
 
 
 def _span(since: str | None, until: str | None, *, live: bool) -> ReplaySpan:
-    begin, end = span_of(since or (_LIVE_SINCE if live else None), until)
+    begin, end = span_of(since or (LIVE_SINCE if live else None), until)
     return ReplaySpan(since=begin, until=end)

@@ -281,12 +281,17 @@ def controls(
 
 
 def _print_history(changes: Sequence[ControlChange], *, as_json: bool) -> None:
+    show_changes(list(map(ControlChangeAnswer.from_object, changes)), as_json=as_json)
+
+
+def show_changes(changes: Sequence[ControlChangeAnswer], *, as_json: bool) -> None:
+    """Print *changes*, the newest first."""
     if not changes and not as_json:
         _say("Nobody has changed the controls yet.")
-    show(map(ControlChangeAnswer.from_object, changes), partial(_print_changes, changes=changes), as_json=as_json)
+    show(changes, partial(_print_changes, changes=changes), as_json=as_json)
 
 
-def _print_changes(out: Console, changes: Sequence[ControlChange]) -> None:
+def _print_changes(out: Console, changes: Sequence[ControlChangeAnswer]) -> None:
     for each in changes:
         print_line(out, f"{utc(each.at_ms)}  {change_text(each)}", rest="    ")
 

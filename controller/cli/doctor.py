@@ -1,7 +1,8 @@
 """``trimtab doctor``: check whether trimtab can balance the cluster, and say what to change."""
 
 from collections import Counter
-from typing import Annotated, Final
+from collections.abc import Sequence
+from typing import Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -13,7 +14,7 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.layout import Column, print_line, print_table
 from controller.doctor.checks import judge
-from controller.doctor.finding import Finding, listed
+from controller.doctor.finding import listed
 from controller.doctor.gather import gather
 from controller.model.errors import SettingsError
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -45,14 +46,15 @@ def doctor(
         return
     with long_work("waiting for answers of brokers, log and election"):
         findings = judge(gather(settings, away=outages(settings)))
-    counts: Counter[str] = Counter(finding.severity for finding in findings)
-    sick = counts["error"] > 0 or (strict and counts["warning"] > 0)
-    answer = DoctorAnswer(
-        healthy=not sick,
-        findings=[FindingAnswer.from_object(each, seen=each.observed, wanted=each.expected) for each in findings],
-    )
-    show(answer, lambda out: _print(out, findings, counts), as_json=as_json)
-    raise typer.Exit(1 if sick else 0)
+    answers = [FindingAnswer.from_object(each, seen=each.observed, wanted=each.expected) for each in findings]
+    answer = DoctorAnswer(healthy=is_healthy(answers, strict=strict), findings=answers)
+    show_findings(answer, as_json=as_json)
+
+
+def show_findings(answer: DoctorAnswer, *, as_json: bool) -> NoReturn:
+    """Print *answer*, and end with its exit code."""
+    show(answer, lambda out: _print(out, answer.findings), as_json=as_json)
+    raise typer.Exit(0 if answer.healthy else 1)
 
 
 def _print_grants(settings: Settings) -> None:
@@ -62,8 +64,14 @@ def _print_grants(settings: Settings) -> None:
         typer.echo(f"kafka-acls.sh --bootstrap-server {settings.log.kafka.bootstrap} {right.command}")
 
 
-def _print(out: Console, findings: list[Finding], counts: Counter[str]) -> None:
-    rows = [(each.severity, each.code, listed(each.objects), each.observed, each.expected) for each in findings]
+def is_healthy(findings: Sequence[FindingAnswer], *, strict: bool) -> bool:
+    """No errors; with *strict*, no warnings either."""
+    return not any(each.severity == "error" or (strict and each.severity == "warning") for each in findings)
+
+
+def _print(out: Console, findings: Sequence[FindingAnswer]) -> None:
+    counts = Counter(finding.severity for finding in findings)
+    rows = [(each.severity, each.code, listed(each.objects), each.seen, each.wanted) for each in findings]
     print_table(out, _COLUMNS, rows, head=2)
     out.print()
     # Below the table; a line with a command is not wrapped, so that it can be copied.

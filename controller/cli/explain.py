@@ -61,8 +61,8 @@ def explain_subject(
     Exit codes: 0 printed; 1 there is no such decision, bundle or broker, or the log did not answer; 2 an option is
     invalid.
     """
-    kind = _kind(subject)
-    time_ms = _time(subject, kind, source.at)
+    kind = kind_of(subject)
+    time_ms = time_asked_for(subject, kind, source.at)
     source.refuse_misfits(of_load={"--strategy": strategy})
     if source.load:
         if time_ms is not None:
@@ -91,7 +91,7 @@ def _of_journal(conf: Path, time_ms: int | None, *, before: int) -> ExplainedDec
         return journalled_decision(settings, time_ms, before=before)
 
 
-def _time(subject: str, kind: SubjectKind, at: str | None) -> int | None:
+def time_asked_for(subject: str, kind: SubjectKind, at: str | None) -> int | None:
     """The time that is asked for, epoch ms; None: the newest decision."""
     if kind != "interval" or subject == _NEWEST:
         return None if at is None else time_of(at, now_ms=now_ms(), of="--at")
@@ -100,7 +100,8 @@ def _time(subject: str, kind: SubjectKind, at: str | None) -> int | None:
     return time_of(subject, now_ms=now_ms(), of="INTERVAL")
 
 
-def _kind(subject: str) -> SubjectKind:
+def kind_of(subject: str) -> SubjectKind:
+    """What *subject* is.  typer.BadParameter."""
     if subject == _NEWEST or is_time(subject):
         return "interval"
     if "/" not in subject:

@@ -107,7 +107,7 @@ def make(
     other = None if key is None else partial(Anonymiser, source, settings=recorded, cluster=cluster, key=key)
     with long_work("reading the log"):
         otherwise = make_incident(source, output, span, recorded, cluster, other)
-    _check(output, as_json=as_json, otherwise=otherwise)
+    check_file(output, as_json=as_json, otherwise=otherwise)
 
 
 @app.command()
@@ -116,10 +116,14 @@ def check(file: _File, as_json: Annotated[bool, json_option("answer.incident")] 
 
     Exit codes: 0 the decision that it is about is identical; 1 it is not, or the file is damaged.
     """
-    _check(file, as_json=as_json)
+    check_file(file, as_json=as_json)
 
 
-def _check(path: Path, *, as_json: bool, otherwise: tuple[int, ...] = ()) -> None:
+def check_file(path: Path, *, as_json: bool, otherwise: tuple[int, ...] = ()) -> None:
+    """Replay the decisions of the incident *path*, and print what comes of them.
+
+    NotReproducedError where the one that it is about differs, or is among *otherwise*.
+    """
     with unpacked_incident(path) as incident, long_work("deciding again"):
         checked, about, size = check_incident(incident), incident.about, path.stat().st_size
     answer = IncidentAnswer.from_object(

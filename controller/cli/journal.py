@@ -70,7 +70,12 @@ def journal(
             f"no decision about cluster {settings.cluster.name!r} in the journal"
             + ("" if wanted_filter == DecisionFilter() else " matches: leave out an option")
         )
-    show(map(_answer, matching), partial(_print_all, matching=matching), as_json=as_json)
+    show_decisions(list(map(_answer, matching)), as_json=as_json)
+
+
+def show_decisions(matching: Sequence[JournalAnswer], *, as_json: bool) -> None:
+    """Print all of *matching*."""
+    show(matching, partial(_print_all, matching=matching), as_json=as_json)
 
 
 def _filter_of(
@@ -80,14 +85,14 @@ def _filter_of(
     return DecisionFilter(
         bundle=None if bundle is None else bundle_of(bundle, of="--bundle"),
         broker=broker,
-        reason=None if reason is None else _reason(reason),
+        reason=None if reason is None else reason_of(reason),
         since=begin,
         until=end,
         issued=issued,
     )
 
 
-def _reason(text: str) -> Reason:
+def reason_of(text: str) -> Reason:
     """The reason *text*, in capitals or not."""
     by_name = {str(reason).lower(): reason for reason in Reason}
     known = by_name.get(text.lower())
@@ -98,20 +103,20 @@ def _reason(text: str) -> Reason:
     return known
 
 
-def _print_all(out: Console, matching: Sequence[FoundDecision]) -> None:
+def _print_all(out: Console, matching: Sequence[JournalAnswer]) -> None:
     for each in matching:
         _print(out, each)
 
 
-def _print(out: Console, decision: FoundDecision) -> None:
+def _print(out: Console, decision: JournalAnswer) -> None:
     paused = f"paused by {pauses_text(decision.pauses)}" if decision.pauses else "paused"
     notes = [note for note, on in ((paused, decision.paused), ("stale", decision.stale)) if on]
     notes += [] if decision.pulsar is None else [f"Pulsar {decision.pulsar.version}"]
     how = ", ".join([decision.mode, *notes])
     print_line(out, f"{utc(decision.interval)}  {how}: {in_number(decision.summary)}", rest="    ", style="bold")
-    for command, result in decision.commands:
+    for command in decision.commands:
         print_line(out, f"{command.action} {command.bundle}", first="  ", rest="      ")
-        for line in (f"{does(command)}: {became(result)}", f"because {verdict_text(command.why)}"):
+        for line in (f"{does(command)}: {became(command.result)}", f"because {verdict_text(command.why)}"):
             print_line(out, line, first="    ", rest="      ")
     for verdict in decision.verdicts or ():
         by = f", by {verdict.by}" if verdict.by else ""

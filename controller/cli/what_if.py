@@ -17,10 +17,11 @@ from controller.offline.counterfactual.survey import ReplaySpan
 from controller.strategies.catalogue import SHEDDERS
 
 _Recording: TypeAlias = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="RECORDING",
-        help="A recording (`trimtab record`), the folder of a log, or an incident (`trimtab incident`).",
+        help="A recording (`trimtab record`), the folder of a log, or an incident (`trimtab incident`); with --server"
+        " none: the server takes the log between --from and --to.",
         show_default=False,
     ),
 ]
@@ -53,7 +54,7 @@ _Conf: TypeAlias = Annotated[
 
 
 def what_if(
-    recording: _Recording,
+    recording: _Recording = None,
     strategy: _Strategy = None,
     diff: _Diff = None,
     since: Annotated[str | None, typer.Option("--from", help=f"Replay from this time on: {FORMS}.")] = None,
@@ -77,6 +78,8 @@ def what_if(
     Exit codes: 0 printed; 1 the recording cannot be read; 2 an option is invalid, or no interval
     lies in the span.
     """
+    if recording is None:
+        raise typer.BadParameter("say what is replayed, or --server", param_hint="RECORDING")
     begin, end = span_of(since, until)
     span = ReplaySpan(since=begin, until=end)
     strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))

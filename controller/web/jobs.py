@@ -65,6 +65,8 @@ class JobOrder:
     commands: tuple[tuple[str, ...], ...]
     #: The file in the folder that is the result; "": what the last command prints.
     file: str = ""
+    #: It prints a line of JSON for each of several, which become the list of this name in one object; "": it does not.
+    lines: str = ""
     #: Exit codes of the last command that come with an answer all the same.
     answered_by: tuple[int, ...] = (0,)
     #: Epoch ms; the same work is done again for another time.
@@ -238,8 +240,9 @@ class Jobs:
         if not result.exists():
             job.problem = _last_line(job.folder) or "it wrote no file"
             return "failed"
-        if not job.order.file:
-            json.loads(result.read_bytes())  # a child that was killed may have printed half an answer
+        if not job.order.file and not _is_whole(result, job.order.lines):
+            job.problem = _last_line(job.folder) or "it printed no answer"
+            return "failed"
         job.size = result.stat().st_size
         result.rename(job.result)
         return "done"
@@ -291,10 +294,23 @@ def _started(words: Sequence[str], job: Job, seconds: float) -> Iterator["subpro
         tied_child(command, seconds=seconds, stdout=out, stderr=errors, environment=environment) as process,
     ):
         processor_seconds = int(seconds + _SPARE_SECONDS) * (os.cpu_count() or 1)
-        for limit, most in ((resource.RLIMIT_DATA, _LARGEST_MEMORY), (resource.RLIMIT_CPU, processor_seconds)):
+        for limit, maximum in ((resource.RLIMIT_DATA, _LARGEST_MEMORY), (resource.RLIMIT_CPU, processor_seconds)):
             with suppress(OSError):  # it has ended already
-                resource.prlimit(process.pid, limit, (most, most))
+                resource.prlimit(process.pid, limit, (maximum, maximum))
         yield process
+
+
+def _is_whole(answer: Path, lines: str) -> bool:
+    """Whether the file *answer* has JSON: a child that was killed may have printed half.  *lines*: as of JobOrder."""
+    content = answer.read_bytes()
+    if lines:
+        content = b'{"%s":[%s]}\n' % (lines.encode(), b",".join(content.splitlines()))
+        answer.write_bytes(content)
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
 
 
 def _last_line(folder: Path) -> str:

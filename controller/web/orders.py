@@ -1,6 +1,7 @@
 """The commands that long work consists of.  All that comes from a request is checked here, before it becomes a word."""
 
 import json
+from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from controller.model.errors import TrimtabError
@@ -20,6 +21,8 @@ _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 #: What the doctor found is found out again after so long.
 _FINDINGS_MS: Final = 300_000
+#: Who owns a bundle is found out again after so long.
+_STATUS_MS: Final = 10_000
 #: A page waits no longer for an explanation.
 _EXPLAIN_SECONDS: Final = 20.0
 #: Intervals before a what-if that are read for averages.
@@ -53,6 +56,21 @@ def of_doctor(cluster: ShownCluster, now_ms: int) -> JobOrder:
     words = ("doctor", "--json", *_conf(cluster))
     as_of = now_ms // _FINDINGS_MS * _FINDINGS_MS
     return JobOrder(kind="doctor", cluster=cluster.name, commands=(words,), answered_by=(0, _SICK), as_of_ms=as_of)
+
+
+def of_bundle(cluster: ShownCluster, bundle: str, now_ms: int) -> JobOrder:
+    """Who owns *bundle*, and what was decided about it last."""
+    words = ("status", bundle_name(bundle), "--json", *_conf(cluster))
+    as_of = now_ms // _STATUS_MS * _STATUS_MS
+    # Exit code 1: the brokers have no such bundle, and the answer says so.
+    return JobOrder(kind="status", cluster=cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=as_of)
+
+
+def of_journal(cluster: ShownCluster, filters: Mapping[str, str | None], limit: int, *, issued: bool) -> JobOrder:
+    """The newest decisions; *filters* has the values of options of ``trimtab journal``, None where one is not given."""
+    options = [word for name, value in filters.items() if value is not None for word in (f"--{name}", _word(value))]
+    words = ("journal", "--json", "--limit", str(limit), *options, *(("--issued",) if issued else ()), *_conf(cluster))
+    return JobOrder(kind="journal", cluster=cluster.name, commands=(words,), lines="decisions")
 
 
 def of_what_if(site: Site, cluster: ShownCluster, times: tuple[int, int], strategies: tuple[str, ...]) -> JobOrder:

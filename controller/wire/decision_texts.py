@@ -35,12 +35,12 @@ def verdict_cells(verdict: Verdict | VerdictAnswer) -> tuple[str, ...]:
     return verdict.subject, verdict.reason, observed, limit, verdict.by, verdict.detail
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: Verdict | VerdictAnswer) -> str:
     """*verdict* for people: its subject, its reason, what was seen against which limit, and its detail."""
     return f"{verdict.subject}: {reason_text(verdict)}"
 
 
-def reason_text(verdict: Verdict) -> str:
+def reason_text(verdict: Verdict | VerdictAnswer) -> str:
     """*verdict* for people, without its subject.  The detail is the text that is journalled, as it is."""
     numbers = "" if verdict.observed is None else compared(verdict.observed, verdict.limit, verdict.unit)
     detail = f": {verdict.detail}" if verdict.detail else ""

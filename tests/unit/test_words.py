@@ -53,6 +53,7 @@ _EXCEPTED: Final = (
     ("controller/log/followed.py", frozenset({"begun"}), "a key of an executor's stored state"),
     ("controller/cli/audit.py", frozenset({"most"}), "the option --most"),
     ("controller/cli/what_if.py", frozenset({"most"}), "the option --most"),
+    ("controller/cli/remote/commands.py", frozenset({"most"}), "the option --most"),
     ("controller/offline/plans/rightsizing.py", frozenset({"enough"}), "a key of JSON, by its name"),
     ("controller/offline/scenarios/expectations.py", frozenset({"held"}), "a key of JSON, by its name"),
     ("controller/planning/plans/plan.py", frozenset({"asked"}), "a key of a plan's file, by its name"),

@@ -23,7 +23,12 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "token": ("trimtab token alice --role operator", "trimtab token grafana --for 90d"),
     "hand-back": ('trimtab hand-back --reason "trimtab is dead"', "trimtab hand-back --yes"),
     "stop-all": ('trimtab stop-all --reason "wrong bundles"',),
-    "audit": ("trimtab audit", "trimtab audit tuesday --namespace acme/orders", "trimtab audit --from 6h --json"),
+    "audit": (
+        "trimtab audit",
+        "trimtab audit tuesday --namespace acme/orders",
+        "trimtab audit --from 6h --json",
+        "trimtab audit --server https://trimtab.example.org --token-file my.token",
+    ),
     "commands tail": (
         "trimtab commands tail",
         "trimtab commands tail --since 1h --limit 20",

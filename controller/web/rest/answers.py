@@ -17,6 +17,7 @@ from controller.web.store.values import (
     Series,
 )
 from controller.wire.answers.base import JsonAnswer, VerdictAnswer
+from controller.wire.answers.explain import JournalAnswer
 from controller.wire.answers.status import ControlChangeAnswer, PauseAnswer
 
 
@@ -396,12 +397,19 @@ class PlanInForceAnswer(JsonAnswer):
     """The newest first."""
 
 
+class JournalPageAnswer(JsonAnswer):
+    """What `trimtab journal --json` prints, as one object."""
+
+    decisions: list[JournalAnswer]
+    """The newest first."""
+
+
 class JobAnswer(JsonAnswer):
     """Long work: how far it is."""
 
     id: str
     kind: str
-    """audit, explain, doctor, whatif or incident."""
+    """audit, explain, doctor, journal, status, whatif or incident."""
     cluster: str
     by: str
     state: Literal["waiting", "running", "done", "failed", "cancelled"]

@@ -14,6 +14,7 @@ from controller.web.rest.answers import (
     HistoryAnswer,
     JobAnswer,
     JobsAnswer,
+    JournalPageAnswer,
     NamespacePastAnswer,
     PlanInForceAnswer,
 )
@@ -21,7 +22,7 @@ from controller.web.rest.endpoint import Endpoint
 from controller.wire.answers.audit import AuditAnswer
 from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
-from controller.wire.answers.status import GuardrailsAnswer, StatusAnswer
+from controller.wire.answers.status import BundleAnswer, GuardrailsAnswer, StatusAnswer
 
 _OPERATOR: Final = ViewerRole.OPERATOR
 
@@ -34,6 +35,14 @@ ENDPOINTS: Final = (
         ClustersAnswer,
     ),
     Endpoint("GET", "/status", "What `trimtab status` says", reading.status, StatusAnswer),
+    Endpoint(
+        "GET",
+        "/status/{name:path}",
+        "What `trimtab status BUNDLE` says",
+        working.bundle_status,
+        BundleAnswer,
+        statuses=(202,),
+    ),
     Endpoint("GET", "/brokers", "All brokers, the fullest first", reading.brokers, BrokersAnswer, reading.Paged),
     Endpoint("GET", "/brokers/{name:path}", "A broker's past", reading.broker, BrokerPastAnswer, reading.SpanQuery),
     Endpoint("GET", "/bundles/{name:path}", "A bundle's past", reading.bundle, BundlePastAnswer, reading.SpanQuery),
@@ -56,6 +65,15 @@ ENDPOINTS: Final = (
         working.explain,
         ExplainAnswer,
         working.ExplainQuery,
+        statuses=(202,),
+    ),
+    Endpoint(
+        "GET",
+        "/journal",
+        "What `trimtab journal` says",
+        working.journal,
+        JournalPageAnswer,
+        working.JournalQuery,
         statuses=(202,),
     ),
     Endpoint("GET", "/plans", "The plan that is being applied, and those before it", reading.plans, PlanInForceAnswer),

@@ -1,21 +1,25 @@
 """Endpoints whose answer takes long: they wait a moment, then answer 202 with the address of the job."""
 
+from dataclasses import replace
 from typing import Annotated, Final
 
 from pydantic import Field
 
+from controller.model.decision import Reason
 from controller.settings.web import ViewerRole
 from controller.web import orders
-from controller.web.access.viewer import RefusedError
+from controller.web.access.viewer import RefusedError, bad_request
 from controller.web.admission import require
 from controller.web.jobs import Job, JobOrder
 from controller.web.rest.answers import JobAnswer, JobsAnswer
 from controller.web.rest.endpoint import BASE, ApiRequest, Parameters, Query, Reply, Time
 from controller.web.rest.reading import SpanQuery, interval_of, not_known, span_of
+from controller.wire.readable import utc
 
 #: A request waits no longer for its job.
 _WAIT_SECONDS: Final = 5.0
 _AGAIN_SECONDS: Final = "2"
+_MINUTE_MS: Final = 60_000
 #: Of a live log, unless a query says otherwise: moves of the last hour are not known whole.
 _AUDITED_MS: Final = 3 * 3_600_000
 
@@ -32,6 +36,21 @@ class ExplainQuery(Query):
 
     subject: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
     """A bundle or a broker; without it the decision itself."""
+
+
+class JournalQuery(Query):
+    """Which decisions, as the options of `trimtab journal` say."""
+
+    bundle: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+    broker: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
+    """Source or destination of a command, or what a verdict is about."""
+    reason: Reason | None = None
+    since: Time | None = None
+    """Epoch ms."""
+    until: Time | None = None
+    issued: bool = False
+    """Only decisions with commands, without verdicts."""
+    limit: Annotated[int, Field(ge=1, le=500)] = 20
 
 
 class WhatIfBody(Parameters):
@@ -57,10 +76,9 @@ class IncidentBody(Parameters):
 
 def audit(api: ApiRequest[AuditQuery, None]) -> Reply:
     """What became of the moves."""
-    minute = 60_000
     since, until = span_of(api, _AUDITED_MS)
     if api.query.until is None:  # who asks again within the minute gets the same answer
-        since, until = since // minute * minute, until // minute * minute
+        since, until = since // _MINUTE_MS * _MINUTE_MS, until // _MINUTE_MS * _MINUTE_MS
     order = orders.of_audit(api.site, api.cluster, (since, until), api.query.bundle, api.query.namespace)
     return _worked_out(api, order)
 
@@ -68,6 +86,28 @@ def audit(api: ApiRequest[AuditQuery, None]) -> Reply:
 def explain(api: ApiRequest[ExplainQuery, None]) -> Reply:
     """Why."""
     return _worked_out(api, orders.of_explain(api.cluster, interval_of(api), api.query.subject))
+
+
+def bundle_status(api: ApiRequest[Query, None]) -> Reply:
+    """Who owns it now, and why it was or was not moved last."""
+    return _worked_out(api, orders.of_bundle(api.cluster, str(api.path["name"]), api.site.now_ms()))
+
+
+def journal(api: ApiRequest[JournalQuery, None]) -> Reply:
+    """Decisions with their commands, results and verdicts."""
+    query = api.query
+    filters = {
+        "bundle": None if query.bundle is None else orders.bundle_name(query.bundle),
+        "broker": None if query.broker is None else orders.subject_name(query.broker),
+        "reason": query.reason,
+        "since": None if query.since is None else utc(query.since),
+        "until": None if query.until is None else utc(query.until),
+    }
+    if query.since is not None and query.until is not None and query.since > query.until:
+        raise bad_request("since is later than until")
+    order = orders.of_journal(api.cluster, filters, query.limit, issued=query.issued)
+    # The newest decisions are others a moment later.
+    return _worked_out(api, replace(order, as_of_ms=api.site.now_ms() // _MINUTE_MS * _MINUTE_MS))
 
 
 def doctor(api: ApiRequest[Query, None]) -> Reply:
