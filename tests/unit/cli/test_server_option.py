@@ -101,7 +101,7 @@ def test_a_token_that_would_be_more_than_a_header_is_refused(token: str, tmp_pat
     [
         ("status", "--watch"),
         ("status", "--conf", "x"),
-        ("explain", "--flip"),
+        ("explain", "--rounds", "2"),
         ("audit", "recording"),
         ("what-if", "recording", "--from", "1h"),
         ("what-if",),
