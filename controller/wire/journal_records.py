@@ -6,7 +6,7 @@ bytes, whoever writes them.  An entry above Kafka's largest message is several r
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic_core import to_json
 
@@ -32,6 +32,9 @@ _LARGEST_RECORD: Final = 900_000
 _PART_CHARACTERS: Final = 250_000
 #: Longest entry with commands, bytes.  Far above what guardrails let through.
 LARGEST_ENTRY: Final = 64 << 20
+#: Of an entry that is joined: characters, and parts.  Far above an entry with a memory of 100,000 bundles.
+_LONGEST_JOINED: Final = 4 * LARGEST_ENTRY
+_MOST_PARTS: Final = 4_096
 
 
 class PartEntry(Envelope):
@@ -194,19 +197,23 @@ class Decided:
             raise unreadable(f"journal, the entry of {utc(self.interval)}", error) from error
 
 
-class EntryReader:
-    """Reads one cluster's records, oldest first, from anywhere in the journal on."""
+class WholeRecord(NamedTuple):
+    """A record that is no part, or is joined of parts; the memory of a decision may be changes only."""
+
+    record: DecisionEntry | DeltaEntry | EpochEntry
+    #: In one piece.
+    value: bytes
+
+
+class RecordReader:
+    """Joins the parts of one cluster's records, oldest first, and looks at no memory."""
 
     def __init__(self, cluster: str | None) -> None:
         """*cluster*: None where all records are one cluster's."""
         self._cluster = cluster
         self._joiner = PartJoiner()
-        #: The memory behind the last entry that was read; None where it is not known.
-        self.remembered: Remembered | None = None
-        #: See Decided.missing, of the last entry.
-        self._missing: int | None = None
 
-    def read(self, value: bytes) -> Decided | EpochEntry | None:
+    def read(self, value: bytes) -> WholeRecord | None:
         """What the record *value* completes; None for a part that others follow, and for another cluster's record.
 
         WireError where it is no record of the journal.
@@ -220,9 +227,32 @@ class EntryReader:
             if joined is None:
                 return None
             value, record = joined, parse_record(joined)
-        if not isinstance(record, DecisionEntry | DeltaEntry):
-            return record if isinstance(record, EpochEntry) else None
-        decided = self._decided(record, read_object(value))
+        return None if isinstance(record, PartEntry) else WholeRecord(record, value)
+
+
+class EntryReader:
+    """Reads one cluster's records, oldest first, from anywhere in the journal on."""
+
+    def __init__(self, cluster: str | None) -> None:
+        """*cluster*: None where all records are one cluster's."""
+        self._records = RecordReader(cluster)
+        #: The memory behind the last entry that was read; None where it is not known.
+        self.remembered: Remembered | None = None
+        #: See Decided.missing, of the last entry.
+        self._missing: int | None = None
+
+    def read(self, value: bytes) -> Decided | EpochEntry | None:
+        """What the record *value* completes; None for a part that others follow, and for another cluster's record.
+
+        WireError where it is no record of the journal.
+        """
+        whole = self._records.read(value)
+        if whole is None:
+            return None
+        record = whole.record
+        if isinstance(record, EpochEntry):
+            return record
+        decided = self._decided(record, read_object(whole.value))
         self.remembered = decided.remembered
         return decided
 
@@ -255,6 +285,7 @@ class PartJoiner:
 
     def __init__(self) -> None:
         self._parts: list[PartEntry] = []
+        self._characters = 0
 
     def joined(self, part: PartEntry) -> bytes | None:
         """The entry once *part*, its last, completes it."""
@@ -269,7 +300,15 @@ class PartJoiner:
     def _take(self, part: PartEntry, *, begins: bool, follows: int) -> None:
         last = self._parts[-1] if self._parts else None
         if begins or last is None or (last.interval, last.part + follows) != (part.interval, part.part):
-            self._parts = []
+            self._parts, self._characters = [], 0
+        self._characters += len(part.text)
+        if self._characters > _LONGEST_JOINED or len(self._parts) >= _MOST_PARTS:
+            parts, characters, self._parts = len(self._parts) + 1, self._characters, []
+            raise WireError(
+                "too_large",
+                f"an entry of interval {part.interval} has {characters} characters in {parts} parts, and more to come;"
+                f" allowed: {_LONGEST_JOINED} in {_MOST_PARTS}",
+            )
         self._parts.append(part)
 
     def _joined(self, parts: list[PartEntry]) -> bytes | None:

@@ -20,9 +20,9 @@ from controller.model.errors import TrimtabError, WireError
 from controller.web.store.database import StoreDamagedError
 from controller.web.store.store import Store
 from controller.web.store.values import SourceProgress
-from controller.wire.base import is_foreign, read_object, refuse_too_large
+from controller.wire.base import refuse_too_large
 from controller.wire.journal import ControlsRecord, DecisionEntry, DeltaEntry, to_decision
-from controller.wire.journal_records import LARGEST_ENTRY, PartEntry, PartJoiner, parse_record
+from controller.wire.journal_records import LARGEST_ENTRY, RecordReader
 from controller.wire.results import Result, decode_result
 from controller.wire.summary import ReadSummary, read_summary
 
@@ -246,20 +246,14 @@ class JournalSource(TopicFeed):
 
     def __init__(self, store: Store, now_ms: Callable[[], int]) -> None:
         super().__init__(store, now_ms)
-        self._joiner = PartJoiner()
+        self._reader = RecordReader(store.cluster)
         self._decided: list[tuple[Decision, ControlsRecord, int]] = []
 
     def take(self, record: LogRecord) -> None:
         """See TopicFeed."""
         refuse_too_large(record.value, _LONGEST_JOURNAL_RECORD)
-        if is_foreign(read_object(record.value), self.store.cluster):
-            return
-        entry = parse_record(record.value)
-        if isinstance(entry, PartEntry):
-            joined = self._joiner.joined(entry)
-            if joined is None:
-                return
-            entry = parse_record(joined)
+        whole = self._reader.read(record.value)
+        entry = None if whole is None else whole.record
         if isinstance(entry, DecisionEntry | DeltaEntry) and entry.interval <= self._now_ms() + _OVERLAP_MS:
             controls = entry.controls
             if controls.orders is not None:
@@ -274,7 +268,7 @@ class JournalSource(TopicFeed):
 
     def forget(self) -> None:
         """See TopicFeed."""
-        self._decided, self._joiner = [], PartJoiner()
+        self._decided, self._reader = [], RecordReader(self.store.cluster)
 
     def caught_up(self) -> None:
         """See TopicFeed."""

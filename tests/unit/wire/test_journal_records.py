@@ -207,6 +207,24 @@ def test_a_part_that_would_end_an_entry_of_fewer_parts_is_no_part_of_the_longer_
     assert [joiner.joined(part) for part in longer][-1] is not None
 
 
+@pytest.mark.parametrize(("limit", "text"), [("_LONGEST_JOINED", "x" * 100), ("_MOST_PARTS", "")])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_an_entry_that_never_ends_is_refused_and_the_next_one_is_read(
+    monkeypatch: pytest.MonkeyPatch, limit: str, text: str, *, backwards: bool
+) -> None:
+    monkeypatch.setattr(journal_records, limit, 250)
+    joiner = PartJoiner()
+
+    def joined(part: int, parts: int) -> bytes | None:
+        number = parts - 1 - part if backwards else part
+        each = PartEntry(cluster=CLUSTER, interval=START, part=number, parts=parts, text=text)
+        return joiner.joined_backwards(each) if backwards else joiner.joined(each)
+
+    with pytest.raises(WireError, match="too_large: an entry of interval"):
+        [joined(part, 10**9) for part in range(300)]
+    assert [joined(part, 2) for part in range(2)] == [None, 2 * text.encode()]
+
+
 def _begins(record: object) -> bool:
     return isinstance(record, PartEntry) and record.part == 0
 
