@@ -72,6 +72,7 @@ class Database:
         #: Held while a connection is opened for reading, or the file is replaced.
         self._opening = threading.Lock()
         self._readers = threading.local()
+        #: The writer's, and one of each thread that reads.
         self._connections: list[sqlite3.Connection] = []
         self._generation = 0
         #: Why the file was built anew when it was opened; "": it was not.
@@ -80,8 +81,8 @@ class Database:
         self.damage = ""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._claim()
-            self._open()
+            with self._claimed_or_released():
+                self._open()
         except OSError as error:
             raise TrimtabError(f"{path}: {error.strerror}: choose a folder that trimtab may write") from error
 
@@ -90,6 +91,7 @@ class Database:
         log.warning("%s is built anew from the log: %s", self._path, why)
         with self._lock, self._opening:
             # Threads that read go on with the deleted file until their query ends, and close it by themselves.
+            self._connections.remove(self._writer)
             self._writer.close()
             self._delete()
             self._create()
@@ -123,15 +125,21 @@ class Database:
             self._close()
             os.close(self._claimed)
 
-    def _claim(self) -> None:
-        """Lock the file for this process, until it closes it or ends."""
+    @contextmanager
+    def _claimed_or_released(self) -> Iterator[None]:
+        """Lock the file for this process until it closes it or ends; or only for the block, if that fails."""
         lock = self._path.with_name(self._path.name + ".lock")
         self._claimed = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            try:
+                fcntl.flock(self._claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise TrimtabError(f"{self._path}: another process uses it: give each its own folder") from None
+            yield
+        except BaseException:
+            self._close()
             os.close(self._claimed)
-            raise TrimtabError(f"{self._path}: another process uses it: give each its own folder") from None
+            raise
 
     def _open(self) -> None:
         try:
@@ -173,6 +181,7 @@ class Database:
     def _connect_writer(self) -> None:
         self._generation += 1
         self._writer = sqlite3.connect(self._path, check_same_thread=False, timeout=30.0)
+        self._connections.append(self._writer)
         self._writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         self._writer.execute("PRAGMA journal_mode = WAL")
         # The log has it all: after a power cut the last transactions may be missing, never half of one.
@@ -195,7 +204,7 @@ class Database:
             return connection
 
     def _close(self) -> None:
-        for connection in (self._writer, *self._connections):
+        for connection in self._connections:
             with suppress(sqlite3.Error):
                 connection.close()
         self._connections = []

@@ -66,9 +66,10 @@ class Store:
         self.generation = 0
         self._sources: dict[str, SourceProgress] = {}
         try:
-            self._begin()
-        except (StoreDamagedError, StateError, KeyError) as error:
-            self.rebuild(str(error))
+            self._begin_or_rebuild()
+        except BaseException:
+            self._database.close()
+            raise
 
     @property
     def cluster(self) -> str:
@@ -257,6 +258,12 @@ class Store:
     def close(self) -> None:
         """See PageData."""
         self._database.close()
+
+    def _begin_or_rebuild(self) -> None:
+        try:
+            self._begin()
+        except (StoreDamagedError, StateError, KeyError) as error:
+            self.rebuild(str(error))
 
     def _begin(self) -> None:
         self._filling = StoreWriter(self._database, retention_ms=self._retention_ms, max_bytes=self._max_bytes)

@@ -688,3 +688,41 @@ def test_the_day_is_the_same_whoever_invents_it() -> None:
     for topic in ("summaries", "journal", "results"):
         ours, theirs = ([each.value for each in one.log().read(topic).read_to_end()] for one in (again, day()))
         assert ours == theirs
+
+
+def locks(folder: Path) -> int:
+    """Open files of this process that are locks of stores in *folder*."""
+    names = [os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd") if _is_open(each)]
+    return sum(name.startswith(str(folder)) for name in names)
+
+
+def _is_open(number: str) -> bool:
+    return os.path.lexists(f"/proc/self/fd/{number}")
+
+
+def test_a_store_that_cannot_be_opened_leaves_no_file_open_and_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "page.sqlite").mkdir()
+    for _ in range(3):
+        with pytest.raises(TrimtabError, match=FILE_NAME.replace(".", r"\.")):
+            Store(tmp_path, cluster="lab")
+    assert locks(tmp_path) == 0
+    (tmp_path / "page.sqlite").rmdir()
+    Store(tmp_path, cluster="lab").close()
+
+
+def test_a_store_that_another_has_leaves_no_file_open(tmp_path: Path) -> None:
+    with closing(Store(tmp_path, cluster="lab")):
+        before = locks(tmp_path)
+        with pytest.raises(TrimtabError, match="another process uses it"):
+            Store(tmp_path, cluster="lab")
+        assert locks(tmp_path) == before
+
+
+def test_a_store_whose_beginning_fails_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise TrimtabError("no room")
+
+    monkeypatch.setattr("controller.web.store.store.StoreWriter", fails)
+    with pytest.raises(TrimtabError, match="no room"):
+        Store(tmp_path, cluster="lab")
+    assert locks(tmp_path) == 0
