@@ -1,5 +1,6 @@
 """The columns of a summary, folded from a view.  O(bundles log bundles), nothing in Python for a topic."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ _DIGITS: Final = np.zeros(256, np.int64)
 _DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = range(16)
 _PLACES: Final = 16 ** np.arange(7, -1, -1, dtype=np.int64)
 _RING_BITS: Final = 32
+_NOTHING: Final[Mapping[str, float]] = {}
 
 
 class ViewSummary:
@@ -41,8 +43,11 @@ class ViewSummary:
         #: Row of the view's brokers -> row of the summary's; UNOWNED where it is not listed, and behind the last one.
         self._row_of = np.full(len(view.brokers) + 1, UNOWNED, np.int64)
 
-    def brokers(self) -> SummarizedBrokers:
-        """Brokers with data and without; the fullest of them where there are more than a summary lists."""
+    def brokers(self, forecast: Mapping[str, float] = _NOTHING) -> SummarizedBrokers:
+        """Brokers with data and without; the fullest of them where there are more than a summary lists.
+
+        *forecast*: broker -> its highest usage to come, a fraction.
+        """
         view, table = self._view, self._view.brokers
         usage = _percent(table.usage, table.limit)
         rows = np.arange(len(table))
@@ -59,6 +64,7 @@ class ViewSummary:
         owned = self._view.bundles.broker
         connections = np.bincount(owned[owned >= 0], weights=self._connections[owned >= 0], minlength=len(table))
         blank = len(missing)
+        foreseen = np.array([100.0 * forecast.get(name, np.nan) for name in table.names], np.float64)
 
         def column(values: Floats | Ints, kind: type, nothing: float = 0) -> NDArray[Any]:
             filler = np.full((blank, *values.shape[1:]), nothing)
@@ -68,6 +74,7 @@ class ViewSummary:
             names=tuple(names[row] for row in order.tolist()),
             has_data=as_column(order < len(rows), np.bool_),
             usage=column(usage, np.float32, np.nan),
+            forecast=column(foreseen, np.float32, np.nan),
             load=column(table.load, np.float32),
             bundles=column(table.bundle_count, np.int64),
             topics=column(table.topic_count, np.int64),

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import numpy as np
 
 from controller.cycle.typed import misfit, misfit_of_all, quoted
-from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
+from controller.model.decision import Reason, Split, SplitDecision, Unload, UnloadDecision, UsageOutlook, Verdict
 from controller.model.errors import StrategyError
 from controller.model.load import ClusterView, Floats, Ints
 from controller.model.names import FULL_UPPER, parse_bundle
@@ -252,6 +252,7 @@ def _unloads_flaw(view: ClusterView, decision: Any) -> str | None:
         or _verdicts_flaw(decision.verdicts)
         or _owners_flaw(view, decision.unloads, "unloads {} from {}", "source")
     )
+    flaw = flaw or _outlook_flaw(view, decision.outlook)
     if flaw is not None or not decision.unloads:
         return flaw
     brokers = view.brokers.code_of
@@ -265,6 +266,19 @@ def _unloads_flaw(view: ClusterView, decision: Any) -> str | None:
         if unload.final and not to:
             return f"its unload of {unload.bundle} is final, but names no destination"
     return None
+
+
+def _outlook_flaw(view: ClusterView, outlook: Any) -> str | None:
+    flaw = misfit(outlook, UsageOutlook | None, "its outlook")
+    if flaw is not None or outlook is None:
+        return flaw
+    usages = [*(each for each in (outlook.limit, outlook.goal) if each is not None), *outlook.forecast.values()]
+    if not all(0 <= usage < np.inf for usage in usages):
+        return "a usage in its outlook is no number from 0 up"
+    if outlook.limit is not None and outlook.goal is not None and outlook.goal > outlook.limit:
+        return f"the goal of its outlook, {outlook.goal:g}, is above the limit, {outlook.limit:g}"
+    unknown = outlook.forecast.keys() - view.brokers.code_of.keys()
+    return f"its outlook forecasts {quoted(min(unknown))}, which is no broker with data" if unknown else None
 
 
 def _splits_flaw(view: ClusterView, decision: Any) -> str | None:

@@ -110,12 +110,12 @@ def _decided(
     memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms, samples=samples)
     memory = _with_commands(memory, view, commands, issuing)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
-    notes = [] if tripped is None else [f"{tripped.reason}: {tripped.detail}"]
-    notes += filter(None, [summary_of(unconfirmed), summary_of_fatal(memory)])
-    summary = "; ".join(
-        [_summary(view, commands, held_back, refusal), *notes, *(verdict.detail for verdict in restarted)]
+    notes = [*_notes(memory, tripped, unconfirmed), *(verdict.detail for verdict in restarted)]
+    summary = "; ".join([_summary(view, commands, held_back, refusal), *notes])
+    decision = Decision(
+        interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary, outlook=unloads.outlook
     )
-    return Decision(interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary), memory
+    return decision, memory
 
 
 def _about_bundles(view: ClusterView, memory: Memory, policy: Policy) -> list[Verdict]:
@@ -259,6 +259,11 @@ def _unloaded_within_grace(memory: Memory, interval: int, policy: Policy) -> dic
 def _within_grace(unloaded: Mapping[str, int], interval: int, policy: Policy) -> dict[str, int]:
     since = interval - policy.balancer.grace_period_minutes * MINUTE_MS
     return {bundle: t for bundle, t in unloaded.items() if t >= since}
+
+
+def _notes(memory: Memory, tripped: Verdict | None, unconfirmed: Sequence[Verdict]) -> list[str]:
+    breaker = "" if tripped is None else f"{tripped.reason}: {tripped.detail}"
+    return [*filter(None, [breaker, summary_of(unconfirmed), summary_of_fatal(memory)])]
 
 
 def _summary(view: ClusterView, commands: Sequence[Command], held_back: int, refusal: Verdict | None) -> str:

@@ -11,7 +11,7 @@ from controller.cycle.dry_run import in_flight
 from controller.cycle.guardrails.budgets import Ledger
 from controller.cycle.limits import Limits
 from controller.model.controls import Controls
-from controller.model.decision import CLUSTER, Verdict
+from controller.model.decision import CLUSTER, UsageOutlook, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
@@ -32,8 +32,6 @@ from controller.model.summary import (
 _OF_EACH_REASON: Final = 8
 #: Characters of a text at most.
 _LONGEST: Final = 512
-#: The unit of shedders' verdicts on a broker's usage, a fraction.
-_USAGE: Final = "usage"
 
 
 def summary_of(
@@ -52,7 +50,7 @@ def summary_of(
     *outcomes*: of earlier moves, as far as they became known since the last summary.
     """
     columns, decision = ViewSummary(view), entry.decision
-    brokers = columns.brokers()
+    outlook = decision.outlook or UsageOutlook()
     return IntervalSummary(
         cluster=entry.cluster,
         interval=entry.interval,
@@ -62,23 +60,20 @@ def summary_of(
         tick_to_decision_ms=tick_to_decision_ms,
         summary=decision.summary[:_LONGEST],
         pulsar="" if decision.pulsar is None else str(decision.pulsar.version),
-        limit=_limit_of(decision.verdicts, brokers.names),
+        limit=_percent(outlook.limit),
+        goal=_percent(outlook.goal),
         totals=columns.totals(),
         guarding=_guarding(entry.memory, entry.controls, limits),
         judged=_judged(decision.verdicts, set(view.brokers.names) | set(view.missing)),
         outcomes=tuple(outcomes[-MOST_OUTCOMES:]),
-        brokers=brokers,
+        brokers=columns.brokers(outlook.forecast),
         ranges=columns.ranges(),
         bundles=columns.bundles(_named(entry)),
     )
 
 
-def _limit_of(verdicts: Sequence[Verdict], brokers: Iterable[str]) -> float | None:
-    """Usage above which most brokers unload, percent, as the shedder's verdicts on brokers say."""
-    names = frozenset(brokers)
-    limits = Counter(each.limit for each in verdicts if each.unit == _USAGE and each.subject in names)
-    known = [(count, limit) for limit, count in limits.items() if limit is not None]
-    return 100.0 * max(known)[1] if known else None
+def _percent(usage: float | None) -> float | None:
+    return None if usage is None else 100.0 * usage
 
 
 def _named(entry: JournalEntry) -> set[str]:

@@ -15,7 +15,16 @@ from controller.cycle.ordered import ordered_unloads, plan_stale_reason
 from controller.cycle.policy import Policy
 from controller.cycle.refusals import switched_off, too_few_brokers
 from controller.cycle.round_views import RoundViews
-from controller.model.decision import CLUSTER, Command, LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import (
+    CLUSTER,
+    Command,
+    LazyVerdicts,
+    Reason,
+    Unload,
+    UnloadDecision,
+    UsageOutlook,
+    Verdict,
+)
 from controller.model.load import Bools, ClusterView
 from controller.model.memory import Memory
 from controller.model.strategy_memory import StrategyMemory
@@ -38,6 +47,8 @@ class Unloads:
     held_back: tuple[Unload, ...] = ()
     #: Whether a budget holds back a move of the membership rebalancer for a later interval.
     moves_held_back: bool = False
+    #: The shedder's; None: it was not asked, or has none.
+    outlook: UsageOutlook | None = None
 
 
 class _Shed(NamedTuple):
@@ -109,6 +120,7 @@ class _Round(NamedTuple):
             issued=placed.issued,
             held_back=placed.held_back,
             moves_held_back=bool(moved.held_back),
+            outlook=shed.decision.outlook,
         )
 
     def by_orders(self) -> Unloads:

@@ -21,7 +21,7 @@ from controller.log.journal import LogJournal
 from controller.log.port import Log, Out
 from controller.log.summaries import SummaryLog
 from controller.model.controls import ControlChange, Controls, OperatorControls
-from controller.model.decision import CLUSTER, Action, Command, Decision, Reason, Verdict
+from controller.model.decision import CLUSTER, Action, Command, Decision, Reason, UsageOutlook, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.load import (
     LONG_TERM_SAMPLES,
@@ -44,6 +44,7 @@ from controller.wire.results import Result
 END_MS: Final = 1_780_272_000_000
 _HOUR_MS: Final = 3_600_000
 _LIMIT: Final = 0.85
+_GOAL: Final = 0.8
 _EPOCH: Final = 7
 #: How long a broker that is gone stays away.
 _AWAY_MS: Final = _HOUR_MS // 2
@@ -61,6 +62,7 @@ class _Interval:
     commands: tuple[Command, ...]
     verdicts: tuple[Verdict, ...]
     outcomes: tuple[OutcomeOfMove, ...]
+    outlook: UsageOutlook
 
 
 @dataclass
@@ -118,7 +120,13 @@ class InventedWeek:
             summary = f"{len(made.view.bundles)} bundles on {len(made.view.brokers)} brokers: " + (
                 f"{len(made.commands)} unloads" if made.commands else "nothing to do"
             )
-            decision = Decision(interval=interval, commands=made.commands, verdicts=made.verdicts, summary=summary)
+            decision = Decision(
+                interval=interval,
+                commands=made.commands,
+                verdicts=made.verdicts,
+                summary=summary,
+                outlook=made.outlook,
+            )
             entry = JournalEntry(
                 cluster=self.cluster, decision=decision, memory=memory, controls=Controls(mode="active")
             )
@@ -174,6 +182,7 @@ class InventedWeek:
                 commands=commands,
                 verdicts=self._verdicts(view, usage, commands),
                 outcomes=tuple(self._outcomes(view, usage, interval)),
+                outlook=self._outlook(view, usage, interval),
             )
             for command in commands:
                 if not self._fails(command):
@@ -324,6 +333,15 @@ class InventedWeek:
         ]
         summary = Verdict(subject=CLUSTER, reason=Reason.BUDGET, observed=12, limit=40, unit="unloads", by="guardrails")
         return (*about, *recent, summary)
+
+    def _outlook(self, view: ClusterView, usage: Floats, interval: int) -> UsageOutlook:
+        """Usage follows the hour of the day; half an hour later it is as far up or down as the day goes then."""
+        hour = interval % (24 * _HOUR_MS) / _HOUR_MS
+        slope = 0.05 * np.cos((hour - 9.0) / 24.0 * 2 * np.pi)
+        foreseen = np.clip(usage * (1 + slope), 0.0, 1.2)
+        return UsageOutlook(
+            limit=_LIMIT, goal=_GOAL, forecast=dict(zip(view.brokers.names, foreseen.tolist(), strict=True))
+        )
 
     def _outcomes(self, view: ClusterView, usage: Floats, interval: int) -> Iterator[OutcomeOfMove]:
         row_of = view.brokers.code_of

@@ -1,7 +1,7 @@
 """Decisions as values: what to do, and for everything that was examined, why or why not."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, overload
@@ -177,6 +177,21 @@ class Unload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsageOutlook:
+    """What a shedder aims at and expects, for people who look; nothing is decided by it.
+
+    Usages are fractions of what a broker can carry, as the shedder weighs its resources.
+    """
+
+    #: Above this usage a broker gives bundles, the lowest one where that differs by resource; None: there is none.
+    limit: float | None = None
+    #: To this usage a broker above the limit is brought, at most the limit; None: there is none.
+    goal: float | None = None
+    #: Broker -> its highest usage at the times that the shedder foresees, if nothing moved.
+    forecast: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadDecision:
     """What a shedder decided: unloads in the order chosen, and a verdict for everything examined."""
 
@@ -184,6 +199,8 @@ class UnloadDecision:
     verdicts: Sequence[Verdict] = ()
     #: One reason for the whole decision: why nothing is unloaded, or the reason of most unloads.
     reason: Reason
+    #: None: the shedder knows no such usages.
+    outlook: UsageOutlook | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,3 +260,5 @@ class Decision:
     summary: str
     #: The version of Pulsar that decided; None where nothing depends on it.
     pulsar: VersionInUse | None = None
+    #: The shedder's; None: it was not asked, or has none.  The journal has none: decisions are equal without it.
+    outlook: UsageOutlook | None = field(default=None, compare=False)

@@ -51,6 +51,8 @@ class SummarizedBrokers:
     has_data: NDArray[np.bool_]
     #: (n, 5) percent of the limit; NaN where it is not measured.
     usage: NDArray[np.float32]
+    #: (n,) the highest usage that the shedder foresees, percent; NaN where it foresees none.
+    forecast: NDArray[np.float32]
     #: (n, 4) as in BrokerTable.load.
     load: NDArray[np.float32]
     bundles: Ints
@@ -189,7 +191,8 @@ class IntervalSummary:
     summary: str
     #: The version of Pulsar that decided; "": nothing depended on it.
     pulsar: str = ""
-    #: Usage above which the shedder unloads, and where it stops, percent; None: it has none.
+    #: Usage above which the shedder takes bundles from a broker, and to which it brings it, percent; None: it was not
+    #: asked in this interval, or has none.
     limit: float | None = None
     goal: float | None = None
     totals: IntervalTotals

@@ -3,7 +3,16 @@
 Everything here keeps its name and its meaning.  Tests of a strategy also use ``controller.laws``.
 """
 
-from controller.model.decision import CLUSTER, Reason, Split, SplitDecision, Unload, UnloadDecision, Verdict
+from controller.model.decision import (
+    CLUSTER,
+    Reason,
+    Split,
+    SplitDecision,
+    Unload,
+    UnloadDecision,
+    UsageOutlook,
+    Verdict,
+)
 from controller.model.errors import SettingsError
 from controller.model.load import (
     BANDWIDTH_IN,
@@ -81,6 +90,7 @@ __all__ = [
     "Unload",
     "UnloadDecision",
     "UsageHistory",
+    "UsageOutlook",
     "Verdict",
     "broker_own",
     "busiest_first",

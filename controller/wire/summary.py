@@ -342,6 +342,7 @@ def _of(thing: Any) -> dict[str, Any]:
 _BROKER_COLUMNS: Final = {
     "has_data": ("|u1", 1),
     "usage": ("<f4", _RESOURCES),
+    "forecast": ("<f4", 1),
     "load": ("<f4", _LOADS),
     "bundles": ("<i8", 1),
     "topics": ("<i8", 1),
@@ -364,6 +365,8 @@ _BUNDLE_COLUMNS: Final = {
     "producers": ("<i8", 1),
     "consumers": ("<i8", 1),
 }
+#: Columns that the first release did not write.
+_ADDED: Final = {("broker", "forecast")}
 _TABLES: Final = {"broker": _BROKER_COLUMNS, "range": _RANGE_COLUMNS, "bundle": _BUNDLE_COLUMNS}
 
 
@@ -388,6 +391,8 @@ def _read_table(table: str, arrays: Mapping[str, NDArray[Any]], rows: int | None
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, width) in _TABLES[table].items():
         column = arrays.get(f"{table}.{name}")
+        if column is None and (table, name) in _ADDED:
+            column = np.full(len(columns["has_data"]), np.nan, np.float32)
         if column is None:
             raise WireError("missing_field", f"columns: {table}.{name} is missing")
         rows = len(column) if rows is None and column.ndim else rows
@@ -400,6 +405,8 @@ def _read_table(table: str, arrays: Mapping[str, NDArray[Any]], rows: int | None
 
 
 def _summary(record: SummaryRecord, body: SummaryBody, arrays: Mapping[str, NDArray[Any]]) -> IntervalSummary:
+    if body.limit is not None and body.goal is not None and body.goal > body.limit:
+        raise WireError("bad_value", f"goal {body.goal:g} is above the limit, {body.limit:g}")
     return IntervalSummary(
         cluster=record.cluster,
         interval=record.interval,
@@ -463,7 +470,8 @@ def _brokers(body: SummaryBody, arrays: Mapping[str, NDArray[Any]]) -> Summarize
     columns = _read_table("broker", arrays, len(body.brokers))
     columns["has_data"] = columns["has_data"].astype(np.bool_)
     _require("brokers", bool((columns["load"] >= 0).all() and np.isfinite(columns["load"]).all()))
-    _require("brokers", not bool((columns["usage"] < 0).any() or np.isinf(columns["usage"]).any()))
+    for name in ("usage", "forecast"):
+        _require("brokers", not bool((columns[name] < 0).any() or np.isinf(columns[name]).any()))
     _require("brokers", all(bool((columns[name] >= 0).all()) for name in ("bundles", "topics", "connections")))
     return SummarizedBrokers(names=body.brokers, **columns)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, UsageOutlook, Verdict
 from controller.model.load import ClusterView
 from controller.model.resource_usage import ResourceWeights
 from controller.model.strategy_memory import NoMemory
@@ -65,4 +65,7 @@ class OverloadShedder(ResourceWeights):
                 why, refused = about.get(broker) or (on_broker(broker, Reason.BALANCED), [])
                 yield from (why, *refused)
 
-        return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason), memory
+        outlook = UsageOutlook(limit=limit, goal=max(0.0, limit - _MARGIN))
+        return UnloadDecision(
+            unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason, outlook=outlook
+        ), memory

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, Verdict
+from controller.model.decision import LazyVerdicts, Reason, Unload, UnloadDecision, UsageOutlook, Verdict
 from controller.model.load import ClusterView, Floats
 from controller.model.option import option
 from controller.model.resource_usage import ResourceWeights, mean_usage
@@ -91,7 +91,10 @@ class ThresholdShedder(ResourceWeights):
                 unloads, refused = self._shed_for_underloaded(view, giver, threshold)
                 more += [giver, *refused]
                 reason = Reason.UNDERLOADED if unloads else refused[0].reason
-        return UnloadDecision(unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason), memory
+        outlook = UsageOutlook(limit=limit, goal=limit - min(_MARGIN, limit)) if np.isfinite(limit) else None
+        return UnloadDecision(
+            unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason, outlook=outlook
+        ), memory
 
     def _shed_overloaded(
         self, view: ClusterView, usage: Floats, average: float, limit: float

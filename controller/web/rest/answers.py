@@ -78,7 +78,7 @@ class BrokerNowAnswer(JsonAnswer):
     fullest: str
     fullest_usage: float | None
     forecast: float | None
-    """The highest usage that the shedder expects soon, percent."""
+    """The highest usage that the shedder foresees if nothing moves, percent; null: it foresees none."""
     rate_in: float | None
     """Messages/s."""
     rate_out: float | None
@@ -96,9 +96,11 @@ class BrokersAnswer(JsonAnswer):
     interval: int | None
     """T, epoch ms; null: nothing is known yet."""
     limit: float | None
-    """Percent: above it the shedder unloads."""
+    """Percent: above it the shedder takes bundles from a broker; null: it was not asked, or has no limit."""
     goal: float | None
-    """Percent: there it stops."""
+    """Percent: to this usage it brings a broker; null: it has no goal."""
+    not_listed: int
+    """Brokers of the cluster, with lower usage, that the summary had no room for."""
     brokers: list[BrokerNowAnswer]
     cursor: str | None
     """For the next page; null: this is the last one."""
@@ -107,7 +109,7 @@ class BrokersAnswer(JsonAnswer):
     def of(cls, states: BrokerStates | None, first: int, count: int) -> "BrokersAnswer":
         """*count* brokers from number *first* on."""
         if states is None:
-            return cls(interval=None, limit=None, goal=None, brokers=[], cursor=None)
+            return cls(interval=None, limit=None, goal=None, not_listed=0, brokers=[], cursor=None)
         page = states.brokers[first : first + count]
         after = first + count
         return cls.from_object(

@@ -4,6 +4,7 @@ import math
 from functools import lru_cache
 
 from controller.model.load import MEMORY, RESOURCES
+from controller.model.summary import IntervalSummary
 from controller.web.store.decisions import details_in
 from controller.web.store.filling import Latest
 from controller.web.store.values import BreakerState, BrokerNow, BrokerStates, InFlightCommand, LatestState
@@ -65,7 +66,18 @@ def broker_states(latest: Latest) -> BrokerStates:
     brokers = [_broker(latest, row) for row in range(len(latest.summary.brokers.names))]
     brokers.sort(key=lambda each: (not each.has_data, -(each.fullest_usage or 0.0), each.name))
     summary = latest.summary
-    return BrokerStates(interval=summary.interval, limit=summary.limit, goal=summary.goal, brokers=tuple(brokers))
+    return BrokerStates(
+        interval=summary.interval,
+        limit=summary.limit,
+        goal=summary.goal,
+        brokers=tuple(brokers),
+        not_listed=not_listed(summary),
+    )
+
+
+def not_listed(summary: IntervalSummary) -> int:
+    """Brokers of the cluster that *summary* had no room for."""
+    return max(0, summary.totals.brokers - len(summary.brokers.names))
 
 
 def _broker(latest: Latest, row: int) -> BrokerNow:
@@ -84,7 +96,7 @@ def _broker(latest: Latest, row: int) -> BrokerNow:
         usage=usage,
         fullest=fullest,
         fullest_usage=counted.get(fullest),
-        forecast=None,
+        forecast=None if math.isnan(table.forecast[row]) else float(table.forecast[row]),
         rate_in=rate_in,
         rate_out=rate_out,
         throughput_in=throughput_in,

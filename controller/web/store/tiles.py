@@ -21,6 +21,7 @@ from controller.web.store.filling import (
     StoreWriter,
     stored_chunk,
 )
+from controller.web.store.now import not_listed
 from controller.web.store.pyramid import COLUMNS, LEVELS, Cells, Chunk, retained_slots
 from controller.web.store.values import (
     HIGHLIGHTED,
@@ -274,7 +275,7 @@ class Tiles:
             values=np.zeros(0) if is_owner else _decoded(metric),
             unit=_UNITS.get(metric, "percent"),
             top=0.0 if is_owner else self._top(kind, metric),
-            rows_left_out=0,
+            rows_left_out=not_listed(latest.summary) if latest is not None and kind == BROKERS else 0,
             final=latest is not None and grid.until_ms <= latest.summary.interval - 2 * period,
         )
 

@@ -166,7 +166,7 @@ class BrokerNow:
     #: The fullest resource and its usage; "" and None without data.
     fullest: str
     fullest_usage: float | None
-    #: The highest usage that the shedder expects soon; None: it does not look ahead.
+    #: The highest usage that the shedder foresees if nothing moves; None: it foresees none.
     forecast: float | None
     rate_in: float | None
     rate_out: float | None
@@ -182,10 +182,13 @@ class BrokerStates:
     """All brokers in the last interval, fullest first; those without data are last."""
 
     interval: int
-    #: Above this usage the shedder unloads, and where it stops, percent; None: it has no such limit.
+    #: Above this usage the shedder takes bundles from a broker, and to which it brings it, percent; None: it was not
+    #: asked in the last interval, or has none.
     limit: float | None
     goal: float | None
     brokers: tuple[BrokerNow, ...]
+    #: Brokers of the cluster, with lower usage, that the summary had no room for.
+    not_listed: int = 0
 
 
 # ---- pictures ----
@@ -222,7 +225,7 @@ class Tile:
     unit: str
     #: The top of the colour scale: 100 for usages, else the 99.9th percentile of all that is stored.
     top: float
-    #: Rows that did not fit, where rows are not folded.
+    #: Brokers that the last summary had no room for; rows that do not fit into a tile are folded instead.
     rows_left_out: int
     #: The span is over and loaded: the same request always has the same answer.
     final: bool

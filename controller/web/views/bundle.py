@@ -182,7 +182,7 @@ def broker_facts(past: BrokerPast) -> tuple[KeyFigure, ...]:
     """Five figures of a broker."""
     node = past.now
     rate = None if node is None or node.rate_in is None or node.rate_out is None else node.rate_in + node.rate_out
-    forecast = "no forecast" if node is None or node.forecast is None else f"{percent(node.forecast)} % expected soon"
+    forecast = "" if node is None or node.forecast is None else f"{percent(node.forecast)} % foreseen"
     return (
         KeyFigure(
             label="Usage",

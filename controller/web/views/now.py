@@ -90,9 +90,8 @@ def _of_load(state: LatestState, brokers: BrokerStates | None, names: BrokerName
     others = f"{counted(len(above) - 1, 'other broker')} {'is' if len(above) == 2 else 'are'} above the {word}, too."
     rest = others if len(above) > 1 else "All others are below it."
     if under_way:
-        goes = f" to {percent(fullest.forecast)} %" if fullest.forecast is not None else ""
         title = f"{name} is too full, and it is being relieved"
-        text = f"{counted(under_way, 'command')} under way: from {percent(usage)}{goes or ' % on'}. {rest}{missing}"
+        text = f"It has {figure}; {counted(under_way, 'command')} under way. {rest}{missing}"
         return Heading(title=title, text=text)
     title = f"{name} is above the {word}: {figure}, the {word} is {percent(bound)} %"
     return Heading(title=title, text=f"Nothing is under way for it. {rest}{missing}")

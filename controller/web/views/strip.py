@@ -10,6 +10,7 @@ from controller.web.views.formats import BrokerNames, percent
 #: So many brokers are bars with figures below them, so many more are bars, and beyond it is a curve.
 _WITH_FIGURES: Final = 16
 _BARS: Final = 64
+_HIGHEST: Final = 100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,8 @@ class Strip:
     limit: float | None
     goal: float | None
     without_data: int
+    #: Brokers of the cluster that the summary has no room for.
+    not_listed: int
     has_forecast: bool
     #: What the curve says, for readers.
     summary: str
@@ -67,12 +70,18 @@ def strip(brokers: BrokerStates, names: BrokerNames) -> Strip:
         curve=_area(nodes) if is_curve else "",
         forecast_curve=_line(nodes) if is_curve else "",
         with_figures=count <= _WITH_FIGURES,
-        limit=brokers.limit,
-        goal=brokers.goal,
+        limit=_inside(brokers.limit),
+        goal=_inside(brokers.goal),
+        not_listed=brokers.not_listed,
         without_data=count - len(with_data),
         has_forecast=any(node.forecast is not None for node in nodes),
         summary=summary,
     )
+
+
+def _inside(bound: float | None) -> float | None:
+    """*bound*, where the strip has a place for it."""
+    return None if bound is None or bound > _HIGHEST else bound
 
 
 def level(usage: float | None, goal: float | None, limit: float | None) -> str:

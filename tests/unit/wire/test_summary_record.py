@@ -17,6 +17,7 @@ from controller.cycle.limits import Limits
 from controller.cycle.summary import summary_of
 from controller.lab.invented_weeks import InventedWeek
 from controller.log.memory import MemoryLog, MemoryServer
+from controller.model.decision import UsageOutlook
 from controller.model.errors import WireError
 from controller.model.summary import MOST_OUTCOMES, IntervalSummary, MoveSide, OutcomeOfMove
 from controller.wire.summary import MAX_SUMMARY_BYTES, decode_summary, encode_summary, read_details, read_summary
@@ -86,6 +87,28 @@ def test_what_is_written_is_read() -> None:
     assert (read.brokers.names, read.bundles.names) == (written.brokers.names, written.bundles.names)
 
 
+def test_limit_goal_and_forecast_are_read_as_they_were_written() -> None:
+    outlook = UsageOutlook(limit=0.85, goal=0.8, forecast={"a:8080": 0.95})
+    cluster = view(broker("a:8080", usage=0.9), broker("b:8080", usage=0.1))
+    made = entry(T)
+    made = replace(made, decision=replace(made.decision, outlook=outlook))
+    read = decode_summary(
+        encode_summary(summary_of(cluster, made, Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=T)), cluster=CLUSTER
+    )
+    assert read is not None
+    assert (read.limit, read.goal) == (85.0, 80.0)
+    assert read.brokers.forecast.tolist() == [95.0, pytest.approx(np.nan, nan_ok=True)]
+
+
+def test_a_summary_of_the_first_release_has_no_forecast() -> None:
+    fields = json.loads(encode_summary(summary()))
+    arrays = dict(unpack(part(fields["columns"]), versions=(1,)).arrays)
+    del arrays["broker.forecast"]
+    read = read_summary(json.dumps(fields | {"columns": as_part(pack(1, {}, arrays))}).encode(), cluster=CLUSTER)
+    assert read is not None
+    assert np.isnan(read.summary.brokers.forecast).all()
+
+
 def test_details_are_read_when_they_are_needed() -> None:
     read = read_summary(encode_summary(summary()), cluster=CLUSTER)
     assert read is not None
@@ -116,6 +139,9 @@ def one(column: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
         lambda fields: fields.update(body=as_part(b"x" * (9 << 20))),
         lambda fields: fields.update(columns=fields["columns"][:-8]),
         lambda fields: fields.update(columns=as_part(b"TRIM")),
+        with_body(limit=80.0, goal=90.0),
+        with_column("broker.forecast", lambda column: one(column, -1.0)),
+        with_column("broker.forecast", lambda column: one(column, np.inf)),
         with_body(brokers=["a:8080", "a:8080"]),
         with_body(brokers=["b:8080", "a:8080"]),
         with_body(brokers=["a:8080", "b\n:8080"]),

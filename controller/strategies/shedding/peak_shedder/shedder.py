@@ -108,7 +108,8 @@ class PeakShedder(PeakOptions):
             start = now.urgent if now.pressed.any() else None
         resting = is_resting(memory, float(now.before.max(initial=0.0))) and not now.pressed.any()
         if isinstance(start, PlanStart) and not resting:
-            return self._planned(now, start, memory)
+            decision, memory = self._planned(now, start, memory)
+            return replace(decision, outlook=now.outlook), memory
         if isinstance(start, PlanStart):
             detail = f"the last plans were not worth it; the next one is made in {memory.rest} rounds"
             start = Verdict(subject=CLUSTER, reason=Reason.BELOW_MINIMUM, by=BY, detail=detail)
@@ -116,7 +117,7 @@ class PeakShedder(PeakOptions):
             memory = without(now, memory, ())
         bound = plain_bound(found.problem)
         plan = _Plan(now, now.ordinary, certified(found.problem, (), self.max_moves, bound), refused=start)
-        return self._decision(plan, memory), after_rest(memory)
+        return replace(self._decision(plan, memory), outlook=now.outlook), after_rest(memory)
 
     def _planned(self, now: Situation, start: PlanStart, memory: PeakHistory) -> tuple[UnloadDecision, PeakHistory]:
         """The decision of a round in which a plan is made."""

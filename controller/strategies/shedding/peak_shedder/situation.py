@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from controller.model.decision import CLUSTER, Reason, Verdict
+from controller.model.decision import CLUSTER, Reason, UsageOutlook, Verdict
 from controller.model.load import Bools, ClusterView, Floats
 from controller.planning.from_view import MappedProblem, reported
 from controller.planning.objective import highest, load_after, loads
@@ -102,6 +102,19 @@ class Situation:
         begin, now = self.ordinary.begin[: self.load.shape[1]].copy(), slice(0, self.found.now)
         begin[now] = np.minimum(begin[now], self.urgent.begin)
         return begin
+
+    @property
+    def outlook(self) -> UsageOutlook:
+        """The lowest usage of now above which a broker gives, what it is brought to, and the usages foreseen."""
+        now = self.found.now
+        limit, goal = min((float(each.begin[:now].min()), each.goal) for each in (self.ordinary, self.urgent))
+        later = (self.load / self.found.problem.capacity)[:, now:]
+        has_goal = np.isfinite(limit)
+        return UsageOutlook(
+            limit=limit if has_goal else None,
+            goal=min(goal, limit) if has_goal else None,
+            forecast=dict(zip(self.view.brokers.names, later.max(axis=1).tolist(), strict=True)) if later.size else {},
+        )
 
     def without_later(self) -> "Situation":
         """The same situation, in which no time to come counts."""
