@@ -176,5 +176,6 @@ class LiveCluster:
             command=command_line,
             by="ada",
             holder=holder,
+            reason="new kernels",
         )
         return PlanRun(plan=plan, sha256=hash_of(plan), number=number, around=around, tolerance=tolerance)

@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
+from rich.console import Console
 
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.factory import election_system
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.process import signals
-from controller.cli.controls import change, name_of
+from controller.cli.controls import By, ReasonOption, change, choice_of
 from controller.cli.plan import tell_plan
 from controller.cli.shared import failures
+from controller.cli.shared.answers import show
+from controller.cli.shared.arguments import now_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
+from controller.model.controls import Choice
 from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
 from controller.offline.plans.progress import plan_progress
@@ -78,7 +82,8 @@ def apply(
     output: _Output = None,
     tolerance: _Tolerance = 25.0,
     intervals: _Intervals = 30,
-    by: Annotated[str, typer.Option(help="Your name, for the record.", show_default="your user name")] = "",
+    reason: ReasonOption = "",
+    by: By = "",
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.apply")] = False,
 ) -> None:
@@ -109,7 +114,7 @@ def apply(
         tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, conf, as_json=as_json)
         return
     with closing(election_system(settings).controls()) as store:
-        around = _surroundings(settings, conf, store, intervals, name_of(by), quiet=as_json)
+        around = _surroundings(settings, conf, store, intervals, choice_of("", reason, by), quiet=as_json)
         run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=tolerance / 100)
         if check:
             _tell_check(run, as_json=as_json)
@@ -153,7 +158,7 @@ def _number(plan: Plan, step: int | None) -> int:
 
 
 def _surroundings(
-    settings: Settings, conf: Path, store: ControlStore, intervals: int, by: str, *, quiet: bool
+    settings: Settings, conf: Path, store: ControlStore, intervals: int, made: Choice, *, quiet: bool
 ) -> Surroundings:
     out = console()
 
@@ -168,34 +173,29 @@ def _surroundings(
         change=lambda how: change(store, how),
         source=source,
         progress=lambda plan, since: plan_progress(settings, plan, since),
-        now_ms=lambda: time.time_ns() // 1_000_000,
+        now_ms=now_ms,
         sleep=time.sleep,
         say=say,
         command=partial(command_line, conf=conf),
-        by=by,
+        by=made.by,
+        reason=made.reason,
         holder=str(uuid.uuid4()),
     )
 
 
 def _tell_check(run: PlanRun, *, as_json: bool) -> None:
     check = run.check()
-    moves = sum(len(wave) for wave in check.waves)
-    if as_json:
-        done = len(check.done)
-        answer = ApplyAnswer(sha256=run.sha256, step=run.number + 1, moves=moves + done, done=done, notes=[], left=[])
-        typer.echo(answer.as_line())
-    else:
-        print_line(
-            console(),
-            f"The cluster is as the plan says: {counted(len(check.done), 'move')} done, {moves} in"
-            f" {counted(len(check.waves), 'wave')} to be carried out.",
-        )
+    moves, done = sum(len(wave) for wave in check.waves), len(check.done)
+    answer = ApplyAnswer(sha256=run.sha256, step=run.number + 1, moves=moves + done, done=done, notes=[], left=[])
+    waves = counted(len(check.waves), "wave")
+    text = f"The cluster is as the plan says: {counted(done, 'move')} done, {moves} in {waves} to be carried out."
+    show(answer, lambda out: print_line(out, text), as_json=as_json)
 
 
 def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
-    controls, now_ms = store.read()[0], time.time_ns() // 1_000_000
+    controls, now = store.read()[0], now_ms()
     mode = controls.mode_in_force(settings.decisions.mode)
-    if not controls.pauses_at(now_ms) and controls.is_paused(now_ms, paused=settings.decisions.paused):
+    if not controls.pauses_at(now) and controls.is_paused(now, paused=settings.decisions.paused):
         resume = command_line("resume", conf=conf)
         raise TrimtabError(f"decisions.paused is set, so nothing is issued: run `{resume}`")
     if mode != "active":
@@ -212,17 +212,18 @@ def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun
 
 
 def _tell(run: PlanRun, done: Applied, *, as_json: bool) -> None:
-    if as_json:
-        answer = ApplyAnswer(
-            sha256=run.sha256,
-            step=run.number + 1,
-            moves=done.moves,
-            done=done.done,
-            notes=list(done.notes),
-            left=list(done.left_behind),
-        )
-        typer.echo(answer.as_line())
-        return
-    print_line(console(), f"Done: {done.done} of {counted(done.moves, 'move')}.")
+    answer = ApplyAnswer(
+        sha256=run.sha256,
+        step=run.number + 1,
+        moves=done.moves,
+        done=done.done,
+        notes=list(done.notes),
+        left=list(done.left_behind),
+    )
+    show(answer, partial(_print, done=done), as_json=as_json)
+
+
+def _print(out: Console, done: Applied) -> None:
+    print_line(out, f"Done: {done.done} of {counted(done.moves, 'move')}.")
     for bundle in done.left_behind[:10]:
         failures.say(f"{bundle} is still on a broker that was to be empty: --repair plans it")

@@ -2,7 +2,6 @@
 
 import getpass
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -18,7 +17,7 @@ from controller.adapters.factory import election_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
 from controller.cli.shared.answers import show
-from controller.cli.shared.arguments import length_ms
+from controller.cli.shared.arguments import length_ms, now_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
@@ -36,8 +35,8 @@ from controller.wire.readable import utc
 
 _TRIES: Final = 5
 
-_Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and `trimtab controls`.")]
-_By = Annotated[
+ReasonOption = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and `trimtab controls`.")]
+By = Annotated[
     str,
     typer.Option(help="Your name; shown by `trimtab status` and `trimtab controls`.", show_default="your user name"),
 ]
@@ -56,8 +55,8 @@ class Mode(StrEnum):
 
 def pause(
     conf: Conf = DEFAULT_CONF,
-    reason: _Reason = "",
-    by: _By = "",
+    reason: ReasonOption = "",
+    by: By = "",
     ends_after: Annotated[
         str, typer.Option("--for", help="End by itself after this time: 90m, 2h, 1d.", show_default="until `resume`")
     ] = "",
@@ -67,7 +66,7 @@ def pause(
 
     Pauses of several people stand side by side: commands are issued again once all of them have ended.
     """
-    settings, made = read_settings(conf), _choice("", reason, by)
+    settings, made = read_settings(conf), choice_of("", reason, by)
     until_ms = made.at_ms + length_ms(ends_after, of="--for") if ends_after else 0
     added = Pause(by=made.by, reason=made.reason, at_ms=made.at_ms, until_ms=until_ms)
     detail = f"until {utc(until_ms)}" if until_ms else ""
@@ -96,8 +95,8 @@ def _tell_paused(settings: Settings, conf: Path, now: OperatorControls, added: P
 
 def resume(
     conf: Conf = DEFAULT_CONF,
-    reason: _Reason = "",
-    by: _By = "",
+    reason: ReasonOption = "",
+    by: By = "",
     of: Annotated[
         list[str] | None, typer.Option("--of", metavar="NAME", help="End this person's pauses.", show_default="yours")
     ] = None,
@@ -111,7 +110,7 @@ def resume(
     """
     if of and every:
         raise typer.BadParameter("give names, or --all", param_hint="--of")
-    settings, made = read_settings(conf), _choice("", reason, by)
+    settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
     ended = list[Pause]()
 
@@ -143,7 +142,7 @@ def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) 
 
 
 def _tell_resumed(settings: Settings, now: OperatorControls, ended: Sequence[Pause], *, as_json: bool) -> None:
-    name, standing = settings.cluster.name, now.pauses_at(time.time_ns() // 1_000_000)
+    name, standing = settings.cluster.name, now.pauses_at(now_ms())
     if as_json:
         ended_pauses, remaining = ([PauseAnswer.from_object(each) for each in pauses] for pauses in (ended, standing))
         typer.echo(ControlsAnswer(cluster=name, paused=bool(standing), ended=ended_pauses, pauses=remaining).as_line())
@@ -159,17 +158,17 @@ def _tell_resumed(settings: Settings, now: OperatorControls, ended: Sequence[Pau
 def mode(
     value: Annotated[Mode, typer.Argument(help="settings: use decisions.mode of the settings.")],
     conf: Conf = DEFAULT_CONF,
-    reason: _Reason = "",
-    by: _By = "",
+    reason: ReasonOption = "",
+    by: By = "",
     as_json: _AsJson = False,
 ) -> None:
     """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set."""
     settings = read_settings(conf)
-    choice = None if value is Mode.SETTINGS else _choice(value.value, reason, by)
+    choice = None if value is Mode.SETTINGS else choice_of(value.value, reason, by)
     in_force = settings.decisions.mode if choice is None else choice.value
     require(settings, Part.ELECTION, *([Part.BROKERS] if in_force == "active" else []))
     require_broker_balancing_off(settings, mode=in_force)
-    made = _choice("", reason, by)
+    made = choice_of("", reason, by)
 
     def changed(now: OperatorControls) -> OperatorControls:
         return replace(now, mode=choice).with_change(_change("mode", made, value.value))
@@ -185,14 +184,14 @@ def release(
     ] = None,
     release_all: Annotated[bool, typer.Option("--all", help="Release every drained broker.")] = False,
     conf: Conf = DEFAULT_CONF,
-    reason: _Reason = "",
-    by: _By = "",
+    reason: ReasonOption = "",
+    by: By = "",
     as_json: _AsJson = False,
 ) -> None:
     """Let drained brokers get bundles again, from the next interval on."""
     if release_all == bool(brokers):
         raise typer.BadParameter("name drained brokers, or give --all", param_hint="BROKER")
-    settings, made = read_settings(conf), _choice("", reason, by)
+    settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
     named = set(brokers or ())
 
@@ -214,9 +213,11 @@ def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bo
     show(ControlsAnswer(cluster=settings.cluster.name, drained=drained), lambda _: _say(text), as_json=as_json)
 
 
-def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = "", as_json: _AsJson = False) -> None:
+def stop_all(
+    conf: Conf = DEFAULT_CONF, reason: ReasonOption = "stop-all", by: By = "", as_json: _AsJson = False
+) -> None:
     """Pause, and make executors refuse every command that they have not started.  No controller needs to run."""
-    settings, made = read_settings(conf), _choice("", reason, by)
+    settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, useful=(Part.ELECTION, Part.LOG))
 
     def stopped(now: OperatorControls) -> OperatorControls:
@@ -246,14 +247,14 @@ def stop_all(conf: Conf = DEFAULT_CONF, reason: _Reason = "stop-all", by: _By = 
 
 
 def accept_loss(
-    conf: Conf = DEFAULT_CONF, reason: _Reason = "journal entries lost", by: _By = "", as_json: _AsJson = False
+    conf: Conf = DEFAULT_CONF, reason: ReasonOption = "journal entries lost", by: By = "", as_json: _AsJson = False
 ) -> None:
     """Go on without the journal's newest entries, which are lost, as `trimtab run` said.  Pauses until `resume`.
 
     Budgets, moves under way and a tripped breaker that only these entries held are forgotten: restore the journal
     instead where there is a copy.  A later loss is refused again.
     """
-    settings, made = read_settings(conf), _choice("", reason, by)
+    settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
 
     def accepted(now: OperatorControls) -> OperatorControls:
@@ -354,10 +355,10 @@ def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> Non
         store.close()
 
 
-def _choice(value: str, reason: str, by: str) -> Choice:
+def choice_of(value: str, reason: str, by: str) -> Choice:
+    """*value* as chosen now, with who chose it and why."""
     # Whatever somebody pastes as a reason in an emergency, the command has to work.
-    shortened = printable(reason)[:MAX_REASON]
-    return Choice(value=value, reason=shortened, by=name_of(by), at_ms=time.time_ns() // 1_000_000)
+    return Choice(value=value, reason=printable(reason)[:MAX_REASON], by=_name_of(by), at_ms=now_ms())
 
 
 def _pause(made: Choice) -> Pause:
@@ -373,7 +374,7 @@ def _say(text: str) -> None:
     print_line(console(), text)
 
 
-def name_of(by: str) -> str:
+def _name_of(by: str) -> str:
     """*by*, or who runs this command, as the controls keep it."""
     return printable(by or user())[:MAX_NAME]
 

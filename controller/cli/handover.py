@@ -15,6 +15,7 @@ import typer
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.cli import controls
+from controller.cli.controls import By, ReasonOption
 from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console
 from controller.cli.shared.layout import print_line
@@ -28,11 +29,9 @@ _HEARD_SECONDS: Final = 30.0
 _LOOK_AGAIN_SECONDS: Final = 1.0
 
 _Yes = Annotated[bool, typer.Option("--yes", help="Ask no questions.")]
-_Reason = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and kept in the journal.")]
-_By = Annotated[str, typer.Option(help="Your name, for the record.", show_default="your user name")]
 
 
-def take_over(conf: Conf = DEFAULT_CONF, reason: _Reason = "take over", by: _By = "", yes: _Yes = False) -> None:
+def take_over(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "take over", by: By = "", yes: _Yes = False) -> None:
     """Switch off the brokers' own shedding and splitting, then let trimtab act: asks before each step.
 
     Exit codes: 0 trimtab is active; 1 a broker did not confirm, or you said no: nothing is issued beside brokers that
@@ -50,7 +49,7 @@ def take_over(conf: Conf = DEFAULT_CONF, reason: _Reason = "take over", by: _By 
     _say(f"   Watch it with `{command_line('status', conf=conf)}`.")
 
 
-def hand_back(conf: Conf = DEFAULT_CONF, reason: _Reason = "hand back", by: _By = "", yes: _Yes = False) -> None:
+def hand_back(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "hand back", by: By = "", yes: _Yes = False) -> None:
     """Pause trimtab, then switch the brokers' own shedding and splitting on again: asks before each step.
 
     For when trimtab is to end, or is dead.  Needs neither the log nor a controller; where the election cannot be

@@ -15,6 +15,7 @@ from controller.cli.shared.arguments import FORMS, bundle_of, span_of
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
+from controller.log.factory import log_system
 from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import read_settings
@@ -66,6 +67,12 @@ def journal(
         require(settings, Part.LOG)
         matching = decisions(settings, wanted_filter, limit)
     if not matching:
+        missing = log_system(settings).tail().missing_journal
+        if missing:
+            raise TrimtabError(
+                f"there is no journal: {missing!r} does not exist, or may not be seen; `trimtab run` creates it at its"
+                " first start, so check [log] in the settings, and the rights"
+            )
         raise TrimtabError(
             f"no decision about cluster {settings.cluster.name!r} in the journal"
             + ("" if wanted_filter == DecisionFilter() else " matches: leave out an option")

@@ -19,7 +19,7 @@ _SKEW_MS: Final = 10_000
 _MOST_CHUNKS: Final = 1_000
 #: So many sweeps of a broker may be incomplete at a time; then the oldest is dropped for a new one.
 _MOST_INCOMPLETE: Final = 8
-_LONGEST_ID: Final = 1_000
+_LONGEST_SWEEP_ID: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Arrivals:
         """Why *head* does not count, "" where it does."""
         if head.broker not in active:
             return "of brokers that are not active"
-        if head.interval % self.period_ms or head.chunks > _MOST_CHUNKS or len(head.sweep_id) > _LONGEST_ID:
+        if head.interval % self.period_ms or head.chunks > _MOST_CHUNKS or len(head.sweep_id) > _LONGEST_SWEEP_ID:
             return "of no interval, in too many chunks, or with too long an id"
         if append_ms is not None and not -self._skew_ms <= append_ms - head.interval <= self.period_ms:
             return "appended too long before or after their interval"

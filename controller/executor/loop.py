@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
 #: Bytes of a command's id as JSON: all 64 of a batch must fit into the metadata of an offset in Kafka, 4 KB.
-_LONGEST_ID: Final = 60
+_LONGEST_COMMAND_ID: Final = 60
 #: Share of the session timeout.  After a longer standstill the process starts none of the commands that it has polled.
 _LIMIT_OF_STANDSTILL: Final = 0.5
 _NOT_DONE: Final = frozenset({"failed", "unknown", "expired"})
@@ -122,8 +122,8 @@ class Executor:
         if event is None:
             return None
         size = len(json.dumps(event.id)) - len('""')
-        if size > _LONGEST_ID:
-            self._reject_event(f"its id takes {size} characters as JSON, at most {_LONGEST_ID} are allowed")
+        if size > _LONGEST_COMMAND_ID:
+            self._reject_event(f"its id takes {size} characters as JSON, at most {_LONGEST_COMMAND_ID} are allowed")
             return None
         memory = self._inbox.memory(delivery.partition)
         memory.epoch = newer_epoch(memory.epoch, event.epoch)

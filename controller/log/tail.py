@@ -59,6 +59,12 @@ class LogTail:
                 if any(text in record.value for text in texts):
                     yield record.value
 
+    @property
+    def missing_journal(self) -> str:
+        """Where the journal would be; "" where there is one, also without entries."""
+        with closing(self._connect()) as log:
+            return "" if log.ends("journal") else log.name("journal")
+
     def journal_backwards(self) -> Iterator[bytes]:
         """The records of the journal, the newest first."""
         with self._journal() as journal:

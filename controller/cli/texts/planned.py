@@ -12,7 +12,7 @@ from controller.offline.plans.planner import PlannedCluster
 from controller.offline.plans.rightsizing import Rightsizing
 from controller.offline.plans.source import PlanSource
 from controller.planning.plans.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
-from controller.planning.problem import FIXED, PlannedMove
+from controller.planning.problem import FIXED, RATE_SHARE, PlannedMove
 from controller.planning.solving.bounds import mean_level
 from controller.planning.solving.frontier import FURTHER_MOVES
 from controller.wire.answers.plan import (
@@ -40,6 +40,7 @@ _BROKERS: Final = fields_of(
     Column(heading="bundles that may move", cell=lambda each: f"{each.bundles_before} to {each.bundles_after}"),
     Column(heading="their msg/s", cell=lambda each: f"{each.msg_rate_before:,.0f} to {each.msg_rate_after:,.0f}"),
 )
+_FIXED: Final = fields_of(BrokerChangeAnswer, "fixed")
 _DISTURBED: Final = fields_of(DisturbedAnswer, "namespace", "moves", "connections", "msg_rate")
 _FRONTIER: Final = fields_of(
     FrontierLevelAnswer, "max_moves", "moves", "connections", "reached", "times_mean", "bound", "bound_kind"
@@ -139,7 +140,9 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
         )  # fmt: skip
         (rest if same else changed).append(each)
     listed_brokers = [*changed, *rest[: _LISTED_BROKERS if changed else None]]
-    print_table(out, _BROKERS, [[column.cell(each) for column in _BROKERS] for each in listed_brokers], title="Brokers")
+    by_rate = any(each.resource == RATE_SHARE for each in answer.brokers)
+    header = [*_BROKERS, *(_FIXED if by_rate else ())]
+    print_table(out, header, [[column.cell(each) for column in header] for each in listed_brokers], title="Brokers")
     if len(listed_brokers) < len(answer.brokers):
         print_line(out, f"and {counted(len(answer.brokers) - len(listed_brokers), 'broker')} that stay as they are")
     out.print()

@@ -44,6 +44,8 @@ class Surroundings:
     #: Who runs it, and a name of this process that no other has.
     by: str
     holder: str
+    #: Why, for the controls' history.
+    reason: str = ""
 
 
 def some(texts: Sequence[str]) -> str:
@@ -132,7 +134,13 @@ class StepLease:
     def _began(self, now: OperatorControls, drained: Sequence[Drained]) -> ControlChange:
         new = [each.broker for each in drained if each not in now.drained]
         detail = f"of plan {self.sha256[:12]}, step {self.number + 1}" + (f"; drains {some(new)}" if new else "")
-        return ControlChange(at_ms=self.around.now_ms(), by=self.around.by, action="apply", detail=detail[:MAX_REASON])
+        return ControlChange(
+            at_ms=self.around.now_ms(),
+            by=self.around.by,
+            action="apply",
+            detail=detail[:MAX_REASON],
+            reason=self.around.reason,
+        )
 
     def withdraw(self) -> None:
         """End the hold, if it is still this process's; drained brokers stay drained."""

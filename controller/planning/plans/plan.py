@@ -106,6 +106,8 @@ class BrokerChange:
     #: Their messages/s in and out.
     msg_rate_before: float
     msg_rate_after: float
+    #: The part of ``before`` that no move takes away: the broker's own use, and bundles that must stay.
+    fixed: float
 
 
 def broker_changes(plan: Plan) -> list[BrokerChange]:
@@ -118,6 +120,7 @@ def broker_changes(plan: Plan) -> list[BrokerChange]:
     for during in _loads_during(plan):
         peak = np.maximum(peak, highest(during, capacity))
     fullest = (load / capacity).argmax(axis=1) if problem.resources else np.zeros(n, np.int64)
+    fixed = np.take_along_axis(problem.fixed / capacity, fullest[:, None], 1)[:, 0] if problem.resources else before
     bundles_before, bundles_after = np.bincount(problem.owner, minlength=n), np.bincount(end, minlength=n)
     rates = [np.bincount(owner, weights=plan.msg_rate, minlength=n) for owner in (problem.owner, end)]
     return [
@@ -131,6 +134,7 @@ def broker_changes(plan: Plan) -> list[BrokerChange]:
             bundles_after=int(bundles_after[row]),
             msg_rate_before=float(rates[0][row]),
             msg_rate_after=float(rates[1][row]),
+            fixed=float(fixed[row]),
         )
         for row, name in enumerate(plan.brokers)
     ]

@@ -25,6 +25,8 @@ class BrokerChangeAnswer(JsonAnswer):
     msg_rate_before: float
     """Messages/s in and out of the bundles that may move."""
     msg_rate_after: float
+    fixed: Annotated[_Share, Shown(heading="cannot move", is_text=True)]
+    """The part of ``before`` that no move takes away: the broker's own use, and bundles that must stay."""
 
 
 class PlannedMoveAnswer(JsonAnswer):

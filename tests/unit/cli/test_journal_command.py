@@ -148,7 +148,15 @@ def test_nothing_found_is_an_error_that_says_what_to_do(log: Path) -> None:
     assert str(error) == f"no decision about cluster '{CLUSTER}' in the journal matches: leave out an option"
 
 
+def test_a_log_without_a_journal_is_named_with_what_to_check(conf: Path) -> None:
+    error = run(conf).exception
+    assert isinstance(error, TrimtabError)
+    journal = conf.parent / "log" / "journal"
+    assert str(error).startswith(f"there is no journal: '{journal}' does not exist, or may not be seen; `trimtab run`")
+
+
 def test_an_empty_journal_is_told(conf: Path) -> None:
+    journal_in(conf.parent / "log", cluster=CLUSTER).open()
     error = run(conf).exception
     assert isinstance(error, TrimtabError)
     assert not isinstance(error, SettingsError)

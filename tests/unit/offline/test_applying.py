@@ -67,6 +67,7 @@ def test_a_drained_broker_ends_empty_and_each_bundle_is_unloaded_once(live: Live
     assert sorted(command.bundle for command in live.commands) == sorted(held)
     assert {command.why.reason for command in live.commands} == {Reason.PLANNED}
     assert live.controls.orders is None
+    assert [(each.action, each.by, each.reason) for each in live.controls.history] == [("apply", "ada", "new kernels")]
 
 
 def test_moves_that_a_person_named_are_carried_out_and_no_others(live: LiveCluster) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from controller.cli.shared.console import captured
+from controller.cli.texts.planned import plan_answer, print_plan
 from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load
@@ -18,7 +20,7 @@ ALL = ("bandwidth in", "bandwidth out", "cpu")
 
 
 def shared_hosts(
-    folder: Path, rates: dict[str, list[float]], *, cpu: float = 400.0, limit: float = 400.0
+    folder: Path, rates: dict[str, list[float]], *, cpu: float = 400.0, limit: float = 400.0, first: str = "acme/n0"
 ) -> PlanSource:
     """Brokers that all report this CPU usage, with bundles of so many messages/s."""
     lines: list[dict[str, object]] = []
@@ -26,11 +28,12 @@ def shared_hosts(
     for broker, of in rates.items():
         stats = []
         for rate in of:
-            name = f"acme/n{number}"
+            name = f"acme/n{number}" if number else first
             number += 1
             state = {"boundaries": ["0x00000000", "0xffffffff"], "isolationPolicies": []}
             lines.insert(
-                0, {"v": 1, "cluster": "lab", "type": "namespace_state", "namespace": name, "version": T, **state}
+                0,
+                {"v": 1, "cluster": "lab", "type": "namespace_state", "namespace": name, "version": T, **state},
             )
             load = {"msgRateIn": rate, "msgRateOut": 0.0, "msgThroughputIn": 100 * rate, "msgThroughputOut": 0.0}
             totals = {**load, "producerCount": 1, "consumerCount": 1, "topics": 1}
@@ -96,6 +99,19 @@ def test_a_balance_is_by_message_rate_where_usage_does_not_follow_the_load(tmp_p
     now = today(parse_plan(encode_plan(found.plan))[0], 0, source, tolerance=0.25)  # `trimtab apply` counts alike
     assert now.changed == ()
     assert sum(map(len, now.waves)) == len(found.plan.moves)
+
+
+def test_by_message_rate_each_broker_shows_the_share_of_bundles_that_cannot_move(tmp_path: Path) -> None:
+    source = shared_hosts(tmp_path, UNEVEN, first="pulsar/system")
+    found = planned_cluster(source, PlanRequest(kind=BALANCE, to=1.1, own=ALL))
+    first, *others = broker_changes(found.plan)
+    assert first.resource == "share of the message rate"
+    assert first.fixed == pytest.approx(first.before / 6)
+    assert [each.fixed for each in others] == [0.0, 0.0]
+    header = captured(
+        200, lambda out: print_plan(out, plan_answer(found, file="", now_ms=0, deadline_ms=None), Path("c"))
+    )
+    assert "cannot move" in header
 
 
 @pytest.mark.slow
