@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 _NAMES: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 #: It runs as root in containers, and is to ask no host for anything of its own.
 _WORDS: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+#: What axe checks.
+AXE_TAGS: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 
 
 @contextmanager
@@ -31,3 +34,28 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=program, args=list(_WORDS))
         yield browser
         browser.close()
+
+
+@contextmanager
+def watched_page(
+    browser: Browser, theme: str = "light", width: int = 1280, *, script: bool = True
+) -> Iterator[tuple[Page, list[str]]]:
+    """A page, and whatever it said on the console or threw, and where its requests went."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if theme == "dark" else "light",
+        java_script_enabled=script,
+        timezone_id="Asia/Kolkata",
+    )
+    page, trouble = context.new_page(), list[str]()
+    page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith("http://127.0.0.1:") else trouble.append(f"elsewhere: {request.url}")
+        ),
+    )
+    yield page, trouble
+    context.close()

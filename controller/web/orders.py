@@ -27,6 +27,7 @@ _STATUS_MS: Final = 10_000
 _EXPLAIN_SECONDS: Final = 20.0
 #: Intervals before a what-if that are read for averages.
 _BEFORE: Final = "120"
+_INCIDENT: Final = "incident.tar"
 #: In whose name the page itself orders work.
 _OWN: Final = "trimtab"
 #: The doctor's exit code where something is wrong: its answer says what.
@@ -85,10 +86,10 @@ def of_what_if(site: Site, cluster: ShownCluster, times: tuple[int, int], strate
 def of_incident(site: Site, cluster: ShownCluster, around_ms: int, minutes: int, *, anonymise: bool) -> JobOrder:
     """One file with all around a time."""
     _span(site, around_ms - minutes * _MINUTE_MS, around_ms + minutes * _MINUTE_MS)
-    about = ("--around", utc(around_ms), "--minutes", str(minutes), "--output", f"{FOLDER}/incident")
+    about = ("--around", utc(around_ms), "--minutes", str(minutes), "--output", f"{FOLDER}/{_INCIDENT}")
     words = ("incident", "make", *about, "--json", *_conf(cluster), *(("--anonymise",) if anonymise else ()))
     # Exit code 1: it is written, and a decision comes out differently; the file says which.
-    return JobOrder(kind="incident", cluster=cluster.name, commands=(words,), file="incident", answered_by=(0, 1))
+    return JobOrder(kind="incident", cluster=cluster.name, commands=(words,), file=_INCIDENT, answered_by=(0, 1))
 
 
 def findings(site: Site, cluster: ShownCluster) -> DoctorAnswer | None:

@@ -17,13 +17,12 @@ from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings
 from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
-from tests.chromium import chromium
+from tests.chromium import AXE_TAGS, chromium, watched_page
 from tests.invented_pages import MINUTE, NOW, InventedData, T, broker_name, bundle_name, hostile, states
 from tests.web_sites import site
 
 pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
-_AXE_TAGS: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 PATHS: Final = (
     "/",
     "/map",
@@ -91,31 +90,6 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
     patch.undo()
 
 
-@contextmanager
-def _page(
-    browser: Browser, theme: str = "light", width: int = 1280, *, script: bool = True
-) -> Iterator[tuple[Page, list[str]]]:
-    """A page, and whatever it said on the console or threw, and where its requests went."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme="dark" if theme == "dark" else "light",
-        java_script_enabled=script,
-        timezone_id="Asia/Kolkata",
-    )
-    page, trouble = context.new_page(), list[str]()
-    page.on("console", lambda message: trouble.append(f"console: {message.text}"))
-    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
-    page.on(
-        "request",
-        lambda request: (
-            None if request.url.startswith("http://127.0.0.1:") else trouble.append(f"elsewhere: {request.url}")
-        ),
-    )
-    yield page, trouble
-    context.close()
-
-
 def _is_drawn(page: Page) -> None:
     """Wait until the map has drawn its cells."""
     page.wait_for_selector("[data-map][data-ready]")
@@ -125,10 +99,10 @@ def _is_drawn(page: Page) -> None:
 def test_every_page_is_whole_without_error_or_barrier(
     browser: Browser, addresses: dict[str, str], theme: str, width: int
 ) -> None:
-    with _page(browser, theme, width) as (page, trouble):
+    with watched_page(browser, theme, width) as (page, trouble):
         for path in PATHS:
             page.goto(addresses["normal"] + path)
-            report: Any = Axe().run(page, options=_AXE_TAGS)
+            report: Any = Axe().run(page, options=AXE_TAGS)
             assert report.violations_count == 0, f"{path}: {report.generate_report()}"
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
             assert page.evaluate("document.querySelectorAll('*').length") < 1_500, path
@@ -138,17 +112,17 @@ def test_every_page_is_whole_without_error_or_barrier(
 @pytest.mark.parametrize("state", ["breaker", "late", "empty", "many"])
 def test_every_state_is_without_barrier(browser: Browser, addresses: dict[str, str], state: str) -> None:
     for theme, width in LOOKS:
-        with _page(browser, theme, width) as (page, trouble):
+        with watched_page(browser, theme, width) as (page, trouble):
             for path in ("/", "/controls", "/map"):
                 page.goto(addresses[state] + path)
-                report: Any = Axe().run(page, options=_AXE_TAGS)
+                report: Any = Axe().run(page, options=AXE_TAGS)
                 assert report.violations_count == 0, f"{path}: {report.generate_report()}"
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
             assert trouble == []
 
 
 def test_names_that_are_attacks_stay_text(browser: Browser, addresses: dict[str, str]) -> None:
-    with _page(browser) as (page, trouble):
+    with watched_page(browser) as (page, trouble):
         for path in (*PATHS, f"/decisions/{T}"):
             page.goto(addresses["hostile"] + path)
             assert page.locator("img").count() == 0
@@ -163,7 +137,7 @@ def test_names_that_are_attacks_stay_text(browser: Browser, addresses: dict[str,
 
 
 def test_without_a_script_every_page_reads(browser: Browser, addresses: dict[str, str]) -> None:
-    with _page(browser, script=False) as (page, trouble):
+    with watched_page(browser, script=False) as (page, trouble):
         for path in PATHS:
             page.goto(addresses["normal"] + path)
             assert (page.text_content("h1") or "").strip()
@@ -177,7 +151,7 @@ def test_without_a_script_every_page_reads(browser: Browser, addresses: dict[str
 
 
 def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict[str, str]) -> None:
-    with _page(browser) as (page, trouble):
+    with watched_page(browser) as (page, trouble):
         page.goto(addresses["normal"])
         for key, path in (("m", "/map"), ("d", "/decisions"), ("p", "/plans"), ("c", "/controls"), ("n", "/")):
             page.keyboard.press("g")
@@ -199,7 +173,7 @@ def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict
 
 
 def test_the_map_is_used_by_keys_alone_and_its_link_shows_the_same(browser: Browser, addresses: dict[str, str]) -> None:
-    with _page(browser) as (page, trouble):
+    with watched_page(browser) as (page, trouble):
         page.goto(addresses["normal"] + "/map?span=60")
         _is_drawn(page)
         page.focus(".field")
@@ -230,7 +204,7 @@ def test_the_map_is_used_by_keys_alone_and_its_link_shows_the_same(browser: Brow
 
 
 def test_a_span_is_dragged_and_zoomed_into(browser: Browser, addresses: dict[str, str]) -> None:
-    with _page(browser) as (page, trouble):
+    with watched_page(browser) as (page, trouble):
         page.goto(addresses["normal"] + "/map?span=1440")
         _is_drawn(page)
         box = page.locator(".field").bounding_box()
@@ -250,7 +224,7 @@ def test_a_span_is_dragged_and_zoomed_into(browser: Browser, addresses: dict[str
 def test_a_new_interval_comes_by_itself(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
     data = states()["paused"]
-    with _served(tmp_path, data) as address, _page(browser) as (page, trouble):
+    with _served(tmp_path, data) as address, watched_page(browser) as (page, trouble):
         page.goto(address)
         assert page.text_content("h1") == "Balancing is paused"
         data.state, data.number = states()["normal"].state, 2
@@ -265,7 +239,7 @@ def test_a_page_is_live_again_after_an_answer_that_is_no_stream(
 ) -> None:
     monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
     data = states()["paused"]
-    with _served(tmp_path, data) as address, _page(browser) as (page, _):
+    with _served(tmp_path, data) as address, watched_page(browser) as (page, _):
         page.clock.install()
         page.route("**/api/v1/events", lambda route: route.fulfill(status=502, body="no server"))
         page.goto(address)

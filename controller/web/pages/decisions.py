@@ -6,9 +6,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from controller.web.access.viewer import checked
-from controller.web.pages.frame import context_of, render
+from controller.web.pages.frame import context_of, newest_end, render
 from controller.web.pages.page import PageRequest
-from controller.web.store.values import DecisionDetail, DecisionPage, DecisionQuery, DecisionRow
+from controller.web.pages.spans import form_time, time_of, usual_spans
+from controller.web.store.values import DecisionDetail, DecisionPage, DecisionQuery
 from controller.web.views import decision as view
 from controller.web.views.sentences import decision_lines
 from controller.wire.readable import counted
@@ -37,9 +38,13 @@ def decisions(page: PageRequest) -> Response:
         "decisions.html",
         "Decisions",
         context,
-        title=_title(rows.rows, filters),
+        title=_title(rows, filters),
         lines=lines,
         filters=filters,
+        without_commands={name: text for name, text in filters.items() if name != "with_commands"},
+        form_since=form_time(int(filters["since"])) if "since" in filters else "",
+        form_until=form_time(int(filters["until"]), round_up=True) if "until" in filters else "",
+        spans=usual_spans(context.progress.oldest, newest_end(context, page.now_ms)),
         newer=_link(page, filters, rows.newer) if rows.newer is not None else "",
         older=_link(page, filters, rows.cursor) if rows.cursor is not None else "",
     )
@@ -53,10 +58,7 @@ def _filters(page: PageRequest) -> dict[str, str]:
     for name, text in filters.items():
         if len(text) > _LONGEST:
             raise HTTPException(400, f"{name} has {len(text):,} characters, more than any name")
-    for name in ("since", "until"):
-        if name in filters and not (filters[name].isascii() and filters[name].isdigit() and len(filters[name]) < 17):
-            raise HTTPException(400, f"{name} must be a time, epoch ms, not {filters[name][:40]!r}")
-    return filters
+    return filters | {name: str(time_of(name, filters[name])) for name in ("since", "until") if name in filters}
 
 
 def _rows(page: PageRequest, filters: dict[str, str]) -> DecisionPage:
@@ -74,13 +76,15 @@ def _rows(page: PageRequest, filters: dict[str, str]) -> DecisionPage:
     return checked(lambda: page.data.decisions(query, cursor=cursor, limit=_PAGE))
 
 
-def _title(rows: tuple[DecisionRow, ...], filters: dict[str, str]) -> str:
+def _title(page: DecisionPage, filters: dict[str, str]) -> str:
+    rows = page.rows
     if not rows:
         return "No decision matches" if filters else "Nothing has been decided yet"
     moving = sum(row.commands > 0 for row in rows)
     of_them = "matching " if set(filters) - {"with_commands"} else ""
     if moving == len(rows):
-        return f"{counted(moving, f'{of_them}decision')} with commands"
+        is_part = page.cursor is not None or page.newer is not None
+        return f"{counted(moving, f'{of_them}decision')} with commands{', and more' if is_part else ''}"
     return f"{moving:,} of {counted(len(rows), f'{of_them}decision')} issued commands"
 
 

@@ -11,6 +11,8 @@ from controller.web.views.bridge import Bridge, bridge
 from controller.web.views.formats import BrokerNames, clock
 from controller.wire.readable import counted
 
+_MINUTE_MS: Final = 60_000
+
 
 @dataclass(frozen=True, slots=True)
 class RailItem:
@@ -67,6 +69,13 @@ def context_of(page: PageRequest) -> Context:
     brokers = page.data.brokers()
     names = BrokerNames.of(node.name for node in brokers.brokers) if brokers is not None else BrokerNames()
     return Context(page.data.latest(), page.data.progress(), names)
+
+
+def newest_end(context: Context, now_ms: int) -> int:
+    """When the newest interval ends, epoch ms; near *now_ms* where none is known."""
+    if context.state is not None:
+        return context.state.interval + context.state.period_ms
+    return (context.progress.newest or now_ms) + _MINUTE_MS
 
 
 def render(page: PageRequest, template: str, place: str, context: Context, /, **values: Any) -> Response:

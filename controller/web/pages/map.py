@@ -1,6 +1,8 @@
 """The map: brokers x time and keyspace x time.  The page, its tiles, what happened, and the details of one cell."""
 
 import gzip
+from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
@@ -8,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from controller.web.access.viewer import checked
-from controller.web.pages.frame import Context, context_of, render
+from controller.web.pages.frame import Context, context_of, newest_end, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import BrokerStates, Tile
 from controller.web.views.cell import CellDetails, broker_cell, bundle_cell, namespace_cell
@@ -31,6 +33,8 @@ _TABLE_COLUMNS: Final = 48
 _TABLE_ROWS: Final = 512
 #: With more, the table of the keyspace is made when somebody asks for it.
 _MANY_BUNDLES: Final = 10_000
+#: So many brokers are offered for the highlight, the fullest; another is typed, or found by a click on the map.
+_OWNERS: Final = 64
 #: So many moves are drawn one by one; more are counted, in so many bins.
 _MOVES: Final = 90
 _BINS: Final = 240
@@ -44,9 +48,11 @@ _NOT_WORTH_PACKING: Final = 1_024
 def map_page(page: PageRequest) -> Response:
     """The map, as the parameters of its link ask for it."""
     context = context_of(page)
-    query, end = _query(page, context), _end(page, context)
-    progress = context.progress
+    query, end = _query(page, context), newest_end(context, page.now_ms)
     brokers = page.data.brokers()
+    owners = [node.name for node in brokers.brokers] if brokers else []
+    query = _with_owner(query, owners, context)
+    progress = context.progress
     limit = brokers.limit if brokers else None
     table = None
     if _has_table(page, query, context):
@@ -65,7 +71,8 @@ def map_page(page: PageRequest) -> Response:
         period=context.state.period_ms if context.state else MINUTE_MS,
         limit=limit,
         goal=brokers.goal if brokers else None,
-        owners=[node.name for node in brokers.brokers[:64]] if brokers else [],
+        owners=owners[:_OWNERS],
+        owner_is_known=query.owner in owners,
         title=map_title(query, table, limit),
         table=table,
         cell=_cell(page, query, context, brokers),
@@ -77,6 +84,17 @@ def _has_table(page: PageRequest, query: MapQuery, context: Context) -> bool:
     """Whether the page has the cells as a table at once: of a large keyspace that takes longer than the page may."""
     is_large = query.rows == "keyspace" and context.state is not None and context.state.bundles > _MANY_BUNDLES
     return not is_large or "table" in page.request.query_params
+
+
+def _with_owner(query: MapQuery, brokers: Sequence[str], context: Context) -> MapQuery:
+    """*query* with the whole name of the broker that it highlights, which may be a label; without one the fullest."""
+    if query.metric != "owner" or query.owner in brokers:
+        return query
+    if not query.owner:
+        return replace(query, owner=next(iter(brokers), ""))
+    return replace(
+        query, owner=next((each for each in brokers if context.names.label(each) == query.owner), query.owner)
+    )
 
 
 def map_tile(page: PageRequest) -> Response:
@@ -114,18 +132,11 @@ def map_cell(page: PageRequest) -> Response:
     cell = _cell(page, query, context, page.data.brokers())
     if cell is None:
         raise HTTPException(400, "row and at must name a cell")
-    return page.render("map_cell.html", cell=cell, names=context.names, now_ms=page.now_ms)
-
-
-def _end(page: PageRequest, context: Context) -> int:
-    """When the newest interval ends."""
-    if context.state is not None:
-        return context.state.interval + context.state.period_ms
-    return (context.progress.newest or page.now_ms) + MINUTE_MS
+    return page.render("map_cell.html", cell=cell, query=query, names=context.names, now_ms=page.now_ms)
 
 
 def _query(page: PageRequest, context: Context) -> MapQuery:
-    oldest, end = context.progress.oldest, _end(page, context)
+    oldest, end = context.progress.oldest, newest_end(context, page.now_ms)
     return checked(lambda: MapQuery.of(page.request.query_params, oldest_ms=oldest, end_ms=end))
 
 

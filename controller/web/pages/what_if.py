@@ -8,20 +8,25 @@ from starlette.responses import Response
 from controller.settings.web import ViewerRole
 from controller.strategies.catalogue import SHEDDERS
 from controller.web.orders import answer_of
-from controller.web.pages.frame import context_of, render
+from controller.web.pages.frame import context_of, newest_end, render
 from controller.web.pages.page import PageRequest
+from controller.web.pages.spans import form_time, time_of, usual_spans
 from controller.web.views.comparison import comparison
 from controller.wire.answers.what_if import WhatIfAnswer
 
-_HOUR_MS: Final = 3_600_000
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
 
 
 def what_if(page: PageRequest) -> Response:
     """The form, how far a job is, or what it found out."""
     context = context_of(page)
-    end = context.state.interval if context.state is not None else page.now_ms
-    since, until = _time(page, "since", end - _HOUR_MS), _time(page, "until", end)
-    key = page.request.query_params.get("job", "")[:200]
+    end, oldest = newest_end(context, page.now_ms), context.progress.oldest
+    parameters = page.request.query_params
+    hour_ago = end - _HOUR_MS
+    since = _time(page, "since", hour_ago if oldest is None else max(hour_ago, min(oldest, end - _MINUTE_MS)))
+    until = _time(page, "until", end)
+    key = parameters.get("job", "")[:200]
     job = page.site.jobs.job(key) if key else None
     if key and (job is None or job.order.cluster != page.cluster.name):
         raise HTTPException(404, "there is no such job, or its result is not kept any more: start it again")
@@ -35,7 +40,11 @@ def what_if(page: PageRequest) -> Response:
         context,
         since=since,
         until=until,
+        form_since=form_time(since),
+        form_until=form_time(until, round_up=True),
+        spans=usual_spans(oldest, end),
         strategies=sorted(SHEDDERS),
+        strategy=parameters.get("strategy", ""),
         job=job,
         result=result,
         may_start=page.viewer.role.may(ViewerRole.OPERATOR),
@@ -44,8 +53,4 @@ def what_if(page: PageRequest) -> Response:
 
 def _time(page: PageRequest, name: str, otherwise: int) -> int:
     text = page.request.query_params.get(name, "")
-    if not text:
-        return otherwise
-    if not (text.isascii() and text.isdigit() and len(text) < 17):
-        raise HTTPException(400, f"{name} must be a time, epoch ms, not {text[:40]!r}")
-    return int(text)
+    return time_of(name, text) if text else otherwise

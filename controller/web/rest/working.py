@@ -1,6 +1,7 @@
 """Endpoints whose answer takes long: they wait a moment, then answer 202 with the address of the job."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -186,7 +187,7 @@ def _result(job: Job) -> Reply:
         raise not_known("its result is forgotten: order it again") from None
     if not job.order.file:
         return Reply(content=content)
-    name = f"trimtab-{job.order.kind}-{job.id}"
+    name = f"trimtab-{job.order.kind}-{job.id}{Path(job.order.file).suffix}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Reply(content=content, media_type="application/octet-stream", headers=headers)
 

@@ -373,7 +373,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const every = Math.max(1, Math.ceil(15 / step)), mine = chosen ? rowOf(chosen.name) : undefined;
     for (let row = 0; row < tile.count; row += every) {
       context.fillStyle = paper.faint;
-      context.fillText(shorten(context, labelOf(row, narrow), room), shape.left - 8, y(row));
+      context.fillText(shorten(context, labelOf(row, narrow), room), shape.left - 8, Math.max(LANE + 7, y(row)));
     }
     if (mine !== undefined) {
       context.font = `600 11px ${paper.family}`;
@@ -487,9 +487,9 @@ document.addEventListener("DOMContentLoaded", () => {
   function labelOf(row, narrow = false) {
     const [name, count, first] = tile.rows[row];
     if (view.rows === "brokers") {
-      if (name && narrow) return labelOfBroker(name).slice(labelOfBroker(name).startsWith(data.kind) ? data.kind.length : 0) || name;
-      if (name) return labelOfBroker(name);
-      return narrow ? labelOfBroker(first) : `${labelOfBroker(first)} +${count - 1}`;
+      const label = labelOfBroker(name || first);
+      if (narrow) return label.slice(label.startsWith(data.kind) ? data.kind.length : 0) || label;
+      return name ? label : `${label} +${count - 1}`;
     }
     if (!name) return `${count.toLocaleString("en")} more`;
     return view.namespace && namespaceOf(name) === view.namespace ? name.slice(name.lastIndexOf("/") + 1) : name;
@@ -502,7 +502,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const column = Math.floor((at - tile.since) / tile.column);
     const code = column >= 0 && column < tile.columns ? tile.cells[row * tile.columns + column] : NO_DATA;
     if (code === NO_DATA) return "no data";
-    if (!tile.values.length) return code === OWNED ? `owned by ${labelOfBroker(view.owner)}` : code === 0 ? "no owner" : "another owner";
+    if (!tile.values.length) return code === OWNED ? `owned by ${labelOfBroker(view.owner)}` : code === 0 ? "no owner" : "another owner; click to see which";
     return `${short(tile.values[code])}${unit()}`;
   }
   function point(where) {
@@ -670,8 +670,8 @@ document.addEventListener("DOMContentLoaded", () => {
       show(end - span * MINUTE, end, { span, wait: 0 });
       return;
     }
-    const given = parameters(change);
-    delete given.namespace;
+    const given = parameters({ namespace: "", ...change });
+    for (const name of ["namespace", "owner"]) if (!given[name]) delete given[name];
     if (view.span) given.span = view.span; else Object.assign(given, { since: Math.round(view.since), until: Math.round(view.until) });
     location.href = address(data.href, given);
   }
@@ -685,17 +685,19 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
   const form = find("[data-metric-form]");
-  for (const select of all("select", form)) {
-    select.addEventListener("change", () => {
-      const metric = find("[name=metric]", form).value, owner = find("[name=owner]", form)?.value;
-      if (select.name === "metric" && (metric === "owner") !== (view.metric === "owner")) { form.requestSubmit(); return; }
+  for (const control of all("select, [name=owner]", form)) {
+    control.addEventListener("change", () => {
+      const metric = find("[name=metric]", form).value;
+      // The server knows the whole name of a broker, and what a title says of it.
+      if (control.name === "owner" || (metric === "owner") !== (view.metric === "owner")) {
+        apply({ metric, owner: find("[name=owner]", form)?.value ?? "", namespace: view.namespace });
+        return;
+      }
       view.metric = metric;
-      if (owner) view.owner = owner;
       remember();
       later(0);
     });
   }
-  if (view.metric === "owner" && !view.owner) view.owner = find("[name=owner]", form)?.value ?? "";
   const moves = find("[data-moves]");
   moves.hidden = false;
   function toggleMoves() {

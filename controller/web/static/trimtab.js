@@ -1,6 +1,7 @@
 // What pages do beyond reading: theme, keys, local times, and what is live.  Nothing here is needed to read a page.
 "use strict";
 
+const MINUTE_MS = 60_000;
 const trimtab = {
   isLocal: false,
   // A time as pages write it: 14:31, with the date where it is not today.
@@ -12,7 +13,8 @@ const trimtab = {
       ? [date.getFullYear(), date.getMonth(), date.getDate(), date.getHours(), date.getMinutes()]
       : [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes()];
     const [year, month, day, hour, minute] = of(at), today = of(now);
-    const time = `${two(hour)}:${two(minute)}`;
+    const seconds = ms % MINUTE_MS && ms % 1000 === 0 ? `:${two(at.getUTCSeconds())}` : "";
+    const time = `${two(hour)}:${two(minute)}${seconds}`;
     if (!withDate || (year === today[0] && month === today[1] && day === today[2])) return time;
     const date = `${day} ${trimtab.months[month]}${year === today[0] ? "" : ` ${year}`}`;
     return `${date} ${time}`;
@@ -118,13 +120,16 @@ const trimtab = {
     }
     dialog.showModal();
   }
-  let goSince = 0;
+  // Nobody has to be quick: g waits for its second key until another key or a click comes between.
+  let isGoing = false;
+  addEventListener("pointerdown", () => { isGoing = false; });
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select, dialog")) return;
     const key = event.key;
-    const place = performance.now() - goSince < 1500 ? find(`.rail [data-keys="g ${CSS.escape(key)}"]`) : null;
-    goSince = key === "g" ? performance.now() : 0;
+    if (key === "Shift") return;
+    const place = isGoing ? find(`.rail [data-keys="g ${CSS.escape(key)}"]`) : null;
+    isGoing = key === "g";
     if (place) place.click();
     else if (key === "j" || key === "k") find(`[data-key="${key}"]`)?.click();
     else if (key === "?") listKeys();

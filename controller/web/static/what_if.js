@@ -5,16 +5,20 @@ document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector("[data-what-if]");
   if (!form) return;
   const text = form.querySelector("[data-said]"), buttons = [...form.querySelectorAll("button")];
-  const { since, until } = form.dataset;
+  // Fields have whole minutes in UTC.
+  const time = (name) => Date.parse(`${form.elements[name].value}Z`);
   async function answerOf(response) {
     const answer = await response.json().catch(() => ({}));
     if (!response.ok) throw new Error(answer.detail || `the server answers ${response.status}`);
     return answer;
   }
   async function start(kind, strategy) {
+    const since = time("since"), until = time("until"), half = Math.ceil((until - since) / 120_000);
+    if (!(half > 0)) throw new Error("the span ends before it begins");
+    if (kind === "incident" && half > 720) throw new Error("an incident file has 24 hours at most: choose a shorter span");
     const body = kind === "incident"
-      ? { around: Math.round((Number(since) + Number(until)) / 2), minutes: Math.max(1, Math.min(720, Math.round((until - since) / 120_000))) }
-      : { since: Number(since), until: Number(until), strategies: strategy ? [strategy] : [] };
+      ? { around: Math.round((since + until) / 2), minutes: half }
+      : { since, until, strategies: strategy ? [strategy] : [] };
     const address = kind === "incident" ? form.dataset.incident : form.dataset.whatIf;
     const response = await fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
     return (await answerOf(response)).id;
@@ -27,7 +31,9 @@ document.addEventListener("DOMContentLoaded", () => {
       if (job.state !== "waiting" && job.state !== "running") break;
     }
     const url = new URL(form.dataset.here, location.href);
-    for (const [key, value] of Object.entries({ since, until, job: id })) url.searchParams.set(key, value);
+    const strategy = form.elements.strategy.value;
+    for (const [key, value] of Object.entries({ since: time("since"), until: time("until"), job: id })) url.searchParams.set(key, value);
+    if (strategy) url.searchParams.set("strategy", strategy);
     location.href = url;
   }
   form.addEventListener("submit", async (event) => {

@@ -37,9 +37,14 @@ def comparison(answer: WhatIfAnswer) -> ComparisonView:
     figures = tuple(_figure(answer, name) for name in dict.fromkeys(names))
     wins = [sum(figure.best == column for figure in figures) for column in range(len(columns))]
     best = max(range(len(columns)), key=lambda column: wins[column])
-    title = (
-        f"{columns[best]} is better in {counted(wins[best], 'figure')} of {len(figures)}" if figures else "No figures"
-    )
+    if not figures:
+        title = "No figures"
+    elif not wins[best]:
+        title = (
+            f"{' and '.join(columns[1:])} would have come out the same" if len(columns) > 1 else "Nothing to compare"
+        )
+    else:
+        title = f"{columns[best]} is better in {counted(wins[best], 'figure')} of {len(figures)}"
     uncertain = [f"{name}: {replay.uncertain:,} of {replay.decisions:,}" for name, replay in answer.strategies.items()]
     sizes = (
         counted(answer.intervals, "interval"),

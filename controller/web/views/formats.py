@@ -14,14 +14,18 @@ UNKNOWN: Final = "?"
 
 
 def clock(time_ms: int, now_ms: int) -> str:
-    """A time in UTC: 14:31 today, with the date on other days, and with the year in other years."""
+    """A time in UTC: 14:31 today, with the date on other days, and with the year in other years.
+
+    A time in whole seconds has them, 14:31:10, as otherwise intervals shorter than a minute look alike.
+    """
+    form = "%H:%M:%S" if time_ms % 60_000 and time_ms % 1000 == 0 else "%H:%M"
     try:
         at, now = (datetime.fromtimestamp(each // 1000, UTC) for each in (time_ms, now_ms))
     except (OverflowError, ValueError, OSError):  # no time that a calendar has
         return f"{time_ms} ms"
     if at.date() == now.date():
-        return f"{at:%H:%M}"
-    return f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y %H:%M}"
+        return f"{at:{form}}"
+    return f"{at.day} {at:%b} {at:{form}}" if at.year == now.year else f"{at.day} {at:%b %Y} {at:{form}}"
 
 
 def clock_seconds(time_ms: int) -> str:

@@ -20,6 +20,11 @@ _STOPS: Final = (
     "CatchingUp", "WarmingUp", "Gap", "Frozen", "ObserveOnly", "PlanInForce", "Disabled", "NoLoadData", "NoBrokers",
 )  # fmt: skip
 
+#: Verdicts of strategies that want something to be moved or split.
+_WISHES: Final = frozenset(
+    ("Overloaded", "Underloaded", "BrokerJoined", "BrokerLeft", "Topics", "Sessions", "MsgRate", "Bandwidth", "Planned")
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionLine:
@@ -104,6 +109,9 @@ def main_reason(row: DecisionRow) -> str | None:
     stop = next((reason for reason in _STOPS if reason in reasons), None)
     if stop is not None:
         return stop
+    if "Balanced" in reasons and _WISHES.isdisjoint(reasons):
+        # What settings exclude stands in every decision, and stopped nothing where nothing was to be moved.
+        reasons = {reason: count for reason, count in reasons.items() if reason_kind(reason) != "configuration"}
     held_back = {reason: count for reason, count in reasons.items() if reason_kind(reason) != "normal"}
     candidates = held_back or reasons
     return max(candidates, key=lambda reason: (candidates[reason], reason)) if candidates else None
