@@ -12,7 +12,7 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.base import read_object
 from tests.kafka_log import as_toml, named_topics
 from tests.modelled_log import played, settings_in
-from tests.records import CLUSTER
+from tests.records import CLUSTER, T
 
 #: A strategy that moves something in nearly every interval.
 EAGER: Final = """loadBalancerLoadSheddingStrategy=UniformLoadShedder
@@ -41,11 +41,11 @@ kind = "kafka"
     return path
 
 
-def played_on(kafka: KafkaServer, folder: Path, intervals: int) -> tuple[Settings, list[JournalEntry]]:
+def played_on(kafka: KafkaServer, folder: Path, intervals: int, start: int = T) -> tuple[Settings, list[JournalEntry]]:
     """Play *intervals*; the settings are folder/kafka/trimtab.toml.  The same log lies in folder/folder, too."""
     (folder / "folder").mkdir()
     (folder / "kafka").mkdir()
-    entries = played(settings_in(folder / "folder", broker_conf=EAGER), intervals)
+    entries = played(settings_in(folder / "folder", broker_conf=EAGER), intervals, start=start)
     settings = read_settings(settings_on(kafka, folder / "kafka"))
     system = log_system(settings)
     metrics, journal = system.metrics(), system.journal()

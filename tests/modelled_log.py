@@ -62,9 +62,10 @@ def played(
     shape: ClusterShape | None = None,
     executes: bool = True,
     joins: int = 0,
+    start: int = T,
     balancing: Callable[[int], Mapping[str, Balancing | None]] = lambda _: {},
 ) -> list[JournalEntry]:
-    """Let a modelled cluster and a controller run for *intervals* from T on; the entries of its journal.
+    """Let a modelled cluster and a controller run for *intervals* from *start* on; the entries of its journal.
 
     The log, the journal and the verdicts lie where *conf* says.  *controls*: those of an interval.  *executes*: the
     cluster obeys commands.  *joins*: the last broker, which has no bundles, is there after so many intervals.
@@ -79,15 +80,15 @@ def played(
         journal=log_system(settings).journal(),
         leadership=Mock(claim=lambda epoch: epoch + 1),
         controls=controls,
-        now_ms=lambda: T,
+        now_ms=lambda: start,
     )
     kept, reader = VerdictStore(Path(settings.verdicts_folder)), LogReader(settings)
-    for interval in range(T, T + intervals * PERIOD, PERIOD):
+    for interval in range(start, start + intervals * PERIOD, PERIOD):
         cluster.advance()
         log.publish(namespace_record(CLUSTER, state) for state in cluster.changed_namespaces())
         log.publish(states_of(balancing(interval), interval))
         sweeps = list(cluster.sweeps(interval))
-        sweeps = sweeps[:-1] if interval < T + joins * PERIOD else sweeps
+        sweeps = sweeps[:-1] if interval < start + joins * PERIOD else sweeps
         log.publish(record for sweep in sweeps for record in json_records(sweep))
         log.tick(interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
         engine.decide(reader.closed(), decided.append)

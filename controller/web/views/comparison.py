@@ -37,12 +37,10 @@ def comparison(answer: WhatIfAnswer) -> ComparisonView:
     figures = tuple(_figure(answer, name) for name in dict.fromkeys(names))
     wins = [sum(figure.best == column for figure in figures) for column in range(len(columns))]
     best = max(range(len(columns)), key=lambda column: wins[column])
-    if not figures:
-        title = "No figures"
+    if not answer.strategies:
+        title = _reproduced(answer)
     elif not wins[best]:
-        title = (
-            f"{' and '.join(columns[1:])} would have come out the same" if len(columns) > 1 else "Nothing to compare"
-        )
+        title = f"{' and '.join(answer.strategies)} would have come out the same"
     else:
         title = f"{columns[best]} is better in {counted(wins[best], 'figure')} of {len(figures)}"
     uncertain = [f"{name}: {replay.uncertain:,} of {replay.decisions:,}" for name, replay in answer.strategies.items()]
@@ -52,11 +50,24 @@ def comparison(answer: WhatIfAnswer) -> ComparisonView:
         counted(answer.bundles, "bundle"),
     )
     text = f"{', '.join(sizes)}."
+    if answer.strategies:
+        text += f" {_reproduced(answer)}."
     if uncertain:
         text += f" Decisions that may come out otherwise within the model's error: {'; '.join(uncertain)}."
     return ComparisonView(
         title=title[:1].upper() + title[1:], text=text, columns=columns, figures=figures, answer=answer
     )
+
+
+def _reproduced(answer: WhatIfAnswer) -> str:
+    """Whether the replay may be trusted: how much of what was recorded comes out again."""
+    replay = answer.reproduction
+    if replay is None:
+        return "With which settings it was recorded is not known"
+    if not replay.recorded:
+        return "Nothing was moved or split in this span"
+    recorded = counted(replay.recorded, "recorded move or split", "recorded moves and splits")
+    return f"A replay with the recorded settings does {replay.reproduced:,} of {recorded} again"
 
 
 def _figure(answer: WhatIfAnswer, name: str) -> Figure:

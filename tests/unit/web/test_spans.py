@@ -1,10 +1,12 @@
-"""Spans that people choose: what is offered, and what is read of links and forms."""
+"""Times of the past: the spans that people choose, and how the pages write times and reasons of decisions."""
 
 import pytest
 from starlette.exceptions import HTTPException
 
 from controller.web.pages.spans import form_time, time_of, usual_spans
-from tests.invented_pages import DAY, MINUTE, T
+from controller.web.views.formats import clock
+from controller.web.views.sentences import main_reason
+from tests.invented_pages import DAY, MINUTE, T, decision_row
 
 _HOUR = 60 * MINUTE
 
@@ -48,3 +50,14 @@ def test_no_span_begins_before_the_data_or_ends_after_it() -> None:
 def test_a_cluster_of_some_minutes_is_offered_them_once() -> None:
     assert [(each.since, each.until) for each in usual_spans(T - 10 * MINUTE, T)] == [(T - 10 * MINUTE, T)]
     assert usual_spans(None, T) == ()
+
+
+def test_a_setting_that_excludes_something_is_no_reason_where_nothing_was_to_be_moved() -> None:
+    quiet = decision_row(T, number=0, reasons={"Balanced": 3, "Excluded": 1, "BelowMinimum": 1})
+    wanted = decision_row(T, number=0, reasons={"Balanced": 3, "Overloaded": 1, "Excluded": 1})
+    assert (main_reason(quiet), main_reason(wanted)) == ("Balanced", "Excluded")
+
+
+def test_intervals_of_one_minute_are_told_apart() -> None:
+    assert [clock(T + at, T) for at in (0, 10_000, 50_000, MINUTE)] == ["14:31", "14:31:10", "14:31:50", "14:32"]
+    assert clock(T + 10_000, T + DAY) == "26 Nov 14:31:10"
