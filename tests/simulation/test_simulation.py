@@ -24,7 +24,11 @@ def test_under_faults_no_command_is_lost_done_twice_or_wrong(seed: int) -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("first", range(21, 521, 20))
+# Each a group of its own, so that the workers share them.
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(first, marks=pytest.mark.xdist_group(f"seeds from {first}")) for first in range(21, 521, 20)],
+)
 def test_many_more_seeds(first: int) -> None:
     failed = {seed: found for seed in range(first, first + 20) if (found := played(seed)["findings"])}
     assert failed == {}
