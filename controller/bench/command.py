@@ -6,27 +6,21 @@ from enum import StrEnum
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import is_quiet, long_work
 from controller.adapters.process import signals
-from controller.bench.balance import SIZES, STRATEGIES
-from controller.bench.balance import balance as balanced
 from controller.bench.clusters import CLUSTERS
 from controller.bench.decisions import SLOPE_SIZES, slopes, subjects, timings
-from controller.bench.frontier import frontier as points_of
 from controller.bench.java_rival import java_rival
 from controller.bench.overload import SHARES, largest
 from controller.bench.recorded_day import recorded_day
 from controller.bench.tables import (
     BenchTable,
     arrival_table,
-    balance_table,
-    frontier_table,
-    moves_table,
     overload_table,
     pipeline_table,
     recording_table,
@@ -61,9 +55,6 @@ class LogKind(StrEnum):
 
 app = typer.Typer(help="Measure how fast trimtab is on this machine.", no_args_is_help=True)
 
-
-#: So long HiGHS looks for a plan of half the moves, for each cluster and strategy that it is asked about.
-_EXACT_SECONDS: Final = 60.0
 
 _Bundles: TypeAlias = Annotated[int, typer.Option(min=100, help="Bundles in the cluster.")]
 _Brokers: TypeAlias = Annotated[
@@ -136,49 +127,6 @@ def decisions(
     _tell(timed, table, as_json=as_json)
 
 
-@app.command()
-def balance(
-    seeds: Annotated[
-        int,
-        typer.Option(min=1, max=100, help=f"Clusters of each of {len(SIZES)} sizes, and of each kind of capacities."),
-    ] = 4,
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="HiGHS also looks for plans of half the moves, up to a minute each; trimtab[exact]."
-        ),
-    ] = False,
-    as_json: Annotated[bool, json_option("answer.bench_balance", each="strategy and kind of capacities")] = False,
-) -> None:
-    """Measure how even strategies make seeded clusters, and how many moves they take, in a closed loop.
-
-    Under a constant load, with filters and the default budgets.  Beside each strategy stand the moves that PeakShedder
-    needs to get as far, in how many clusters it does not, and the moves that any strategy needs at least; in how many
-    clusters half of the strategy's moves are enough for PeakShedder, and in how many no plan can get as far with half.
-    """
-    answers = _measured(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0), 2 * len(STRATEGIES))
-    _tell(answers, balance_table(answers), as_json=as_json)
-
-
-@app.command()
-def frontier(
-    brokers: Annotated[int, typer.Option(min=2, max=1000, help="Brokers in the cluster.")] = 6,
-    bundles: Annotated[int, typer.Option(min=4, max=100_000, help="Bundles; at least two for each broker.")] = 60,
-    max_moves: Annotated[int, typer.Option("--moves", min=0, max=1000, help="Plans of 0 moves up to so many.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the cluster.")] = 1,
-    uneven: Annotated[bool, typer.Option("--uneven", help="Every second broker has twice the capacity.")] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Also the best plans, by HiGHS: small clusters only; trimtab[exact].")
-    ] = False,
-    as_json: Annotated[bool, json_option("answer.bench_frontier", each="number of moves")] = False,
-) -> None:
-    """Show how even a seeded cluster can be with how many moves: PeakShedder's plans, and what is proved of them."""
-    if brokers > bundles // 2:
-        raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
-    answers = _measured(points_of(brokers, bundles, max_moves, seed=seed, uneven=uneven, exact=exact), max_moves + 1)
-    _tell(answers, frontier_table(answers), as_json=as_json)
-
-
 def _timings(brokers: int, bundles: int, runs: int, *, java: bool) -> Iterator[TimingAnswer]:
     for cluster, make in CLUSTERS.items():
         view = make(brokers, bundles)
@@ -242,35 +190,6 @@ def whole_pipeline(
                 typer.echo(measured[-1].as_line())
     if not as_json:
         (arrival_table if as_it_arrives else pipeline_table)(measured).print(console())
-
-
-@app.command()
-def moves(
-    unloads: Annotated[int, typer.Option(min=1, max=10_000, help="Unloads of each kind.")] = 60,
-    topics: Annotated[
-        int,
-        typer.Option(min=2, max=1000, help="Topics, an even number; half of them are in the unloaded bundle."),
-    ] = 10,
-    each: Annotated[int, typer.Option(min=1, max=1000, help="Producers of each topic, and as many consumers.")] = 5,
-    rate: Annotated[float, typer.Option(min=0.1, max=10_000, help="msg/s of each producer.")] = 20.0,
-    as_json: Annotated[bool, json_option("answer.bench_moves", each="kind of unload")] = False,
-) -> None:
-    """Measure how long producers and consumers stall when their bundle is unloaded, on a real Pulsar cluster.
-
-    With each of Pulsar's load managers a cluster of three brokers is started; unloads with and without a destination
-    take turns. docs/measurements/moves.md says what counts as a stall.
-    """
-    # Here, because the client of Pulsar is large.
-    from controller.bench.moves import MANAGERS, Load
-    from controller.bench.moves import moves as measured_moves
-
-    if topics % 2:
-        raise typer.BadParameter(f"{topics} topics cannot be halved between two bundles", param_hint="--topics")
-    load = Load(topics=topics, each=each, rate=rate)
-    # Servers of our own must stop whenever this process is stopped.
-    with scratch_folder("trimtab-bench-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
-        answers = _measured(measured_moves(unloads, load, scratch), 2 * len(MANAGERS))
-    _tell(answers, moves_table(answers), as_json=as_json)
 
 
 @app.command()

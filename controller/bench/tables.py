@@ -13,14 +13,10 @@ from controller.cli.shared.layout import Column
 from controller.wire.answers.base import JsonAnswer
 from controller.wire.answers.bench import (
     ArrivalAnswer,
-    BalanceAnswer,
-    FrontierAnswer,
-    MovesAnswer,
     OverloadAnswer,
     PipelineAnswer,
     RecordingAnswer,
     SlopeAnswer,
-    StallAnswer,
     TimingAnswer,
 )
 from controller.wire.readable import counted
@@ -46,23 +42,9 @@ def _scaled(heading: str, name: str, factor: float) -> Column:
     return Column(heading=heading, number=True, cell=lambda one: f"{factor * value(one):,.0f}")
 
 
-def _of_stall(name: str) -> Column:
-    def cell(one: MovesAnswer) -> str:
-        stall: StallAnswer = getattr(one, name)
-        return f"{stall.p50:,.0f} / {stall.p99:,.0f} / {stall.max:,.0f}"
-
-    return Column(heading=name.replace("_", " "), number=True, cell=cell)
-
-
 def _of_stages(heading: str, name: str) -> Column:
     value = attrgetter(name)
     return Column(heading=heading, number=True, cell=lambda one: f"{value(one.stages):,}")
-
-
-def _open(one: BalanceAnswer) -> str:
-    if one.within_half is None or one.half_impossible is None:
-        return ""
-    return str(one.clusters - one.within_half - one.half_impossible)
 
 
 _TIMING: Final = fields_of(TimingAnswer, "cluster", "subject", "ms", "chosen", "java_ms", "java_chosen", "ratio")
@@ -76,14 +58,6 @@ _OVERLOAD: Final = fields_of(
         _scaled("held back", "held_back", 1),
         _scaled("entry KB", "entry_bytes", 0.001),
     ),
-)
-_BALANCE: Final = fields_of(
-    BalanceAnswer,
-    *("capacities", "strategy", "before", "after", "moves", "peak_shedder_moves", "not_reached", "fewest_moves"),
-    *("within_half", "half_impossible", Column(heading="open", number=True, cell=_open)),
-)
-_FRONTIER: Final = fields_of(
-    FrontierAnswer, "max_moves", "kind", "moves", "reached", "bound", "gap", "best_found", "best_bound"
 )
 _RECORDING: Final = fields_of(
     RecordingAnswer,
@@ -109,16 +83,6 @@ _ARRIVAL: Final = fields_of(
     *("state_megabytes", "resident_megabytes", "growth_megabytes", "idle_cores"),
     *_STAGES,
 )
-_MOVES: Final = fields_of(
-    MovesAnswer,
-    "load_manager",
-    Column(heading="destination", cell=lambda one: "destination" if one.destination else "none"),
-    Column(heading="arrived", number=True, cell=lambda one: f"{one.arrived} of {one.unloads}"),
-    *(
-        _of_stall(name)
-        for name in ("command", "publishing", "receiving", "publishing_elsewhere", "receiving_elsewhere")
-    ),
-)
 
 
 def timing_table(timed: Sequence[TimingAnswer], title: str) -> BenchTable:
@@ -129,17 +93,6 @@ def timing_table(timed: Sequence[TimingAnswer], title: str) -> BenchTable:
 def overload_table(decided: Sequence[OverloadAnswer], title: str) -> BenchTable:
     """Whole intervals of overloaded clusters."""
     return BenchTable(title, _OVERLOAD, decided)
-
-
-def balance_table(answers: Sequence[BalanceAnswer]) -> BenchTable:
-    """How even strategies make clusters."""
-    title = f"Highest usage as a multiple of the mean, and moves; means of {counted(answers[0].clusters, 'cluster')}"
-    return BenchTable(title, _BALANCE, answers)
-
-
-def frontier_table(answers: Sequence[FrontierAnswer]) -> BenchTable:
-    """Evenness by the moves that are allowed."""
-    return BenchTable("Highest usage as a multiple of the mean, by the moves that are allowed", _FRONTIER, answers)
 
 
 def slope_table(grown: Sequence[SlopeAnswer]) -> BenchTable:
@@ -171,17 +124,6 @@ def arrival_table(measured: Sequence[ArrivalAnswer]) -> BenchTable:
     first = measured[0]
     of = f"medians of {counted(first.intervals, 'interval')} of {first.period_seconds} s"
     return BenchTable(f"{_size(first)}, as they arrive, {of}", _ARRIVAL, measured, head=1)
-
-
-def moves_table(answers: Sequence[MovesAnswer]) -> BenchTable:
-    """Stalls of clients, by the kind of unload."""
-    first = answers[0]
-    title = (
-        f"ms that clients stalled, p50 / p99 / longest; {counted(first.unloads, 'unload')} of each kind,"
-        f" {counted(first.producers, 'producer')} of {first.rate:g} msg/s and as many consumers on"
-        f" {counted(first.topics, 'topic')}"
-    )
-    return BenchTable(title, _MOVES, answers)
 
 
 def _size(one: Any) -> str:

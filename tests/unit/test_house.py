@@ -42,7 +42,6 @@ _FORBIDDEN: Final = {
     "Only the one HTTP client": ("controller.adapters.metrics.traces", "http"),
     "Only adapters/metrics": ("controller.executor.loop", "prometheus_client"),
     "Only streaming": ("controller.adapters.disk.files", "pyspark"),
-    "Only bench imports": ("controller.cycle.decide", "highspy"),
     "Only laws": ("controller.cycle.decide", "hypothesis"),
     "Only model/java_regex": ("controller.aggregate.policies", "re2"),
     "Only web imports": ("controller.status.cluster", "starlette"),

@@ -11,8 +11,9 @@ from typer.exceptions import TyperException
 #: Lines are not wider than this, however wide the terminal is.
 _WIDEST: Final = 80
 _NARROWEST: Final = 20
-#: Options that were removed -> what to do instead.
+#: Options and commands that were removed -> what to do instead.
 REMOVED: Final[Mapping[str, str]] = {
+    **{f"bench {name}": f"run `scripts/measure {name}` in a checkout" for name in ("balance", "frontier", "moves")},
     "--flip": "change the load or the option, and run `trimtab decide` or `trimtab what-if` with it",
 }
 #: What pydantic puts before the text of an error.
@@ -31,6 +32,13 @@ class PlainGroup(TyperGroup):
         width = min(_WIDEST, shutil.get_terminal_size().columns)
         extra.setdefault("terminal_width", max(_NARROWEST, width))
         return super().make_context(info_name, args, parent, **extra)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """See TyperGroup; a command that was removed is refused by name."""
+        words = " ".join([*ctx.command_path.split()[1:], *args[:1]])
+        if words in REMOVED:
+            ctx.fail(f"{words} was removed: {REMOVED[words]}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """See TyperGroup; a wrong value is shown without pydantic's words, an option that was removed by name."""

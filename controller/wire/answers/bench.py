@@ -83,83 +83,6 @@ class StagesAnswer(_Measured):
     """Snapshots, and whatever else reaches the driver from tasks."""
 
 
-class BalanceAnswer(_Measured):
-    """``trimtab bench balance --json``: one strategy on clusters of one kind, means over them."""
-
-    capacities: str
-    """equal, or 1:2: every second broker is twice as large."""
-    strategy: str
-    clusters: int
-    before: Annotated[float, Shown(form=".2f")]
-    """The highest usage over brokers and resources, as a multiple of the mean usage."""
-    after: Annotated[float, Shown(form=".2f")]
-    """The same when nothing moves any more."""
-    moves: Annotated[float, Shown(form=".1f")]
-    peak_shedder_moves: Annotated[float | None, Shown(heading="PeakShedder's", form=".1f")]
-    """That PeakShedder needs to get as far as this strategy, in the clusters where it does; null: in none."""
-    not_reached: int
-    """Clusters in which PeakShedder does not get as far."""
-    fewest_moves: Annotated[float, Shown(heading="fewest", form=".1f")]
-    """That any strategy needs for that, at least."""
-    within_half: Annotated[int | None, Shown(heading="half")]
-    """Clusters where PeakShedder gets as far with at most half of the moves; null: the strategy is PeakShedder."""
-    half_impossible: Annotated[int | None, Shown(heading="impossible")]
-    """Clusters where it does not, and it is proved that no plan does."""
-
-
-class FrontierAnswer(_Measured):
-    """``trimtab bench frontier --json``: the plan of at most so many moves; levels are multiples of the mean usage."""
-
-    max_moves: Annotated[int, Shown(heading="moves")]
-    moves: Annotated[int, Shown(heading="used")]
-    reached: Annotated[float, Shown(form=".3f")]
-    """The highest usage over brokers and resources after the plan."""
-    bound: Annotated[float, Shown(form=".3f")]
-    """No plan of at most max_moves moves is below this."""
-    kind: Annotated[str, Shown(heading="bound by")]
-    """The bound that says so: docs/objective.md."""
-    gap: Annotated[float, Shown(form=".1%")]
-    """How far reached is above bound, as a share of it."""
-    best_found: Annotated[float | None, Shown(form=".3f")]
-    """Of HiGHS, with --exact: the best plan that it found in its time."""
-    best_bound: Annotated[float | None, Shown(heading="proved", form=".3f")]
-    """And the level that it proved no plan to be below."""
-
-
-class StallAnswer(_Measured):
-    """How long something took, in ms: what half of all took at most, what 99 of 100 did, and the longest."""
-
-    p50: float
-    p99: float
-    max: float
-
-
-class MovesAnswer(_Measured):
-    """``trimtab bench moves --json``: unloads of one kind, and the stalls of the clients of the unloaded bundle."""
-
-    load_manager: str
-    destination: bool
-    """Whether the unload names the broker that is to have the bundle."""
-    unloads: int
-    arrived: int
-    """That ended ``done``: the bundle is at the destination, or without one on another broker."""
-    topics: int
-    """Half of them are in the unloaded bundle."""
-    producers: int
-    """On all topics, and as many consumers."""
-    rate: float
-    """msg/s of each producer."""
-    command: StallAnswer
-    """From the first question of the executor to its verified result."""
-    publishing: StallAnswer
-    """The longest time between two acknowledged sends of a producer, less the time between two sends."""
-    receiving: StallAnswer
-    """The longest time between two receptions of a consumer, less the mean time between two messages."""
-    publishing_elsewhere: StallAnswer
-    """The same of clients whose bundle stayed where it was."""
-    receiving_elsewhere: StallAnswer
-
-
 class PipelineAnswer(_Measured):
     """``trimtab bench pipeline --json``: medians over the runs."""
 
@@ -239,10 +162,7 @@ class RecordingAnswer(_Measured):
 #: Name of the schema in docs/schemas -> answer.
 ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.bench_arrival": ArrivalAnswer,
-    "answer.bench_balance": BalanceAnswer,
     "answer.bench_decisions": TimingAnswer,
-    "answer.bench_frontier": FrontierAnswer,
-    "answer.bench_moves": MovesAnswer,
     "answer.bench_overloaded": OverloadAnswer,
     "answer.bench_pipeline": PipelineAnswer,
     "answer.bench_recording": RecordingAnswer,

@@ -30,10 +30,7 @@ from tests.pages import DOCS, PAGES, ROOT, CommandLine, blocks, command_lines, i
 WITH_SERVERS: Final = {
     "audit": ("needs a log", "tests/unit/cli/test_audit_command.py"),
     "bench decisions": ("takes minutes", "tests/unit/bench/test_bench_decisions.py"),
-    "bench frontier": ("measures", "tests/unit/bench/test_frontier.py"),
-    "bench balance": ("takes a minute", "tests/unit/bench/test_balance.py"),
     "bench pipeline": ("starts Spark", "tests/integration/test_bench_pipeline.py"),
-    "bench moves": ("starts Pulsar", "tests/integration/test_bench_moves.py"),
     "bench recording": ("takes minutes", "tests/unit/bench/test_recorded_day.py"),
     "bench": ("names both benches", "tests/unit/bench/test_bench_decisions.py"),
     "collect": ("needs brokers", "tests/integration/test_collect_on_pulsar.py"),

@@ -2,13 +2,13 @@
 
 import pytest
 
-from controller.bench.exact import reachable, solved, with_prices
 from controller.planning.checking.checker import flaws
 from controller.planning.problem import PRICES
 from controller.planning.solving.certify import planned
 from controller.planning.solving.limits import SearchLimits
 from tests.balance_problems import problem, seeded
 from tests.effort import tries
+from tests.measure.exact import reachable, solved, with_prices
 
 pytest.importorskip("highspy")
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from controller.bench.balance import cluster
 from controller.planning.checking.checker import flaws
 from controller.planning.from_view import Counted, map_problem
 from controller.planning.objective import Score, score
@@ -15,6 +14,7 @@ from controller.planning.solving.search import searched
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.shedding.peak_shedder.destinations import Destinations
 from tests.balance_problems import problem, seeded
+from tests.measure.balance import cluster
 
 FIVE = [[10.0]] * 5
 

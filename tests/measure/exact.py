@@ -1,6 +1,6 @@
 """The exact answer to a small balance problem, by HiGHS: how far a plan is from the best one, and prices that prove it.
 
-HiGHS is an extra of trimtab, ``pip install 'trimtab[exact]'``: the controller does not need it.
+HiGHS (highspy) is a dependency of the tests alone.
 """
 
 from dataclasses import dataclass, replace
@@ -90,7 +90,7 @@ def _solver(problem: BalanceProblem, max_moves: int, *, integer: bool) -> Any:
     try:
         import highspy
     except ModuleNotFoundError as error:
-        raise SettingsError("the exact solver is not installed: pip install 'trimtab[exact]'") from error
+        raise SettingsError("the exact solver is not installed: pip install highspy") from error
     (n, columns), m = problem.capacity.shape, len(problem.owner)
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = 1 + m * n, n * columns + 1 + m

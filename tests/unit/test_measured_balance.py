@@ -1,11 +1,11 @@
-"""``trimtab bench balance``: the clusters, the closed loop, and what is told."""
+"""``scripts/measure balance``: the clusters, the closed loop, and what is told."""
 
 import numpy as np
 import pytest
 
-from controller.bench import balance
-from controller.bench.balance import STRATEGIES, carried_out, cluster, evenness
 from controller.model.load import CPU
+from tests.measure import balance
+from tests.measure.balance import STRATEGIES, carried_out, cluster, evenness
 
 pytestmark = pytest.mark.slow
 

@@ -6,14 +6,13 @@ given that strategy's own end as its goal, under the filters of the same load ma
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
 import numpy as np
 
 from controller.bench.clusters import skewed
-from controller.bench.exact import reachable
 from controller.bench.overload import snapshots_of
 from controller.cycle import Policy, view_of
 from controller.engine import decide_interval
@@ -37,7 +36,7 @@ from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import EXTENSIBLE, LOAD_MANAGER, PLACEMENT, SHEDDER
 from controller.settings.policy import policy_of
 from controller.settings.trimtab_toml import DecisionSettings
-from controller.wire.answers.bench import BalanceAnswer
+from tests.measure.exact import reachable
 
 #: Brokers and bundles of the clusters; each with equal capacities, and with every second broker twice as large.
 SIZES: Final = ((5, 64), (10, 200), (20, 500))
@@ -75,7 +74,31 @@ STRATEGIES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def balance(seeds: int, *, exact_seconds: float = 0.0) -> Iterator[BalanceAnswer]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """One strategy on clusters of one kind, means over them; levels are multiples of the mean usage."""
+
+    #: equal, or 1:2: every second broker is twice as large.
+    capacities: str
+    strategy: str
+    clusters: int
+    #: The highest usage over brokers and resources; after: when nothing moves any more.
+    before: float
+    after: float
+    moves: float
+    #: That PeakShedder needs to get as far as this strategy, in the clusters where it does; None: in none.
+    peak_shedder_moves: float | None
+    #: Clusters in which PeakShedder does not get as far.
+    not_reached: int
+    #: That any strategy needs for that, at least.
+    fewest_moves: float
+    #: Clusters where PeakShedder gets as far with at most half of the moves; None: the strategy is PeakShedder.
+    within_half: int | None
+    #: Clusters where it does not, and it is proved that no plan does.
+    half_impossible: int | None
+
+
+def balance(seeds: int, *, exact_seconds: float = 0.0) -> Iterator[Balanced]:
     """Every strategy on *seeds* clusters of each size and kind.
 
     *exact_seconds*: so long HiGHS looks whether any plan of half the moves gets there, where PeakShedder does not and
@@ -137,7 +160,7 @@ def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.
 
 def _of(
     clusters: Sequence[ClusterView], uneven: bool, strategy: str, conf: Mapping[str, str], exact_seconds: float
-) -> BalanceAnswer:
+) -> Balanced:
     ends = [carried_out(view, conf) for view in clusters]
     compared = conf.get(SHEDDER) != "PeakShedder"
     to_there = [
@@ -149,7 +172,7 @@ def _of(
         _half(view, evenness(end), moves, ours, exact_seconds)
         for view, (end, moves), ours in zip(clusters, ends, to_there, strict=True)
     ]
-    return BalanceAnswer(
+    return Balanced(
         capacities="1:2" if uneven else "equal",
         strategy=strategy,
         clusters=len(clusters),

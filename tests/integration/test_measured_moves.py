@@ -1,10 +1,10 @@
-"""``trimtab bench moves`` on real brokers, with few clients and unloads."""
+"""``scripts/measure moves`` on real brokers, with few clients and unloads."""
 
 from pathlib import Path
 
 import pytest
 
-from controller.bench.moves import MANAGERS, Load, moves
+from tests.measure.moves import MANAGERS, Load, moves
 
 pytestmark = [pytest.mark.integration, pytest.mark.extended]
 

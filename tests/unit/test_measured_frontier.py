@@ -1,8 +1,8 @@
-"""``trimtab bench frontier``: moves against evenness, with bounds."""
+"""``scripts/measure frontier``: moves against evenness, with bounds."""
 
 import pytest
 
-from controller.bench.frontier import frontier
+from tests.measure.frontier import frontier
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,6 @@ from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import StageAdmin
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.names import BundleName, topic_hash
-from controller.wire.answers.bench import MovesAnswer, StallAnswer
 
 _NAMESPACE: Final = "bench/moves"
 _BUNDLES: Final = 2
@@ -53,6 +52,41 @@ class Load:
     rate: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """How long something took, in ms: what half of all took at most, what 99 of 100 did, and the longest."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredMoves:
+    """Unloads of one kind, and the stalls of the clients of the unloaded bundle."""
+
+    load_manager: str
+    #: Whether the unload names the broker that is to have the bundle.
+    destination: bool
+    unloads: int
+    #: That ended ``done``: the bundle is at the destination, or without one on another broker.
+    arrived: int
+    #: Half of them are in the unloaded bundle.
+    topics: int
+    #: On all topics, and as many consumers; rate: msg/s of each producer.
+    producers: int
+    rate: float
+    #: From the first question of the executor to its verified result.
+    command: Stall
+    #: The longest time between two acknowledged sends of a producer, less the time between two sends.
+    publishing: Stall
+    #: The longest time between two receptions of a consumer, less the mean time between two messages.
+    receiving: Stall
+    #: The same of clients whose bundle stayed where it was.
+    publishing_elsewhere: Stall
+    receiving_elsewhere: Stall
+
+
 @dataclass(slots=True)
 class _Stalls:
     """Seconds, of all unloads of a kind."""
@@ -76,7 +110,7 @@ class _Kind:
     seconds: list[float] = field(default_factory=list)
 
 
-def moves(unloads: int, load: Load, folder: Path) -> Iterator[MovesAnswer]:
+def moves(unloads: int, load: Load, folder: Path) -> Iterator[MeasuredMoves]:
     """*unloads* of each kind, with each load manager of Pulsar; the clusters have their state in *folder*."""
     for manager, settings in MANAGERS.items():
         with pulsar_cluster(folder / manager, settings=settings) as cluster:
@@ -138,8 +172,8 @@ def _unload(
     return seconds, outcome
 
 
-def _answer(manager: str, kind: _Kind, load: Load, *, destination: bool) -> MovesAnswer:
-    return MovesAnswer(
+def _answer(manager: str, kind: _Kind, load: Load, *, destination: bool) -> MeasuredMoves:
+    return MeasuredMoves(
         load_manager=manager,
         destination=destination,
         unloads=len(kind.outcomes),
@@ -155,8 +189,8 @@ def _answer(manager: str, kind: _Kind, load: Load, *, destination: bool) -> Move
     )
 
 
-def stall(seconds: Sequence[float]) -> StallAnswer:
+def stall(seconds: Sequence[float]) -> Stall:
     """Of *seconds* what is not exceeded by half of them, by 99 of 100, and by all; none is below 0."""
     values = 1000 * np.maximum(seconds, 0.0)
     p50, p99 = np.quantile(values, (0.5, 0.99), method="inverted_cdf").tolist()
-    return StallAnswer(p50=round(p50, 1), p99=round(p99, 1), max=round(float(values.max()), 1))
+    return Stall(p50=round(p50, 1), p99=round(p99, 1), max=round(float(values.max()), 1))

@@ -1,0 +1,1 @@
+"""Measurements behind the pages of the docs; ``scripts/measure`` runs them."""
