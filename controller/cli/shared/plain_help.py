@@ -14,7 +14,10 @@ _NARROWEST: Final = 20
 #: Options and commands that were removed -> what to do instead.
 REMOVED: Final[Mapping[str, str]] = {
     **{f"bench {name}": f"run `scripts/measure {name}` in a checkout" for name in ("balance", "frontier", "moves")},
-    "--flip": "change the load or the option, and run `trimtab decide` or `trimtab what-if` with it",
+    **dict.fromkeys(
+        ("explain --flip", "explain --flip-seconds"),
+        "change the load or the option, and run `trimtab decide` or `trimtab what-if` with it",
+    ),
 }
 #: What pydantic puts before the text of an error.
 _OF_PYDANTIC: Final = "Value error, "
@@ -35,9 +38,9 @@ class PlainGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """See TyperGroup; a command that was removed is refused by name."""
-        words = " ".join([*ctx.command_path.split()[1:], *args[:1]])
-        if words in REMOVED:
-            ctx.fail(f"{words} was removed: {REMOVED[words]}")
+        removed = _removed(ctx, *args[:1])
+        if removed:
+            ctx.fail(removed)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -49,9 +52,9 @@ class PlainGroup(TyperGroup):
             raise
         except TyperException as error:
             unknown: Any = error
-            option = getattr(error, "option_name", "")
-            if option in REMOVED:
-                unknown.message, unknown.possibilities = f"{option} was removed: {REMOVED[option]}", ()
+            removed = _removed(unknown.ctx, getattr(error, "option_name", ""))
+            if removed:
+                unknown.message, unknown.possibilities = removed, ()
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -64,3 +67,9 @@ class PlainGroup(TyperGroup):
         for heading, commands in by_heading.items():
             with formatter.section(heading):
                 formatter.write_dl(commands)
+
+
+def _removed(ctx: Any, *word: str) -> str:
+    """What to do in place of the command or option *word* where the command of *ctx* no longer has it; or ""."""
+    words = " ".join([*("" if ctx is None else ctx.command_path).split()[1:], *word])
+    return f"{word[0]} was removed: {REMOVED[words]}" if words in REMOVED else ""

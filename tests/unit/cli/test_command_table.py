@@ -130,4 +130,4 @@ def test_what_the_wheel_lacks_is_said_to_need_a_checkout(words: list[str], monke
 def test_a_bench_that_became_a_script_is_refused_with_the_script(name: str) -> None:
     answer = CliRunner().invoke(cli.app, ["bench", name, "--json"])
     assert answer.exit_code == 2
-    assert f"bench {name} was removed: run `scripts/measure {name}` in a checkout" in " ".join(answer.output.split())
+    assert f"{name} was removed: run `scripts/measure {name}` in a checkout" in " ".join(answer.output.split())

@@ -250,10 +250,15 @@ def test_an_empty_journal_and_a_missing_log_are_errors(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["broker.conf", "trimtab.toml"]
 
 
-def test_the_search_for_flips_is_gone_and_the_error_says_what_to_run() -> None:
-    answer = CliRunner().invoke(trimtab, ["explain", "last", "--load", str(REPORTS), "--flip"])
+@pytest.mark.parametrize("option", ["--flip", "--flip-seconds=9"])
+def test_the_search_for_flips_is_gone_and_the_error_says_what_to_run(option: str) -> None:
+    answer = CliRunner().invoke(trimtab, ["explain", "last", "--load", str(REPORTS), option])
     assert answer.exit_code == 2
-    assert "--flip was removed: change the load or the option, and run `trimtab decide`" in " ".join(
-        answer.output.split()
-    )
+    assert f"{option.partition('=')[0]} was removed: change the load or" in " ".join(answer.output.split())
     assert "Possible options" not in answer.output
+
+
+def test_another_command_does_not_say_that_it_ever_had_the_option() -> None:
+    answer = CliRunner().invoke(trimtab, ["journal", "--flip"])
+    assert answer.exit_code == 2
+    assert "No such option: --flip" in answer.output
