@@ -252,11 +252,13 @@ class Tiles:
     def _shaded(self, owners: Cells, highlighted: str) -> NDArray[np.uint8]:
         """Owners' numbers as codes, one higher: nobody, shades of the others, the *highlighted* broker."""
         rows = self._database.read("SELECT id FROM names WHERE kind = ? AND name = ?", (BROKER, highlighted))
-        numbers = owners.astype(np.int64)
-        shades = np.where(numbers == NOBODY, NO_OWNER, 1 + (numbers - NOBODY - 1) % _SHADES) + 1
-        if rows:
-            shades = np.where(numbers == rows[0][0] + NOBODY, HIGHLIGHTED + 1, shades)
-        return np.where(numbers == 0, 0, shades).astype(np.uint8)
+        # Looked up for each number once: a tile has millions of cells.
+        numbers = np.arange(int(owners.max(initial=NOBODY)) + 1)
+        shades = (2 + (numbers - NOBODY - 1) % _SHADES).astype(np.uint8)
+        shades[:2] = 0, NO_OWNER + 1
+        if rows and rows[0][0] + NOBODY < len(shades):
+            shades[rows[0][0] + NOBODY] = HIGHLIGHTED + 1
+        return shades[owners]
 
     def _tile(self, kind: str, metric: str, grid: _Grid, rows: tuple[TileRow, ...], cells: Cells, width: int) -> Tile:
         latest, period = self._filling.latest, self._filling.period_ms
