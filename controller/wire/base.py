@@ -21,7 +21,7 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError, from_json
+from pydantic_core import PydanticCustomError, PydanticKnownError, from_json
 
 from controller.model.errors import TrimtabError, WireError
 from controller.model.names import FULL_LOWER, FULL_UPPER, LONGEST_NAME, NO_NAME_HAS, parse_bundle
@@ -251,7 +251,7 @@ def validate(model: type[R], value: bytes | str, fields: Mapping[str, Any] | Non
     try:
         return model.model_validate_json(value, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise _wire_error(error.errors(include_url=False)[0]) from error
+        raise wire_error(error) from error
 
 
 def is_empty(value: object) -> bool:
@@ -367,7 +367,9 @@ def believed(last_update: int, *, period_ms: int, append_time_ms: int | None) ->
     return 0 if append_time_ms is not None and last_update > append_time_ms + period_ms else last_update
 
 
-def _wire_error(error: ErrorDetails) -> WireError:
+def wire_error(errors: ValidationError) -> WireError:
+    """The first of *errors*."""
+    error = errors.errors(include_url=False)[0]
     kind = error["type"]
     reason = "missing_field" if kind == "missing" else kind if kind in REASONS else "bad_value"
     path = ".".join(map(str, error["loc"]))

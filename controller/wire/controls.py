@@ -1,21 +1,11 @@
 """What persons have set, as it is kept beside the election: one small JSON object."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from controller.model.controls import (
-    MAX_HISTORY,
-    MAX_PAUSES,
-    Choice,
-    ControlChange,
-    Drained,
-    OperatorControls,
-    OrderedMove,
-    Orders,
-    Pause,
-)
+from controller.model.controls import MAX_HISTORY, MAX_PAUSES, OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, WireError
 from controller.wire.base import (
     VERSION,
@@ -31,6 +21,7 @@ from controller.wire.base import (
     refuse_too_large,
     validate,
 )
+from controller.wire.conversion import from_record, to_record
 
 #: A wave of 100 moves with names of 300 characters comes to a quarter.  ZooKeeper takes no more than 1 MiB.
 MAX_BYTES: Final = 512 * 1024
@@ -142,54 +133,20 @@ def encode_controls(controls: OperatorControls) -> bytes:
 
 
 def _encoded(controls: OperatorControls) -> bytes:
-    return encode(
-        ControlsDocument.model_construct(
-            mode=None if controls.mode is None else ModeRecord.model_construct(**_fields(controls.mode)),
-            pauses=tuple(PauseRecord.model_construct(**asdict(each)) for each in controls.pauses),
-            resumed_ms=controls.resumed_ms,
-            stopped_ms=controls.stopped_ms,
-            loss_accepted_ms=controls.loss_accepted_ms,
-            drained=tuple(DrainedRecord.model_construct(**asdict(each)) for each in controls.drained),
-            orders=orders_record(controls.orders),
-            history=tuple(ControlChangeRecord.model_construct(**asdict(each)) for each in controls.history),
-        )
-    )
+    return encode(to_record(ControlsDocument, controls))
 
 
 def parse_controls(value: bytes) -> OperatorControls:
     """The controls that *value* holds, or WireError."""
     refuse_too_large(value, MAX_BYTES)
     record: ControlsDocument = validate(model_for(read_object(value), MODELS), value)
-    pauses, resumed_ms, single = [Pause(**dict(each)) for each in record.pauses], record.resumed_ms, record.pause
-    if single is not None and single.value == "paused":
-        pauses.append(Pause(by=single.by, reason=single.reason, at_ms=single.at_ms))
-    elif single is not None:
-        resumed_ms = max(resumed_ms, single.at_ms)
-    return OperatorControls(
-        mode=None if record.mode is None else Choice(**dict(record.mode)),
-        pauses=tuple(pauses),
-        resumed_ms=resumed_ms,
-        stopped_ms=record.stopped_ms,
-        loss_accepted_ms=record.loss_accepted_ms,
-        drained=tuple(Drained(**dict(each)) for each in record.drained),
-        orders=to_orders(record.orders),
-        history=tuple(ControlChange(**dict(each)) for each in record.history),
-    )
-
-
-def orders_record(orders: Orders | None) -> OrdersRecord | None:
-    """*orders* as they are kept; what is wrong with them is found when they are read."""
-    if orders is None:
-        return None
-    moves = tuple(OrderedMoveRecord.model_construct(**asdict(move)) for move in orders.moves)
-    return OrdersRecord.model_construct(**{**asdict(orders), "moves": moves})
-
-
-def to_orders(record: OrdersRecord | None) -> Orders | None:
-    """The orders that *record* says."""
-    if record is None:
-        return None
-    return Orders(**{**dict(record), "moves": tuple(OrderedMove(**dict(move)) for move in record.moves)})
+    controls, single = from_record(OperatorControls, record), record.pause
+    if single is None:
+        return controls
+    if single.value == "running":
+        return replace(controls, resumed_ms=max(controls.resumed_ms, single.at_ms))
+    pause = Pause(by=single.by, reason=single.reason, at_ms=single.at_ms)
+    return replace(controls, pauses=(*controls.pauses, pause))
 
 
 def stored_controls(value: bytes, where: str) -> OperatorControls:
@@ -200,7 +157,3 @@ def stored_controls(value: bytes, where: str) -> OperatorControls:
         raise ControlsCorruptError(
             f"{where} does not hold valid controls ({error}): set them again with `trimtab pause` and `trimtab resume`"
         ) from error
-
-
-def _fields(choice: Choice) -> dict[str, Any]:
-    return {"value": choice.value, "reason": choice.reason, "by": choice.by, "at_ms": choice.at_ms}

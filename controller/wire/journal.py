@@ -4,29 +4,15 @@ No wall clock and no epoch lie in a decision's entry, mappings are written in th
 floats come back as they were: the same decision has the same bytes, whoever journals it.
 """
 
-from collections.abc import Mapping
-from dataclasses import fields as dataclass_fields
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from controller.cycle.stored_memory import UnreadableMemoryError, read_stored, stored
-from controller.model.controls import Controls, Pause
+from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
-from controller.model.memory import (
-    Breaker,
-    BrokerDeaths,
-    Destination,
-    Failed,
-    FatalBundle,
-    InFlight,
-    Issued,
-    Memory,
-    OwnBalancing,
-    Roster,
-    UnlistedBundle,
-)
+from controller.model.memory import BrokerDeaths, Memory
 from controller.model.pulsar_version import PulsarVersion, VersionInUse, VersionSource
 from controller.model.strategy_memory import NoMemory, StrategyMemory
 from controller.wire.base import (
@@ -39,14 +25,13 @@ from controller.wire.base import (
     is_empty,
 )
 from controller.wire.commands import CommandData, command_data, to_command
-from controller.wire.controls import OrdersRecord, PauseRecord, orders_record, to_orders
+from controller.wire.controls import OrdersRecord, PauseRecord
+from controller.wire.conversion import from_record, to_record
 
 V = TypeVar("V")
 
-
-def _fields(thing: Any) -> dict[str, Any]:
-    """The fields of a dataclass; not as ``asdict``, which copies all that is in them."""
-    return {each.name: getattr(thing, each.name) for each in dataclass_fields(thing)}
+#: A mapping that is written in the order of its keys.
+ByKey: TypeAlias = Annotated[dict[str, V], AfterValidator(lambda values: dict(sorted(values.items())))]
 
 
 def _read_memory(value: Any) -> StrategyMemory:
@@ -116,8 +101,8 @@ class RosterRecord(Record):
     """The active brokers, and those that came or went a short while ago."""
 
     brokers: tuple[str, ...] = ()
-    came: dict[str, Millis] = Field(default_factory=dict)
-    went: dict[str, Millis] = Field(default_factory=dict)
+    came: ByKey[Millis] = Field(default_factory=dict)
+    went: ByKey[Millis] = Field(default_factory=dict)
 
 
 class BalancingRecord(Record):
@@ -125,19 +110,22 @@ class BalancingRecord(Record):
 
     why: str = ""
     on: Count = 0
-    unknown: dict[str, Millis] = Field(default_factory=dict)
+    unknown: ByKey[Millis] = Field(default_factory=dict)
 
 
-def _pulsar_version(text: str) -> str:
-    if PulsarVersion.parse(text) is None:
-        raise ValueError(f"{text!r:.40} is no version of Pulsar")
-    return text
+def _pulsar_version(value: Any) -> PulsarVersion:
+    version = PulsarVersion.parse(value) if isinstance(value, str) else value
+    if not isinstance(version, PulsarVersion):
+        raise ValueError(f"{value!r:.40} is no version of Pulsar")
+    return version
 
 
 class VersionRecord(Record):
     """The version of Pulsar that the interval was decided by."""
 
-    version: Annotated[str, AfterValidator(_pulsar_version)]
+    version: Annotated[
+        PulsarVersion, PlainValidator(_pulsar_version), PlainSerializer(str), WithJsonSchema({"type": "string"})
+    ]
     source: VersionSource
     """Who said so: the settings, Pulsar's own leader, all brokers alike, the oldest of several, the last interval in
     which it was known; or nobody."""
@@ -167,7 +155,7 @@ class DestinationRecord(Record):
     """What became of the bundles that were moved to a broker."""
 
     listed: Count = 0
-    unlisted: dict[str, UnlistedBundleRecord] = Field(default_factory=dict)
+    unlisted: ByKey[UnlistedBundleRecord] = Field(default_factory=dict)
     failed: Count = 0
     rests_until: Millis = 0
     resumed_ms: Millis = 0
@@ -194,8 +182,11 @@ class BrokerDeathsRecord(Record):
     died: tuple[str, ...]
     choices: Count
     died_at: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
-    fatal: Annotated[dict[str, FatalBundleRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
+    fatal: Annotated[ByKey[FatalBundleRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
     resumed_ms: Millis = 0
+
+
+_NO_DEATHS: Final = to_record(BrokerDeathsRecord, BrokerDeaths())
 
 
 class MemoryRecord(Record):
@@ -211,21 +202,19 @@ class MemoryRecord(Record):
     split: StrategyMemoryField
     #: Older entries have none.
     membership: StrategyMemoryField = NoMemory()
-    recently_unloaded: dict[str, Millis]
-    dry_run_unloaded: Annotated[dict[str, Millis], Field(exclude_if=lambda value: not value)] = Field(
-        default_factory=dict
-    )
-    in_flight: dict[str, InFlightRecord]
+    recently_unloaded: ByKey[Millis]
+    dry_run_unloaded: Annotated[ByKey[Millis], Field(exclude_if=lambda value: not value)] = Field(default_factory=dict)
+    in_flight: ByKey[InFlightRecord]
     #: Older entries have none.
-    failed: dict[str, FailedRecord] = Field(default_factory=dict)
+    failed: ByKey[FailedRecord] = Field(default_factory=dict)
     #: Older entries have none of what follows.
-    issued: dict[str, IssuedRecord] = Field(default_factory=dict)
-    failures: dict[str, Millis] = Field(default_factory=dict)
+    issued: ByKey[IssuedRecord] = Field(default_factory=dict)
+    failures: ByKey[Millis] = Field(default_factory=dict)
     breaker: BreakerRecord = BreakerRecord()
     roster: RosterRecord = RosterRecord()
-    destinations: Annotated[dict[str, DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
-    balancing: Annotated[BalancingRecord | None, Field(exclude_if=is_empty)] = None
-    deaths: Annotated[BrokerDeathsRecord | None, Field(exclude_if=is_empty)] = None
+    destinations: Annotated[ByKey[DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
+    balancing: Annotated[BalancingRecord, Field(exclude_if=BalancingRecord().__eq__)] = BalancingRecord()
+    deaths: Annotated[BrokerDeathsRecord, Field(exclude_if=_NO_DEATHS.__eq__)] = _NO_DEATHS
 
 
 class ControlsRecord(Record):
@@ -291,42 +280,16 @@ MODELS: Final[dict[str, type[Any]]] = {"decision": DecisionEntry, "epoch": Epoch
 
 def encode_entry(entry: JournalEntry) -> bytes:
     """*entry* as it lies in the journal."""
-    decision, memory = entry.decision, entry.memory
+    decision = entry.decision
     return encode(
         DecisionEntry(
             cluster=entry.cluster,
             interval=decision.interval,
             summary=decision.summary,
             commands=tuple(map(command_data, decision.commands)),
-            memory=MemoryRecord(
-                seed=memory.seed,
-                last_interval=memory.last_interval,
-                decided_at_ms=memory.decided_at_ms,
-                samples=memory.samples,
-                shedder=memory.shedder,
-                placement=memory.placement,
-                split=memory.split,
-                membership=memory.membership,
-                recently_unloaded=_by_key(memory.recently_unloaded),
-                dry_run_unloaded=_by_key(memory.dry_run_unloaded),
-                in_flight={key: InFlightRecord(**_fields(flight)) for key, flight in _by_key(memory.in_flight).items()},
-                failed={bundle: FailedRecord(**_fields(each)) for bundle, each in _by_key(memory.failed).items()},
-                issued={key: IssuedRecord(**_fields(each)) for key, each in _by_key(memory.issued).items()},
-                failures=_by_key(memory.failures),
-                breaker=BreakerRecord(**_fields(memory.breaker)),
-                roster=RosterRecord(
-                    brokers=memory.roster.brokers,
-                    came=_by_key(memory.roster.came),
-                    went=_by_key(memory.roster.went),
-                ),
-                destinations={
-                    broker: _destination_record(each) for broker, each in _by_key(memory.destinations).items()
-                },
-                balancing=_balancing_record(memory.balancing),
-                deaths=_deaths_record(memory.deaths),
-            ),
-            controls=controls_record(entry.controls),
-            pulsar=_version_record(decision.pulsar),
+            memory=to_record(MemoryRecord, entry.memory),
+            controls=to_record(ControlsRecord, entry.controls),
+            pulsar=None if decision.pulsar is None else to_record(VersionRecord, decision.pulsar),
         )
     )
 
@@ -342,96 +305,24 @@ def to_decision(record: DecisionEntry | DeltaEntry) -> Decision:
         interval=record.interval,
         commands=tuple(map(to_command, record.commands)),
         summary=record.summary,
-        pulsar=_to_version(record.pulsar),
+        pulsar=_version_in(record),
     )
 
 
 def to_entry(record: DecisionEntry) -> JournalEntry:
     """The entry that *record* says."""
-    memory = record.memory
     return JournalEntry(
         cluster=record.cluster,
         decision=to_decision(record),
-        memory=Memory(
-            seed=memory.seed,
-            last_interval=memory.last_interval,
-            decided_at_ms=memory.decided_at_ms,
-            samples=memory.samples,
-            shedder=memory.shedder,
-            placement=memory.placement,
-            split=memory.split,
-            membership=memory.membership,
-            recently_unloaded=memory.recently_unloaded,
-            dry_run_unloaded=memory.dry_run_unloaded,
-            in_flight={key: InFlight(**dict(flight)) for key, flight in memory.in_flight.items()},
-            failed={bundle: Failed(**dict(each)) for bundle, each in memory.failed.items()},
-            issued={key: Issued(**dict(each)) for key, each in memory.issued.items()},
-            failures=memory.failures,
-            breaker=Breaker(**dict(memory.breaker)),
-            roster=Roster(**dict(memory.roster)),
-            destinations={broker: _to_destination(each) for broker, each in memory.destinations.items()},
-            balancing=OwnBalancing() if memory.balancing is None else OwnBalancing(**dict(memory.balancing)),
-            deaths=_to_deaths(memory.deaths),
-            pulsar=_to_version(record.pulsar),
-        ),
+        memory=from_record(Memory, record.memory, pulsar=_version_in(record)),
         controls=to_controls(record.controls),
     )
 
 
-def _destination_record(destination: Destination) -> DestinationRecord:
-    unlisted = {bundle: UnlistedBundleRecord(**_fields(each)) for bundle, each in _by_key(destination.unlisted).items()}
-    return DestinationRecord(**{**_fields(destination), "unlisted": unlisted})
-
-
-def _to_destination(record: DestinationRecord) -> Destination:
-    unlisted = {bundle: UnlistedBundle(**dict(each)) for bundle, each in record.unlisted.items()}
-    return Destination(**{**dict(record), "unlisted": unlisted})
-
-
-def _balancing_record(balancing: OwnBalancing) -> BalancingRecord | None:
-    if balancing == OwnBalancing():
-        return None
-    return BalancingRecord(why=balancing.why, on=balancing.on, unknown=_by_key(balancing.unknown))
-
-
-def _deaths_record(deaths: BrokerDeaths) -> BrokerDeathsRecord | None:
-    if deaths == BrokerDeaths():
-        return None
-    fatal = {bundle: FatalBundleRecord(**_fields(each)) for bundle, each in _by_key(deaths.fatal).items()}
-    return BrokerDeathsRecord(**{**_fields(deaths), "fatal": fatal})
-
-
-def _to_deaths(record: BrokerDeathsRecord | None) -> BrokerDeaths:
-    if record is None:
-        return BrokerDeaths()
-    fatal = {bundle: FatalBundle(**dict(each)) for bundle, each in record.fatal.items()}
-    return BrokerDeaths(**{**dict(record), "fatal": fatal})
-
-
-def _version_record(used: VersionInUse | None) -> VersionRecord | None:
-    return None if used is None else VersionRecord(**{**_fields(used), "version": str(used.version)})
-
-
-def _to_version(record: VersionRecord | None) -> VersionInUse | None:
-    """The version that *record* says."""
-    version = None if record is None else PulsarVersion.parse(record.version)
-    if record is None or version is None:
-        return None
-    return VersionInUse(version=version, source=record.source, leader=record.leader)
-
-
-def controls_record(controls: Controls) -> ControlsRecord:
-    """The record of *controls*."""
-    fields = {each.name: getattr(controls, each.name) for each in dataclass_fields(controls)}
-    pauses = tuple(PauseRecord.model_construct(**_fields(each)) for each in controls.pauses)
-    return ControlsRecord(**{**fields, "pauses": pauses, "orders": orders_record(controls.orders)})
+def _version_in(record: DecisionEntry | DeltaEntry) -> VersionInUse | None:
+    return None if record.pulsar is None else from_record(VersionInUse, record.pulsar)
 
 
 def to_controls(record: ControlsRecord) -> Controls:
     """The controls that *record* says."""
-    pauses = tuple(Pause(**dict(each)) for each in record.pauses)
-    return Controls(**{**dict(record), "pauses": pauses, "orders": to_orders(record.orders)})
-
-
-def _by_key(mapping: Mapping[str, V]) -> dict[str, V]:
-    return dict(sorted(mapping.items()))
+    return from_record(Controls, record)

@@ -10,7 +10,7 @@ import math
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -22,7 +22,6 @@ from controller.aggregate.columns.blobs import pack, unpack
 from controller.model.decision import Reason, Verdict
 from controller.model.errors import StateError, WireError
 from controller.model.load import Ints
-from controller.model.memory import Breaker, InFlight
 from controller.model.names import FULL_UPPER, LONGEST_NAME
 from controller.model.summary import (
     MOST_BROKERS,
@@ -35,7 +34,6 @@ from controller.model.summary import (
     BudgetInForce,
     Guarding,
     IntervalSummary,
-    IntervalTotals,
     JudgedSubjects,
     MoveSide,
     OutcomeOfMove,
@@ -65,13 +63,8 @@ from controller.wire.base import (
     refuse_too_large,
     validate,
 )
-from controller.wire.journal import (
-    BreakerRecord,
-    ControlsRecord,
-    InFlightRecord,
-    controls_record,
-    to_controls,
-)
+from controller.wire.conversion import from_record, to_record
+from controller.wire.journal import BreakerRecord, ControlsRecord, InFlightRecord
 
 #: Bytes of a record, and of what a part unpacks to, at most.
 MAX_SUMMARY_BYTES: Final = 1_000_000
@@ -248,14 +241,14 @@ def read_details(packed: bytes) -> tuple[tuple[BudgetInForce, ...], tuple[Verdic
     """The budgets and the verdicts in the details of a ``ReadSummary``.  WireError where they cannot be used."""
     details = validate(SummaryDetails, _unpacked(packed))
     return (
-        tuple(BudgetInForce(**_of_record(each)) for each in details.budgets),
+        tuple(from_record(BudgetInForce, each) for each in details.budgets),
         tuple(map(verdict_of, details.verdicts)),
     )
 
 
 def verdict_of(record: VerdictRecord) -> Verdict:
     """The verdict that *record* says."""
-    return Verdict(**_of_record(record))
+    return from_record(Verdict, record)
 
 
 def decode_summary(value: bytes, *, cluster: str, append_time_ms: int | None = None) -> IntervalSummary | None:
@@ -299,36 +292,18 @@ def _unpacked(packed: bytes) -> bytes:
 
 def _body(summary: IntervalSummary) -> SummaryBody:
     guarding, judged = summary.guarding, summary.judged
-    return SummaryBody(
-        summary=summary.summary,
-        pulsar=summary.pulsar,
-        limit=summary.limit,
-        goal=summary.goal,
-        totals=TotalsRecord(**_of(summary.totals)),
-        controls=controls_record(guarding.controls),
-        breaker=BreakerRecord(**_of(guarding.breaker)),
-        failures_in_window=guarding.failures_in_window,
-        most_in_a_row=guarding.most_in_a_row,
-        most_in_window=guarding.most_in_window,
-        in_flight={key: InFlightRecord(**_of(each)) for key, each in guarding.in_flight.items()},
-        in_flight_total=guarding.in_flight_total,
-        joined=dict(guarding.joined),
-        departed=dict(guarding.departed),
-        brokers_balance=guarding.brokers_balance,
-        reasons=dict(judged.reasons),
-        verdicts_total=judged.total,
-        outcomes=tuple(OutcomeRecord(**asdict(each)) for each in summary.outcomes),
-        brokers=summary.brokers.names,
-        namespaces=summary.ranges.namespaces,
-        bundles=summary.bundles.names,
-    )
+    names = {
+        "reasons": judged.reasons,
+        "verdicts_total": judged.total,
+        "brokers": summary.brokers.names,
+        "namespaces": summary.ranges.namespaces,
+        "bundles": summary.bundles.names,
+    }
+    return to_record(SummaryBody, {**_of(summary), **_of(guarding), **names})
 
 
 def _details(summary: IntervalSummary) -> SummaryDetails:
-    return SummaryDetails(
-        budgets=tuple(BudgetRecord(**_of(each)) for each in summary.guarding.budgets),
-        verdicts=tuple(VerdictRecord(**_of(each)) for each in summary.judged.verdicts),
-    )
+    return to_record(SummaryDetails, {"budgets": summary.guarding.budgets, "verdicts": summary.judged.verdicts})
 
 
 def _of(thing: Any) -> dict[str, Any]:
@@ -407,53 +382,30 @@ def _read_table(table: str, arrays: Mapping[str, NDArray[Any]], rows: int | None
 def _summary(record: SummaryRecord, body: SummaryBody, arrays: Mapping[str, NDArray[Any]]) -> IntervalSummary:
     if body.limit is not None and body.goal is not None and body.goal > body.limit:
         raise WireError("bad_value", f"goal {body.goal:g} is above the limit, {body.limit:g}")
-    return IntervalSummary(
-        cluster=record.cluster,
-        interval=record.interval,
-        epoch=record.epoch,
-        period_ms=record.period_ms,
-        decided_at_ms=record.decided_at_ms,
-        tick_to_decision_ms=record.tick_to_decision_ms,
-        summary=body.summary,
-        pulsar=body.pulsar,
-        limit=_finite(body.limit),
-        goal=_finite(body.goal),
-        totals=IntervalTotals(**_of_record(body.totals)),
-        guarding=_guarding(body),
-        judged=JudgedSubjects(reasons=body.reasons, total=body.verdicts_total),
-        outcomes=tuple(map(_outcome, body.outcomes)),
-        brokers=_brokers(body, arrays),
-        ranges=_ranges(body, arrays),
-        bundles=_bundles(body, arrays),
-    )
-
-
-def _of_record(record: Record) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in type(record).model_fields}
+    head = {
+        each.name: getattr(record, each.name)
+        for each in fields(IntervalSummary)
+        if each.name in SummaryRecord.model_fields
+    }
+    parts: dict[str, Any] = {
+        "limit": _finite(body.limit),
+        "goal": _finite(body.goal),
+        "guarding": from_record(Guarding, body),
+        "judged": JudgedSubjects(reasons=body.reasons, total=body.verdicts_total),
+        "outcomes": tuple(map(_outcome, body.outcomes)),
+        "brokers": _brokers(body, arrays),
+        "ranges": _ranges(body, arrays),
+        "bundles": _bundles(body, arrays),
+    }
+    return from_record(IntervalSummary, body, **head, **parts)
 
 
 def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _guarding(body: SummaryBody) -> Guarding:
-    return Guarding(
-        controls=to_controls(body.controls),
-        breaker=Breaker(**_of_record(body.breaker)),
-        failures_in_window=body.failures_in_window,
-        most_in_a_row=body.most_in_a_row,
-        most_in_window=body.most_in_window,
-        in_flight={key: InFlight(**_of_record(each)) for key, each in body.in_flight.items()},
-        in_flight_total=body.in_flight_total,
-        joined=body.joined,
-        departed=body.departed,
-        brokers_balance=body.brokers_balance,
-    )
-
-
 def _outcome(record: OutcomeRecord) -> OutcomeOfMove:
-    sides = {"source": _side(record.source), "destination": _side(record.destination)}
-    return OutcomeOfMove(**_of_record(record) | sides)
+    return from_record(OutcomeOfMove, record, source=_side(record.source), destination=_side(record.destination))
 
 
 def _side(record: SideRecord) -> MoveSide:
