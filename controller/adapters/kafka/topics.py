@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.cimpl import NewTopic
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, NO_CLIENT, PATIENCE_SECONDS, Client, connection_options
@@ -115,6 +116,28 @@ def topics_there(
         for name, data in topics.items()
         if data.error is None and data.partitions
     }
+
+
+def not_writable(bootstrap: str, topics: Iterable[str], client: Client) -> list[str]:
+    """Those of *topics* that *client* has no right to write to, as far as Kafka says."""
+    try:
+        admin = AdminClient(connection_options(bootstrap, client), logger=LIBRDKAFKA_LOG)
+        named = ck.TopicCollection(sorted(topics))
+        answers = admin.describe_topics(named, include_authorized_operations=True, request_timeout=_SOON_SECONDS)
+        return [topic for topic, answer in answers.items() if not _may_write(answer)]
+    except (ck.KafkaException, TimeoutError) as error:
+        log.debug("Kafka at %s does not say who may write: %s", bootstrap, text(error))
+        return []
+
+
+def _may_write(answer: Any) -> bool:
+    try:
+        operations = answer.result(_SOON_SECONDS + 1).authorized_operations
+    except ck.KafkaException as error:
+        if error.args[0].code() in DENIED:
+            return False
+        raise
+    return operations is None or AclOperation.WRITE in operations
 
 
 def offline_text(topic: str, there: ExistingTopic) -> str:

@@ -18,6 +18,7 @@ from controller.adapters.kafka.client import (
     connection_options,
 )
 from controller.adapters.kafka.errors import failure, text
+from controller.adapters.kafka.topics import not_writable
 from controller.adapters.kafka.writer import WRITING, Writer, produce
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.waiting import retry
@@ -39,6 +40,8 @@ _FENCED: Final = frozenset(
         ck.KafkaError.FENCED_INSTANCE_ID,
     }
 )
+#: After one record was refused, librdkafka refuses the next ones because of the transaction's state.
+_MAY_BE_DENIED: Final = frozenset({ck.KafkaError._STATE, ck.KafkaError.TOPIC_AUTHORIZATION_FAILED})
 
 
 class Transaction:
@@ -163,8 +166,12 @@ class TransactionalProducer(Writer):
         if isinstance(error, ck.KafkaException) and error.args[0].code() in _FENCED:
             return LeadershipLostError(f"{self._id}: another process writes under this id now")
         where = f"Kafka at {self._bootstrap}, {self._id}: {during}"
-        topics = sorted(self._current.topics) if self._current is not None else ()
-        denied = failure(where, error, self._client, operation="Write", topics=topics, transactional_id=self._id)
+        cause: BaseException | ck.KafkaError = error
+        topics = sorted(self._current.topics) if self._current is not None else []
+        may_be_denied = isinstance(error, ck.KafkaException) and error.args[0].code() in _MAY_BE_DENIED and topics
+        if may_be_denied and (denied_topics := not_writable(self._bootstrap, topics, self._client)):
+            cause, topics = ck.KafkaError(ck.KafkaError.TOPIC_AUTHORIZATION_FAILED), denied_topics
+        denied = failure(where, cause, self._client, operation="Write", topics=topics, transactional_id=self._id)
         return denied if isinstance(denied, AccessDeniedError) else JournalError(str(denied))
 
 
