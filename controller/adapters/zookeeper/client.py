@@ -7,7 +7,8 @@ kazoo reports a connection before it has authenticated, and after a refusal its 
 import logging
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -19,6 +20,7 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.zookeeper import session as zookeeper_session
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.model.errors import TrimtabError
+from controller.settings.redaction import redacted
 
 #: kazoo's own logger.  At DEBUG kazoo writes credentials into the log; below ERROR it tells every attempt to connect,
 #: while controller.adapters.outages says once that ZooKeeper cannot be reached.
@@ -92,6 +94,28 @@ class ZooKeeperConnection:
             self.client.stop()
             raise
         return False
+
+    @contextmanager
+    def asking(self, node: str, seconds: float, expected: tuple[type[KazooException], ...] = ()) -> Iterator[None]:
+        """For requests about *node*, each answered within *seconds*: TrimtabError for all but *expected* answers.
+
+        Connects first where only ``open`` does.  Without a connection it fails at once, where kazoo would wait for one.
+        """
+        where = f"{node} in ZooKeeper at {self.access.hosts}"
+        try:
+            if self.ended:
+                self.open(seconds)
+            if not self.client.connected:
+                raise TrimtabError(f"{where}: no connection")
+            yield
+        except expected:
+            raise
+        except KazooTimeoutError as error:
+            raise TrimtabError(f"{where}: no answer within {seconds:g} s") from error
+        except KazooException as error:
+            raise self.access.refusal(error, node) from error
+        except OSError as error:
+            raise TrimtabError(f"{where}: {redacted(repr(error))}") from error
 
     def close(self) -> None:
         """End the session, and the connection."""

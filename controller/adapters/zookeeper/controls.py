@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from controller.adapters.election.controls import ABSENT
 from controller.adapters.zookeeper.access import ZooKeeperAccess
@@ -81,17 +80,8 @@ class ZooKeeperControls:
 
     def _ask(self, node: str, request: str, *arguments: Any, **more: Any) -> Any:
         try:
-            if self._connection.ended:
-                self._connection.open(_ANSWER_SECONDS)
-            if not self._client.connected:
-                raise ControlsUnreachableError(f"{self._where(node)}: no connection")
-            return getattr(self._client, request)(*arguments, **more).get(timeout=_ANSWER_SECONDS)
-        except (NoNodeError, NodeExistsError, BadVersionError, ControlsUnreachableError):
-            raise
-        except KazooTimeoutError as error:
-            raise ControlsUnreachableError(f"{self._where(node)}: no answer within {_ANSWER_SECONDS:g} s") from error
-        except KazooException as error:
-            raise ControlsUnreachableError(str(self._access.refusal(error, node))) from error
+            with self._connection.asking(node, _ANSWER_SECONDS, (NoNodeError, NodeExistsError, BadVersionError)):
+                return getattr(self._client, request)(*arguments, **more).get(timeout=_ANSWER_SECONDS)
         except TrimtabError as error:
             raise ControlsUnreachableError(str(error)) from error
 

@@ -3,13 +3,11 @@
 from contextlib import closing
 from typing import Any
 
-from kazoo.exceptions import KazooException, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.exceptions import NoNodeError
 
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders
-from controller.model.errors import TrimtabError
 from controller.model.leadership import Leader
 from controller.wire.process import process_in
 
@@ -26,9 +24,8 @@ def leader_of(access: ZooKeeperAccess, path: str, cluster: str, *, answer_second
     def ask(request: Any, _: str = "") -> Any:
         return request.get(timeout=answer_seconds)
 
-    with closing(connection):
-        connection.open(answer_seconds)
-        client, folder = connection.client, f"{root}/contenders"
+    client, folder = connection.client, f"{root}/contenders"
+    with closing(connection), connection.asking(folder, answer_seconds):
         try:
             names = Contenders(client, folder, "", ask).names()
             if not names:
@@ -37,9 +34,5 @@ def leader_of(access: ZooKeeperAccess, path: str, cluster: str, *, answer_second
             _, claimed = ask(client.get_async(f"{root}/epoch"))
         except NoNodeError:  # it has gone meanwhile
             return None
-        except KazooTimeoutError as error:
-            raise TrimtabError(f"ZooKeeper at {access.hosts}: no answer within {answer_seconds:g} s") from error
-        except KazooException as error:
-            raise access.refusal(error, folder) from error
     host, process = process_in(value)
     return Leader(host=host, process=process, since_ms=max(entered.ctime, claimed.mtime))

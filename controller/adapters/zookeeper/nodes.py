@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.security import ANYONE_ID_UNSAFE, Permissions
 
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
-from controller.model.errors import TrimtabError
-from controller.settings.redaction import redacted
 
 _CHANGES: Final = Permissions.WRITE | Permissions.CREATE | Permissions.DELETE | Permissions.ADMIN
 #: So many nodes of a kind are looked at; more would look the same.
@@ -25,13 +22,9 @@ def open_nodes(access: ZooKeeperAccess, path: str, cluster: str, *, answer_secon
     """
     connection = ZooKeeperConnection(access, session_seconds=answer_seconds, read_only=True)
     root = path.rstrip("/")
-    with closing(connection):
-        connection.open(answer_seconds)
-        try:
-            nodes = [root, *_below(connection.client, f"{root}/{cluster}", answer_seconds)] if root else []
-            return tuple(node for node in nodes if _is_open(connection.client, node, answer_seconds))
-        except (KazooException, KazooTimeoutError) as error:
-            raise TrimtabError(f"ZooKeeper at {access.hosts}: {redacted(repr(error))}") from error
+    with closing(connection), connection.asking(f"{root}/{cluster}", answer_seconds):
+        nodes = [root, *_below(connection.client, f"{root}/{cluster}", answer_seconds)] if root else []
+        return tuple(node for node in nodes if _is_open(connection.client, node, answer_seconds))
 
 
 def _below(client: Any, root: str, seconds: float) -> Iterator[str]:

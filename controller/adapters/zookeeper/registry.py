@@ -6,19 +6,15 @@ Each entry may be read by those to whom the ACL of ``processes`` gives any right
 So processes with different ZooKeeper users can see each other where an administrator lets them.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, Final
 
-from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.exceptions import NoAuthError, NodeExistsError, NoNodeError
 from kazoo.security import ACL, Permissions, make_acl
 
 from controller.adapters.election.registry import MOST_ENTRIES, RegistryEntries, RegistryEntry
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
-from controller.model.errors import TrimtabError
-from controller.settings.redaction import redacted
 
 _ANSWER_SECONDS: Final = 3.0
 #: What getAcl shows in place of a digest to those who may not change the ACL.
@@ -40,8 +36,7 @@ class ZooKeeperRegistry:
         and an executor's user may be another one.
         """
         node = f"{self._folder}/{name}"
-        with self._errors(node):
-            self._connect()
+        with self._connection.asking(node, _ANSWER_SECONDS):
             try:
                 self._ask(self._client.set_async(node, value))
             except NoNodeError:
@@ -50,8 +45,7 @@ class ZooKeeperRegistry:
 
     def read(self, longest: int) -> RegistryEntries:
         """See Registry."""
-        with self._errors(self._folder):
-            self._connect()
+        with self._connection.asking(self._folder, _ANSWER_SECONDS):
             try:
                 names = sorted(self._ask(self._client.get_children_async(self._folder)))
             except NoNodeError:
@@ -110,24 +104,6 @@ class ZooKeeperRegistry:
             if entry.perms & Permissions.ALL and entry.id not in ours and not entry.id.id.endswith(_HIDDEN_DIGEST)
         ]
         return [*own, *readers]
-
-    def _connect(self) -> None:
-        if self._connection.ended:
-            self._connection.open(_ANSWER_SECONDS)
-        if not self._client.connected:
-            raise TrimtabError(f"{self._folder} in ZooKeeper at {self._access.hosts}: no connection")
-
-    @contextmanager
-    def _errors(self, node: str) -> Iterator[None]:
-        try:
-            yield
-        except KazooTimeoutError as error:
-            where = f"{node} in ZooKeeper at {self._access.hosts}"
-            raise TrimtabError(f"{where}: no answer within {_ANSWER_SECONDS:g} s") from error
-        except KazooException as error:
-            raise self._access.refusal(error, node) from error
-        except OSError as error:
-            raise TrimtabError(f"ZooKeeper at {self._access.hosts}: {redacted(repr(error))}") from error
 
     def _ask(self, request: Any) -> Any:
         return request.get(timeout=_ANSWER_SECONDS)
