@@ -1,6 +1,6 @@
 """One cycle, a pure function: view, memory and controls in; decision and memory out."""
 
-from controller.cycle.decide import decide, protected_in, view_of
+from controller.cycle.decide import decide, view_of
 from controller.cycle.dry_run import forget_dry_run, without_dry_run
 from controller.cycle.policy import BalancerOptions, Policy, Versions
 from controller.cycle.pulsar_version import about_version, policy_for, version_in_use
@@ -15,7 +15,6 @@ __all__ = [
     "decide",
     "forget_dry_run",
     "policy_for",
-    "protected_in",
     "version_among",
     "version_in_use",
     "version_text",

@@ -22,35 +22,25 @@ class Issuing(NamedTuple):
     controls: Controls
     ledger: Ledger
 
+    def command(self, action: Action, bundle: str, source: str, why: Verdict, interval: int, **more: Any) -> Command:
+        """The command that is issued in *interval*; *more*: fields of an unload, or of a split."""
+        return Command(
+            id=command_id(self.policy.cluster, interval, action, bundle),
+            action=action,
+            cluster=self.policy.cluster,
+            bundle=bundle,
+            interval=interval,
+            expires_at_ms=interval + self.policy.command_ttl_ms,
+            mode="dry_run" if self.controls.mode == "dry_run" else "active",
+            source=source,
+            why=why,
+            **more,
+        )
+
 
 def command_id(cluster: str, interval: int, action: Action, bundle: str) -> str:
     """The id of the command for *action* on *bundle*, decided in *interval*."""
     return str(uuid.uuid5(_COMMANDS, f"{cluster}/{interval}/{action}/{bundle}"))
-
-
-def command_for(
-    action: Action,
-    bundle: str,
-    source: str,
-    why: Verdict,
-    interval: int,
-    policy: Policy,
-    controls: Controls,
-    **extra: Any,
-) -> Command:
-    """The command for *action* on *bundle*, decided in *interval*; *extra*: its further fields."""
-    return Command(
-        id=command_id(policy.cluster, interval, action, bundle),
-        action=action,
-        cluster=policy.cluster,
-        bundle=bundle,
-        interval=interval,
-        expires_at_ms=interval + policy.command_ttl_ms,
-        mode="dry_run" if controls.mode == "dry_run" else "active",
-        source=source,
-        why=why,
-        **extra,
-    )
 
 
 def charge(view: ClusterView, command: Command) -> Issued:

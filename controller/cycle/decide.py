@@ -21,16 +21,14 @@ from controller.cycle.dry_run import of_dry_run, without_dry_run
 from controller.cycle.guardrails.breaker import watched, with_failed_predictions
 from controller.cycle.guardrails.budgets import Ledger
 from controller.cycle.guardrails.catching_up import shares_budget, within_window
-from controller.cycle.guardrails.fatal_bundles import about_fatal, fatal_bundles, summary_of_fatal, watched_deaths
+from controller.cycle.guardrails.fatal_bundles import summary_of_fatal, watched_deaths
 from controller.cycle.guardrails.freeze import watched_roster
 from controller.cycle.guardrails.listing import Rooms, about_unconfirmed, followed, summary_of
 from controller.cycle.guardrails.own_balancing import BalancingRule, watched_balancing
-from controller.cycle.guardrails.protected import ProtectedBundles
-from controller.cycle.guardrails.undescribed import about_undescribed, undescribed
-from controller.cycle.guardrails.unreadable import about_unreadable, unreadable
 from controller.cycle.ordered import with_drained
-from controller.cycle.outcomes import on_their_way, resting, settle
+from controller.cycle.outcomes import on_their_way, settle
 from controller.cycle.policy import MINUTE_MS, Policy
+from controller.cycle.protected import ProtectedBundles
 from controller.cycle.refusals import refusal_of
 from controller.cycle.splitting import Splits, splits_of
 from controller.cycle.stored_memory import of_strategies
@@ -82,9 +80,9 @@ def _decided(
     verdicts += unconfirmed
     memory = _of_active_brokers(memory, view, policy)
     gap = memory.last_interval is not None and interval - memory.last_interval > policy.period_ms
-    samples = 1 if gap else memory.samples + 1
-    verdicts += _about_bundles(view, memory, policy)
-    protected = protected_in(view, memory, policy)
+    memory = replace(memory, samples=1 if gap else memory.samples + 1)
+    protected = ProtectedBundles.of(view, memory, policy)
+    verdicts += protected.notices
     memory, tripped = watched(memory, interval, controls, policy.limits)
     orders = controls.orders if controls.orders is not None and controls.orders.hold_at(interval) else None
     balancing, brokers_balance = watched_balancing(memory, view, _balancing_rule(policy))
@@ -97,7 +95,7 @@ def _decided(
     ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared, rooms)
     before, issuing = memory, Issuing(policy, controls, ledger)
     splits = splits_of(view, protected, memory, issuing)
-    forbidden = refusal_of(view, controls, memory, samples, gap=gap, policy=policy, brokers_balance=brokers_balance)
+    forbidden = refusal_of(view, memory, issuing, gap=gap, brokers_balance=brokers_balance)
     refusal = forbidden or unsettled or tripped
     unloads = _unloads_after(splits, view, protected, issuing, refused=refusal is not None)
     verdicts = of_dry_run([*verdicts, *splits.verdicts, *unloads.verdicts], before) + ledger.verdicts()
@@ -107,7 +105,7 @@ def _decided(
         commands = ()
     memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
     memory = with_failed_predictions(_without_void_predictions(memory, commands, unloads.issued), interval)
-    memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms, samples=samples)
+    memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms)
     memory = _with_commands(memory, view, commands, issuing)
     held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
     notes = [*_notes(memory, tripped, unconfirmed), *(verdict.detail for verdict in restarted)]
@@ -116,15 +114,6 @@ def _decided(
         interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary, outlook=unloads.outlook
     )
     return decision, memory
-
-
-def _about_bundles(view: ClusterView, memory: Memory, policy: Policy) -> list[Verdict]:
-    """Verdicts on bundles that stay where they are, whatever strategies choose."""
-    return [
-        *about_fatal(memory),
-        *about_undescribed(view, undescribed(view, policy.limits)),
-        *about_unreadable(view, filtered=bool(policy.filters)),
-    ]
 
 
 def _balancing_rule(policy: Policy) -> BalancingRule:
@@ -159,20 +148,6 @@ def _unloads_after(
     parts_leave = (c.bundle for c in splits.commands if c.unload_after_split and c.mode == "active" and not refused)
     not_split = protected.and_split(command.bundle for command in splits.commands)
     return unloads_of(replace(view, splitting=frozenset(parts_leave)), not_split, splits.memory, issuing)
-
-
-def protected_in(view: ClusterView, memory: Memory, policy: Policy) -> ProtectedBundles:
-    """The bundles that *memory* and *policy* guard in the interval of *view*."""
-    in_flight = (command.bundle for command in memory.in_flight.values())
-    rests = resting(memory.failed, view.as_of_ms, policy.patience)
-    masks, own = (
-        (undescribed(view, policy.limits), unreadable(view, filtered=bool(policy.filters))),
-        policy.own_namespaces,
-    )
-    fatal = fatal_bundles(memory, policy.limits)
-    return ProtectedBundles.of(
-        view, in_flight, policy.excluded, rests, *masks, only=policy.only, own_namespaces=own, fatal=fatal
-    )
 
 
 def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:

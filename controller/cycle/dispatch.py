@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-from controller.cycle.commands import Issuing, charge, charge_for, command_for
+from controller.cycle.commands import Issuing, charge, charge_for
 from controller.cycle.guardrails.budgets import Rejection
 from controller.cycle.placing import counts_at_once, place, place_as_ordered, place_as_planned, sent
 from controller.model.decision import Command, Unload, Verdict
@@ -12,9 +12,9 @@ from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.strategy_memory import StrategyMemory
 
-#: (placement view, unload, the placement's memory) -> the unload's destination, or "" if it stays; the next memory;
-#: verdicts.
-_Place: TypeAlias = Callable[[ClusterView, Unload, StrategyMemory], tuple[str, StrategyMemory, list[Verdict]]]
+#: (placement view, unload, the placement's memory) -> the unload's destination, or "" if it stays; verdicts; the next
+#: memory.
+_Place: TypeAlias = Callable[[ClusterView, Unload, StrategyMemory], tuple[str, list[Verdict], StrategyMemory]]
 
 
 class Dispatched(NamedTuple):
@@ -46,14 +46,9 @@ class Dispatcher:
     def as_planned(self, unloads: Sequence[Unload]) -> Dispatched:
         """Issue *unloads*, one plan, where they say."""
         policy = self.issuing.policy
-
-        def where(
-            view: ClusterView, unload: Unload, memory: StrategyMemory
-        ) -> tuple[str, StrategyMemory, list[Verdict]]:
-            destination, verdicts = place_as_planned(view, unload, policy)
-            return destination, memory, verdicts
-
-        return self._each(unloads, where, self._begin(), one_plan=True)
+        return self._each(
+            unloads, lambda view, unload, memory: (*place_as_planned(view, unload, policy), memory), one_plan=True
+        )
 
     def as_ordered(self, unloads: Sequence[Unload]) -> Dispatched:
         """Issue *unloads*, a person's plan, where they say."""
@@ -61,11 +56,10 @@ class Dispatcher:
 
         def where(
             view: ClusterView, unload: Unload, memory: StrategyMemory
-        ) -> tuple[str, StrategyMemory, list[Verdict]]:
-            destination, verdicts = place_as_ordered(view, unload, policy, must_leave=unload.source in drained)
-            return destination, memory, verdicts
+        ) -> tuple[str, list[Verdict], StrategyMemory]:
+            return *place_as_ordered(view, unload, policy, must_leave=unload.source in drained), memory
 
-        return self._each(unloads, where, self._begin(), one_plan=True)
+        return self._each(unloads, where, one_plan=True)
 
     def by_placement(self, unloads: Sequence[Unload], shedder_view: ClusterView, after: Dispatched) -> Dispatched:
         """Issue *unloads* where the placement sends them, but for final ones; *shedder_view* is what the shedder saw.
@@ -76,25 +70,25 @@ class Dispatcher:
 
         def where(
             view: ClusterView, unload: Unload, memory: StrategyMemory
-        ) -> tuple[str, StrategyMemory, list[Verdict]]:
+        ) -> tuple[str, list[Verdict], StrategyMemory]:
             if not unload.final:
                 return place(view, unload, memory, seed, policy)
             # TransferShedder, as in Pulsar, applied the filters to each bundle without the other unloads of this cycle.
-            destination, verdicts = place_as_planned(view if unload.in_order else shedder_view, unload, policy)
-            return destination, memory, verdicts
+            return *place_as_planned(view if unload.in_order else shedder_view, unload, policy), memory
 
-        return self._each(unloads, where, self._begin()._replace(placement_view=after.placement_view), one_plan=False)
+        return self._each(unloads, where, one_plan=False, view=after.placement_view)
 
-    def _begin(self) -> Dispatched:
-        return Dispatched(self.cluster, self.memory.placement)
-
-    def _each(self, unloads: Sequence[Unload], where: _Place, begin: Dispatched, *, one_plan: bool) -> Dispatched:
+    def _each(
+        self, unloads: Sequence[Unload], where: _Place, *, one_plan: bool, view: ClusterView | None = None
+    ) -> Dispatched:
         """Place each of *unloads* by *where*, and issue those that budgets allow.
 
-        *one_plan*: each counts at its destination before the next one is placed.  When the cluster's budget is used up,
-        nothing more is placed: with 1,000 overloaded brokers that would take minutes.
+        *view*: the first one is placed in it; default: the cluster.  *one_plan*: each counts at its destination before
+        the next one is placed.  When the cluster's budget is used up, nothing more is placed: with 1,000 overloaded
+        brokers that would take minutes.
         """
-        placement_view, placement, ledger = begin.placement_view, begin.placement, self.issuing.ledger
+        placement_view = self.cluster if view is None else view
+        placement, ledger = self.memory.placement, self.issuing.ledger
         commands, verdicts, issued, held_back = list[Command](), list[Verdict](), list[Unload](), list[Unload]()
         for turn, unload in enumerate(unloads):
             if ledger.exhausted:
@@ -104,11 +98,13 @@ class Dispatcher:
             cost = charge_for(self.cluster, "unload", unload.bundle, unload.source)
             rejection = ledger.rejects_any_destination(unload.bundle, cost)
             if rejection is None:
-                destination, placement, about = where(placement_view, unload, placement)
+                destination, about, placement = where(placement_view, unload, placement)
                 verdicts += about
                 if not destination:
                     continue
-                command = self._command(unload, destination)
+                command = self.issuing.command(
+                    "unload", unload.bundle, unload.source, unload.why, self.cluster.as_of_ms, destination=destination
+                )
                 rejection = ledger.try_charge(unload.bundle, charge(self.cluster, command))
                 if rejection is None:
                     commands.append(command)
@@ -118,9 +114,3 @@ class Dispatcher:
             if rejection is Rejection.RETRY:
                 held_back.append(unload)
         return Dispatched(placement_view, placement, tuple(commands), tuple(verdicts), tuple(issued), tuple(held_back))
-
-    def _command(self, unload: Unload, destination: str) -> Command:
-        interval, policy, controls = self.cluster.as_of_ms, self.issuing.policy, self.issuing.controls
-        return command_for(
-            "unload", unload.bundle, unload.source, unload.why, interval, policy, controls, destination=destination
-        )

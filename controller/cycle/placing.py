@@ -18,8 +18,8 @@ _NO_OTHER: Final = "no other broker may take it"
 
 def place(
     view: ClusterView, unload: Unload, memory: StrategyMemory, seed: int, policy: Policy
-) -> tuple[str, StrategyMemory, list[Verdict]]:
-    """The destination of a bundle, or "" if it has none; the placement's memory; verdicts.
+) -> tuple[str, list[Verdict], StrategyMemory]:
+    """The destination of a bundle, or "" if it has none; verdicts; the placement's memory.
 
     The destination is the planned broker, else one of the acceptable brokers, chosen by the seed (Pulsar: at random).
     A plan-aware placement is asked about the planned broker, too.
@@ -38,29 +38,29 @@ def place(
 
     against = candidates.confines(source)
     if against is not None:
-        return "", memory, [rejection(against, _NO_OTHER)]
+        return "", [rejection(against, _NO_OTHER)], memory
     against = candidates.anchored(view, row)
     if against is not None:
-        return "", memory, [rejection(against, "the filter keeps it on its broker")]
+        return "", [rejection(against, "the filter keeps it on its broker")], memory
     verdicts: list[Verdict] = []
     if unload.destination:
         against = candidates.excludes(planned)
         if against is None and not _is_plan_aware(policy.placement):
-            return unload.destination, memory, []
+            return unload.destination, [], memory
         verdicts = [_not_as_planned(unload, against, policy)]
     acceptable, memory = policy.selection.acceptable(view, row, candidates, CheckedPlacement(policy.placement), memory)
     others = acceptable[acceptable != source]
     if len(others) == 0:
         against, by = candidates.leaves_only(source), type(policy.placement).__name__
         if against is not None:
-            return "", memory, [*verdicts, rejection(against, _NO_OTHER)]
+            return "", [*verdicts, rejection(against, _NO_OTHER)], memory
         same = Verdict(
             subject=unload.bundle, reason=Reason.SAME_BROKER, by=by, detail="no broker is better than its own"
         )
-        return "", memory, [*verdicts, same]
+        return "", [*verdicts, same], memory
     chance = zlib.crc32(f"{seed}/{view.as_of_ms}/{unload.bundle}".encode())
     destination = view.brokers.names[int(others[chance % len(others)])]
-    return destination, memory, [] if destination == unload.destination else verdicts
+    return destination, [] if destination == unload.destination else verdicts, memory
 
 
 def _holds_plans(policy: Policy) -> bool:

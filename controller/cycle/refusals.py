@@ -2,13 +2,12 @@
 
 from typing import Final
 
+from controller.cycle.commands import Issuing
 from controller.cycle.guardrails.catching_up import CATCHING_UP, catching_up
 from controller.cycle.guardrails.freeze import too_many_missing
 from controller.cycle.guardrails.operator import forbidden
 from controller.cycle.guardrails.own_balancing import BY_BROKERS, BY_UNKNOWN
 from controller.cycle.guardrails.warm_up import warming_up
-from controller.cycle.policy import Policy
-from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
@@ -23,25 +22,19 @@ REFUSALS: Final = (
 
 
 def refusal_of(
-    view: ClusterView,
-    controls: Controls,
-    memory: Memory,
-    samples: int,
-    *,
-    gap: bool,
-    policy: Policy,
-    brokers_balance: Verdict | None = None,
+    view: ClusterView, memory: Memory, issuing: Issuing, *, gap: bool, brokers_balance: Verdict | None = None
 ) -> Verdict | None:
-    """Why no command may be issued now, or None.  *memory*: that before this interval.
+    """Why no command may be issued now, or None.  *memory*: with the samples of this interval.
 
     *brokers_balance* forbids commands in mode active.
     """
+    policy, controls = issuing.policy, issuing.controls
     rivals = brokers_balance if controls.mode == "active" else None
     return (
         forbidden(controls, enabled=policy.balancer.enabled)
         or rivals
         or catching_up(view.as_of_ms, controls, memory, policy.period_ms)
-        or warming_up(samples, policy.warm_up_samples, gap=gap)
+        or warming_up(memory.samples, policy.warm_up_samples, gap=gap)
         or too_many_missing(view, policy.limits)
     )
 

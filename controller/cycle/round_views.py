@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from controller.cycle.commands import Issuing
-from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.ordered import drained_below_the_mean
+from controller.cycle.protected import ProtectedBundles
 from controller.model.decision import Unload
 from controller.model.load import Bools, ClusterView
 from controller.model.memory import Memory

@@ -4,13 +4,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from controller.cycle.checked import CheckedAlgorithm, splits_by
-from controller.cycle.commands import Issuing, charge, command_for
+from controller.cycle.commands import Issuing, charge
 from controller.cycle.guardrails.budgets import Rejection
-from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.policy import Policy
+from controller.cycle.protected import ProtectedBundles
 from controller.cycle.refusals import switched_off, too_few_brokers
 from controller.model.bundle_ranges import equal_cuts
-from controller.model.controls import Controls
 from controller.model.decision import Command, Reason, Split, Verdict
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
@@ -50,7 +49,7 @@ def splits_of(view: ClusterView, protected: ProtectedBundles, memory: Memory, is
             verdicts.append(outdated)
             held_back.append(split.bundle)
             continue
-        command = _split_command(view, view.bundles.code_of[split.bundle], split, policy, issuing.controls)
+        command = _split_command(view, view.bundles.code_of[split.bundle], split, issuing)
         if isinstance(command, Verdict):
             verdicts.append(command)
             continue
@@ -77,8 +76,9 @@ def _outdated(view: ClusterView, bundle: str) -> Verdict | None:
     return Verdict(subject=bundle, reason=Reason.RANGE_OUTDATED, by="namespace_state", detail=detail)
 
 
-def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, controls: Controls) -> Command | Verdict:
+def _split_command(view: ClusterView, row: int, split: Split, issuing: Issuing) -> Command | Verdict:
     # Pulsar 5.0 finds no segments when it lists topics: it cuts a bundle of segments in the middle, or not at all.
+    policy = issuing.policy
     segments = bool(view.bundles.kinds[row] & SEGMENTS)
     algorithm = CheckedAlgorithm(RangeEquallyDivide() if segments else policy.split_algorithm)
     cuts = (() if segments else split.boundaries[1:-1]) or cut(view, row, algorithm)
@@ -87,8 +87,8 @@ def _split_command(view: ClusterView, row: int, split: Split, policy: Policy, co
     name = parse_bundle(split.bundle)
     # Brokers compute range_equally_divide themselves; all other splits are sent as positions.
     halved = algorithm.name == RangeEquallyDivide.name and cuts == equal_cuts(name.lower, name.upper, 2)
-    return command_for(
-        "split", split.bundle, split.broker, split.why, view.as_of_ms, policy, controls,
+    return issuing.command(
+        "split", split.bundle, split.broker, split.why, view.as_of_ms,
         algorithm=RangeEquallyDivide.name if halved else SpecifiedPositionsDivide.name,
         boundaries=() if halved else cuts,
         unload_after_split=policy.balancer.unload_split_bundles and _may_leave(view, row, policy),

@@ -10,9 +10,9 @@ from controller.cycle.checked import CheckedPlacement, relieving_of, unloads_by
 from controller.cycle.commands import Issuing
 from controller.cycle.dispatch import Dispatcher
 from controller.cycle.guardrails.grace import in_grace
-from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.ordered import ordered_unloads, plan_stale_reason
 from controller.cycle.policy import Policy
+from controller.cycle.protected import ProtectedBundles
 from controller.cycle.refusals import switched_off, too_few_brokers
 from controller.cycle.round_views import RoundViews
 from controller.model.decision import (

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller.cycle.guardrails.catalogue import GUARDRAIL_MEANINGS
+from controller.cycle.protected import MEANINGS as PROTECTED_MEANINGS
 from controller.model.decision import Reason
 from controller.model.reasons import CONFIGURATION, IMPOSSIBLE, NORMAL, THROTTLED, Meaning
 
@@ -76,4 +77,6 @@ _OTHERS: Final[Mapping[Reason, Meaning]] = {
 }
 
 #: Every reason, in the order of the enumeration; those of guardrails are explained beside their rules.
-MEANINGS: Final[Mapping[Reason, Meaning]] = {each: {**_OTHERS, **GUARDRAIL_MEANINGS}[each] for each in Reason}
+MEANINGS: Final[Mapping[Reason, Meaning]] = {
+    each: {**_OTHERS, **GUARDRAIL_MEANINGS, **PROTECTED_MEANINGS}[each] for each in Reason
+}

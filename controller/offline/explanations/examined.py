@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from controller.aggregate.snapshot import Snapshot
-from controller.cycle import Policy, policy_for, protected_in, view_of, with_read_memories, without_dry_run
+from controller.cycle import Policy, policy_for, view_of, with_read_memories, without_dry_run
 from controller.cycle.checked import unloads_by
 from controller.cycle.dry_run import of_dry_run
-from controller.cycle.guardrails.protected import ProtectedBundles
 from controller.cycle.ordered import with_drained
 from controller.cycle.placing import counts_at_once, place, place_as_planned, sent
+from controller.cycle.protected import ProtectedBundles
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
@@ -149,7 +149,7 @@ class Examined:
         """The bundles that were guarded when this was decided."""
         issued = {command.id for command in self.decision.commands}
         in_flight = {key: each for key, each in self.memory.in_flight.items() if key not in issued}
-        return protected_in(self.view, replace(self.memory, in_flight=in_flight), self.policy)
+        return ProtectedBundles.of(self.view, replace(self.memory, in_flight=in_flight), self.policy)
 
     def guard_of(self, bundle: str) -> Verdict | None:
         """The guardrail that kept *bundle* where it is, or None."""
@@ -177,7 +177,7 @@ class Examined:
             destination, verdicts = place_as_planned(placed.view, unload, self.policy)
         else:
             memory = self.memory
-            destination, _, verdicts = place(placed.view, unload, memory.placement, memory.seed, self.policy)
+            destination, verdicts, _ = place(placed.view, unload, memory.placement, memory.seed, self.policy)
         return replace(placed, destination=destination, verdicts=verdicts)
 
     def _counts_at_once(self, bundle: str) -> bool:
@@ -197,7 +197,7 @@ class Examined:
         policy, answers = observed_policy(policy)
         placed = Verdict(subject=bundle, reason=Reason.PLACED)
         unload = Unload(bundle=bundle, source=view.brokers.names[source], why=placed)
-        destination, _, verdicts = place(view, unload, self.memory.placement, self.memory.seed, policy)
+        destination, verdicts, _ = place(view, unload, self.memory.placement, self.memory.seed, policy)
         return replace(answers.placed[bundle], destination=destination, verdicts=verdicts)
 
 

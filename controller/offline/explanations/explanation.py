@@ -9,7 +9,7 @@ from controller.cycle import Policy
 from controller.cycle.dry_run import of_dry_run
 from controller.cycle.guardrails.budgets import BUDGET_REASONS
 from controller.cycle.guardrails.grace import GRACE_PERIOD
-from controller.cycle.guardrails.protected import GUARDRAILS
+from controller.cycle.protected import GUARDRAILS
 from controller.cycle.refusals import REFUSALS
 from controller.model.decision import CLUSTER, Command, Reason, Verdict
 from controller.model.names import namespace_of

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from controller.cycle import Policy
 from controller.cycle.guardrails.budgets import BUDGET_REASONS
 from controller.cycle.guardrails.grace import GRACE_PERIOD
-from controller.cycle.guardrails.protected import GUARDRAILS
+from controller.cycle.protected import GUARDRAILS
 from controller.cycle.refusals import REFUSALS
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.status.reasons import MEANINGS

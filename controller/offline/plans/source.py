@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 
 from controller.adapters.recordings.reading import Recording
-from controller.cycle import Policy, forget_dry_run, policy_for, protected_in, view_of
-from controller.cycle.guardrails.protected import ProtectedBundles
+from controller.cycle import Policy, forget_dry_run, policy_for, view_of
 from controller.cycle.guardrails.undescribed import undescribed
 from controller.cycle.limits import Limits
 from controller.cycle.ordered import with_drained
+from controller.cycle.protected import ProtectedBundles
 from controller.log.factory import log_system
 from controller.log.recent import last_tick
 from controller.model.errors import TrimtabError
@@ -130,7 +130,7 @@ class PlanSource:
 
     @cached_property
     def _protected(self) -> ProtectedBundles:
-        return protected_in(self.view, self.memory, self.policy)
+        return ProtectedBundles.of(self.view, self.memory, self.policy)
 
     @cached_property
     def undescribed(self) -> Bools:

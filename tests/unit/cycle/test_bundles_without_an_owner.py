@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.cycle.guardrails.protected import ProtectedBundles
+from controller.cycle import Policy
+from controller.cycle.protected import ProtectedBundles
 from controller.model.load import UNOWNED, ClusterView
 from controller.settings.broker_conf import build
 from controller.strategies.catalogue import SHEDDERS, SPLIT_POLICIES
+from controller.strategies.placement.least_long_term_message_rate import LeastLongTermMessageRate
 from controller.strategies.rebalance.membership import BrokerMembership, RebalanceOnMembershipChange
+from controller.strategies.shedding.threshold_shedder import ThresholdShedder
+from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from tests.cluster import Broker, broker, bundle, view
 
 NOBODYS = "acme/test/0x00000000_0x80000000"
@@ -60,7 +65,15 @@ def test_no_shedder_unloads_it(name: str) -> None:
 
 
 def test_it_is_not_held_back_with_the_last_brokers_bundles() -> None:
-    held = ProtectedBundles.of(cluster(), [], frozenset(), {}).and_bundles_of({"c"})
+    policy = Policy(
+        cluster="lab",
+        period_ms=60_000,
+        shedder=ThresholdShedder(),
+        placement=LeastLongTermMessageRate(),
+        split_policy=BundleSplitterTask(),
+        split_algorithm=RangeEquallyDivide(),
+    )
+    held = ProtectedBundles.of(cluster(), policy.initial_memory(0), policy).and_bundles_of({"c"})
     names = cluster().bundles.names
     assert {names[row] for row in np.flatnonzero(held.mask).tolist()} == {"x1", "x2"}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.cycle import protected_in
+from controller.cycle.protected import ProtectedBundles
 from controller.model.decision import Reason
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings
@@ -34,7 +34,7 @@ def settings(tmp_path: Path) -> Settings:
 def test_its_bundles_are_untouchable_however_busy_they_are(settings: Settings) -> None:
     policy = read_policy(settings)
     busy = replace(broker("busy"), bundles={name: bundle(1, msg_rate=1e6) for name in (OWN, OTHER)})
-    untouchable = protected_in(view(busy, broker("idle")), policy.initial_memory(0), policy)
+    untouchable = ProtectedBundles.of(view(busy, broker("idle")), policy.initial_memory(0), policy)
     found = untouchable.verdict(OWN)
     assert found is not None
     assert found.reason is Reason.EXCLUDED

@@ -6,8 +6,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from controller.cycle.guardrails.fatal_bundles import about_fatal, fatal_bundles
+from controller.cycle.guardrails.undescribed import about_undescribed, undescribed
+from controller.cycle.guardrails.unreadable import about_unreadable, unreadable
+from controller.cycle.outcomes import resting
+from controller.cycle.policy import Policy
 from controller.model.decision import CLUSTER, Reason, Verdict
 from controller.model.load import Bools, ClusterView, Ints, Preallocated
+from controller.model.memory import Memory
 from controller.model.name_patterns import Namespaces
 from controller.model.names import is_system_owned
 from controller.model.reasons import CONFIGURATION, THROTTLED, Meaning
@@ -80,50 +86,33 @@ class ProtectedBundles:
     view: ClusterView
     #: (bundles,) the strongest guardrail of each bundle, as an index into GUARDRAILS, or _FREE.
     guardrail: Ints
+    #: On what keeps bundles where they are for a reason that a person can remove.
+    notices: tuple[Verdict, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        view: ClusterView,
-        in_flight: Iterable[str],
-        excluded: Set[str],
-        resting: Iterable[str] = (),
-        undescribed: Bools | None = None,
-        unreadable: Bools | None = None,
-        *,
-        only: Set[str] = frozenset(),
-        own_namespaces: Set[str] = frozenset(),
-        fatal: Set[str] = frozenset(),
-    ) -> "ProtectedBundles":
-        """Guarded are bundles with a command *in_flight*, *excluded* by name or namespace, or in Pulsar's namespaces.
+    def of(cls, view: ClusterView, memory: Memory, policy: Policy) -> "ProtectedBundles":
+        """The bundles that *memory* and *policy* protect in the interval of *view*.
 
-        Also those *resting* after a failed command, and those of namespaces that are *undescribed*, or whose policies
-        are *unreadable*: (bundles,).  Where *only* is not empty, also those of namespaces that it does not name.
-        *excluded* and *only* have names and patterns.  *own_namespaces* hold trimtab's own topics.
-        *fatal* are those whose owners died.
+        ``policy.excluded`` and ``policy.only`` hold bundles, namespaces and patterns of namespaces.
         """
-        table, shut, open_ = view.bundles, Namespaces.of(excluded), Namespaces.of(only)
-
-        def of_namespace(name: str) -> int:
-            if is_system_owned(name):
-                return _SYSTEM
-            if name in own_namespaces:
-                return _OWN
-            if name in shut:
-                return _EXCLUDED
-            return _OTHERS if only and name not in open_ else _FREE
-
-        spaces = [of_namespace(name) for name in table.namespaces]
-        guardrail = np.array(spaces, np.int64)[table.namespace] if len(table) else np.zeros(0, np.int64)
-        for mask, code in ((undescribed, _UNDESCRIBED), (unreadable, _UNREADABLE)):
-            if mask is not None:
-                guardrail = np.maximum(guardrail, np.where(mask, code, _FREE))
-        for names, code in ((resting, _RESTING), (in_flight, _IN_FLIGHT), (fatal, _FATAL), (excluded, _EXCLUDED)):
-            for name in names:
-                row = table.code_of.get(name)
-                if row is not None:
-                    guardrail[row] = max(guardrail[row], code)
-        return cls(view=view, guardrail=guardrail)
+        filtered, code_of = bool(policy.filters), view.bundles.code_of
+        guardrail, not_described = _by_namespace(view, policy), undescribed(view, policy.limits)
+        for mask, code in ((not_described, _UNDESCRIBED), (unreadable(view, filtered=filtered), _UNREADABLE)):
+            guardrail = np.maximum(guardrail, np.where(mask, code, _FREE))
+        for names, code in (
+            (resting(memory.failed, view.as_of_ms, policy.patience), _RESTING),
+            ([command.bundle for command in memory.in_flight.values()], _IN_FLIGHT),
+            (fatal_bundles(memory, policy.limits), _FATAL),
+            (policy.excluded, _EXCLUDED),
+        ):
+            for row in [code_of[name] for name in names if name in code_of]:
+                guardrail[row] = max(guardrail[row], code)
+        notices = (
+            *about_fatal(memory),
+            *about_undescribed(view, not_described),
+            *about_unreadable(view, filtered=filtered),
+        )
+        return cls(view=view, guardrail=guardrail, notices=notices)
 
     def and_bundles_of(self, givers: Set[str]) -> "ProtectedBundles":
         """These, and all other bundles of the brokers *givers*, which have unloads in flight."""
@@ -204,3 +193,20 @@ class ProtectedBundles:
             preallocated=Preallocated(),
             chosen=Preallocated(),
         )
+
+
+def _by_namespace(view: ClusterView, policy: Policy) -> Ints:
+    """(bundles,) the guardrail of each bundle's namespace, or _FREE."""
+    table, excluded, only = view.bundles, Namespaces.of(policy.excluded), Namespaces.of(policy.only)
+
+    def of_namespace(name: str) -> int:
+        if is_system_owned(name):
+            return _SYSTEM
+        if name in policy.own_namespaces:
+            return _OWN
+        if name in excluded:
+            return _EXCLUDED
+        return _OTHERS if policy.only and name not in only else _FREE
+
+    spaces: Ints = np.array([of_namespace(name) for name in table.namespaces], np.int64)
+    return spaces[table.namespace] if len(table) else np.zeros(0, np.int64)
