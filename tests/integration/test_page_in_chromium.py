@@ -172,6 +172,36 @@ def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict
         assert trouble == []
 
 
+def test_fields_of_times_are_local_where_the_page_is_and_send_utc(browser: Browser, addresses: dict[str, str]) -> None:
+    with watched_page(browser) as (page, trouble):  # in India, 5:30 ahead
+        page.goto(addresses["normal"] + "/decisions?since=2026-11-26T14:00&until=2026-11-26T14:20")
+        assert page.input_value("[name=since]") == "2026-11-26T14:00"
+        page.keyboard.press("t")
+        assert page.input_value("[name=since]") == "2026-11-26T19:30"
+        assert "From, local" in (page.text_content("form") or "")
+        page.fill("[name=until]", "2026-11-26T19:45")
+        page.click("form button:has-text('Filter')")
+        page.wait_for_url("**until=2026-11-26T14%3A15**")
+        assert "since=2026-11-26T14%3A00" in page.url
+        assert page.input_value("[name=until]") == "2026-11-26T19:45"
+        assert trouble == []
+
+
+def test_a_key_waits_for_its_second_one_without_a_limit(browser: Browser, addresses: dict[str, str]) -> None:
+    with watched_page(browser) as (page, trouble):
+        page.clock.install()
+        page.goto(addresses["normal"])
+        page.keyboard.press("g")
+        page.clock.fast_forward(10_000)
+        page.keyboard.press("d")
+        page.wait_for_url("**/decisions")
+        page.keyboard.press("g")
+        page.keyboard.press("Escape")
+        page.keyboard.press("m")
+        assert page.url.endswith("/decisions")
+        assert trouble == []
+
+
 def test_the_map_is_used_by_keys_alone_and_its_link_shows_the_same(browser: Browser, addresses: dict[str, str]) -> None:
     with watched_page(browser) as (page, trouble):
         page.goto(addresses["normal"] + "/map?span=60")

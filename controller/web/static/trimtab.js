@@ -24,6 +24,14 @@ const trimtab = {
   now() {
     return trimtab.servedAt + performance.now() - trimtab.readAt;
   },
+  // What a field of the type datetime-local says, epoch ms; it is in UTC, or local like all times of the page.
+  timeOf(field) {
+    return Date.parse(field.dataset.isLocal ? field.value : `${field.value}Z`);
+  },
+  fieldText(ms, isLocal) {
+    const shift = isLocal ? new Date(ms).getTimezoneOffset() * MINUTE_MS : 0;
+    return new Date(ms - shift).toISOString().slice(0, 16);
+  },
   servedAt: Date.now(),
   readAt: performance.now(),
   store: {
@@ -62,8 +70,21 @@ const trimtab = {
       each.textContent = trimtab.isLocal && ms ? trimtab.clock(ms) : each.dataset.utc;
       each.title = trimtab.isLocal ? `${each.dataset.utc} UTC` : "";
     }
+    for (const field of all('input[type="datetime-local"]', from)) {
+      const ms = trimtab.timeOf(field);
+      if (trimtab.isLocal) field.dataset.isLocal = "1"; else delete field.dataset.isLocal;
+      if (!Number.isNaN(ms)) field.value = trimtab.fieldText(ms, trimtab.isLocal);
+      const zone = find("[data-zone]", field.parentElement);
+      if (zone) zone.textContent = trimtab.isLocal ? "local" : "UTC";
+    }
     tick();
   }
+  // A form sends UTC, whatever its fields show.
+  document.addEventListener("formdata", (event) => {
+    for (const field of all('input[type="datetime-local"]', event.target)) {
+      if (field.value) event.formData.set(field.name, trimtab.fieldText(trimtab.timeOf(field), false));
+    }
+  });
   function tick() {
     const clock = find("[data-clock]");
     if (!clock) return;

@@ -5,8 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector("[data-what-if]");
   if (!form) return;
   const text = form.querySelector("[data-said]"), buttons = [...form.querySelectorAll("button")];
-  // Fields have whole minutes in UTC.
-  const time = (name) => Date.parse(`${form.elements[name].value}Z`);
+  const time = (name) => trimtab.timeOf(form.elements[name]);
   async function answerOf(response) {
     const answer = await response.json().catch(() => ({}));
     if (!response.ok) throw new Error(answer.detail || `the server answers ${response.status}`);
