@@ -181,8 +181,8 @@ def _artefacts(folder: Path, brokers: int, bundles: int) -> None:
             "stale": (_StaleData(full), fresh + 2 * _DAY_MS),
         }
         for state, (data, now_ms) in states.items():
-            (work / state).mkdir()
-            address = stack.enter_context(_served(work / state, data, now_ms))
+            (work / f"{state}-site").mkdir()
+            address = stack.enter_context(_served(work / f"{state}-site", data, now_ms))
             paths = list(PATHS) if state == "week" else [path for path in PATHS if "rows" not in path]
             if state == "week":
                 with watched_page(browser) as (page, _trouble):

@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from controller.web.access.viewer import checked
-from controller.web.pages.frame import context_of, newest_end, render
+from controller.web.pages.frame import commands_of, context_of, newest_end, render
 from controller.web.pages.page import PageRequest
 from controller.web.pages.spans import form_time, time_of, usual_spans
 from controller.web.store.values import DecisionDetail, DecisionPage, DecisionQuery
@@ -26,10 +26,10 @@ def decisions(page: PageRequest) -> Response:
     """The newest decisions, or those that were looked for."""
     context = context_of(page)
     filters = _filters(page)
-    rows, data = _rows(page, filters), page.data
+    rows = _rows(page, filters)
     lines = decision_lines(
         rows.rows,
-        lambda interval: detail.commands if (detail := data.decision(interval)) else (),
+        lambda interval: commands_of(page.data, interval),
         context.names,
         _PAGE,
     )

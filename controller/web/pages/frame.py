@@ -6,12 +6,15 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from controller.web.pages.page import PageRequest
-from controller.web.store.values import LatestState, Progress
+from controller.web.store.queries import PageData
+from controller.web.store.values import IssuedCommand, LatestState, Progress
 from controller.web.views.bridge import Bridge, bridge
 from controller.web.views.formats import BrokerNames, clock
 from controller.wire.readable import counted
 
 _MINUTE_MS: Final = 60_000
+#: Of more commands in a decision a line gives the number alone.
+_NAMED_COMMANDS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,14 @@ def newest_end(context: Context, now_ms: int) -> int:
     if context.state is not None:
         return context.state.interval + context.state.period_ms
     return (context.progress.newest or now_ms) + _MINUTE_MS
+
+
+def commands_of(data: PageData, interval: int) -> tuple[IssuedCommand, ...]:
+    """The commands of a decision for a line of a list; empty where they are too many to be named.
+
+    Not by ``PageData.decision``, which also unpacks every verdict: a list of 50 took seconds in a large cluster.
+    """
+    return data.moves(interval, interval + 1, limit=_NAMED_COMMANDS)
 
 
 def render(page: PageRequest, template: str, place: str, context: Context, /, **values: Any) -> Response:

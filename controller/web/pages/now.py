@@ -4,7 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from controller.web.pages.frame import context_of, render
+from controller.web.pages.frame import commands_of, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.queries import PageData
 from controller.web.store.values import DecisionQuery, IssuedCommand
@@ -42,7 +42,7 @@ def now(page: PageRequest) -> Response:
         return render(page, "now.html", "Now", context, **values)
     hour = data.decisions(DecisionQuery(since_ms=state.interval - _HOUR_MS, with_commands=True), limit=100).rows
     decisions = data.decisions(DecisionQuery(), limit=_DECISIONS).rows
-    lines = decision_lines(decisions, lambda interval: _commands(data, interval), names, _LINES)
+    lines = decision_lines(decisions, lambda interval: commands_of(data, interval), names, _LINES)
     return render(
         page,
         "now.html",
@@ -57,11 +57,6 @@ def now(page: PageRequest) -> Response:
         breaker=breaker(state.breaker),
         switches=switches(state, names, page.now_ms),
     )
-
-
-def _commands(data: PageData, interval: int) -> tuple[IssuedCommand, ...]:
-    detail = data.decision(interval)
-    return detail.commands if detail is not None else ()
 
 
 def _measured(data: PageData, until_ms: int) -> tuple[IssuedCommand, ...]:

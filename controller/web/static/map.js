@@ -371,9 +371,10 @@ document.addEventListener("DOMContentLoaded", () => {
       return;
     }
     const every = Math.max(1, Math.ceil(15 / step)), mine = chosen ? rowOf(chosen.name) : undefined;
-    for (let row = 0; row < tile.count; row += every) {
+    // Thin rows: the first label stays clear of the lane above.
+    for (let row = Math.max(0, Math.ceil(7 / step - .5)); row < tile.count; row += every) {
       context.fillStyle = paper.faint;
-      context.fillText(shorten(context, labelOf(row, narrow), room), shape.left - 8, Math.max(LANE + 7, y(row)));
+      context.fillText(shorten(context, labelOf(row, narrow), room), shape.left - 8, y(row));
     }
     if (mine !== undefined) {
       context.font = `600 11px ${paper.family}`;
@@ -448,7 +449,7 @@ document.addEventListener("DOMContentLoaded", () => {
       context.fillRect(0, 16, 16, 12);
       context.fillStyle = paper.ink;
       context.textAlign = "left";
-      context.fillText(`owned by ${labelOfBroker(view.owner) || "?"}; others grey`, 22, 22);
+      context.fillText(shorten(context, `owned by ${labelOfBroker(view.owner) || "?"}`, scale.clientWidth - 24), 22, 22);
       return;
     }
     const most = Math.max(1, ...tile.histogram.subarray(0, 255)), last = tile.values.length - 1;
