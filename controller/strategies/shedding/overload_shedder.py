@@ -65,7 +65,8 @@ class OverloadShedder(ResourceWeights):
                 why, refused = about.get(broker) or (on_broker(broker, Reason.BALANCED), [])
                 yield from (why, *refused)
 
-        outlook = UsageOutlook(limit=limit, goal=max(0.0, limit - _MARGIN))
+        # No goal: the points above the limit are taken as a share of the throughput, so no usage is aimed at.
+        outlook = UsageOutlook(limit=limit)
         return UnloadDecision(
             unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason, outlook=outlook
         ), memory

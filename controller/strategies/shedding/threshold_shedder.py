@@ -91,7 +91,8 @@ class ThresholdShedder(ResourceWeights):
                 unloads, refused = self._shed_for_underloaded(view, giver, threshold)
                 more += [giver, *refused]
                 reason = Reason.UNDERLOADED if unloads else refused[0].reason
-        outlook = UsageOutlook(limit=limit, goal=limit - min(_MARGIN, limit)) if np.isfinite(limit) else None
+        # No goal: the points above the limit are taken as a share of the throughput, so no usage is aimed at.
+        outlook = UsageOutlook(limit=limit) if np.isfinite(limit) else None
         return UnloadDecision(
             unloads=tuple(unloads), verdicts=LazyVerdicts(tell), reason=reason, outlook=outlook
         ), memory
