@@ -159,9 +159,9 @@ class WebSettings(Section):
     requests_per_second: Annotated[float, Field(gt=0, le=10_000)] = 20.0
     """Of one client, in the long run; five seconds' worth at once."""
     streams_per_client: Annotated[int, Field(ge=1, le=1000)] = 16
-    """Pages of one client that are kept up to date at the same time."""
+    """Pages of one person that are kept up to date at the same time; without a name, of one address."""
     streams: Annotated[int, Field(ge=1, le=100_000)] = 512
-    """Of all clients."""
+    """Of all together; more are refused."""
     connections: Annotated[int, Field(ge=16, le=100_000)] = 1024
     """Open connections of all clients; more are refused."""
     jobs: Annotated[int, Field(ge=1, le=64)] = 2

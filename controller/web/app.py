@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from controller.web.access.viewer import RefusedError, bad_request
-from controller.web.admission import Admission
-from controller.web.events import EventStream
+from controller.web.admission import Admission, viewer_of
+from controller.web.events import EventStream, share_of
 from controller.web.limits import CLIENT, EVENTS, RequestLimits
 from controller.web.login import login_routes
 from controller.web.pages.table import PAGES
@@ -59,8 +59,8 @@ async def _events(request: Request) -> Response:
     site = site_of(request)
     if set(request.query_params) - {"cluster"}:
         raise bad_request("the only parameter is cluster")
-    news, client = site.cluster(request.query_params.get("cluster")).news, request.scope["state"][CLIENT]
-    return EventStream(news.stream(), site.places, client)
+    news = site.cluster(request.query_params.get("cluster")).news
+    return EventStream(news.stream(), site.places, share_of(viewer_of(request), request.scope["state"][CLIENT]))
 
 
 async def _openapi(_: Request) -> Response:

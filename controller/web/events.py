@@ -12,7 +12,7 @@ from typing import Final
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from controller.web.access.viewer import RefusedError
+from controller.web.access.viewer import RefusedError, Viewer
 from controller.web.store.queries import PageData
 from controller.wire.base import harmless_json
 
@@ -39,9 +39,15 @@ class StreamPlaces:
     def take(self, client: str) -> None:
         """Take a place for *client*.  RefusedError where none is free."""
         if self._open[client] >= self._of_one:
-            raise RefusedError(429, "Too many streams", f"one client may have {self._of_one} streams of events")
+            raise RefusedError(
+                429,
+                "Too many streams",
+                f"one client may have {self._of_one} streams of events (streams_per_client in [web])",
+            )
         if self._open.total() >= self._of_all:
-            error = RefusedError(503, "Too many streams", "no more streams of events can be served now")
+            error = RefusedError(
+                503, "Too many streams", "no more streams of events can be served now (streams in [web])"
+            )
             error.headers["Retry-After"] = "30"
             raise error
         self._open[client] += 1
@@ -56,6 +62,11 @@ class StreamPlaces:
     def open(self) -> int:
         """Streams that are open."""
         return self._open.total()
+
+
+def share_of(viewer: Viewer | None, address: str) -> str:
+    """Who has a share of the places: a person from whatever addresses, and an address of people without a name."""
+    return address if viewer is None or viewer.login == "anonymous" else f"user {viewer.name}"
 
 
 class EventStream(StreamingResponse):

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from controller.web.access.viewer import RefusedError
+from controller.settings.web import ViewerRole
+from controller.web.access.viewer import RefusedError, Viewer
 from controller.web.app import create_app
-from controller.web.events import EventSource, StreamPlaces
+from controller.web.events import EventSource, StreamPlaces, share_of
 from tests.page_data import FixedPageData, T
 from tests.web_sites import site
 
@@ -75,6 +76,16 @@ def test_one_client_and_all_of_them_have_so_many_places() -> None:
     for each in "abc":
         places.give_back(each)
     assert places.open == 0
+
+
+def test_a_person_has_one_share_from_all_addresses_and_nobody_another_persons() -> None:
+    ann, bob = (Viewer(name=name, role=ViewerRole.VIEWER, login="token") for name in ("ann", "bob"))
+    anybody = Viewer(name="anonymous", role=ViewerRole.VIEWER, login="anonymous")
+    assert share_of(ann, "192.0.2.1") == share_of(ann, "192.0.2.2")
+    assert share_of(ann, "192.0.2.1") != share_of(bob, "192.0.2.1")
+    assert share_of(anybody, "192.0.2.1") != share_of(anybody, "192.0.2.2")
+    # Nobody takes the share of an address by a name.
+    assert share_of(Viewer(name="192.0.2.1", role=ViewerRole.VIEWER, login="token"), "x") != "192.0.2.1"
 
 
 def test_a_parameter_that_streams_do_not_know_is_refused(tmp_path: Path) -> None:
