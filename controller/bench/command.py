@@ -185,7 +185,7 @@ def whole_pipeline(
     ):
         for name in forms:
             spread = {"master": master, "partitions": partitions}
-            measured.append(measure(name, shape, server, scratch / name, runs=runs, said=report, **spread))
+            measured.append(measure(name, shape, server, scratch / name, runs=runs, report=report, **spread))
             if as_json:  # print each at once: all forms together take minutes
                 typer.echo(measured[-1].as_line())
     if not as_json:

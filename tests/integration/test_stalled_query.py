@@ -62,7 +62,7 @@ def test_a_batch_that_hangs_ends_the_process_with_a_code_of_its_own_and_the_next
     code = run_until(lambda process: process.poll() is not None, tmp_path, "after-decide:1")
     told = (tmp_path / "controller.log").read_text()
     assert code == StalledError.exit_code, told[-3000:]
-    assert "a query has not stopped for 15 s: this process ends now" in told
+    assert "a query did not stop within 15 s: exiting" in told
     assert "has finished no batch for 25 s while ticks arrived" in told
     assert not list(entries_in(tmp_path / "log"))
 
