@@ -1,0 +1,1 @@
+"""What the controller costs with three servers of the page beside it, and without."""

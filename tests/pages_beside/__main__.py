@@ -1,0 +1,171 @@
+"""``python -m tests.pages_beside``: what the controller takes with three ``trimtab serve`` beside it, and with none.
+
+A real Kafka, a real ``trimtab run`` that decides on a modelled cluster, and in every second block three servers of the
+page, each asked for its first page once an interval.  Printed are, for each block, the CPU seconds of the controller's
+processes per interval and its mean time from tick to decision; then the ratios of the pairs.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final, NamedTuple
+from urllib.request import urlopen
+
+from controller.adapters.process.process_tree import usage
+from controller.bench.logs import InKafka, MeasuredLog
+from controller.lab.processes import Processes
+from controller.lab.servers import free_port, kafka_server
+from controller.simulator.cluster import ClusterShape, ModelledCluster
+from controller.simulator.encode import FORMS, namespace_record
+
+_CLUSTER: Final = "beside"
+_FORM: Final = "broker_sweep_arrow"
+_SHAPE: Final = ClusterShape(brokers=60, bundles=1_000, topics=10_000)
+_PERIOD_SECONDS: Final = 6
+_SERVERS: Final = 3
+#: Intervals before the first block: Java compiles what is hot.
+_WARM_UP: Final = 30
+#: Intervals of a block that count, and those before them that do not.
+_COUNTED: Final = 5
+_SETTLE: Final = 1
+_SUM: Final = "trimtab_tick_to_decision_seconds_sum"
+_COUNT: Final = "trimtab_tick_to_decision_seconds_count"
+
+
+class _Block(NamedTuple):
+    cpu_seconds: float
+    latency_seconds: float
+    decided: int
+
+
+class _Site:
+    """A controller on a log in Kafka, and a cluster whose load is published."""
+
+    def __init__(self, folder: Path, bootstrap: str) -> None:
+        self._log: MeasuredLog = InKafka(bootstrap).log(_FORM, 2, _CLUSTER)
+        self._cluster = ModelledCluster(_SHAPE, seed=1, name=_CLUSTER)
+        self._metrics, self._folder = free_port(), folder
+        (folder / "broker.conf").write_text("")
+        self.conf = self._settings(bootstrap, "trimtab", f'metrics.controller = "127.0.0.1:{self._metrics}"')
+        self._interval_ms = 0
+
+    def _settings(self, bootstrap: str, name: str, more: str) -> Path:
+        topics = ("metrics", "results", "commands", "journal", "dead_letters", "summaries")
+        names = "\n".join(f'{each}_topic = "{_FORM}-{each}"' for each in topics)
+        path = self._folder / f"{name}.toml"
+        path.write_text(
+            f"""cluster = {{ name = "{_CLUSTER}", broker_conf = "broker.conf", pulsar = "4.0" }}
+intervals = {{ period_seconds = {_PERIOD_SECONDS}, shards = 4 }}
+checkpoint.path = "checkpoint"
+election = {{ kind = "file", path = "election" }}
+decisions.mode = "dry_run"
+guardrails.brokers_balance_unknown = "ignore"
+{more}
+[spark]
+master = "local[2]"
+shuffle_partitions = 1
+[log]
+kind = "kafka"
+[log.kafka]
+bootstrap = "{bootstrap}"
+partitions = 2
+{names}
+"""
+        )
+        return path
+
+    @contextmanager
+    def pages(self, bootstrap: str, count: int) -> Iterator[list[int]]:
+        """Within the block *count* servers run; yields their ports."""
+        with ExitStack() as stack:
+            ports = []
+            for number in range(count):
+                port = free_port()
+                web = f'web = {{ listen = "127.0.0.1:{port}", anonymous = "viewer" }}'
+                folder = self._folder / f"page-{number}"
+                folder.mkdir(exist_ok=True)
+                page = stack.enter_context(Processes(self._settings(bootstrap, f"page-{number}", web), folder))
+                page.log("serve").unlink(missing_ok=True)
+                page.start("serve")
+                page.wait_for("serve", "the page is at")
+                ports.append(port)
+            yield ports
+
+    def interval(self, ports: Sequence[int]) -> None:
+        """Publish the next interval at its time, and look at each page."""
+        period_ms = _PERIOD_SECONDS * 1000
+        self._interval_ms = max(self._interval_ms + period_ms, time.time_ns() // 1_000_000 // period_ms * period_ms)
+        time.sleep(max(0.0, self._interval_ms / 1000 - time.time()))
+        states = [namespace_record(_CLUSTER, state) for state in self._cluster.changed_namespaces()]
+        sweeps = list(self._cluster.sweeps(self._interval_ms))
+        records = [*states, *chain.from_iterable(map(FORMS[_FORM], sweeps))]
+        self._log.publish(records, self._interval_ms, {sweep.broker: sweep.sweep_id for sweep in sweeps})
+        self._cluster.advance()
+        for port in ports:
+            with urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+                answer.read()
+
+    def latency(self) -> tuple[float, int]:
+        """Sum and number of the times from tick to decision so far."""
+        with urlopen(f"http://127.0.0.1:{self._metrics}/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        values = {
+            name: float(line.rsplit(" ", 1)[1]) for line in lines for name in (_SUM, _COUNT) if line.startswith(name)
+        }
+        return values.get(_SUM, 0.0), int(values.get(_COUNT, 0))
+
+
+def _block(site: _Site, controller: int, ports: Sequence[int]) -> _Block:
+    for _ in range(_SETTLE):
+        site.interval(ports)
+    time.sleep(_PERIOD_SECONDS / 2)
+    cpu, (seconds, count) = usage(controller).cpu_seconds, site.latency()
+    for _ in range(_COUNTED):
+        site.interval(ports)
+    time.sleep(_PERIOD_SECONDS / 2)
+    cpu_after, (seconds_after, count_after) = usage(controller).cpu_seconds, site.latency()
+    decided = count_after - count
+    return _Block((cpu_after - cpu) / _COUNTED, (seconds_after - seconds) / max(1, decided), decided)
+
+
+def main(pairs: int) -> None:
+    """Measure so many pairs, each the other way round than the one before."""
+    folder = Path(mkdtemp(prefix="pages-beside-"))
+    with kafka_server(folder / "kafka") as kafka:
+        site = _Site(folder, kafka.bootstrap)
+        with Processes(site.conf, folder) as processes:
+            processes.start("run")
+            for _ in range(_WARM_UP):
+                site.interval(())
+                processes.check()
+            found: list[dict[int, _Block]] = []
+            for number in range(pairs):
+                pair = {}
+                for count in (0, _SERVERS) if number % 2 == 0 else (_SERVERS, 0):
+                    with site.pages(kafka.bootstrap, count) as ports:
+                        block = pair[count] = _block(site, processes.pid("run"), ports)
+                    print(
+                        f"pair {number + 1}, {count} servers: {block.cpu_seconds:.3f} s of CPU an interval,"
+                        f" {block.latency_seconds:.3f} s from tick to decision, {block.decided} decided",
+                        flush=True,
+                    )
+                found.append(pair)
+    for name, figure in (("CPU an interval", 0), ("tick to decision", 1)):
+        if not all(block.decided for pair in found for block in pair.values()):
+            print("a block without a decision: the controller was behind, and the figures say nothing")
+            break
+        ratios = sorted(pair[_SERVERS][figure] / pair[0][figure] for pair in found)
+        with_pages, without = (statistics.median(pair[count][figure] for pair in found) for count in (_SERVERS, 0))
+        print(
+            f"{name}: ratio of medians {with_pages / without:.3f},"
+            f" of pairs: median {statistics.median(ratios):.3f}, {ratios[0]:.3f} to {ratios[-1]:.3f}"
+        )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
