@@ -17,11 +17,11 @@ from typing import Final
 import numpy as np
 
 from controller.executor.attempt import Outcome, PulsarTarget, carry_out
-from controller.lab.pulsar_clients import SteadyClients
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import StageAdmin
 from controller.model.decision import Command, Reason, Verdict
 from controller.model.names import BundleName, topic_hash
+from tests.measure.clients import SteadyClients
 
 _NAMESPACE: Final = "bench/moves"
 _BUNDLES: Final = 2

@@ -8,8 +8,8 @@ from typing import Any
 import pulsar
 import pytest
 
-from controller.lab.pulsar_clients import LongestGaps, SteadyClients
 from controller.model.errors import TrimtabError
+from tests.measure.clients import LongestGaps, SteadyClients
 
 NO_LOG = Path("/dev/null")
 
