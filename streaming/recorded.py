@@ -55,7 +55,7 @@ def write_files(batches: Iterable[Sequence[RecordText]], folder: Path) -> None:
             [each.offset for each in batch],
             [""] * len(batch),
             [_UNDATED if each.append_time_ms is None else each.append_time_ms for each in batch],
-            [each.value for each in batch],
+            [each.whole for each in batch],
         ]
         path = folder / f"{number:06d}.parquet"
         pq.write_table(pa.table(columns, schema=_COLUMNS), path, compression="zstd", compression_level=1)

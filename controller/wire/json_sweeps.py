@@ -1,6 +1,6 @@
 """Sweeps in JSON as rows of the fold, many at once: no object for a bundle or a topic.
 
-A sweep is split into its text and its numbers (controller.wire.split_json).  A text is parsed once, with the numbers
+A sweep comes split into its text and its numbers (controller.wire.split_json).  A text is parsed once, with the numbers
 0, 1, 2 ... in its holes: so it says which hole is which field.  From then on a sweep with this text is a few columns.
 The rows are those of ``controller.wire.rows.rows_from_records``, bit for bit.  Sweeps with anything unusual in them are
 left to that, those that have to be refused among them.
@@ -22,7 +22,7 @@ from controller.model.load import Bools, Floats, Ints
 from controller.model.names import is_name, topic_hash
 from controller.model.topic_kinds import UNLISTED, KindFlags
 from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE
-from controller.wire.split_json import SplitJson, floats, split
+from controller.wire.split_json import SplitJson, floats, joined, split
 from controller.wire.sweep_load import in_stats, near_split, sums
 from controller.wire.sweep_shape import HEADER_FLOATS, HEADER_INTS, SweepShape, shape_of
 
@@ -61,7 +61,12 @@ class RecordText(NamedTuple):
     offset: int
     #: Epoch ms; None where the log does not say.
     append_time_ms: int | None
-    value: bytes
+    value: bytes | SplitJson
+
+    @property
+    def whole(self) -> bytes:
+        """The value in one piece."""
+        return self.value if isinstance(self.value, bytes) else joined(self.value)
 
 
 class _ShapedSweep(NamedTuple):
@@ -96,7 +101,7 @@ class JsonSweeps:
 
     def _shaped(self, text: RecordText) -> _ShapedSweep | None:
         """*text* with its shape; None where it is no sweep of this cluster as collectors write it."""
-        parts = split(text.value)
+        parts = split(text.value) if isinstance(text.value, bytes) else text.value
         match = None if parts is None else _SWEEP_ID.search(parts.text)
         # Each number has 42 bytes at most.
         if parts is None or match is None or len(parts.text) + 42 * len(parts.digits) > self._max_bytes:

@@ -1,7 +1,7 @@
-"""JSON split into its text and its numbers.
+"""JSON split into its text and its numbers, and joined again to the same bytes.
 
-The sweeps of a broker have the same text every minute, and other numbers: a text that was read once need not be read
-again.
+The sweeps of a broker have the same text every minute, and other numbers.  A recording keeps both apart: columns of
+numbers are small, and a text that was read once need not be read again.
 """
 
 import re
@@ -66,6 +66,15 @@ def _numbers(texts: Sequence[bytes]) -> tuple[Ints, Decimals] | None:
     return np.fromstring(whole, np.int64, sep=","), decimals
 
 
+def joined(parts: SplitJson) -> bytes:
+    """The value that was split.  ValueError where the numbers do not fit the text."""
+    texts = parts.text.split(HOLE)
+    if len(texts) != len(parts.digits) + 1 or len(parts.decimals) != len(parts.digits):
+        raise ValueError(f"{len(parts.digits)} numbers for {len(texts) - 1} places")
+    pairs = zip(parts.digits.tolist(), parts.decimals.tolist(), strict=True)
+    return _woven(texts, [_number(*pair) for pair in pairs])
+
+
 def floats(digits: Ints, decimals: Decimals) -> Floats:
     """(n,) the numbers as floats, rounded as a JSON parser rounds them."""
     numbers: Floats = digits / _POWERS[np.minimum(decimals, _MOST_DECIMALS)]
@@ -76,9 +85,13 @@ def floats(digits: Ints, decimals: Decimals) -> Floats:
 
 def filled(text: bytes, numbers: Sequence[int]) -> bytes:
     """*text* with whole *numbers* in its holes."""
-    texts = text.split(HOLE)
+    return _woven(text.split(HOLE), [b"%d" % each for each in numbers])
+
+
+def _woven(texts: Sequence[bytes], numbers: Sequence[bytes]) -> bytes:
+    """Each of *texts* with the number that follows it; of the last one there is none."""
     whole = [b""] * (2 * len(texts) - 1)
-    whole[::2], whole[1::2] = texts, [b"%d" % each for each in numbers]
+    whole[::2], whole[1::2] = texts, numbers
     return b"".join(whole)
 
 

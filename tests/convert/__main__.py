@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.convert.folder import convert_folder
-from tests.convert.recording import convert_incident, convert_recording
+from tests.convert.recording import convert_recording
 
 #: What can be converted -> the function that reads the old form and writes the new one.
 KINDS: Final[Mapping[str, Callable[[Path, Path], None]]] = {
     "folder": convert_folder,
-    "incident": convert_incident,
     "recording": convert_recording,
 }
 

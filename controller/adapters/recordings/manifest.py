@@ -35,7 +35,7 @@ MANIFEST: Final = "manifest.json"
 #: What was known when a recording begins: a record of metrics on each line.
 BEGIN: Final = "begin.jsonl"
 #: The version of the format.
-FORMAT_VERSION: Final = 5
+FORMAT_VERSION: Final = 4
 #: Bytes of a manifest at most: that of ten thousand files has 5 MB.
 _LARGEST_MANIFEST: Final = 32 << 20
 #: Files of a recording at most.
@@ -182,7 +182,7 @@ class Manifest(Record):
     """What lies in a recording."""
 
     format: Literal["trimtab-recording"] = "trimtab-recording"
-    version: Literal[5] = FORMAT_VERSION
+    version: Literal[4] = FORMAT_VERSION
     cluster: Name
     """The Pulsar cluster's name."""
     made_by: str = ""

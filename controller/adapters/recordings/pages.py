@@ -23,8 +23,8 @@ _LONGEST_HEADER: Final = 1024
 _DATA_PAGE_HEADER: Final = 5
 #: PageType: a data page of the first version.
 _DATA_PAGE: Final = 0
-#: Encoding: of values PLAIN, of the levels that nulls and lists are made of RLE.
-_OF_VALUES: Final = 0
+#: Encoding: of values PLAIN and BYTE_STREAM_SPLIT, of the levels that nulls and lists are made of RLE.
+_OF_VALUES: Final = (0, 9)
 _OF_LEVELS: Final = (3, 3)
 _LONGEST_NUMBER: Final = 10
 #: Pages of a file at most; writers make one or two for each column.
@@ -60,7 +60,7 @@ def refuse_bombs(about: Any, content: bytes, where: object) -> None:
             raise RecordingError(f"{where}: column {name} is not as trimtab writes it")
         of_a_value = OF_A_HEADER if name.startswith("headers.") else OF_A_VALUE
         for page in _pages(content, start, start + size, where):
-            if page.kind != _DATA_PAGE or page.encoding != _OF_VALUES or page.levels != _OF_LEVELS:
+            if page.kind != _DATA_PAGE or page.encoding not in _OF_VALUES or page.levels != _OF_LEVELS:
                 raise RecordingError(f"{where}: column {name} has pages that trimtab does not write")
             pages, room = pages - 1, room - page.unpacked - of_a_value * page.values
             if room < 0 or pages < 0:

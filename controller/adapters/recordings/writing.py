@@ -45,7 +45,7 @@ NOTHING_MOVES: Final[Mapping[RecordedTopic, str]] = {}
 class RecordingProgress(Record):
     """How far a recording has come."""
 
-    version: Literal[5] = FORMAT_VERSION
+    version: Literal[4] = FORMAT_VERSION
     asked: str
     """What was asked for; only the same is continued."""
     manifest: Manifest

@@ -96,7 +96,7 @@ class RecordedLoadLog:
         results = _located(decoder, self._texts(RESULTS))
         ticked = -1
         for text in chain(known_texts(self.begin), self._texts(METRICS)):
-            if _SWEEP in text.value:
+            if _SWEEP in (text.value if isinstance(text.value, bytes) else text.value.text):
                 sweeps.append(text)
                 continue
             for located in _located(decoder, (text,)):

@@ -49,7 +49,7 @@ def decoded(texts: list[RecordText]) -> Rows:
             partition=each.partition,
             offset=each.offset,
             record=decode_metric(
-                each.value, cluster=CLUSTER, period_ms=PERIOD, append_time_ms=each.append_time_ms, max_bytes=1 << 20
+                each.whole, cluster=CLUSTER, period_ms=PERIOD, append_time_ms=each.append_time_ms, max_bytes=1 << 20
             ),
         )
         for each in texts

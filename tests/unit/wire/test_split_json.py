@@ -1,27 +1,19 @@
-"""JSON split into its text and its numbers loses nothing, and its numbers are those that a parser reads."""
+"""JSON split into its text and its numbers comes back as it was, and its numbers are those that a parser reads."""
 
 import json
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.wire.split_json import HOLE, SplitJson, floats, split
+from controller.wire.split_json import SplitJson, floats, joined, split
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**25), 10**25) | st.floats(0, 1e6)
 JSON: st.SearchStrategy[Any] = st.recursive(
     NUMBERS | st.text() | st.none() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 )
-
-
-def joined(parts: SplitJson) -> bytes:
-    texts = parts.text.split(HOLE)
-    shifted = [f"{digits:0{decimals + 1}d}" for digits, decimals in zip(parts.digits, parts.decimals, strict=True)]
-    pairs = zip(shifted, parts.decimals.tolist(), strict=True)
-    numbers = [f"{text[:-n]}.{text[-n:]}" if n else text for text, n in pairs]
-    return b"".join(
-        part for pair in zip(texts, [*(each.encode() for each in numbers), b""], strict=True) for part in pair
-    )
 
 
 @given(JSON, st.booleans())
@@ -49,3 +41,8 @@ def test_a_number_beyond_the_largest_int64_keeps_a_text_whole_and_one_up_to_it_d
     assert parts is not None
     assert (parts.digits.tolist(), parts.decimals.tolist()) == ([(1 << 63) - 1, 7], [2, 0])
     assert split(b"[92233720368547758.08,7]") is None
+
+
+def test_parts_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 numbers for 1 places"):
+        joined(SplitJson(b"[\x00]", np.array([1, 2]), np.array([0, 0], np.uint8)))
