@@ -8,6 +8,7 @@ from kazoo.exceptions import BadVersionError, ConnectionLoss
 
 from controller.adapters.zookeeper import controls as module
 from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.controls import ZooKeeperControls
 from controller.model.controls import OperatorControls, Pause
 from controller.model.errors import ControlsUnreachableError
@@ -72,13 +73,15 @@ def server() -> LaggingServer:
 
 @pytest.fixture
 def store(server: LaggingServer, monkeypatch: pytest.MonkeyPatch) -> ZooKeeperControls:
-    class Connection:
-        client, ended = server, False
+    class Connected(ZooKeeperConnection):
+        def __init__(self, access: ZooKeeperAccess, **_: object) -> None:
+            self.access, self.client = access, server
 
-        def __init__(self, *_: object, **__: object) -> None:
-            pass
+        @property
+        def ended(self) -> bool:
+            return False
 
-    monkeypatch.setattr(module, "ZooKeeperConnection", Connection)
+    monkeypatch.setattr(module, "ZooKeeperConnection", Connected)
     return ZooKeeperControls(
         access=ZooKeeperAccess(hosts="a:2181,b:2181,c:2181"), path="/trimtab", cluster="lab", session_timeout_seconds=4
     )
