@@ -107,14 +107,15 @@ def schedule_of(seed: int) -> Schedule:
     chance = Random(f"schedule {seed}")
     made = Schedule(
         seed=seed,
-        intervals=chance.randint(30, 42),
+        intervals=chance.randint(30, 60),
         atomic=chance.random() < 0.5,
         partitions=chance.randint(1, 3),
         controllers=chance.randint(1, 3),
         collectors=chance.randint(1, 3),
         executors=chance.randint(1, 3),
+        shards=chance.randint(1, 2),
     )
-    faults = [_fault(chance, made) for _ in range(chance.randint(6, 20))]
+    faults = [_fault(chance, made) for _ in range(chance.randint(8, 28))]
     return replace(made, faults=tuple(sorted(faults, key=lambda each: each.at)))
 
 

@@ -36,11 +36,11 @@ from tests.simulation.brokers import Cluster, Pool, traced_target
 from tests.simulation.election import Election, SimulatedControls, SimulatedGroup, SimulatedLeadership
 from tests.simulation.logs import SimulatedLog, SimulatedServer, TracedInbox
 from tests.simulation.loop import Process
-from tests.simulation.query import Checkpoint, Letters, Query
+from tests.simulation.query import Checkpoint, Decoder, Letters, Query
 from tests.simulation.world import World
 
 #: How often processes look for something to do, seconds: less often than in production, for the same effects.
-_LOOK: Final = {"controller": 5.0, "collector": 3.0, "executor": 4.0}
+_LOOK: Final = {"controller": 5.0, "collector": 5.0, "executor": 4.0}
 _AGAIN: Final = 5.0
 
 
@@ -68,9 +68,12 @@ class _LooksSeldom:
 class Site:
     """All processes of a site, and what they share."""
 
-    def __init__(self, world: World, settings: Settings, policy: Policy, server: SimulatedServer) -> None:
+    def __init__(
+        self, world: World, settings: Settings, policy: Policy, server: SimulatedServer, *, shards: int
+    ) -> None:
         self.world, self.settings, self.policy, self.server = world, settings, policy, server
-        self.election, self.checkpoint = Election(world), Checkpoint()
+        self.election, self.checkpoint = Election(world), Checkpoint(shards=shards)
+        self.decoder = Decoder(policy.cluster, policy.period_ms)
         #: Topic, partition and position of records that nobody can use.
         self.poison = set[tuple[str, int, int]]()
         self.cluster = Cluster(world, brokers=4, namespaces=2, bundles=4)
@@ -113,7 +116,7 @@ class Site:
     def _lead(self, leadership: SimulatedLeadership, store: ControlStore) -> None:
         sink = self._sink(leadership, store)
         leadership.check()
-        query = Query(self.world, self.checkpoint, self.log(), self.policy, self.options)
+        query = Query(self.world, self.checkpoint, self.log(), self.decoder, self.policy, self.options)
         while True:
             if not query.batch(sink):
                 self.world.sim.sleep(_LOOK["controller"] * self.world.sim.random.uniform(0.5, 1.5))
@@ -143,7 +146,7 @@ class Site:
             evidence=evidence,
             accepted_ms=lambda: store.read()[0].loss_accepted_ms,
         )
-        letters: Any = Letters(self.log(), self.policy)
+        letters: Any = Letters(self.log(), self.decoder)
         kept = settings.journal.retention_days * 86_400_000
         return DecisionSink(
             engine, journal=journal, verdicts=None, letters=letters, now_ms=now_ms, retention_ms=kept, note=note

@@ -33,7 +33,6 @@ from tests.sharding import rows_of_shards
 from tests.simulation.world import World
 
 TOPICS: Final[Mapping[int, LogTopic]] = {METRICS: "metrics", RESULTS: "results"}
-SHARDS: Final = 2
 _SCHEMA: Final = to_arrow_schema(SHARD_OUTPUT)
 #: How often a batch begins although no tick has come.
 _EARLY: Final = 0.03
@@ -51,6 +50,8 @@ class Checkpoint:
     states: dict[tuple[int, int], bytes] = field(default_factory=dict)
     #: The file with the last journalled interval.
     noted: bytes | None = None
+    #: Parts of the state.
+    shards: int = 2
 
 
 class Decoder:
@@ -58,13 +59,18 @@ class Decoder:
 
     def __init__(self, cluster: str, period_ms: int) -> None:
         self._cluster, self._period_ms = cluster, period_ms
+        #: Each record is read by several queries, and once more by the replay.
+        self._decoded = dict[tuple[int, int, bytes], object]()
 
     def decoded(self, source: int, record: LogRecord) -> object:
         """The record; None where it is another cluster's.  WireError."""
-        decode: Callable[..., object] = decode_metric if source == METRICS else decode_result
-        return decode(
-            record.value, cluster=self._cluster, period_ms=self._period_ms, append_time_ms=record.timestamp_ms
-        )
+        key = source, record.timestamp_ms, record.value
+        if key not in self._decoded:
+            decode: Callable[..., object] = decode_metric if source == METRICS else decode_result
+            self._decoded[key] = decode(
+                record.value, cluster=self._cluster, period_ms=self._period_ms, append_time_ms=record.timestamp_ms
+            )
+        return self._decoded[key]
 
     def located(self, source: int, records: Sequence[LogRecord]) -> tuple[list[Located], list[Span]]:
         """*records* of *source*, and the places of those that are refused."""
@@ -83,10 +89,11 @@ class Decoder:
 class Query:
     """The query of one leadership."""
 
-    def __init__(self, world: World, checkpoint: Checkpoint, log: Log, policy: Policy, options: FoldOptions) -> None:
+    def __init__(
+        self, world: World, checkpoint: Checkpoint, log: Log, decoder: Decoder, policy: Policy, options: FoldOptions
+    ) -> None:
         self._world, self._checkpoint, self._log = world, checkpoint, log
-        self._policy, self._options = policy, options
-        self._decoder = Decoder(policy.cluster, policy.period_ms)
+        self._policy, self._options, self._decoder = policy, options, decoder
         self._results = dict[int, int]()
         #: Where the log ended when the gate was opened last.
         self._open_to: _Offsets = {}
@@ -178,9 +185,9 @@ class Query:
     def _folded(self, number: int, located: Sequence[Located]) -> Iterator[dict[str, Any]]:
         files = self._checkpoint
         rows = rows_from_records(located, self._options.detail)
-        for shard, own in enumerate(rows_of_shards(rows, cluster=self._policy.cluster, shards=SHARDS)):
+        for shard, own in enumerate(rows_of_shards(rows, cluster=self._policy.cluster, shards=files.shards)):
             blob = files.states.get((number - 1, shard))
-            state = ShardState(shard=shard, shards=SHARDS) if blob is None else state_blob.load(blob)
+            state = ShardState(shard=shard, shards=files.shards) if blob is None else state_blob.load(blob)
             snapshots = list[Snapshot]()
             if len(own):
                 state, snapshots = fold(state, own, self._options)
@@ -199,15 +206,15 @@ class _Batch:
 
     def toArrow(self) -> pa.Table:  # noqa: N802
         """See DataFrame."""
-        return pa.Table.from_pylist(self._rows, schema=_SCHEMA)
+        columns = [pa.array([row.get(field.name) for row in self._rows], field.type) for field in _SCHEMA]
+        return pa.Table.from_arrays(columns, schema=_SCHEMA)
 
 
 class Letters:
     """The dead letters of a query, as streaming.dead_letters finds them."""
 
-    def __init__(self, log: Log, policy: Policy) -> None:
-        self._log, self._letters = log, DeadLetterLog(log)
-        self._decoder = Decoder(policy.cluster, policy.period_ms)
+    def __init__(self, log: Log, decoder: Decoder) -> None:
+        self._log, self._letters, self._decoder = log, DeadLetterLog(log), decoder
 
     def store_suspects(self, refused: Sequence[Span], batch_id: int) -> None:
         """See DeadLetters."""

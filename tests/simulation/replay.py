@@ -11,7 +11,7 @@ from controller.log.records import LogRecords
 from controller.offline.replay import Replay
 from controller.wire.rows import rows_from_records
 from tests.simulation.processes import Site
-from tests.simulation.query import TOPICS, Decoder
+from tests.simulation.query import TOPICS
 
 
 def differences(site: Site) -> Iterator[str]:
@@ -23,7 +23,6 @@ def differences(site: Site) -> Iterator[str]:
         guardrails=settings.guardrails,
         whole_every_intervals=settings.journal.whole_every_intervals,
     )
-    decoder = Decoder(policy.cluster, policy.period_ms)
     options, state = replace(site.options, close_at_most=None), ShardState(shard=0, shards=1)
     records = [
         (record.timestamp_ms, source, record)
@@ -35,7 +34,9 @@ def differences(site: Site) -> Iterator[str]:
     replay = Replay(LogRecords(log, where="memory"), recorded, policy)
     for begin in range(0, len(records), 50):
         located = [
-            each for _, source, record in records[begin : begin + 50] for each in decoder.located(source, [record])[0]
+            each
+            for _, source, record in records[begin : begin + 50]
+            for each in site.decoder.located(source, [record])[0]
         ]
         state, snapshots = fold(state, rows_from_records(located, options.detail), options)
         for snapshot in snapshots:

@@ -83,12 +83,14 @@ def play(schedule: Schedule) -> Outcome:
     """Play *schedule*."""
     settings, policy = site_settings()
     logging.disable(logging.CRITICAL)
+    # A run makes little garbage in circles.  The product looks for it after each decision (streaming.sink).
+    gc.disable()
     simulation = Simulation(schedule.seed)
     world = World(simulation)
     try:
         with standing_in(simulation):
             server = SimulatedServer(world, partitions=schedule.partitions, atomic=schedule.atomic, seed=schedule.seed)
-            site = Site(world, settings, policy, server)
+            site = Site(world, settings, policy, server, shards=schedule.shards)
             _begin(site, schedule)
             simulation.run((schedule.intervals + _CALM) * PERIOD)
             # Executors answer what is left.

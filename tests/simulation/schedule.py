@@ -22,4 +22,6 @@ class Schedule:
     controllers: int = 2
     collectors: int = 2
     executors: int = 2
+    #: Parts of the query's state.
+    shards: int = 2
     faults: tuple[Fault, ...] = ()

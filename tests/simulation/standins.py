@@ -31,8 +31,9 @@ def _is_ours() -> bool:
 
 
 def _for_us(ours: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-    """*ours* for the thread of the simulation, *real* for all others."""
-    return lambda *args: ours(*args) if _is_ours() else real(*args)
+    """*ours* for the thread that calls this, *real* for all others."""
+    ident, mine = threading.get_ident, threading.get_ident()
+    return lambda *args: ours(*args) if ident() == mine else real(*args)
 
 
 def _sim() -> Simulation:
