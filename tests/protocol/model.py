@@ -27,6 +27,7 @@ GUARDS: Final = {
     "epoch stored": "The newest epoch is stored with the position: `Inbox.answer`.",
     "expiry": "An executor asks whether the command's time is over: `judge.refusal`.",
     "begin": "An executor stores that it begins, before the act: `Inbox.begin`.",
+    "second look": "After that it asks for the time again, right before the act: `Executor._may_act`.",
     "begun is looked at": "What somebody has begun is not done again: `carry_out`.",
     "claim at begin": "Storing that fails where another executor has the partition: `PartitionClaim.store`.",
     "claim at finish": "So does answering: `PartitionClaim.finish`.",
@@ -96,7 +97,7 @@ class Leader(NamedTuple):
 class Work(NamedTuple):
     """An executor's view of one partition.  Sets of commands are bits."""
 
-    #: "": idle; else "none", "looked", "begun", "answer", "publish" or "complete".
+    #: "": idle; else "none", "looked", "begun", "sure", "answer", "publish" or "complete".
     phase: str = "none"
     #: What it read when it claimed the partition, and since.
     epoch: int = 0
@@ -208,8 +209,14 @@ def first_state(bound: Bound) -> State:
 def canonical(state: State) -> State:
     """The one of all states that differ from *state* only by who is who, or by what nobody asks for any more."""
     ledger = state.ledger
-    if any(life.looked and life.answer for life in ledger.lives):
-        lives = tuple(life._replace(looked=False, expired=False) if life.answer else life for life in ledger.lives)
+    # Who has begun, and lost its partition since, may still look again and act.
+    if any(life.looked and life.answer and (life.acts or not life.begun) for life in ledger.lives):
+        lives = tuple(
+            life._replace(looked=False, sure=False, expired=False)
+            if life.answer and (life.acts or not life.begun)
+            else life
+            for life in ledger.lives
+        )
         ledger = ledger._replace(lives=lives)
     return state._replace(
         ledger=ledger,
@@ -592,7 +599,17 @@ def _looked(state: State, bound: Bound, at: int, part: int, work: Work) -> Itera
         yield f"an executor finds partition {part} lost", _working(state, at, part, Work()), ()
 
 
-def _begun(state: State, _: Bound, at: int, part: int, work: Work) -> Iterator[Step]:
+def _begun(state: State, bound: Bound, at: int, part: int, work: Work) -> Iterator[Step]:
+    """It may have taken long to store that, so it looks at the time again."""
+    if state.ledger.lives[work.command].expired and "second look" not in bound.without:
+        after = _working(state, at, part, work._replace(phase="answer", status="expired"))
+        yield f"an executor finds command {work.command} expired", after, ()
+        return
+    after = _working(state, at, part, work._replace(phase="sure"))
+    yield f"an executor looks at the time of command {work.command}", after, ((work.command, _event("sure")),)
+
+
+def _sure(state: State, _: Bound, at: int, part: int, work: Work) -> Iterator[Step]:
     after = _working(state, at, part, work._replace(phase="answer", status="done"))
     yield f"an executor does command {work.command}", after, ((work.command, _event("act")),)
 
@@ -644,6 +661,7 @@ _PHASES: Final[dict[str, Callable[[State, Bound, int, int, Work], Iterator[Step]
     "": _idle,
     "looked": _looked,
     "begun": _begun,
+    "sure": _sure,
     "answer": _answer,
     "publish": _publish,
     "complete": _publish,

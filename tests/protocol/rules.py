@@ -30,6 +30,7 @@ class Event:
     - ``issued``: a partition of the commands has a command (epoch, partition, command)
     - ``looked``: an executor looked for newer epochs and for the time, and goes on (process, command)
     - ``begun``: an executor has stored that it begins (process, command)
+    - ``sure``: it has looked at the time again after that, and goes on (process, command)
     - ``act``: a call that changes Pulsar was sent (process, command)
     - ``answered``: the log has a result (command, outcome: its status)
     - ``expired``: the time of a command is over (command)
@@ -43,6 +44,10 @@ class Event:
     - ``caught-up``: an executor has read its partition of the commands to its end (process, partition)
     - ``effect``: the cluster has changed (command)
     - ``controls``: they were replaced (outcome); ``read-lost``: somebody could not read them (process)
+    - ``all-stopped``: ``trimtab stop-all`` has returned (epoch); ``calm``: no more faults
+    - ``owned``: a bundle has another owner, or is there no more (content, outcome: the owner or "")
+    - ``broker-died``, ``broker-back`` (content: the broker)
+    - ``batch``: Spark's offsets of a batch are stored (epoch: its number, content: the offsets)
     """
 
     kind: str
@@ -60,6 +65,8 @@ class Event:
     wave: int = 0
     #: When a command expires, epoch ms.
     expires_at: int = 0
+    #: What the command does, the detail of a result, and what else the simulation compares.
+    content: str = ""
 
 
 class Life(NamedTuple):
@@ -72,6 +79,7 @@ class Life(NamedTuple):
     dead: bool = False
     looked: bool = False
     begun: bool = False
+    sure: bool = False
     acts: int = 0
     expired: bool = False
     answer: str = ""
@@ -218,8 +226,15 @@ def _begun(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -
     return life._replace(begun=True)
 
 
+def _sure(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -> Life:
+    _require(life.begun or "begun" not in observed, "nobody has stored that it begins")
+    _require(not life.expired, "its time is over")
+    return life._replace(sure=True)
+
+
 def _act(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]) -> Life:
     _require(life.begun or "begun" not in observed, "nobody has stored that it begins")
+    _require(life.sure or "sure" not in observed, "nobody has looked at the time again")
     _require(not life.acts, "it was done before")
     _require(life.answer not in NEVER_BEGUN, f"its result says that it was never begun: {life.answer}")
     return life._replace(acts=1)
@@ -232,7 +247,8 @@ def _answered(ledger: Ledger, life: Life, event: Event, observed: frozenset[str]
         _require(life.acts or "act" not in observed, "nobody has done it")
     _require(not life.dead or event.outcome in NEVER_BEGUN, "a newer epoch lies before it in its partition")
     if event.outcome in NEVER_BEGUN:
-        _require(not life.begun and not life.acts, "it was begun")
+        # Who has begun may find that the time is over, and do nothing.
+        _require(not life.acts and (not life.begun or event.outcome == "expired"), "it was begun")
     return life._replace(answer=event.outcome)
 
 
@@ -257,6 +273,7 @@ _OF_LIFE: Final[dict[str, Callable[[Ledger, Life, Event, frozenset[str]], Life]]
     "issued": _issued,
     "looked": _looked,
     "begun": _begun,
+    "sure": _sure,
     "act": _act,
     "answered": _answered,
     "expired": _expired,

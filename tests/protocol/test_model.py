@@ -60,6 +60,7 @@ _FOUND_WITH = {
     ),
     "expiry": _ONE._replace(expiries=1),
     "begin": _ONE._replace(executor_faults=1),
+    "second look": _ONE._replace(expiries=1),
     "begun is looked at": _ONE._replace(executor_faults=1),
     "claim at begin": _ONE._replace(executor_faults=1),
     "claim at finish": _ONE._replace(executor_faults=1, expiries=1),

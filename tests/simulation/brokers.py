@@ -16,6 +16,7 @@ from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 from controller.executor.attempt import PulsarTarget
 from controller.model.decision import Command
 from controller.model.names import topic_hash
+from tests.simulation.logs import cuts_of
 from tests.simulation.world import World
 
 CLUSTER: Final = "sim"
@@ -64,6 +65,8 @@ class Cluster:
         }
         #: Bundle -> its owner, "" while it has none.
         self.owners = {bundle: self._random.choice(list(self.brokers)[:2]) for bundle in self.all_bundles()}
+        for bundle, owner in self.owners.items():
+            world.note("owned", content=bundle, outcome=owner)
         #: Bundle -> its owner before, for brokers that lie.
         self._before = dict[str, str]()
         #: Range -> where its next lookup places it.
@@ -109,17 +112,19 @@ class Cluster:
         if len(self.active()) < 3 or not broker.alive:
             return
         broker.alive = False
+        self.world.note("broker-died", content=name)
         sim = self.world.sim
         sim.at(sim.now + _SESSION, lambda: self._orphan(name))
         sim.at(sim.now + max(seconds, _SESSION + 1), lambda: self._back(name))
 
     def _orphan(self, name: str) -> None:
         for bundle in [each for each, owner in self.owners.items() if owner == name]:
-            self.owners[bundle] = ""
+            self._place(bundle, "")
             self._look_up_later(bundle)
 
     def _back(self, name: str) -> None:
         self.brokers[name].alive = True
+        self.world.note("broker-back", content=name)
 
     def active(self) -> list[str]:
         """The brokers that run."""
@@ -142,6 +147,7 @@ class Cluster:
         if bundle in self.owners:
             self._before[bundle] = self.owners[bundle]
             self.owners[bundle] = broker
+            self.world.note("owned", content=bundle, outcome=broker)
 
     def _split(self, bundle: str, cuts: list[int]) -> None:
         namespace = bundle.rpartition("/")[0]
@@ -151,8 +157,11 @@ class Cluster:
         if owner and cuts:
             self.boundaries[namespace] = sorted({*self.boundaries[namespace], *cuts})
             del self.owners[bundle]
+            self.world.note("owned", content=bundle, outcome="-")
             for ends in pairwise([low, *sorted(cuts), high]):
-                self.owners[f"{namespace}/0x{ends[0]:08x}_0x{ends[1]:08x}"] = owner
+                part = f"{namespace}/0x{ends[0]:08x}_0x{ends[1]:08x}"
+                self.owners[part] = owner
+                self.world.note("owned", content=part, outcome=owner)
 
     # ---- what brokers say ----
 
@@ -272,8 +281,10 @@ class Cluster:
             )
         if self.lies(broker, "done-not-done"):
             return 204, ""
-        if command := self.acting.get(self.world.sim.task):
-            self.world.note("effect", command=command)
+        command = self.acting.get(self.world.sim.task, "")
+        what = (json.loads(body) if body else ()) if action == "split" else query.get("destinationBroker") or "-"
+        done = f"{action} {bundle} {what if isinstance(what, str) else cuts_of(what)}"
+        self.world.note("effect", command=command, content=done)
         if action == "unload":
             if destination := query.get("destinationBroker"):
                 self._destined[range_] = destination
@@ -355,7 +366,10 @@ def traced_target(cluster: Cluster) -> type[PulsarTarget]:
         def act(self, command: Command) -> None:
             world.note("act", command=command.id, expires_at=command.expires_at_ms, interval=command.interval)
             cluster.acting[world.sim.task] = command.id
-            super().act(command)
+            try:
+                super().act(command)
+            finally:
+                del cluster.acting[world.sim.task]
 
     return TracedTarget
 

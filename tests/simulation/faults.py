@@ -1,5 +1,6 @@
 """Which faults a seed has, and how each one comes about."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -7,6 +8,7 @@ from random import Random
 from typing import Final
 
 from controller.log.port import LogTopic, Out
+from tests.simulation import commands
 from tests.simulation.brokers import LIES
 from tests.simulation.processes import Site
 from tests.simulation.schedule import PERIOD, Schedule
@@ -95,7 +97,7 @@ _FOLLOWED: Final = tuple(
 _DECISIVE: Final = frozenset(
     {
         *("append cells", "append commands", "append journal", "append ticks", "brokers act", "commit journal"),
-        *("commit ticks", "election check", "finish claim", "spark commit", "store claim"),
+        *("commit ticks", "election check", "finish claim", "spark commit", "spark offsets", "store claim"),
     }
 )
 _POISON: Final = (b"\xff\xff\xff\x7f", b"", b"{", b'{"v": 1, "type": "tick", "cluster": "sim"}', b"[1, 2]")
@@ -191,6 +193,8 @@ _KINDS: Final[Mapping[str, tuple[int, Callable[[Fault, Random], Fault]]]] = {
     "mode": (2, _anybody),
     "stop-all": (3, _anybody),
     "apply": (3, _anybody),
+    "outage": (3, _cut),
+    "rewind": (2, _anybody),
     "more-partitions": (2, _topic),
     "poison": (3, _topic),
 }
@@ -215,6 +219,7 @@ def _come_cut(site: Site, fault: Fault) -> None:
 
 def _come_skew(site: Site, fault: Fault) -> None:
     site.world.processes[fault.target].skew += fault.seconds
+    site.world.note("skewed", site.world.processes[fault.target])
 
 
 def _come_stopped_clock(site: Site, fault: Fault) -> None:
@@ -240,27 +245,44 @@ def _come_upgrade(site: Site, fault: Fault) -> None:
 
 
 def _come_pause_people(site: Site, fault: Fault) -> None:
-    site.person(site.pause, "ada")
+    site.person(commands.pause, "ada")
     # Long enough for an interval to be decided meanwhile.
-    site.world.sim.at(site.world.sim.now + 2 * PERIOD + fault.seconds, lambda: site.person(site.resume, "ada"))
+    site.world.sim.at(site.world.sim.now + 2 * PERIOD + fault.seconds, lambda: site.person(commands.resume, "ada"))
 
 
 def _come_mode(site: Site, fault: Fault) -> None:
     value = "observe" if fault.seconds < 12 else "dry_run"
-    site.person(lambda store: site.mode(store, value), "bob")
+    site.person(lambda: commands.mode(value), "bob")
     site.world.sim.at(
         site.world.sim.now + 2 * PERIOD + fault.seconds,
-        lambda: site.person(lambda store: site.mode(store, "active"), "bob"),
+        lambda: site.person(lambda: commands.mode("active"), "bob"),
     )
 
 
 def _come_stop_all(site: Site, fault: Fault) -> None:
-    site.person(site.stop_all, "ada")
-    site.world.sim.at(site.world.sim.now + PERIOD + fault.seconds, lambda: site.person(site.resume, "ada"))
+    site.person(partial(commands.stop_all, site), "ada")
+    site.world.sim.at(site.world.sim.now + PERIOD + fault.seconds, lambda: site.person(commands.resume, "ada"))
 
 
 def _come_apply(site: Site, _: Fault) -> None:
-    site.person(site.apply, "eve")
+    site.person(partial(commands.apply, site), "eve")
+
+
+def _come_outage(site: Site, fault: Fault) -> None:
+    """What a cut is for one process, for all of them."""
+    service, direction = fault.point.split()
+    for name in site.world.processes:
+        site.world.cut(name, service, direction, fault.seconds)
+
+
+def _come_rewind(site: Site, _: Fault) -> None:
+    """The group's positions expire, or somebody resets them: Kafka allows that while no executor runs."""
+    for name, process in list(site.world.processes.items()):
+        if name.startswith("executor"):
+            site.world.crash(process)
+    for place, (state, _position) in site.server.done.items():
+        if not (state and json.loads(state)["begun"]):
+            site.server.done[place] = (b"", -1)
 
 
 def _come_more_partitions(site: Site, fault: Fault) -> None:
@@ -289,6 +311,8 @@ _COME: Final[Mapping[str, Callable[[Site, Fault], None]]] = {
     "mode": _come_mode,
     "stop-all": _come_stop_all,
     "apply": _come_apply,
+    "outage": _come_outage,
+    "rewind": _come_rewind,
     "more-partitions": _come_more_partitions,
     "poison": _come_poison,
 }

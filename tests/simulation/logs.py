@@ -65,11 +65,20 @@ class SimulatedServer(MemoryServer):
                 note("epoch", epoch=fields["epoch"])
                 return
             epoch, interval = int(out.headers["epoch"]), fields["interval"]
-            note("entry", epoch=epoch, interval=interval)
+            controls = fields["controls"]
+            paused = "paused" if controls["paused"] else ""
+            note("entry", epoch=epoch, interval=interval, outcome=paused, content=str(controls["decidedAtMs"]))
             for command in fields["commands"]:
-                kind = command["type"].removeprefix("trimtab.")
-                outcome = f"{command['data']['mode']} {kind} {command['data']['reason']}"
-                note("decided", epoch=epoch, interval=interval, command=command["id"], outcome=outcome)
+                data = command["data"]
+                note(
+                    "decided",
+                    epoch=epoch,
+                    interval=interval,
+                    command=command["id"],
+                    outcome=f"{data['mode']} {command['type'].removeprefix('trimtab.')} {data['reason']}",
+                    expires_at=data["expiresAt"],
+                    content=content_of(command),
+                )
         elif topic == "commands":
             event = parse_event(out.value)
             if isinstance(event, EpochEvent):
@@ -83,15 +92,32 @@ class SimulatedServer(MemoryServer):
                     command=event.id,
                     expires_at=expires,
                     interval=interval,
+                    content=content_of(read_object(out.value)),
                 )
         elif topic == "results":
             fields = read_object(out.value)
             if fields["type"] == "result":
-                note("answered", command=fields["id"], outcome=fields["status"], partition=partition)
+                detail = fields.get("detail", "")
+                note("answered", command=fields["id"], outcome=fields["status"], partition=partition, content=detail)
             else:
                 note("tick", interval=fields["interval"], partition=partition, outcome="results")
         elif topic == "metrics" and b'"type":"tick"' in out.value[:40]:
-            note("tick", interval=read_object(out.value)["interval"], partition=partition, outcome="metrics")
+            fields = read_object(out.value)
+            brokers = " ".join(sorted(each["broker"] for each in fields["roster"] or ()))
+            note("tick", interval=fields["interval"], partition=partition, outcome="metrics", content=brokers)
+
+
+def content_of(command: Mapping[str, Any]) -> str:
+    """What *command*, as it lies in a topic, asks for: act, bundle, destination or cuts; then its source and mode."""
+    data, kind = command["data"], command["type"].removeprefix("trimtab.")
+    what = cuts_of(data.get("boundaries") or ()) if kind == "split" else data.get("destinationBroker") or "-"
+    return f"{kind} {command['subject']} {what} {data['preconditions']['sourceBroker']} {data['mode']}"
+
+
+def cuts_of(boundaries: Iterable[int | str]) -> str:
+    """Where a split cuts, as text."""
+    numbers = sorted(each if isinstance(each, int) else int(each, 16) for each in boundaries)
+    return ",".join(f"0x{each:08x}" for each in numbers) or "-"
 
 
 class SimulatedLog(MemoryLog):

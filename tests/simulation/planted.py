@@ -14,6 +14,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from controller.adapters.controls_in_force import ControlsInForce
+from controller.cli import controls
 from controller.collector.ticks import TickWriter
 from controller.executor import attempt, loop
 from controller.executor.attempt import Outcome
@@ -23,7 +24,10 @@ from controller.log.inbox import AnsweredIds, Inbox
 from controller.log.journal import LogJournal
 from controller.log.journal_reading import JournalReader
 from controller.log.memory import MemoryServer
+from controller.log.ticks import CollectorLog
+from controller.model.controls import OperatorControls
 from controller.model.journal import JournalHead
+from controller.wire.commands import to_command
 from tests.simulation.election import SimulatedLeadership
 from tests.simulation.query import Letters, Query
 
@@ -156,11 +160,81 @@ def _batch_with_other_records() -> list[Any]:
     return [patch.object(Query, "_create_offsets", create), patch.object(Query, "_commit", lambda *_: None)]
 
 
-_within_window, _look, _open, _keep = (
+def _wrong_destination() -> list[Any]:
+    def read(event: Any) -> Any:
+        command = to_command(event)
+        return replace(command, destination="broker-2.sim:8080") if command.destination else command
+
+    return [patch.object(loop, "to_command", read)]
+
+
+def _dry_run_carried_out() -> list[Any]:
+    return [patch.object(loop, "to_command", lambda event: replace(to_command(event), mode="active"))]
+
+
+def _expired_too_early() -> list[Any]:
+    def refused(command: Any, *, now_ms: int, **more: Any) -> Any:
+        return refusal(command, now_ms=now_ms + 35_000, **more)
+
+    return [patch.object(loop, "refusal", refused)]
+
+
+def _stop_all_without_fence() -> list[Any]:
+    return [patch.object(controls, "fence", lambda _, store, **__: store.epoch())]
+
+
+def _failure_answered_as_done() -> list[Any]:
+    def after(*given: Any) -> Any:
+        answer = answer_after_act(*given)
+        return answer and replace(answer, status="done" if answer.status == "failed" else answer.status)
+
+    return [patch.object(attempt, "answer_after_act", after)]
+
+
+def _broker_forgotten() -> list[Any]:
+    def tick(self: CollectorLog, interval: int, roster: Any, *given: Any, **more: Any) -> Any:
+        fewer = dict(list(roster.items())[1:]) if roster else roster
+        return _tick(self, interval, fewer, *given, **more)
+
+    return [patch.object(CollectorLog, "tick", tick)]
+
+
+def _controls_of_the_leader_before() -> list[Any]:
+    def look(self: Any) -> str:
+        server = self._store._server
+        if self._known is None and getattr(server, "planted", None) is not None:
+            self._known = server.planted
+            return ""
+        problem = str(_look(self))
+        server.planted = self._known
+        return problem
+
+    return [patch.object(ControlsInForce, "_look", look)]
+
+
+def _source_not_checked() -> list[Any]:
+    def before(command: Any, *given: Any, **more: Any) -> Any:
+        answer = answer_before_act(command, *given, **more)
+        return None if answer is not None and answer.detail.startswith("its owner is") else answer
+
+    return [patch.object(attempt, "answer_before_act", before)]
+
+
+def _one_answer_a_batch() -> list[Any]:
+    return [patch.object(Inbox, "answer", lambda self, answers: _answer(self, answers[:1]))]
+
+
+def _resume_not_seen() -> list[Any]:
+    return [patch.object(OperatorControls, "is_paused", lambda self, *_, **__: bool(self.pauses or self.resumed_ms))]
+
+
+_within_window, _look, _open, _keep, _tick, _answer = (
     decide.within_window,
     ControlsInForce._look,
     LogJournal.open,
     Letters.store_suspects,
+    CollectorLog.tick,
+    Inbox.answer,
 )
 
 BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
@@ -183,6 +257,16 @@ BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
         _interval_budget_too_large,
         _letters_lost,
         _batch_with_other_records,
+        _wrong_destination,
+        _dry_run_carried_out,
+        _expired_too_early,
+        _stop_all_without_fence,
+        _failure_answered_as_done,
+        _broker_forgotten,
+        _controls_of_the_leader_before,
+        _source_not_checked,
+        _one_answer_a_batch,
+        _resume_not_seen,
     )
 }
 

@@ -1,9 +1,8 @@
 """The processes of a site: each is the product's own code on stand-ins for its ports, wired as its command does."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from typing import Any, Final
 
 from controller.adapters.controls_in_force import ControlsInForce
@@ -11,7 +10,6 @@ from controller.adapters.election.controls import ControlStore
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.aggregate.shard.fold import FoldOptions
 from controller.aggregate.waiting.limits import WaitLimits
-from controller.cli.controls import change
 from controller.collector.cluster_state import ClusterState
 from controller.collector.loop import BrokerAccess, Collector
 from controller.collector.sweeper import Sweeper
@@ -23,9 +21,7 @@ from controller.log.journal import LogJournal
 from controller.log.journal_evidence import content_of, of_checkpoint, of_commands
 from controller.log.tail import LogTail
 from controller.log.ticks import CollectorLog
-from controller.model.controls import Choice, OperatorControls, OrderedMove, Orders, Pause
 from controller.model.errors import LeadershipLostError, TrimtabError
-from controller.model.leadership import newer_epoch
 from controller.model.lost_journal import Evidence
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.standing_controls import standing_controls
@@ -200,69 +196,18 @@ class Site:
 
     # ---- people ----
 
-    def person(self, act: Callable[[ControlStore], object], name: str) -> None:
+    def person(self, act: Callable[[], object], name: str) -> None:
         """Somebody gives a command; tries again until it works."""
 
         def run() -> None:
-            store = SimulatedControls(self.election)
             for _ in range(5):
                 try:
-                    act(store)
+                    act()
                     return
                 except TrimtabError:
                     self.world.sim.sleep(1.0)
 
         self.world.sim.spawn(Process(name), run)
-
-    def pause(self, store: ControlStore) -> None:
-        """``trimtab pause``."""
-        change(store, lambda now: now.with_pause(Pause(by="ada", reason="", at_ms=now_ms())), may_replace=True)
-
-    def resume(self, store: ControlStore) -> None:
-        """``trimtab resume``."""
-        change(store, lambda now: replace(now, pauses=(), resumed_ms=max(now_ms(), now.resumed_ms + 1)))
-
-    def mode(self, store: ControlStore, value: str) -> None:
-        """``trimtab mode``."""
-        choice = Choice(value=value, reason="", by="bob", at_ms=now_ms())
-        change(store, lambda now: replace(now, mode=choice))
-
-    def stop_all(self, store: ControlStore) -> None:
-        """``trimtab stop-all``."""
-        self.pause(store)
-        journal = LogJournal(self.log(), cluster=self.policy.cluster)
-        epoch = newer_epoch(store.epoch(), journal.fence()) + 1
-        journal.begin_epoch(epoch)
-        store.raise_epoch(epoch)
-
-    def apply(self, store: ControlStore) -> None:
-        """``trimtab apply``: one wave of a plan, handed over once."""
-        period, chance = self.policy.period_ms, self.world.sim.random
-        owners = {bundle: owner for bundle, owner in self.cluster.owners.items() if owner}
-        bundles = chance.sample(sorted(owners), 2)
-        interval = now_ms() // period * period
-
-        def ordered() -> Iterator[OrderedMove]:
-            for bundle in bundles:
-                others = [each for each in self.cluster.active() if each != owners[bundle]]
-                yield OrderedMove(bundle=bundle, source=owners[bundle], destination=chance.choice(others))
-
-        orders = Orders(
-            plan="0f" * 32,
-            step=1,
-            wave=1,
-            waves=1,
-            moves=tuple(ordered()),
-            checked_at=interval,
-            expires_at_ms=interval + 3 * period,
-            holder="one",
-            by="ada",
-        )
-
-        def handed_over(now: OperatorControls) -> OperatorControls:
-            return replace(now, orders=orders)
-
-        change(store, handed_over)
 
 
 class _NoLoadData:

@@ -156,6 +156,7 @@ class Query:
         if number in self._checkpoint.offsets:
             raise TrimtabError(f"another driver has begun batch {number}")
         self._checkpoint.offsets[number] = ends
+        self._world.note("batch", epoch=number, content=str(sorted(ends.items())))
 
     def _commit(self, number: int) -> None:
         if number in self._checkpoint.commits:

@@ -14,6 +14,7 @@ from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.protocol.linearizable import Call
 from tests.protocol.rules import Event
+from tests.simulation import commands
 from tests.simulation.brokers import CLUSTER
 from tests.simulation.faults import arrange
 from tests.simulation.logs import SimulatedServer
@@ -24,6 +25,7 @@ from tests.simulation.query import TOPICS
 from tests.simulation.replay import differences
 from tests.simulation.schedule import PERIOD, Schedule
 from tests.simulation.standins import standing_in
+from tests.simulation.truth import untrue
 from tests.simulation.world import World
 
 #: Intervals without a fault at the end.
@@ -71,12 +73,17 @@ class Outcome:
 @cache
 def site_settings() -> tuple[Settings, Policy]:
     """The settings of every run."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "broker.conf").write_text(_BROKER_CONF, encoding="utf-8")
-        (folder / "trimtab.toml").write_text(_SETTINGS, encoding="utf-8")
-        settings = read_settings(folder / "trimtab.toml")
-        return settings, read_policy(settings)
+    folder = Path(_folder().name)
+    (folder / "broker.conf").write_text(_BROKER_CONF, encoding="utf-8")
+    (folder / "trimtab.toml").write_text(_SETTINGS, encoding="utf-8")
+    settings = read_settings(folder / "trimtab.toml")
+    return settings, read_policy(settings)
+
+
+@cache
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    """Where their files lie, as long as this process runs."""
+    return tempfile.TemporaryDirectory()
 
 
 def play(schedule: Schedule) -> Outcome:
@@ -91,20 +98,26 @@ def play(schedule: Schedule) -> Outcome:
         with standing_in(simulation):
             server = SimulatedServer(world, partitions=schedule.partitions, atomic=schedule.atomic, seed=schedule.seed)
             site = Site(world, settings, policy, server, shards=schedule.shards)
-            _begin(site, schedule)
-            simulation.run((schedule.intervals + _CALM) * PERIOD)
-            # Executors answer what is left.
-            world.retire("controller")
-            simulation.run(simulation.now + 1.5 * PERIOD)
-            for role in ("controller", "collector", "executor"):
-                world.retire(role)
-            simulation.run(simulation.now)
+            with commands.commands_on(site):
+                _run(site, schedule)
     finally:
         logging.disable(logging.NOTSET)
         gc.enable()
     outcome = Outcome(schedule=schedule, trace=world.trace, calls=world.calls, world=world, site=site)
     outcome.findings = _findings(site)
     return outcome
+
+
+def _run(site: Site, schedule: Schedule) -> None:
+    world, simulation = site.world, site.world.sim
+    _begin(site, schedule)
+    simulation.run((schedule.intervals + _CALM) * PERIOD)
+    # Executors answer what is left.
+    world.retire("controller")
+    simulation.run(simulation.now + 1.5 * PERIOD)
+    for role in ("controller", "collector", "executor"):
+        world.retire(role)
+    simulation.run(simulation.now)
 
 
 def _findings(site: Site) -> list[str]:
@@ -119,6 +132,7 @@ def _findings(site: Site) -> list[str]:
     return [
         *world.sim.failures,
         *findings(world.trace, ended_ms=world.sim.true_ms()),
+        *untrue(world.trace),
         *against_the_model(world.trace),
         *histories(world.calls, ABSENT),
         *letters(kept, site.poison, read),
@@ -145,7 +159,8 @@ def _begin(site: Site, schedule: Schedule) -> None:
 def _calm(site: Site) -> None:
     """No more faults; what is still paused or forbidden is allowed again."""
     site.world.disarm()
+    site.world.note("calm")
     for broker in site.cluster.brokers.values():
         broker.lies.clear()
-    site.person(lambda store: site.mode(store, "active"), "bob")
-    site.world.sim.at(site.world.sim.now + PERIOD, lambda: site.person(site.resume, "ada"))
+    site.person(lambda: commands.mode("active"), "bob")
+    site.world.sim.at(site.world.sim.now + PERIOD, lambda: site.person(commands.resume, "ada"))

@@ -209,7 +209,8 @@ class SimpleQueue:
         return len(self._items)
 
 
-def _ids(simulation: Simulation) -> Callable[[], uuid.UUID]:
+def ids(simulation: Simulation) -> Callable[[], uuid.UUID]:
+    """Instead of uuid.uuid4."""
     return lambda: uuid.UUID(int=simulation.random.getrandbits(128), version=4)
 
 
@@ -233,7 +234,7 @@ def standing_in(simulation: Simulation) -> Iterator[None]:
         (threading, {"Lock": Lock, "RLock": RLock, "Condition": Condition, "Event": Event, "Thread": Thread}),
         (controller.adapters.network.calls, {"Thread": Thread, "SimpleQueue": SimpleQueue}),
         (controller.collector.sweeper, {"Lock": Lock}),
-        (controller.collector.loop, {"uuid4": _ids(simulation)}),
+        (controller.collector.loop, {"uuid4": ids(simulation)}),
     ]
     patches = [patch.object(module, name, value) for module, names in replaced for name, value in names.items()]
     _running.append(simulation)

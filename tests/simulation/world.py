@@ -139,6 +139,8 @@ class World:
         """A call of the process that runs sets out; *error* makes what it gets where no answer comes: was it sent?"""
         point = point_of(what)
         fault = self._meet("before", point)
+        if fault is not None:
+            self.note("slowed")
         self.sim.sleep(self.sim.random.uniform(*_LATENCY) + (fault.seconds if fault and fault.kind == "delay" else 0))
         if self.is_cut(service, "there") or (fault is not None and fault.kind == "lose"):
             self._note_cut(service, point)

@@ -1,0 +1,93 @@
+"""What people do: the product's own commands, on the simulated log and election."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+from unittest.mock import patch
+
+import typer
+
+from controller.cli import controls
+from controller.cli.controls import Mode
+from controller.log.system import LogSystem
+from controller.model.errors import TrimtabError
+from controller.offline.plans.applying import PlanRun
+from controller.offline.plans.planner import PlanRequest, planned_cluster
+from controller.offline.plans.source import source_of_log
+from controller.wire.plan import hash_of
+from tests.simulation.election import SimulatedControls
+from tests.simulation.processes import Site
+from tests.simulation.standins import ids
+
+#: The package has a function of this name.
+_apply: Final = import_module("controller.cli.apply")
+#: Modules that open log or election, or ask whether they are there.
+_OPENERS: Final[Sequence[tuple[str, Sequence[str]]]] = (
+    ("controller.cli.controls", ("log_system", "election_system", "read_settings", "require", "show")),
+    ("controller.cli.controls", ("require_broker_balancing_off",)),
+    ("controller.log.recent", ("log_system",)),
+    ("controller.offline.plans.progress", ("log_system",)),
+    ("controller.offline.plans.source", ("log_system",)),
+)
+_NOWHERE: Final = Path("trimtab.toml")
+
+
+@contextmanager
+def commands_on(site: Site) -> Iterator[None]:
+    """Have the commands find *site*, and print nothing."""
+    system = LogSystem(site.log, site.settings, where="the simulation")
+    election: Any = SimpleNamespace(controls=lambda: SimulatedControls(site.election))
+    answers = {
+        "log_system": lambda _: system,
+        "election_system": lambda _: election,
+        "read_settings": lambda _: site.settings,
+    }
+    with ExitStack() as stack:
+        for module, names in _OPENERS:
+            for name in names:
+                stack.enter_context(patch(f"{module}.{name}", answers.get(name, lambda *_, **__: None)))
+        stack.enter_context(patch.object(typer, "echo", lambda *_, **__: None))
+        stack.enter_context(patch.object(_apply, "uuid", SimpleNamespace(uuid4=ids(site.world.sim))))
+        yield
+
+
+def pause() -> None:
+    """``trimtab pause``."""
+    controls.pause(_NOWHERE, "", "ada", "", as_json=True)
+
+
+def resume() -> None:
+    """``trimtab resume --all``."""
+    controls.resume(_NOWHERE, "", "ada", None, every=True, as_json=True)
+
+
+def mode(value: str) -> None:
+    """``trimtab mode``."""
+    controls.mode(Mode(value), _NOWHERE, "", "bob", as_json=True)
+
+
+def stop_all(site: Site) -> None:
+    """``trimtab stop-all``."""
+    controls.stop_all(_NOWHERE, "stop-all", "ada", as_json=True)
+    site.world.note("all-stopped", epoch=max(each.epoch for each in site.world.trace if each.kind == "epoch"))
+
+
+def apply(site: Site) -> None:
+    """``trimtab plan`` with two moves, and ``trimtab apply`` of it, as long as its process runs."""
+    chance, owners = site.world.sim.random, site.cluster.owners
+    bundles = chance.sample(sorted(bundle for bundle, owner in owners.items() if owner), 2)
+    others = {bundle: [each for each in site.cluster.active() if each != owners[bundle]] for bundle in bundles}
+    source = source_of_log(site.settings, before=2)
+    named = tuple((bundle, chance.choice(others[bundle])) for bundle in bundles)
+    plan = planned_cluster(source, PlanRequest(named=named, wave_moves=1)).plan
+    if not plan.steps:
+        return
+    with_store = SimulatedControls(site.election)
+    around = _apply._surroundings(site.settings, _NOWHERE, with_store, 2, "eve", quiet=True)
+    try:
+        PlanRun(plan=plan, sha256=hash_of(plan), number=0, around=around, tolerance=100.0).run()
+    except TrimtabError as error:
+        site.world.note("plan-halted", content=str(error)[:200])
