@@ -13,13 +13,14 @@ import typer
 from controller.cli import controls
 from controller.cli.controls import Mode
 from controller.log.system import LogSystem
+from controller.model.controls import Choice
 from controller.model.errors import TrimtabError
 from controller.offline.plans.applying import PlanRun
 from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.source import source_of_log
 from controller.wire.plan import hash_of
 from tests.simulation.election import SimulatedControls
-from tests.simulation.processes import Site
+from tests.simulation.processes import Site, now_ms
 from tests.simulation.standins import ids
 
 #: The package has a function of this name.
@@ -85,8 +86,9 @@ def apply(site: Site) -> None:
     plan = planned_cluster(source, PlanRequest(named=named, wave_moves=1)).plan
     if not plan.steps:
         return
-    with_store = SimulatedControls(site.election)
-    around = _apply._surroundings(site.settings, _NOWHERE, with_store, 2, "eve", quiet=True)
+    store = SimulatedControls(site.election)
+    made = Choice(value="", reason="", by="eve", at_ms=now_ms())
+    around = _apply._surroundings(site.settings, _NOWHERE, store, 2, made, quiet=True)
     try:
         PlanRun(plan=plan, sha256=hash_of(plan), number=0, around=around, tolerance=100.0).run()
     except TrimtabError as error:

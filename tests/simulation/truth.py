@@ -122,12 +122,13 @@ def _decided(trace: Sequence[Event]) -> Iterator[str]:
         elif each.kind == "answered":
             answered[each.command] = each.outcome
         elif each.kind == "decided":
-            kind, bundle, destination, source, _ = each.content.split()
+            kind, bundle, destination, source, mode = each.content.split()
             earlier = open_.get(bundle)
             is_open = earlier is not None and earlier.command not in answered
-            if earlier is not None and is_open and each.interval < earlier.expires_at + _GIVE_UP_MS:
+            if earlier is not None and is_open and each.at < earlier.expires_at + _GIVE_UP_MS:
                 yield f"twice: {each.command} is about {bundle}, as is {earlier.command}, which has no answer"
-            open_[bundle] = each
+            if mode == "active":  # a dry run moves nothing
+                open_[bundle] = each
             if source not in owners.between(bundle, each.interval - _VIEW_MS, each.at):
                 yield f"wrong: {each.command} is decided for {bundle} of {source}, which has not owned it"
             if kind == "unload" and destination == source:
