@@ -68,10 +68,10 @@ def _contents(trace: Sequence[Event]) -> Iterator[str]:
 def _answers(trace: Sequence[Event]) -> Iterator[str]:
     """An answer says what has become of its command."""
     owners, commands, effects = _Owners(trace), dict[str, Event](), dict[str, int]()
-    newest, skewed = defaultdict[int, int](int), set[str]()
+    newest, skewed = defaultdict[int, int](int), False
     for each in trace:
-        if each.kind == "skewed":
-            skewed.add(each.process)
+        if each.kind == "skewed" and each.process.startswith("executor"):
+            skewed = True
         if each.kind in ("issued", "marked"):
             newest[each.partition] = max(newest[each.partition], each.epoch)
         if each.kind == "issued":
@@ -81,8 +81,8 @@ def _answers(trace: Sequence[Event]) -> Iterator[str]:
         elif each.kind == "answered" and (command := commands.get(each.command)) is not None:
             seen = owners.between(command.content.split()[1], command.at - _PERIOD_MS, each.at)
             since = owners.between(command.content.split()[1], effects.get(each.command, each.at), each.at)
-            if each.outcome == "expired" and each.process in skewed:
-                continue  # its clock may have said so
+            if each.outcome == "expired" and skewed:
+                continue  # its clock may have said so, or that of one which died before it could answer
             why = _lie(each, command, seen, since, newest[command.partition])
             if why:
                 yield f"wrong: {each.command}, {command.content}, is answered as {each.outcome}: {why}"
