@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -16,16 +16,20 @@ from controller.adapters.kafka.writer import Producer
 from controller.adapters.recordings.reading import Recording
 from controller.adapters.recordings.record_log import StoredRecord
 from controller.lab.servers import KafkaServer
+from controller.log.inbox import Inbox
 from controller.log.journal import LogJournal
 from controller.log.kafka.log import KafkaLog
-from controller.log.port import LogRecord
+from controller.log.port import LogRecord, Out
 from controller.log.records import LogRecords
-from controller.model.errors import LeadershipLostError
+from controller.model.errors import AnotherClusterError, JournalError, LeadershipLostError
 from controller.model.journal import JournalEntry, JournalHead
 from controller.offline.record import RecordRequest, record
 from controller.settings.log import KafkaLogSettings
-from controller.wire.commands import EpochEvent, parse_event
+from controller.settings.trimtab_toml import ExecutorSettings
+from controller.wire.commands import EpochEvent, epoch_event, parse_event
 from controller.wire.journal import encode_entry
+from controller.wire.journal_records import Decided, EntryReader
+from tests.commands import T as COMMANDS_T
 from tests.contracts.collectors import CollectorLogContract
 from tests.contracts.inbox import InboxContract
 from tests.contracts.journal import JournalContract
@@ -34,9 +38,55 @@ from tests.contracts.midway import knows_what_was_known_and_begins_behind_the_ti
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.kafka_log import PARTITIONS, journal_in, metrics_in, named_topics, own_topics, read_all, read_journal
 from tests.recordings import SETTINGS
-from tests.records import CLUSTER, T
+from tests.records import CLUSTER, PERIOD, T
+from tests.unit.log.places import Place
 
 pytestmark = pytest.mark.integration
+
+NEXT = T + PERIOD
+
+
+class KafkaPlace(Place):
+    """In topics of its own."""
+
+    partitions = PARTITIONS
+
+    def __init__(self, settings: KafkaLogSettings) -> None:
+        super().__init__(self._connect)
+        self._settings, self._logs = settings, list[KafkaLog]()
+
+    def _connect(self) -> KafkaLog:
+        executor = ExecutorSettings(group=self._settings.commands_topic, session_timeout_seconds=6)
+        self._logs.append(KafkaLog(self._settings, cluster=CLUSTER, executor=executor))
+        return self._logs[-1]
+
+    def entries(self) -> list[JournalEntry]:
+        """Also while a transaction is open."""
+        reader = EntryReader(CLUSTER)
+        read = [reader.read(each.value) for each in committed(self._settings, self._settings.journal_topic)]
+        return [each.entry for each in read if isinstance(each, Decided)]
+
+    def events(self) -> list[bytes]:
+        """Also while a transaction is open."""
+        return [each.value for each in committed(self._settings, self._settings.commands_topic, PARTITIONS)]
+
+    def inbox(self) -> Inbox:
+        self._inboxes.append(Inbox(self._connect(), group=self._settings.commands_topic, cluster=CLUSTER))
+        return self._inboxes[-1]
+
+    def begin_epoch(self, epoch: int) -> None:
+        with closing(self._connect()) as log:
+            outs = [
+                Out("commands", epoch_event(CLUSTER, epoch, COMMANDS_T), partition=each) for each in range(PARTITIONS)
+            ]
+            log.append(outs, within_seconds=30.0)
+
+    def close(self) -> None:
+        """The test is over."""
+        for inbox in self._inboxes:
+            inbox.close()
+        for log in self._logs:
+            log.close()
 
 
 def committed(settings: KafkaLogSettings, topic: str, partitions: int = 1) -> list[LogRecord]:
@@ -46,6 +96,12 @@ def committed(settings: KafkaLogSettings, topic: str, partitions: int = 1) -> li
 @pytest.fixture
 def settings(kafka: KafkaServer) -> KafkaLogSettings:
     return own_topics(kafka.bootstrap)
+
+
+@pytest.fixture
+def place(settings: KafkaLogSettings) -> Iterator[KafkaPlace]:
+    with closing(KafkaPlace(settings)) as opened:
+        yield opened
 
 
 class TestJournal(JournalContract):
@@ -103,6 +159,48 @@ def uncommitted(settings: KafkaLogSettings) -> list[bytes]:
     return [each.value for each in read_all(settings.bootstrap, settings.journal_topic, 0, client=client)]
 
 
+def lose() -> None:
+    raise LeadershipLostError("another leads")
+
+
+def test_the_head_is_found_behind_many_transactions(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    append(journal, entry(T), epoch=9)
+    for _ in range(120):
+        with pytest.raises(LeadershipLostError, match="another leads"):
+            append(journal, entry(NEXT), epoch=9, before_commit=lose)
+    assert head(settings) == JournalHead(last=entry(T), epoch=9)
+
+
+def test_the_journal_of_another_cluster_is_refused_and_its_leader_goes_on(settings: KafkaLogSettings) -> None:
+    journal = opened(settings)
+    append(journal, entry(T), epoch=2)
+    with pytest.raises(AnotherClusterError, match=f"{settings.journal_topic} is about cluster '{CLUSTER}'"):
+        journal_in(settings, cluster="other").open()
+    with pytest.raises(AnotherClusterError, match="give cluster 'other' a log of its own"):
+        read_journal(settings, cluster="other")
+    append(journal, entry(NEXT), epoch=2)
+
+
+def test_an_entry_and_its_commands_appear_together(settings: KafkaLogSettings) -> None:
+    def look() -> None:
+        assert uncommitted(settings) == [encode_entry(entry(T, UNLOAD, SPLIT))], "only the commit is missing"
+        assert issued(settings) == []
+
+    journal = opened(settings)
+    append(journal, entry(T, UNLOAD, SPLIT), before_commit=look)
+    assert issued(settings) == [UNLOAD.id, SPLIT.id]
+    assert read_journal(settings, cluster=CLUSTER) == [entry(T, UNLOAD, SPLIT)]
+
+
+def test_a_leader_fenced_off_between_its_check_and_its_commit_issues_nothing(settings: KafkaLogSettings) -> None:
+    old = opened(settings)
+    with pytest.raises(LeadershipLostError):
+        append(old, entry(T, UNLOAD), before_commit=lambda: (opened(settings), None)[1])
+    assert issued(settings) == []
+    assert head(settings).last is None
+
+
 CONTROLLER = """
 import sys
 from controller.settings.log import KafkaLogSettings
@@ -147,6 +245,12 @@ def intrude(settings: KafkaLogSettings, *headers: dict[str, bytes]) -> None:
     for each in headers:
         producer.send(settings.journal_topic, b"{}", partition=0, headers=each)
     producer.flush()
+
+
+def test_a_record_of_the_journal_that_cannot_be_read_is_named_by_its_place(settings: KafkaLogSettings) -> None:
+    intrude(settings, {"cluster": CLUSTER.encode()})
+    with pytest.raises(JournalError, match=f"'{settings.journal_topic}', partition 0, offset 0: missing_field"):
+        head(settings)
 
 
 def test_whoever_stops_all_is_not_kept_from_it_by_what_the_journal_holds(settings: KafkaLogSettings) -> None:
