@@ -6,12 +6,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model.load import UNOWNED, BundleTable, ClusterView, Floats, Ints
+from controller.model.load import UNOWNED, BundleTable, ClusterView, Floats, Ints, TopicDetail
 from controller.model.names import FULL_LOWER, FULL_UPPER
 from controller.model.summary import (
     MOST_BROKERS,
     MOST_BUNDLES,
+    MOST_HOT_TOPICS,
     MOST_RANGES,
+    NO_PLACE,
     IntervalTotals,
     SummarizedBrokers,
     SummarizedBundles,
@@ -116,6 +118,7 @@ class ViewSummary:
             room = (MOST_BUNDLES - len(rows)) // 2 + 1
             rows.update(_largest(column, min(room, MOST_BUNDLES - len(rows))))
         chosen = np.array(sorted(rows), np.int64)
+        place, hot_load = hottest_topics(table.detail.take(chosen))
         return SummarizedBundles(
             names=tuple(table.names[row] for row in chosen.tolist()),
             owner=as_column(self._row_of[table.broker[chosen]]),
@@ -123,6 +126,9 @@ class ViewSummary:
             topics=as_column(table.topics[chosen]),
             producers=as_column(table.producers[chosen]),
             consumers=as_column(table.consumers[chosen]),
+            hot_place=as_column(place),
+            hot_rate=as_column(hot_load[:, :, 0], np.float32),
+            hot_throughput=as_column(hot_load[:, :, 1], np.float32),
         )
 
     def totals(self) -> IntervalTotals:
@@ -145,6 +151,32 @@ def bounds_of(table: BundleTable) -> tuple[Ints, Ints]:
     text = "".join([name[-_RANGE:] for name in table.names])
     letters = np.frombuffer(text.encode("ascii", "replace"), np.uint8).reshape(-1, _RANGE)
     return _DIGITS[letters[:, _LOWER]] @ _PLACES, _DIGITS[letters[:, _UPPER]] @ _PLACES
+
+
+def hottest_topics(detail: TopicDetail) -> tuple[Ints, Floats]:
+    """(bundles, MOST_HOT_TOPICS) places of the topics with the largest shares of their bundle's messages or bytes, and
+    (bundles, MOST_HOT_TOPICS, 2) their msg/s and bytes/s; NO_PLACE and 0 where there are fewer with any load.
+
+    Topics at one place count as one, as for HotTopicIsolation; of equal shares the lower place is first.
+    """
+    sizes = detail.sizes
+    bundles, shape = len(sizes), (len(sizes), MOST_HOT_TOPICS)
+    place, hot_load = np.full(shape, NO_PLACE, np.int64), np.zeros((*shape, 2))
+    if not len(detail.position):
+        return place, hot_load
+    of_topic = np.repeat(np.arange(bundles), sizes)
+    both = np.stack([detail.load[:, 0] + detail.load[:, 1], detail.load[:, 2] + detail.load[:, 3]], axis=1)
+    keys, at = np.unique((of_topic << _RING_BITS) + detail.position, return_inverse=True)
+    load = np.stack([np.bincount(at, column) for column in both.T], axis=1)
+    bundle, position = keys >> _RING_BITS, keys & FULL_UPPER
+    total = np.stack([np.bincount(bundle, column, bundles) for column in load.T], axis=1)[bundle]
+    share = np.divide(load, total, out=np.zeros_like(load), where=total > 0).max(axis=1)
+    order = np.lexsort((position, -share, bundle))
+    rank = np.arange(len(order)) - np.searchsorted(bundle, bundle[order])
+    chosen = order[(rank < MOST_HOT_TOPICS) & (share[order] > 0)]
+    rank = rank[(rank < MOST_HOT_TOPICS) & (share[order] > 0)]
+    place[bundle[chosen], rank], hot_load[bundle[chosen], rank] = position[chosen], load[chosen]
+    return place, hot_load
 
 
 def _percent(usage: Floats, limit: Floats) -> Floats:

@@ -24,6 +24,10 @@ MOST_VERDICTS: Final = 256
 MOST_IN_FLIGHT: Final = 512
 MOST_OUTCOMES: Final = 512
 MOST_CHANGES: Final = 256
+#: Topics of a bundle that are listed, the hottest.
+MOST_HOT_TOPICS: Final = 2
+#: Stands for a place on the ring where there is no further topic, or topics are not known one by one.
+NO_PLACE: Final = -1
 
 #: Steps of a coded rate for each doubling: neighbouring codes differ by 12 %.
 _STEPS: Final = 6
@@ -93,6 +97,11 @@ class SummarizedBundles:
     topics: Ints
     producers: Ints
     consumers: Ints
+    #: (n, MOST_HOT_TOPICS) places of the hottest topics on the hash ring, the hottest first, or NO_PLACE.
+    hot_place: Ints
+    #: (n, MOST_HOT_TOPICS) msg/s and bytes/s of these, in + out.
+    hot_rate: NDArray[np.float32]
+    hot_throughput: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

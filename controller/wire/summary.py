@@ -27,10 +27,12 @@ from controller.model.summary import (
     MOST_BROKERS,
     MOST_BUNDLES,
     MOST_CHANGES,
+    MOST_HOT_TOPICS,
     MOST_IN_FLIGHT,
     MOST_OUTCOMES,
     MOST_RANGES,
     MOST_VERDICTS,
+    NO_PLACE,
     BudgetInForce,
     Guarding,
     IntervalSummary,
@@ -339,9 +341,17 @@ _BUNDLE_COLUMNS: Final = {
     "topics": ("<i8", 1),
     "producers": ("<i8", 1),
     "consumers": ("<i8", 1),
+    "hot_place": ("<i8", MOST_HOT_TOPICS),
+    "hot_rate": ("<f4", MOST_HOT_TOPICS),
+    "hot_throughput": ("<f4", MOST_HOT_TOPICS),
 }
-#: Columns that the first release did not write.
-_ADDED: Final = {("broker", "forecast")}
+#: Columns that earlier releases did not write, and what stands for them.
+_ADDED: Final = {
+    ("broker", "forecast"): np.nan,
+    ("bundle", "hot_place"): NO_PLACE,
+    ("bundle", "hot_rate"): 0,
+    ("bundle", "hot_throughput"): 0,
+}
 _TABLES: Final = {"broker": _BROKER_COLUMNS, "range": _RANGE_COLUMNS, "bundle": _BUNDLE_COLUMNS}
 
 
@@ -366,12 +376,13 @@ def _read_table(table: str, arrays: Mapping[str, NDArray[Any]], rows: int | None
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, width) in _TABLES[table].items():
         column = arrays.get(f"{table}.{name}")
-        if column is None and (table, name) in _ADDED:
-            column = np.full(len(columns["has_data"]), np.nan, np.float32)
-        if column is None:
+        if column is None and (table, name) not in _ADDED:
             raise WireError("missing_field", f"columns: {table}.{name} is missing")
-        rows = len(column) if rows is None and column.ndim else rows
+        if rows is None and column is not None and column.ndim:
+            rows = len(column)
         shape = (rows,) if width == 1 else (rows, width)
+        if column is None:
+            column = np.full(shape, _ADDED[table, name], kind)
         if column.dtype != np.dtype(kind) or column.shape != shape:
             actual = f"{column.dtype.str}{list(column.shape)}"
             raise WireError("bad_value", f"columns: {table}.{name} is {actual}, expected {kind}{list(shape)}")
@@ -448,6 +459,9 @@ def _bundles(body: SummaryBody, arrays: Mapping[str, NDArray[Any]]) -> Summarize
     _require("bundles", bool((columns["load"] >= 0).all() and np.isfinite(columns["load"]).all()))
     _require("bundles", all(bool((columns[name] >= 0).all()) for name in ("topics", "producers", "consumers")))
     _require("bundles", _in(columns["owner"], -1, len(body.brokers)))
+    _require("bundles", _in(columns["hot_place"], NO_PLACE, FULL_UPPER + 1))
+    for name in ("hot_rate", "hot_throughput"):
+        _require("bundles", bool((columns[name] >= 0).all() and np.isfinite(columns[name]).all()))
     return SummarizedBundles(names=body.bundles, **columns)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from controller.aggregate import summarized
-from controller.aggregate.summarized import ViewSummary
-from controller.model.load import ClusterView
-from controller.model.summary import decoded_rates
+from controller.aggregate.summarized import ViewSummary, hottest_topics
+from controller.model.load import ClusterView, TopicDetail
+from controller.model.summary import NO_PLACE, decoded_rates
 from tests.cluster import broker, broker_table, bundle_table, cluster_view, view
 
 GB = 1e9
@@ -116,3 +116,42 @@ def test_named_bundles_come_before_the_busiest(monkeypatch: pytest.MonkeyPatch) 
     summary.brokers()
     bundles = summary.bundles({names[0], "t/gone/0x00000000_0xffffffff"})
     assert set(bundles.names) == {names[0], names[15], names[14]}
+
+
+def topics_of(*bundles: list[tuple[int, float, float]]) -> TopicDetail:
+    """The topics of *bundles*: place, msg/s and bytes/s, all of it in."""
+    topics = [topic for bundle in bundles for topic in bundle]
+    return TopicDetail.of(
+        np.array([len(bundle) for bundle in bundles], np.int64),
+        np.array([place for place, _, _ in topics], np.int64),
+        np.array([[rate, 0.0, throughput, 0.0] for _, rate, throughput in topics]).reshape(-1, 4),
+    )
+
+
+def test_the_hottest_topics_have_the_largest_shares_of_messages_or_bytes() -> None:
+    place, load = hottest_topics(topics_of([(5, 1, 1), (7, 60, 20), (9, 39, 79)], [], [(3, 2, 2)]))
+    assert place.tolist() == [[9, 7], [NO_PLACE, NO_PLACE], [3, NO_PLACE]]
+    assert load[0].tolist() == [[39, 79], [60, 20]]
+    assert load[2].tolist() == [[2, 2], [0, 0]]
+
+
+def test_topics_at_one_place_count_as_one() -> None:
+    place, load = hottest_topics(topics_of([(8, 30, 0), (5, 40, 0), (8, 30, 0)]))
+    assert (place.tolist(), load[0, :, 0].tolist()) == ([[8, 5]], [60, 40])
+
+
+def test_of_equal_shares_the_lower_place_is_first_whatever_their_order() -> None:
+    one, _ = hottest_topics(topics_of([(9, 1, 1), (4, 1, 1), (0xFFFFFFFF, 1, 1)]))
+    other, _ = hottest_topics(topics_of([(0xFFFFFFFF, 1, 1), (9, 1, 1), (4, 1, 1)]))
+    assert one.tolist() == other.tolist() == [[4, 9]]
+
+
+def test_topics_without_load_are_not_hot() -> None:
+    place, _ = hottest_topics(topics_of([(4, 0, 0), (5, 0, 0)], [(6, 0, 0), (7, 0, 3)]))
+    assert place.tolist() == [[NO_PLACE, NO_PLACE], [7, NO_PLACE]]
+
+
+def test_a_bundle_whose_topics_are_not_known_has_no_hot_topics() -> None:
+    summary = ViewSummary(of_bundles(*cut("acme/test", 4)))
+    summary.brokers()
+    assert (summary.bundles(set()).hot_place == NO_PLACE).all()

@@ -19,7 +19,8 @@ from controller.lab.invented_weeks import InventedWeek
 from controller.log.memory import MemoryLog, MemoryServer
 from controller.model.decision import UsageOutlook
 from controller.model.errors import WireError
-from controller.model.summary import MOST_OUTCOMES, IntervalSummary, MoveSide, OutcomeOfMove
+from controller.model.load import TopicDetail
+from controller.model.summary import MOST_OUTCOMES, NO_PLACE, IntervalSummary, MoveSide, OutcomeOfMove
 from controller.wire.summary import MAX_SUMMARY_BYTES, decode_summary, encode_summary, read_details, read_summary
 from tests.cluster import broker, view
 from tests.journal_entries import UNLOAD, entry
@@ -100,13 +101,29 @@ def test_limit_goal_and_forecast_are_read_as_they_were_written() -> None:
     assert read.brokers.forecast.tolist() == [95.0, pytest.approx(np.nan, nan_ok=True)]
 
 
-def test_a_summary_of_the_first_release_has_no_forecast() -> None:
+def test_a_summary_of_the_first_release_has_no_forecast_and_no_hot_topics() -> None:
     fields = json.loads(encode_summary(summary()))
     arrays = dict(unpack(part(fields["columns"]), versions=(1,)).arrays)
-    del arrays["broker.forecast"]
+    for name in ("broker.forecast", "bundle.hot_place", "bundle.hot_rate", "bundle.hot_throughput"):
+        del arrays[name]
     read = read_summary(json.dumps(fields | {"columns": as_part(pack(1, {}, arrays))}).encode(), cluster=CLUSTER)
     assert read is not None
     assert np.isnan(read.summary.brokers.forecast).all()
+    assert (read.summary.bundles.hot_place == NO_PLACE).all()
+
+
+def test_hot_topics_are_read_as_they_were_written() -> None:
+    cluster = view(broker("a:8080", usage=0.9, **{LEFT: 60}), broker("b:8080", usage=0.1, **{RIGHT: 5}))
+    topics = TopicDetail.of(np.array([0, 2]), np.array([0xFFFFFFFF, 7]), np.array([[1.0, 2, 30, 40], [9, 0, 0, 0]]))
+    cluster = replace(cluster, bundles=replace(cluster.bundles, detail=topics))
+    read = decode_summary(
+        encode_summary(summary_of(cluster, entry(T), Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=T)),
+        cluster=CLUSTER,
+    )
+    assert read is not None
+    assert read.bundles.hot_place.tolist() == [[NO_PLACE, NO_PLACE], [0xFFFFFFFF, 7]]
+    assert read.bundles.hot_rate[1].tolist() == [3, 9]
+    assert read.bundles.hot_throughput[1].tolist() == [70, 0]
 
 
 def test_details_are_read_when_they_are_needed() -> None:
@@ -142,6 +159,11 @@ def one(column: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
         with_body(limit=80.0, goal=90.0),
         with_column("broker.forecast", lambda column: one(column, -1.0)),
         with_column("broker.forecast", lambda column: one(column, np.inf)),
+        with_column("bundle.hot_place", lambda column: one(column, -2)),
+        with_column("bundle.hot_place", lambda column: one(column, 1 << 32)),
+        with_column("bundle.hot_place", lambda column: column[:, :1]),
+        with_column("bundle.hot_rate", lambda column: one(column, np.nan)),
+        with_column("bundle.hot_throughput", lambda column: one(column, -1)),
         with_body(brokers=["a:8080", "a:8080"]),
         with_body(brokers=["b:8080", "a:8080"]),
         with_body(brokers=["a:8080", "b\n:8080"]),
