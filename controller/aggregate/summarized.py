@@ -164,18 +164,21 @@ def hottest_topics(detail: TopicDetail) -> tuple[Ints, Floats]:
     place, hot_load = np.full(shape, NO_PLACE, np.int64), np.zeros((*shape, 2))
     if not len(detail.position):
         return place, hot_load
-    of_topic = np.repeat(np.arange(bundles), sizes)
+    keys = (np.repeat(np.arange(bundles), sizes) << _RING_BITS) + detail.position
+    order = np.argsort(keys, kind="stable")
     both = np.stack([detail.load[:, 0] + detail.load[:, 1], detail.load[:, 2] + detail.load[:, 3]], axis=1)
-    keys, at = np.unique((of_topic << _RING_BITS) + detail.position, return_inverse=True)
-    load = np.stack([np.bincount(at, column) for column in both.T], axis=1)
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    keys, load = keys[order][starts], np.add.reduceat(both[order], starts)
     bundle, position = keys >> _RING_BITS, keys & FULL_UPPER
-    total = np.stack([np.bincount(bundle, column, bundles) for column in load.T], axis=1)[bundle]
+    starts = np.flatnonzero(np.diff(bundle, prepend=-1))
+    row, counts = bundle[starts], np.diff(np.append(starts, len(bundle)))
+    total = np.repeat(np.add.reduceat(load, starts), counts, axis=0)
     share = np.divide(load, total, out=np.zeros_like(load), where=total > 0).max(axis=1)
-    order = np.lexsort((position, -share, bundle))
-    rank = np.arange(len(order)) - np.searchsorted(bundle, bundle[order])
-    chosen = order[(rank < MOST_HOT_TOPICS) & (share[order] > 0)]
-    rank = rank[(rank < MOST_HOT_TOPICS) & (share[order] > 0)]
-    place[bundle[chosen], rank], hot_load[bundle[chosen], rank] = position[chosen], load[chosen]
+    for nth in range(MOST_HOT_TOPICS):
+        largest = np.maximum.reduceat(share, starts)
+        hottest = _first_of_maxima(share, np.repeat(largest, counts), starts)[largest > 0]
+        place[row[largest > 0], nth], hot_load[row[largest > 0], nth] = position[hottest], load[hottest]
+        share[hottest] = 0.0
     return place, hot_load
 
 

@@ -1,4 +1,4 @@
-"""What is read from the cluster itself while somebody looks: its status."""
+"""What is read from the cluster itself while somebody looks: its status, and the topics of a bundle."""
 
 import time
 from collections.abc import Callable
@@ -11,10 +11,13 @@ from controller.settings.trimtab_toml import Settings
 from controller.status.answer import status_answer
 from controller.status.cluster import cluster_status
 from controller.status.health import problems
+from controller.web.topic_names import TopicLister
 from controller.wire.answers.status import StatusAnswer
 
 #: Limit on each answer of a broker.
 _ANSWER_SECONDS: Final = 5.0
+#: A longer list of topics is not read: tens of thousands of names.
+_LONGEST_LIST: Final = 8 << 20
 
 
 def read_status(settings: Settings) -> Callable[[], StatusAnswer]:
@@ -29,3 +32,18 @@ def read_status(settings: Settings) -> Callable[[], StatusAnswer]:
         return status_answer(cluster_state, problems(cluster_state, settings, time.time() * 1000))
 
     return read
+
+
+def topic_lister(settings: Settings) -> TopicLister | None:
+    """Lists the topics of bundles of the cluster in *settings*; None where these have no brokers to ask."""
+    if settings.pulsar is None:
+        return None
+
+    @cache
+    def admin() -> PulsarAdmin:
+        return pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS).reading_at_most(_LONGEST_LIST)
+
+    def topics(bundle: str) -> tuple[str, ...]:
+        return admin().within(2 * _ANSWER_SECONDS).topics(bundle)
+
+    return topics

@@ -19,9 +19,10 @@ from controller.web.assets import Assets
 from controller.web.cached import Cached
 from controller.web.events import EventSource, StreamPlaces
 from controller.web.jobs import Jobs
-from controller.web.live import read_status
+from controller.web.live import read_status, topic_lister
 from controller.web.rendering import template_environment
 from controller.web.store.queries import PageData
+from controller.web.topic_names import TopicLister, TopicNames
 from controller.web.workers import Workers
 from controller.wire.answers.status import StatusAnswer
 
@@ -39,9 +40,11 @@ class ShownCluster:
         data: PageData,
         *,
         read_status: Callable[[Settings], Callable[[], StatusAnswer]] = read_status,
+        topic_lister: Callable[[Settings], TopicLister | None] = topic_lister,
     ) -> None:
         self.name, self.settings, self.conf, self.data = settings.cluster.name, settings, conf.absolute(), data
         self.status: Cached[StatusAnswer] = Cached(read_status(settings), _STATUS_SECONDS)
+        self.topic_names = TopicNames(topic_lister(settings))
         self.news = EventSource(data)
 
 

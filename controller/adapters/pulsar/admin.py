@@ -25,6 +25,7 @@ __all__ = ["Credentials", "LargeAnswerError", "NotListedError", "PulsarAdmin", "
 
 #: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
 _PROBES: Final = 2_000_000
+_DOMAINS: Final = ("persistent", "non-persistent")
 #: For all lookups that settle an unloaded bundle.
 _SETTLE_SECONDS: Final = 2.0
 
@@ -79,6 +80,24 @@ class PulsarAdmin(PulsarHttp):
             raise PulsarError(
                 f"GET {path}: {redacted(str(boundaries)):.100} is not a list of bundle boundaries", status=200
             ) from error
+
+    def topics(self, bundle: str) -> tuple[str, ...]:
+        """The topics of *bundle*, sorted; a release that does not know ``bundle`` lists all of its namespace.
+
+        PulsarError where neither persistent nor non-persistent topics can be listed; asking changes nothing.
+        """
+        name = parse_bundle(bundle)
+        topics: set[str] = set()
+        errors = []
+        for domain in _DOMAINS:
+            query = {"bundle": name.range, "includeSystemTopic": "true"}
+            try:
+                topics.update(self._names(f"/admin/v2/{domain}/{name.namespace}", query=query))
+            except PulsarError as error:
+                errors.append(error)
+        if len(errors) == len(_DOMAINS):
+            raise errors[0]
+        return tuple(sorted(topics))
 
     def policies(self, namespace: str) -> dict[str, Any]:
         """The policies of *namespace*."""

@@ -218,9 +218,9 @@ class PulsarHttp:
             )
         return is_listed
 
-    def _names(self, path: str, url: str = "") -> tuple[str, ...]:
-        """A list of names, sorted; asked at the admin URL *url*, or at any."""
-        answer = self._follow("GET", url + quote(path), None) if url else self._call("GET", path, {})
+    def _names(self, path: str, url: str = "", query: Mapping[str, str] = NO_QUERY) -> tuple[str, ...]:
+        """A list of names, sorted; asked at the admin URL *url*, or with *query* at any."""
+        answer = self._follow("GET", url + quote(path), None) if url else self._call("GET", path, query)
         names = self._json(answer, path)
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise PulsarError(f"GET {path}: no list of names: {excerpt(answer)}", status=200)

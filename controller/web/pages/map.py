@@ -13,6 +13,7 @@ from controller.web.access.viewer import checked
 from controller.web.pages.frame import Context, context_of, newest_end, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import BrokerStates, Tile
+from controller.web.views.bundle import hot_topics
 from controller.web.views.cell import CellDetails, broker_cell, bundle_cell, namespace_cell
 from controller.web.views.formats import BundleLabel
 from controller.web.views.map_view import (
@@ -162,5 +163,7 @@ def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerS
         past = page.data.broker(query.row, at, at + period)
         return broker_cell(past, at, brokers, context.names)
     if BundleLabel.of(query.row).range:
-        return bundle_cell(checked(lambda: page.data.bundle(query.row, at, at + period)), at)
+        bundle = checked(lambda: page.data.bundle(query.row, at, at + period))
+        is_last = context.state is not None and context.state.interval == at
+        return bundle_cell(bundle, at, hot_topics(bundle, page.topic_names(bundle)) if is_last else ())
     return namespace_cell(page.data.namespace(query.row, at, at + period), at)

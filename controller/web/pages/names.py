@@ -48,6 +48,7 @@ def bundle(page: PageRequest) -> Response:
         commands=command_lines(past.commands, _COMMANDS),
         verdicts=[verdict_line(verdict, names) for verdict in past.verdicts],
         ranges=bundle_view.ranges(past),
+        hot_topics=bundle_view.hot_topics(past, page.topic_names(past)),
         last=context.state.interval if context.state else 0,
         since=since,
         until=until,

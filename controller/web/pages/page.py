@@ -13,11 +13,13 @@ from controller.web.admission import viewer_of
 from controller.web.orders import explained, findings
 from controller.web.site import ShownCluster, Site, site_of
 from controller.web.store.queries import PageData
+from controller.web.store.values import BundlePast
+from controller.web.topic_names import NamesByPlace
 from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
 from controller.wire.answers.status import StatusAnswer
 
-#: A page waits no longer for the cluster's status.
+#: A page waits no longer for the cluster's status, or for names of topics.
 _STATUS_SECONDS: Final = 1.0
 
 
@@ -40,6 +42,11 @@ class PageRequest:
     def status(self) -> StatusAnswer | None:
         """The cluster's status, at most a few seconds old where its servers answer; None: it is not known."""
         return self.cluster.status.reading(_STATUS_SECONDS, self.site.workers.wait).value
+
+    def topic_names(self, past: BundlePast) -> NamesByPlace:
+        """The names of the hot topics of *past*, as far as the brokers say them in time."""
+        places = [each.place for each in past.hot_topics]
+        return self.cluster.topic_names.at(past.bundle, places, _STATUS_SECONDS, self.site.workers.wait)
 
     def findings(self) -> DoctorAnswer | None:
         """What the doctor finds, at most some minutes old; None: it is not known yet, and is being found out."""

@@ -16,6 +16,7 @@ from controller.web.store.values import (
     Progress,
     Series,
 )
+from controller.web.topic_names import NamesByPlace
 from controller.wire.answers.base import JsonAnswer, VerdictAnswer
 from controller.wire.answers.explain import JournalAnswer
 from controller.wire.answers.status import ControlChangeAnswer, PauseAnswer
@@ -288,6 +289,21 @@ class OwnedSpanAnswer(JsonAnswer):
     until_ms: int
 
 
+class HotTopicAnswer(JsonAnswer):
+    """A topic that has much of its bundle's load in the last interval."""
+
+    place: int
+    """On the hash ring."""
+    rate: float
+    """Messages/s, in and out."""
+    throughput: float
+    """Bytes/s, in and out."""
+    share: float
+    """Of the bundle's messages or bytes, whichever is larger, 0 to 1."""
+    names: list[str]
+    """What the brokers call the topic now; empty where they do not say, several where topics are at one place."""
+
+
 class BundlePastAnswer(JsonAnswer):
     """A bundle: owner and load over time, what was done to it, its neighbours."""
 
@@ -308,10 +324,12 @@ class BundlePastAnswer(JsonAnswer):
     siblings: list[str]
     figures: dict[str, float] = Field(default_factory=dict)
     """Of the last interval."""
+    hot_topics: list[HotTopicAnswer] = Field(default_factory=list)
+    """Of the last interval, the hottest first; empty where topics are not known one by one."""
 
     @classmethod
-    def of(cls, past: BundlePast) -> "BundlePastAnswer":
-        """All of *past*."""
+    def of(cls, past: BundlePast, topic_names: NamesByPlace) -> "BundlePastAnswer":
+        """All of *past*, with the names of its hot topics."""
         return cls.from_object(
             past,
             load=SeriesAnswer.of(past.load),
@@ -320,6 +338,10 @@ class BundlePastAnswer(JsonAnswer):
             verdicts=[VerdictAnswer.of(each) for each in past.verdicts],
             siblings=list(past.siblings),
             figures=dict(past.figures),
+            hot_topics=[
+                HotTopicAnswer.from_object(each, names=list(topic_names.get(each.place, ())))
+                for each in past.hot_topics
+            ],
         )
 
 

@@ -27,6 +27,8 @@ _DAY_MS: Final = 86_400_000
 _LONGEST_SPAN_MS: Final = 31 * _DAY_MS
 #: An endpoint waits no longer for the cluster's status.
 _STATUS_SECONDS: Final = 10.0
+#: Nor for names of topics, without which it answers too.
+_NAMES_SECONDS: Final = 2.0
 #: Changes of controls that are looked through for plans.
 _LOOKED_AT: Final = 500
 
@@ -109,7 +111,9 @@ def bundle(api: ApiRequest[SpanQuery, None]) -> BundlePastAnswer:
     past = checked(lambda: api.cluster.data.bundle(name, since, until))
     if not past.known:
         raise _unknown(f"no bundle {name!r} was seen in this span")
-    return BundlePastAnswer.of(past)
+    places = [each.place for each in past.hot_topics]
+    names = api.cluster.topic_names.at(name, places, _NAMES_SECONDS, api.site.workers.wait)
+    return BundlePastAnswer.of(past, names)
 
 
 def namespace(api: ApiRequest[SpanQuery, None]) -> NamespacePastAnswer:

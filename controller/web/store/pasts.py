@@ -9,6 +9,7 @@ from controller.model.decision import Verdict
 from controller.model.errors import TrimtabError
 from controller.model.load import UNOWNED
 from controller.model.names import parse_bundle
+from controller.model.summary import NO_PLACE
 from controller.web.store.catalogue import BROKER, NAMESPACE, KnownRange
 from controller.web.store.database import Database
 from controller.web.store.decisions import Decisions, details_in
@@ -18,6 +19,7 @@ from controller.web.store.tiles import Tiles
 from controller.web.store.values import (
     BrokerPast,
     BundlePast,
+    HotTopic,
     IssuedCommand,
     NameMatch,
     NamespacePast,
@@ -64,6 +66,7 @@ class Pasts:
             verdicts=_verdicts_on(latest, bundle),
             siblings=siblings,
             figures=listed,
+            hot_topics=() if latest is None else tuple(_hot_topics(latest, bundle)),
         )
 
     def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:
@@ -213,3 +216,22 @@ def _figures(latest: Latest, bundle: str) -> dict[str, float]:
     names = ("rate_in", "rate_out", "throughput_in", "throughput_out")
     columns: dict[str, Any] = dict(zip(names, bundles.load[row].tolist(), strict=True))
     return columns | {name: float(getattr(bundles, name)[row]) for name in ("topics", "producers", "consumers")}
+
+
+def _hot_topics(latest: Latest, bundle: str) -> Iterator[HotTopic]:
+    """The hottest topics of *bundle*, if the summary lists it and knows them."""
+    bundles = latest.summary.bundles
+    if bundle not in bundles.names:
+        return
+    row = bundles.names.index(bundle)
+    rate_in, rate_out, throughput_in, throughput_out = bundles.load[row].tolist()
+    columns = (bundles.hot_place[row], bundles.hot_rate[row], bundles.hot_throughput[row])
+    for place, rate, throughput in zip(*(column.tolist() for column in columns), strict=True):
+        if place != NO_PLACE:
+            shares = (_share(rate, rate_in + rate_out), _share(throughput, throughput_in + throughput_out))
+            yield HotTopic(place=place, rate=rate, throughput=throughput, share=max(shares))
+
+
+def _share(part: float, whole: float) -> float:
+    # Both were rounded, and a record may say anything.
+    return min(1.0, part / whole) if whole > 0 else 0.0

@@ -374,6 +374,19 @@ class OwnedSpan:
     until_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotTopic:
+    """A topic that has much of its bundle's load in the last interval.  Its name is not stored anywhere."""
+
+    #: On the hash ring; other topics of the bundle may be at the same one, and are then counted with it.
+    place: int
+    #: msg/s and bytes/s, in + out.
+    rate: float
+    throughput: float
+    #: Its share of the bundle's messages or bytes, whichever is larger, 0 to 1.
+    share: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BundlePast:
     """A bundle: owner and load over time, what was done to it, its neighbours in the keyspace."""
@@ -397,6 +410,8 @@ class BundlePast:
     #: Exact figures of the last interval where the summary lists the bundle: rate_in, rate_out, throughput_in,
     #: throughput_out, topics, producers, consumers.
     figures: Mapping[str, float] = field(default_factory=dict)
+    #: The hottest first; empty where its topics are not known one by one, as for bundles far from a split threshold.
+    hot_topics: tuple[HotTopic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,10 +9,12 @@ from controller.web.store.values import (
     BrokerPast,
     BrokerStates,
     BundlePast,
+    HotTopic,
     IssuedCommand,
     LatestState,
     NamespacePast,
 )
+from controller.web.topic_names import NamesByPlace
 from controller.web.views.formats import UNKNOWN, BrokerNames, BundleLabel, clock, percent, short, whole
 from controller.web.views.now import Heading, KeyFigure
 from controller.web.views.strip import level
@@ -39,6 +41,18 @@ class KeyspaceSpan:
     x: float
     width: float
     is_self: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotTopicLine:
+    """A hot topic of a bundle in words."""
+
+    #: Its name, or its place where no broker says the name.
+    label: str
+    has_name: bool
+    share: str
+    rate: str
+    throughput: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +121,25 @@ def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
             context=f"{max(0, len(past.owners) - 1):,} changes",
         ),
     )
+
+
+def hot_topics(past: BundlePast, names: NamesByPlace) -> tuple[HotTopicLine, ...]:
+    """The hottest topics of the bundle in the last interval, by *names* where these have them."""
+    return tuple(
+        HotTopicLine(
+            label=topic_label(each, names),
+            has_name=bool(names.get(each.place)),
+            share=f"{percent(100 * each.share)} %",
+            rate=f"{short(each.rate)} /s",
+            throughput=amount(each.throughput),
+        )
+        for each in past.hot_topics
+    )
+
+
+def topic_label(topic: HotTopic, names: NamesByPlace) -> str:
+    """The name of *topic*, or all that are at its place on the ring; without one the place."""
+    return " or ".join(names.get(topic.place, ())) or f"at 0x{topic.place:08x} on the hash ring"
 
 
 def amount(throughput: float) -> str:

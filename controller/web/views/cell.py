@@ -14,6 +14,7 @@ from controller.web.store.values import (
     OwnedSpan,
     Series,
 )
+from controller.web.views.bundle import HotTopicLine
 from controller.web.views.formats import BrokerNames, BundleLabel, percent, short, whole
 from controller.wire.readable import amounts
 
@@ -77,15 +78,15 @@ def broker_cell(past: BrokerPast, at: int, brokers: BrokerStates | None, names: 
     )
 
 
-def bundle_cell(past: BundlePast, at: int) -> CellDetails:
-    """A bundle at *at*."""
+def bundle_cell(past: BundlePast, at: int, hot_topics: Sequence[HotTopicLine] = ()) -> CellDetails:
+    """A bundle at *at*, with its *hot_topics* of that interval where they are known."""
     commands = _at(past.commands, at)
     return CellDetails(
         kind="bundles",
         name=past.bundle,
         label=past.bundle,
         at_ms=at,
-        pairs=_load(past.load, at),
+        pairs=(*_load(past.load, at), *(("Hot topic", f"{each.label}, {each.share}") for each in hot_topics)),
         owner=owner_at(past.owners, at),
         bundles=(),
         commands=commands[:_LISTED],

@@ -516,3 +516,34 @@ class _Sleeps(Handler):
 def test_a_bundle_without_room_for_a_topic_has_no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulsar_admin, "_PROBES", 10)
     assert probe_topic("tenant/narrow/0x00000000_0x00000001") == ""
+
+
+_PERSISTENT, _OTHERS = "/admin/v2/persistent/tenant/ns", "/admin/v2/non-persistent/tenant/ns"
+
+
+def test_the_topics_of_a_bundle_are_persistent_and_others(broker: Brokers) -> None:
+    one = broker()
+    list_brokers(one)
+    one.answers[_PERSISTENT] = (200, ["persistent://tenant/ns/b", "persistent://tenant/ns/a"])
+    one.answers[_OTHERS] = (200, ["non-persistent://tenant/ns/c"])
+    topics = ("non-persistent://tenant/ns/c", "persistent://tenant/ns/a", "persistent://tenant/ns/b")
+    assert admin(one).topics(BUNDLE) == topics
+    asked = [path for _, path, _, _ in one.seen if path.startswith(_PERSISTENT)]
+    assert asked == [f"{_PERSISTENT}?bundle=0x40000000_0x80000000&includeSystemTopic=true"]
+
+
+def test_topics_are_listed_where_brokers_serve_only_persistent_ones(broker: Brokers) -> None:
+    one = broker()
+    list_brokers(one)
+    one.answers[_PERSISTENT] = (200, ["persistent://tenant/ns/a"])
+    one.answers[_OTHERS] = (405, {"reason": "disabled"})
+    assert admin(one).topics(BUNDLE) == ("persistent://tenant/ns/a",)
+
+
+@pytest.mark.parametrize("answer", [(403, {"reason": "not allowed"}), (200, {"no": "list"}), (200, [1])])
+def test_topics_that_nobody_lists_are_an_error(broker: Brokers, answer: tuple[int, object]) -> None:
+    one = broker()
+    list_brokers(one)
+    one.answers[_PERSISTENT] = one.answers[_OTHERS] = answer
+    with pytest.raises(PulsarError, match="persistent/tenant/ns"):
+        admin(one).topics(BUNDLE)
