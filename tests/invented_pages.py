@@ -10,6 +10,7 @@ import numpy as np
 
 from controller.model.controls import Controls, OrderedMove, Orders, Pause
 from controller.model.decision import Reason, Verdict
+from controller.model.names import topic_hash
 from controller.web.store.values import (
     BreakerState,
     BrokerMeasure,
@@ -25,6 +26,7 @@ from controller.web.store.values import (
     DecisionPage,
     DecisionQuery,
     DecisionRow,
+    HotTopic,
     InFlightCommand,
     IssuedCommand,
     KeyspaceMetric,
@@ -59,6 +61,10 @@ _USAGES: Final = (84, 71, 69, 66, 64, 63, 62, 61, 59, 58, 57, 21)
 def broker_name(number: int) -> str:
     """A name as in Kubernetes."""
     return f"pulsar-broker-{number}{ENDING}"
+
+
+#: One of the two hot topics of every bundle.
+HOT_TOPIC: Final = "persistent://telemetry/raw/meters-partition-3"
 
 
 def bundle_name(number: int, namespaces: Sequence[str] = NAMESPACES) -> str:
@@ -451,6 +457,10 @@ class InventedData:
                 "producers": 212,
                 "consumers": 428,
             },
+            hot_topics=(
+                HotTopic(place=topic_hash(HOT_TOPIC), rate=4_100.0, throughput=30.2e6, share=0.71),
+                HotTopic(place=0x2C0FFEE0, rate=620.0, throughput=2.1e6, share=0.1),
+            ),
         )
 
     def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:

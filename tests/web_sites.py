@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.web.assets import Assets
 from controller.web.site import ShownCluster, Site
 from controller.web.store.queries import PageData
+from controller.web.topic_names import TopicLister
 from controller.wire.answers.status import StatusAnswer
 from tests.folder_settings import write_settings
 from tests.page_data import FixedPageData
@@ -23,16 +25,18 @@ def site(
     read_status: Callable[[Settings], Callable[[], StatusAnswer]] | None = None,
     now_ms: Callable[[], int] | None = None,
     data: PageData | None = None,
+    list_topics: TopicLister | None = None,
 ) -> Site:
     """A site of clusters with these *names*, each with its log in a folder of its own below *folder*.
 
-    *web*: lines of the section [web] of each.  *data*: what the store of each knows.
+    *web*: lines of the section [web] of each.  *data*: what the store of each knows.  *list_topics*: what brokers list.
     """
     clusters = {}
     for name in names:
         (folder / name).mkdir(exist_ok=True)
         conf = write_settings(folder / name, *web, cluster=name)
-        given = {} if read_status is None else {"read_status": read_status}
+        given: dict[str, Any] = {"topic_lister": lambda _: list_topics}
+        given |= {} if read_status is None else {"read_status": read_status}
         clusters[name] = ShownCluster(read_settings(conf), conf, data or FixedPageData(name), **given)
     settings = next(iter(clusters.values())).settings.web if clusters else None
     given_time = {} if now_ms is None else {"now_ms": now_ms}

@@ -23,6 +23,7 @@ from controller.log.port import NO_HEADERS, OLDEST, Out, Start
 from controller.log.summaries import SummaryLog
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError
+from controller.model.summary import NO_PLACE
 from controller.web.store.database import Database
 from controller.web.store.feed import Feed
 from controller.web.store.store import FILE_NAME, Store
@@ -252,6 +253,27 @@ def test_a_bundle_shows_its_owners_and_what_was_done_to_it(store: Store) -> None
     owners = {span.owner for span in past.owners}
     assert {command.source, command.destination} <= owners
     assert np.nanmax(past.load.values["throughput"]) > 0
+
+
+def test_a_bundle_shows_the_hot_topics_of_the_last_summary(tmp_path: Path) -> None:
+    d, server = day(), copied(only=range(2))
+    summary = decode_summary([*d.log().read("summaries").read_to_end()][2].value, cluster=CLUSTER)
+    assert summary is not None
+    load = summary.bundles.load[0]
+    hot = {
+        "hot_place": np.array([[7, NO_PLACE]] + [[NO_PLACE, NO_PLACE]] * (len(summary.bundles.names) - 1)),
+        "hot_rate": np.zeros((len(summary.bundles.names), 2), np.float32),
+        "hot_throughput": np.zeros((len(summary.bundles.names), 2), np.float32),
+    }
+    hot["hot_throughput"][0, 0] = (load[2] + load[3]) / 2
+    value = encode_summary(replace(summary, bundles=replace(summary.bundles, **hot)))
+    append(server, "summaries", value, summary.decided_at_ms)
+    store = d.store(tmp_path, MemoryLog(server))
+    with closing(store):
+        first, other = summary.bundles.names[:2]
+        (topic,) = store.bundle(first, d.since_ms, d.until_ms).hot_topics
+        assert (topic.place, topic.rate, topic.share) == (7, 0.0, pytest.approx(0.5))
+        assert store.bundle(other, d.since_ms, d.until_ms).hot_topics == ()
 
 
 def test_unknown_names_are_known_to_be_unknown(store: Store) -> None:

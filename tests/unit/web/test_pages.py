@@ -5,6 +5,7 @@ import json
 import struct
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,15 +14,19 @@ from starlette.testclient import TestClient
 
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.errors import TrimtabError
+from controller.model.names import topic_hash
 from controller.settings.trimtab_toml import Settings
 from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
 from controller.web.store.store import Store
+from controller.web.store.values import HotTopic
+from controller.web.topic_names import TopicLister
 from controller.web.views.formats import BrokerNames
 from controller.wire.answers.status import StatusAnswer
 from tests.invented_pages import (
     DAY,
     HOSTILE,
+    HOT_TOPIC,
     MINUTE,
     NOW,
     InventedData,
@@ -68,8 +73,8 @@ def _unreadable(_settings: Settings) -> Callable[[], StatusAnswer]:
     return read
 
 
-def client_of(folder: Path, data: InventedData) -> TestClient:
-    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=_unreadable, data=data)
+def client_of(folder: Path, data: InventedData, list_topics: TopicLister | None = None) -> TestClient:
+    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=_unreadable, data=data, list_topics=list_topics)
     return TestClient(create_app(shown), base_url="http://localhost")
 
 
@@ -313,3 +318,46 @@ def test_a_link_to_a_cell_has_its_details(tmp_path: Path) -> None:
     text = client_of(tmp_path, states()["normal"]).get(f"/map?row={quote(broker_name(4))}&at={at}").text
     assert "The decision of" in text
     assert commands(at)[0].bundle in text
+
+
+def test_the_hot_topics_of_a_bundle_are_named_where_brokers_list_them(tmp_path: Path) -> None:
+    client = client_of(tmp_path, InventedData(), lambda bundle: [HOT_TOPIC] if bundle == BUNDLE else [])
+    page = client.get(f"/bundles/{BUNDLE}").text
+    assert f"<code>{HOT_TOPIC}</code>" in page
+    assert "71 %" in page
+    assert "at 0x2c0ffee0 on the hash ring" in page
+    hot_topics = client.get(f"/api/v1/bundles/{BUNDLE}").json()["hotTopics"]
+    assert [each["names"] for each in hot_topics] == [[HOT_TOPIC], []]
+    assert [each["share"] for each in hot_topics] == [0.71, 0.1]
+
+
+def test_hot_topics_are_places_where_brokers_do_not_answer(tmp_path: Path) -> None:
+    def away(_bundle: str) -> list[str]:
+        raise TrimtabError("no broker answers")
+
+    client = client_of(tmp_path, InventedData(), away)
+    page = client.get(f"/bundles/{BUNDLE}").text
+    assert HOT_TOPIC not in page
+    assert f"at 0x{topic_hash(HOT_TOPIC):08x} on the hash ring" in page
+    assert client.get(f"/api/v1/bundles/{BUNDLE}").json()["hotTopics"][0]["names"] == []
+
+
+@pytest.mark.parametrize(("at", "shows_it"), [(T, True), (T - MINUTE, False)])
+def test_the_map_names_hot_topics_in_the_last_interval_alone(tmp_path: Path, at: int, shows_it: bool) -> None:
+    client = client_of(tmp_path, InventedData(), lambda _: [HOT_TOPIC])
+    cell = client.get(f"/map/cell?rows=keyspace&namespace=telemetry/raw&row={quote(BUNDLE)}&at={at}").text
+    assert (f"{HOT_TOPIC}, 71 %" in cell) == shows_it
+
+
+def test_the_name_of_a_topic_is_text_on_every_page(tmp_path: Path) -> None:
+    data = InventedData()
+    topic = f"persistent://telemetry/raw/{HOSTILE}"
+    hot = (HotTopic(place=topic_hash(topic), rate=1.0, throughput=1.0, share=1.0),)
+    past = replace(data.bundle(BUNDLE, T - DAY, T), hot_topics=hot)
+    data.bundle = lambda *_: past  # type: ignore[method-assign]
+    client = client_of(tmp_path, data, lambda _: [topic])
+    for path in (f"/bundles/{BUNDLE}", f"/map/cell?rows=keyspace&row={quote(BUNDLE)}&at={T}"):
+        text = client.get(path).text
+        assert "onerror=alert(1)" in text, path
+        assert "<img" not in text, path
+        assert "49 " not in text, path
