@@ -26,7 +26,7 @@ from controller.web.store.values import (
     DecisionPage,
     DecisionQuery,
     DecisionRow,
-    HotTopic,
+    HottestTopic,
     InFlightCommand,
     IssuedCommand,
     KeyspaceMetric,
@@ -458,8 +458,8 @@ class InventedData:
                 "consumers": 428,
             },
             hot_topics=(
-                HotTopic(place=topic_hash(HOT_TOPIC), rate=4_100.0, throughput=30.2e6, share=0.71),
-                HotTopic(place=0x2C0FFEE0, rate=620.0, throughput=2.1e6, share=0.1),
+                HottestTopic(place=topic_hash(HOT_TOPIC), rate=4_100.0, throughput=30.2e6, share=0.71),
+                HottestTopic(place=0x2C0FFEE0, rate=620.0, throughput=2.1e6, share=0.1),
             ),
         )
 

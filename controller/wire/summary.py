@@ -380,7 +380,7 @@ def _read_table(table: str, arrays: Mapping[str, NDArray[Any]], rows: int | None
             raise WireError("missing_field", f"columns: {table}.{name} is missing")
         if rows is None and column is not None and column.ndim:
             rows = len(column)
-        shape = (rows,) if width == 1 else (rows, width)
+        shape: tuple[int, ...] = (rows or 0,) if width == 1 else (rows or 0, width)
         if column is None:
             column = np.full(shape, _ADDED[table, name], kind)
         if column.dtype != np.dtype(kind) or column.shape != shape:

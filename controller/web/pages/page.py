@@ -19,8 +19,9 @@ from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
 from controller.wire.answers.status import StatusAnswer
 
-#: A page waits no longer for the cluster's status, or for names of topics.
+#: A page waits no longer for the cluster's status, and for names of topics.
 _STATUS_SECONDS: Final = 1.0
+_NAMES_SECONDS: Final = 0.5
 
 
 class PageRequest:
@@ -46,7 +47,7 @@ class PageRequest:
     def topic_names(self, past: BundlePast) -> NamesByPlace:
         """The names of the hot topics of *past*, as far as the brokers say them in time."""
         places = [each.place for each in past.hot_topics]
-        return self.cluster.topic_names.at(past.bundle, places, _STATUS_SECONDS, self.site.workers.wait)
+        return self.cluster.topic_names.at(past.bundle, places, _NAMES_SECONDS, self.site.workers.wait)
 
     def findings(self) -> DoctorAnswer | None:
         """What the doctor finds, at most some minutes old; None: it is not known yet, and is being found out."""

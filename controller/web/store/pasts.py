@@ -19,7 +19,7 @@ from controller.web.store.tiles import Tiles
 from controller.web.store.values import (
     BrokerPast,
     BundlePast,
-    HotTopic,
+    HottestTopic,
     IssuedCommand,
     NameMatch,
     NamespacePast,
@@ -218,7 +218,7 @@ def _figures(latest: Latest, bundle: str) -> dict[str, float]:
     return columns | {name: float(getattr(bundles, name)[row]) for name in ("topics", "producers", "consumers")}
 
 
-def _hot_topics(latest: Latest, bundle: str) -> Iterator[HotTopic]:
+def _hot_topics(latest: Latest, bundle: str) -> Iterator[HottestTopic]:
     """The hottest topics of *bundle*, if the summary lists it and knows them."""
     bundles = latest.summary.bundles
     if bundle not in bundles.names:
@@ -229,7 +229,7 @@ def _hot_topics(latest: Latest, bundle: str) -> Iterator[HotTopic]:
     for place, rate, throughput in zip(*(column.tolist() for column in columns), strict=True):
         if place != NO_PLACE:
             shares = (_share(rate, rate_in + rate_out), _share(throughput, throughput_in + throughput_out))
-            yield HotTopic(place=place, rate=rate, throughput=throughput, share=max(shares))
+            yield HottestTopic(place=place, rate=rate, throughput=throughput, share=max(shares))
 
 
 def _share(part: float, whole: float) -> float:

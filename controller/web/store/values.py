@@ -375,7 +375,7 @@ class OwnedSpan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HotTopic:
+class HottestTopic:
     """A topic that has much of its bundle's load in the last interval.  Its name is not stored anywhere."""
 
     #: On the hash ring; other topics of the bundle may be at the same one, and are then counted with it.
@@ -411,7 +411,7 @@ class BundlePast:
     #: throughput_out, topics, producers, consumers.
     figures: Mapping[str, float] = field(default_factory=dict)
     #: The hottest first; empty where its topics are not known one by one, as for bundles far from a split threshold.
-    hot_topics: tuple[HotTopic, ...] = ()
+    hot_topics: tuple[HottestTopic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

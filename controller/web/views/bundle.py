@@ -9,7 +9,7 @@ from controller.web.store.values import (
     BrokerPast,
     BrokerStates,
     BundlePast,
-    HotTopic,
+    HottestTopic,
     IssuedCommand,
     LatestState,
     NamespacePast,
@@ -137,7 +137,7 @@ def hot_topics(past: BundlePast, names: NamesByPlace) -> tuple[HotTopicLine, ...
     )
 
 
-def topic_label(topic: HotTopic, names: NamesByPlace) -> str:
+def topic_label(topic: HottestTopic, names: NamesByPlace) -> str:
     """The name of *topic*, or all that are at its place on the ring; without one the place."""
     return " or ".join(names.get(topic.place, ())) or f"at 0x{topic.place:08x} on the hash ring"
 

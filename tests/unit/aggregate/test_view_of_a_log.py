@@ -8,9 +8,12 @@ import pytest
 
 from controller.aggregate.columns.rows import METRICS
 from controller.aggregate.shard.fold import DetailLimits, FoldOptions
+from controller.aggregate.summarized import ViewSummary
 from controller.aggregate.view import assemble
 from controller.model.errors import StateError
 from controller.model.load import ClusterView
+from controller.model.names import topic_hash
+from controller.model.summary import NO_PLACE
 from tests.folds import Shard, place, view_of
 from tests.records import PERIOD, T, broker_state, bundle_data, load_report, namespace_state, tick
 
@@ -151,6 +154,17 @@ def test_each_bundle_has_the_load_that_counts(first: ClusterView) -> None:
     assert bundles.topics.tolist() == [3, 8, 2, 1]
     assert bundles.producers.tolist() == [3, 3, 2, 1]
     assert bundles.consumers.tolist() == [6, 4, 2, 1]
+
+
+def test_a_summary_has_the_places_of_the_hottest_topics_where_they_are_known_one_by_one(first: ClusterView) -> None:
+    summary = ViewSummary(first)
+    summary.brokers()
+    bundles = summary.bundles(set())
+    at = bundles.names.index(FIRST)
+    assert bundles.hot_place[at].tolist() == [topic_hash(f"persistent://acme/one/{name}") for name in ("y", "x")]
+    assert bundles.hot_rate[at].tolist() == [7.0, 3.0]
+    assert bundles.hot_throughput[at].tolist() == [700.0, 300.0]
+    assert (np.delete(bundles.hot_place, at, axis=0) == NO_PLACE).all()
 
 
 def test_each_broker_says_its_own_and_what_is_known_better_of_its_limits_replaces_them(first: ClusterView) -> None:

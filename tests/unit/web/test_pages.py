@@ -19,7 +19,7 @@ from controller.settings.trimtab_toml import Settings
 from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
 from controller.web.store.store import Store
-from controller.web.store.values import HotTopic
+from controller.web.store.values import HottestTopic
 from controller.web.topic_names import TopicLister
 from controller.web.views.formats import BrokerNames
 from controller.wire.answers.status import StatusAnswer
@@ -352,7 +352,7 @@ def test_the_map_names_hot_topics_in_the_last_interval_alone(tmp_path: Path, at:
 def test_the_name_of_a_topic_is_text_on_every_page(tmp_path: Path) -> None:
     data = InventedData()
     topic = f"persistent://telemetry/raw/{HOSTILE}"
-    hot = (HotTopic(place=topic_hash(topic), rate=1.0, throughput=1.0, share=1.0),)
+    hot = (HottestTopic(place=topic_hash(topic), rate=1.0, throughput=1.0, share=1.0),)
     past = replace(data.bundle(BUNDLE, T - DAY, T), hot_topics=hot)
     data.bundle = lambda *_: past  # type: ignore[method-assign]
     client = client_of(tmp_path, data, lambda _: [topic])

@@ -15,6 +15,17 @@ PLACE = topic_hash(ORDERS)
 TWINS = ("plumless", "buckeroo")
 
 
+class Asked:
+    """Lists *topics* for every bundle, and remembers which it was asked about."""
+
+    def __init__(self, *topics: str) -> None:
+        self.topics, self.bundles = topics, list[str]()
+
+    def __call__(self, bundle: str) -> tuple[str, ...]:
+        self.bundles.append(bundle)
+        return self.topics
+
+
 def test_a_topic_is_named_by_its_place() -> None:
     names = TopicNames(lambda bundle: [OTHER, ORDERS] if bundle == BUNDLE else [])
     assert names.at(BUNDLE, [PLACE, 5], 5) == {PLACE: (ORDERS,)}
@@ -38,17 +49,17 @@ def test_brokers_that_refuse_leave_the_place_without_a_name() -> None:
 
 
 def test_nobody_is_asked_about_a_bundle_without_hot_topics() -> None:
-    asked: list[str] = []
-    assert TopicNames(lambda bundle: asked.append(bundle) or []).at(BUNDLE, [], 5) == {}
-    assert not asked
+    asked = Asked(ORDERS)
+    assert TopicNames(asked).at(BUNDLE, [], 5) == {}
+    assert not asked.bundles
 
 
 def test_the_brokers_are_asked_once_for_all_who_look_at_the_same_topics() -> None:
-    asked: list[str] = []
-    names = TopicNames(lambda bundle: asked.append(bundle) or [ORDERS])
+    asked = Asked(ORDERS)
+    names = TopicNames(asked)
     for _ in range(3):
         assert names.at(BUNDLE, [PLACE], 5) == {PLACE: (ORDERS,)}
-    assert asked == [BUNDLE]
+    assert asked.bundles == [BUNDLE]
 
 
 def test_brokers_that_hang_hold_nobody_up() -> None:
@@ -59,6 +70,23 @@ def test_brokers_that_hang_hold_nobody_up() -> None:
     finally:
         answer.set()
     assert names.at(BUNDLE, [PLACE], 5) == {PLACE: (ORDERS,)}
+
+
+def test_brokers_that_hang_are_asked_about_a_few_bundles_at_once() -> None:
+    answer, asked = threading.Event(), Asked(ORDERS)
+
+    def hang(bundle: str) -> tuple[str, ...]:
+        asked(bundle)
+        answer.wait(10)
+        return ()
+
+    names = TopicNames(hang)
+    try:
+        for number in range(40):
+            assert names.at(f"acme/shop-{number}/0x00000000_0xffffffff", [PLACE], 0.001) == {}
+        assert len(asked.bundles) <= 8
+    finally:
+        answer.set()
 
 
 @pytest.mark.parametrize("odd", ["", "\ud800", "persistent://acme/shop/\x1b[2J", "x" * 100_000])
