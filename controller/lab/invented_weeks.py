@@ -34,8 +34,8 @@ from controller.model.load import (
     TopicDetail,
 )
 from controller.model.memory import InFlight, Issued, Memory, Roster
-from controller.model.names import default_boundaries, namespace_of, parse_bundle
-from controller.model.summary import MoveSide, OutcomeOfMove
+from controller.model.names import default_boundaries, namespace_of, parse_bundle, topic_hash
+from controller.model.summary import MOST_BUNDLES, MoveSide, OutcomeOfMove
 from controller.model.topic_kinds import PERSISTENT
 from controller.wire.base import encode
 from controller.wire.results import Result
@@ -52,6 +52,8 @@ _AWAY_MS: Final = _HOUR_MS // 2
 _EVERY_FAILS: Final = 29
 _SPLITS_EVERY_MS: Final = 6 * _HOUR_MS
 _SHARES: Final = np.array([1.0, 0.3, 0.55, 0.7, 0.9])
+#: Of a busy bundle's load, by each of the topics that are known one by one.
+_TOPIC_SHARES: Final = np.array([0.6, 0.25, 0.1, 0.05])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +200,17 @@ class InventedWeek:
         self._topics = np.full(count, 8, np.int64)
         self._full = np.full(count, SHORT_TERM_SAMPLES, np.int64), np.full(count, LONG_TERM_SAMPLES, np.int64)
         self._kinds = np.full(count, PERSISTENT, np.uint8)
-        self._no_detail = TopicDetail.of(np.zeros(count, np.int64), np.zeros(0, np.int64), np.zeros((0, 4)))
+        self._busiest = np.sort(np.argsort(-self._base, kind="stable")[:MOST_BUNDLES])
+        self._topics_known = np.zeros(count, np.int64)
+        self._topics_known[self._busiest] = len(_TOPIC_SHARES)
+        self._places = np.array(
+            [
+                topic_hash(f"persistent://{namespace_of(self._names[row])}/topic-{row}-{nth}")
+                for row in self._busiest.tolist()
+                for nth in range(len(_TOPIC_SHARES))
+            ],
+            np.int64,
+        )
         self._tuple = tuple(self._names)
 
     def _split_busiest(self) -> None:
@@ -232,6 +244,7 @@ class InventedWeek:
         usage = np.minimum(total / capacity, 1.2)
         brokers = self._broker_table(there, broker, load, usage)
         clients = (traffic / 40_000).astype(np.int64)
+        topic_load = load[self._busiest, np.newaxis, :] * _TOPIC_SHARES[:, np.newaxis]
         bundles = BundleTable(
             names=self._tuple,
             namespaces=self._spaces,
@@ -246,7 +259,7 @@ class InventedWeek:
             producers=clients,
             consumers=clients,
             kinds=self._kinds,
-            detail=self._no_detail,
+            detail=TopicDetail.of(self._topics_known, self._places, topic_load.reshape(-1, 4)),
         )
         view = ClusterView(
             as_of_ms=interval,

@@ -23,7 +23,7 @@ from controller.log.port import NO_HEADERS, OLDEST, Out, Start
 from controller.log.summaries import SummaryLog
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError
-from controller.model.summary import NO_PLACE
+from controller.model.summary import NO_PLACE, IntervalSummary
 from controller.web.store.database import Database
 from controller.web.store.feed import Feed
 from controller.web.store.store import FILE_NAME, Store
@@ -255,23 +255,28 @@ def test_a_bundle_shows_its_owners_and_what_was_done_to_it(store: Store) -> None
     assert np.nanmax(past.load.values["throughput"]) > 0
 
 
-def test_a_bundle_shows_the_hot_topics_of_the_last_summary(tmp_path: Path) -> None:
-    d, server = day(), copied(only=range(2))
-    summary = decode_summary([*d.log().read("summaries").read_to_end()][2].value, cluster=CLUSTER)
-    assert summary is not None
-    load = summary.bundles.load[0]
-    place, throughput = summary.bundles.hot_place.copy(), summary.bundles.hot_throughput.copy()
-    place[0], throughput[0, 0] = (7, NO_PLACE), (load[2] + load[3]) / 2
-    bundles = replace(summary.bundles, hot_place=place, hot_throughput=throughput)
-    value = encode_summary(replace(summary, bundles=bundles))
-    append(server, "summaries", value, summary.decided_at_ms)
-    store = d.store(tmp_path, MemoryLog(server))
-    with closing(store):
-        first, other = summary.bundles.names[:2]
-        (topic,) = store.bundle(first, d.since_ms, d.until_ms).hot_topics
-        assert (topic.place, topic.rate) == (7, 0.0)
-        assert topic.share == pytest.approx(0.5)
-        assert store.bundle(other, d.since_ms, d.until_ms).hot_topics == ()
+def test_a_bundle_shows_the_hot_topics_of_the_last_summary(store: Store) -> None:
+    d = day()
+    past = store.bundle(last_summary().bundles.names[0], d.since_ms, d.until_ms)
+    rate = past.figures["rate_in"] + past.figures["rate_out"]
+    assert [each.share for each in past.hot_topics] == pytest.approx([0.6, 0.25])
+    assert [each.rate for each in past.hot_topics] == pytest.approx([0.6 * rate, 0.25 * rate])
+
+
+def test_a_bundle_without_load_of_its_topics_has_no_hot_ones(tmp_path: Path) -> None:
+    d, server, last = day(), copied(only=range(2)), last_summary()
+    nowhere = np.full_like(last.bundles.hot_place, NO_PLACE)
+    value = encode_summary(replace(last, bundles=replace(last.bundles, hot_place=nowhere)))
+    append(server, "summaries", value, last.decided_at_ms)
+    with closing(d.store(tmp_path, MemoryLog(server))) as filled:
+        past = filled.bundle(last.bundles.names[0], d.since_ms, d.until_ms)
+        assert past.figures
+        assert past.hot_topics == ()
+
+
+def last_summary() -> IntervalSummary:
+    record = [*day().log().read("summaries").read_to_end()][-1]
+    return decode_summary(record.value, cluster=CLUSTER) or pytest.fail("it is of another cluster")
 
 
 def test_unknown_names_are_known_to_be_unknown(store: Store) -> None:
