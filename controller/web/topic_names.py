@@ -71,12 +71,12 @@ class TopicNames:
 
 
 def _by_place(topics: Iterable[str], places: Sequence[int]) -> NamesByPlace:
-    found: dict[int, set[str]] = {place: set() for place in places}
+    names_at: dict[int, set[str]] = {place: set() for place in places}
     for topic in topics:
-        among = found.get(_place(topic))
+        among = names_at.get(_place(topic))
         if among is not None:
             among.add(printable(topic))
-    return {place: tuple(sorted(names)[:_NAMES]) for place, names in found.items() if names}
+    return {place: tuple(sorted(names)[:_NAMES]) for place, names in names_at.items() if names}
 
 
 def _place(topic: str) -> int:
