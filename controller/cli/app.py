@@ -78,6 +78,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "journal": Listed("journal", "journal", "Browse the decisions: by bundle, broker, reason and time.", LOOK),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
     "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),
+    "show-plan": Listed("show_plan", "show_plan", "Print what is in a plan's file, for who is to approve it.", LOOK),
     "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),
     "bench": Listed("controller.bench.command", "app", "Measure how fast trimtab is on this machine.", TRY),
     "compare": Listed("compare", "compare_strategies", "Compare strategies on simulated scenarios.", TRY),

@@ -26,17 +26,16 @@ from controller.cli.shared.layout import print_line
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
 from controller.model.controls import Choice
-from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError
+from controller.model.errors import PlanRefusedError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
+from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource, source_of_log
 from controller.offline.plans.step_lease import Surroundings
 from controller.planning.plans.plan import Plan
-from controller.settings.small_file import open_to_read
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer
-from controller.wire.plan import MAX_BYTES, parse_plan
 from controller.wire.readable import counted
 
 #: Digits of the hash that are enough.
@@ -99,14 +98,7 @@ def apply(
     plan, sha256 = _read(file, approved)
     number = _number(plan, step)
     settings = read_settings(conf)
-    if plan.cluster != settings.cluster.name:
-        raise PlanRefusedError(f"the plan is for cluster {plan.cluster!r}, and {conf} is of {settings.cluster.name!r}")
-    period_ms = settings.intervals.period_ms
-    if plan.period_ms != period_ms:
-        raise PlanRefusedError(
-            f"the plan is for intervals of {plan.period_ms // 1000} s, and those of {conf} have {period_ms // 1000} s:"
-            " make it again, with --period where it is made from a recording"
-        )
+    refuse_other_cluster(plan, settings, conf)
     with long_work("waiting for answers of log and election"):
         require(settings, Part.LOG, Part.ELECTION)
     if repair:
@@ -135,12 +127,7 @@ def _read(file: Path, approved: str) -> tuple[Plan, str]:
     if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST_HASH},64}}", approved):
         why = f"give at least {_SHORTEST_HASH} of the 64 digits (0-9, a-f) that `trimtab plan` printed"
         raise typer.BadParameter(why, param_hint="--hash")
-    try:
-        with open_to_read(file) as stream:
-            value = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise SettingsError(f"{file}: {error.strerror}") from error
-    plan, sha256 = parse_plan(value, str(file))
+    plan, sha256 = read_plan(file)
     if not sha256.startswith(approved):
         raise PlanRefusedError(f"{file} is another plan than the one that was approved: its hash is {sha256}")
     return plan, sha256

@@ -17,7 +17,8 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.option_groups import LoadSource, grouped
 from controller.cli.shared.output_file import require_writable, write_output
 from controller.cli.shared.reachable import require
-from controller.cli.texts.planned import plan_answer, print_plan, print_rightsizing, rightsizing_answer
+from controller.cli.texts.planned import print_plan, print_rightsizing, rightsizing_answer
+from controller.offline.plans.answer import plan_answer
 from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load, source_of_log, source_of_recording

@@ -54,6 +54,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "trimtab plan --move acme/orders/0x00000000_0x40000000=broker-2:8080",
         "trimtab plan --load recording --headroom 30 --add 2",
     ),
+    "show-plan": ("trimtab show-plan plan.json",),
     "status": (
         "trimtab status",
         "trimtab status --watch --every 10",

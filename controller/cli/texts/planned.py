@@ -8,23 +8,19 @@ from rich.console import Console
 from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.console import command_line
 from controller.cli.shared.layout import Column, columns, print_fields, print_line, print_table
-from controller.offline.plans.planner import PlannedCluster
 from controller.offline.plans.rightsizing import Rightsizing
 from controller.offline.plans.source import PlanSource
-from controller.planning.plans.plan import EMPTY, FILL, Plan, PlanStep, broker_changes, disturbed
-from controller.planning.problem import FIXED, RATE_SHARE, PlannedMove
-from controller.planning.solving.bounds import mean_level
+from controller.planning.plans.plan import EMPTY, FILL
+from controller.planning.problem import FIXED, RATE_SHARE
 from controller.planning.solving.frontier import FURTHER_MOVES
 from controller.wire.answers.plan import (
     BrokerChangeAnswer,
     DisturbedAnswer,
     FrontierLevelAnswer,
     PlanAnswer,
-    PlannedMoveAnswer,
     PlanStepAnswer,
     RightsizingAnswer,
 )
-from controller.wire.plan import hash_of
 from controller.wire.readable import counted, duration, utc
 
 #: Namespaces, brokers that do not change, and bundles that stay: so many are printed.
@@ -45,89 +41,6 @@ _DISTURBED: Final = fields_of(DisturbedAnswer, "namespace", "moves", "connection
 _FRONTIER: Final = fields_of(
     FrontierLevelAnswer, "max_moves", "moves", "connections", "reached", "times_mean", "bound", "bound_kind"
 )
-
-
-def plan_answer(planned: PlannedCluster, *, file: str, now_ms: int, deadline_ms: int | None) -> PlanAnswer:
-    """*planned*, which was written to *file*, for --json and for print_plan."""
-    plan, changes = planned.plan, broker_changes(planned.plan)
-    moves = plan.moves
-    return PlanAnswer(
-        cluster=plan.cluster,
-        interval=plan.interval,
-        kind=plan.kind,
-        sha256=hash_of(plan),
-        file=file,
-        moves=len(moves),
-        fewest_moves=planned.fewest_moves,
-        waves=sum(len(step.waves) for step in plan.steps),
-        seconds=planned.time.seconds,
-        slowed=planned.time.slowed,
-        never_issued=list(planned.time.never),
-        connections=int(sum(plan.problem.connections[move.bundle] for move in moves)),
-        connections_at_once=max(
-            (
-                int(sum(plan.problem.connections[move.bundle] for move in wave))
-                for step in plan.steps
-                for wave in step.waves
-            ),
-            default=0,
-        ),
-        deadline_ms=deadline_ms,
-        in_time=None if deadline_ms is None else _in_time(planned, now_ms, deadline_ms),
-        before=max((change.before for change in changes), default=0.0),
-        after=max((change.after for change in changes), default=0.0),
-        brokers=[BrokerChangeAnswer.from_object(change) for change in changes],
-        steps=[_step(plan, step, seconds) for step, seconds in zip(plan.steps, planned.time.steps, strict=True)],
-        disturbed=[DisturbedAnswer.from_object(each, connections=int(each.connections)) for each in disturbed(plan)],
-        frontier=_frontier_levels(planned),
-        stays=planned.stays,
-        by_hand=planned.by_hand,
-        notes=list(planned.notes),
-    )
-
-
-def _frontier_levels(planned: PlannedCluster) -> list[FrontierLevelAnswer]:
-    problem = planned.plan.problem
-    mean = mean_level(problem)
-    return [
-        FrontierLevelAnswer(
-            max_moves=each.certificate.max_moves,
-            moves=len(each.moves),
-            connections=int(sum(problem.connections[move.bundle] for move in each.moves)),
-            reached=each.certificate.reached,
-            times_mean=each.certificate.reached / mean if mean > 0 else 1.0,
-            bound=each.certificate.bound,
-            bound_kind=each.certificate.kind,
-        )
-        for each in planned.frontier
-    ]
-
-
-def _in_time(planned: PlannedCluster, now_ms: int, deadline_ms: int) -> bool:
-    return now_ms + planned.time.seconds * 1000 <= deadline_ms and not planned.stays and not planned.time.never
-
-
-def _step(plan: Plan, step: PlanStep, seconds: float) -> PlanStepAnswer:
-    return PlanStepAnswer(
-        task=step.task,
-        brokers=[plan.brokers[row] for row in step.brokers],
-        seconds=seconds,
-        reached=step.certificate.reached,
-        bound=step.certificate.bound,
-        bound_kind=step.certificate.kind,
-        waves=[[move_answer(plan, move) for move in wave] for wave in step.waves],
-    )
-
-
-def move_answer(plan: Plan, move: PlannedMove) -> PlannedMoveAnswer:
-    """*move* by name."""
-    return PlannedMoveAnswer(
-        bundle=plan.bundles[move.bundle],
-        source=plan.brokers[move.source],
-        destination=plan.brokers[move.destination],
-        connections=int(plan.problem.connections[move.bundle]),
-        msg_rate=float(plan.msg_rate[move.bundle]),
-    )
 
 
 def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:

@@ -29,11 +29,27 @@ _MAX_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaveTime:
+    """When a wave is carried out, in seconds from the beginning of its step."""
+
+    #: The wave before is done, and the next decision may issue this one.
+    ready: float
+    #: Its first move is issued; None: none ever is.
+    begins: float | None = None
+    #: Its last result is there; None: some of its moves are never issued.
+    ends: float | None = None
+    #: Which budgets and windows delay it; "": none.
+    delayed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTime:
     """How long the steps of a plan take, each from the beginning of its `trimtab apply` to its last result."""
 
     #: Seconds of each step.
     steps: tuple[float, ...]
+    #: For each step, its waves.
+    waves: tuple[tuple[WaveTime, ...], ...]
     #: What makes them longer, and how long they would take without; "": nothing does.
     slowed: str = ""
     #: Moves that are not issued while the settings are as they are, and why, a sentence each.
@@ -52,12 +68,14 @@ def plan_time(plan: Plan, limits: Limits, maintenance: Maintenance, used: Iterab
     """
     before = sorted(used, key=lambda each: each.interval)
     walk, free = _Walk(plan, limits, maintenance, before), _Walk(plan, Limits(), Maintenance(), ())
-    steps, least = walk.steps(), sum(free.steps())
+    waves = walk.steps()
+    free.steps()
+    steps, least = walk.seconds, sum(free.seconds)
     slowed = ""
     if sum(steps) > least and walk.blockers:
         because = " and ".join(text for text, _ in walk.blockers.most_common(_MAX_NAMED))
         slowed = f"{duration(sum(steps))} instead of {duration(least)}, because of {because}"
-    return PlanTime(steps=tuple(steps), slowed=slowed, never=tuple(walk.never))
+    return PlanTime(steps=tuple(steps), waves=tuple(waves), slowed=slowed, never=tuple(walk.never))
 
 
 class _Walk:
@@ -77,29 +95,50 @@ class _Walk:
         #: What held moves back, and in how many decisions; and moves that are not issued, a sentence each.
         self.blockers: Counter[str] = Counter()
         self.never: list[str] = []
+        #: Seconds of each step so far.
+        self.seconds: list[float] = []
 
-    def steps(self) -> list[float]:
-        """Seconds of each step."""
+    def steps(self) -> list[tuple[WaveTime, ...]]:
+        """The waves of each step."""
         return [self._step(named_moves(self._plan, step)) for step in self._plan.steps]
 
-    def _step(self, waves: Sequence[Sequence[NamedMove]]) -> float:
-        started, period = self._now, self._plan.period_ms
+    def _step(self, waves: Sequence[Sequence[NamedMove]]) -> tuple[WaveTime, ...]:
+        started = self._now
         # The first decision is one that knows of the plan; from then on each second one has moves.
-        at = started + 2 * period
+        at, times = started + 2 * self._plan.period_ms, list[WaveTime]()
+        is_stuck = False
         for wave in waves:
-            waiting = [move for move in wave if not self._is_never(move)]
-            while waiting:
-                issued = self._issued(at, waiting)
-                waiting = [move for move in waiting if move not in issued]
-                if issued:
-                    self._now = at + period
-                elif at - self._now > _LONGEST_MS:
-                    self.never += [
-                        f"{move.bundle} is not issued for {_LONGEST_MS // 86_400_000} days" for move in waiting
-                    ]
-                    return (self._now - started) / 1000
-                at += self._until_next(issued) if issued else self._until_another_try(at)
-        return (self._now - started) / 1000
+            if is_stuck:
+                times.append(WaveTime(ready=(at - started) / 1000))
+                continue
+            at, time, is_stuck = self._wave(wave, at, started)
+            times.append(time)
+        self.seconds.append((self._now - started) / 1000)
+        return tuple(times)
+
+    def _wave(self, wave: Sequence[NamedMove], at: int, started: int) -> tuple[int, WaveTime, bool]:
+        """Issue *wave* from the interval *at* on, in a step that was *started*, epoch ms.
+
+        Returns the interval of the next decision with moves, the wave's time, and whether the plan stands still.
+        """
+        ready, begins, blockers = at, None, self.blockers.copy()
+        waiting = [move for move in wave if not self._is_never(move)]
+        is_whole, is_stuck = len(waiting) == len(wave), False
+        while waiting:
+            issued = self._issued(at, waiting)
+            waiting = [move for move in waiting if move not in issued]
+            if issued:
+                begins = (at - started) / 1000 if begins is None else begins
+                self._now = at + self._plan.period_ms
+            elif at - self._now > _LONGEST_MS:
+                days = _LONGEST_MS // 86_400_000
+                self.never += [f"{move.bundle} is not issued for {days} days" for move in waiting]
+                is_whole, is_stuck = False, True
+                break
+            at += self._until_next(issued) if issued else self._until_another_try(at)
+        delayed_by = " and ".join(text for text, _ in (self.blockers - blockers).most_common(_MAX_NAMED))
+        ends = (self._now - started) / 1000 if is_whole else None
+        return at, WaveTime(ready=(ready - started) / 1000, begins=begins, ends=ends, delayed_by=delayed_by), is_stuck
 
     def _is_never(self, move: NamedMove) -> bool:
         if move.connections <= self._max_connections:

@@ -41,6 +41,19 @@ class PlannedMoveAnswer(JsonAnswer):
     """Messages/s in and out."""
 
 
+class WaveTimeAnswer(JsonAnswer):
+    """When a wave is carried out, in seconds from the begin of its step."""
+
+    ready: float
+    """The wave before is done, and the next decision may issue this one."""
+    begins: float | None
+    """Its first move is issued; null: none ever is, with the controllers' budgets and windows."""
+    ends: float | None
+    """Its last result is there; null: some of its moves are never issued."""
+    delayed_by: str
+    """Which budgets and windows delay it; "": none."""
+
+
 class PlanStepAnswer(JsonAnswer):
     """Waves of moves that are carried out together."""
 
@@ -54,7 +67,13 @@ class PlanStepAnswer(JsonAnswer):
     """No step of as many moves ends below this; of one that empties brokers: wherever else its bundles go."""
     bound_kind: str
     """Why: docs/objective.md."""
+    bound_resource: str
+    """The resource that the bound is about; "": all of them."""
+    max_moves: int
+    """As many moves the step could have."""
     waves: list[list[PlannedMoveAnswer]]
+    wave_times: list[WaveTimeAnswer]
+    """For each of the waves."""
 
 
 class FrontierLevelAnswer(JsonAnswer):

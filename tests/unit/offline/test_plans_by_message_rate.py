@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from controller.cli.shared.console import captured
-from controller.cli.texts.planned import plan_answer, print_plan
+from controller.cli.texts.planned import print_plan
+from controller.offline.plans.answer import plan_answer
 from controller.offline.plans.planner import PlannedCluster, PlanRequest, planned_cluster
 from controller.offline.plans.rightsizing import rightsizing
 from controller.offline.plans.source import PlanSource, source_of_load
