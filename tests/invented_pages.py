@@ -292,6 +292,8 @@ class InventedData:
         ControlEvent(at_ms=T - 40 * MINUTE, by="duty-2", action="pause", detail="paused", reason="client upgrade"),
         ControlEvent(at_ms=T - 20 * MINUTE, by="duty-2", action="resume", detail="resumed", reason="upgrade is done"),
     )
+    #: Commands of plans, the newest first.
+    of_plans: tuple[IssuedCommand, ...] = ()
     #: Seconds that each tile takes.
     slow: float = 0.0
     number: int = 1
@@ -380,6 +382,9 @@ class InventedData:
             each for interval in self._intervals() for each in commands(interval) if since_ms <= interval < until_ms
         )
         return all_of_them if len(all_of_them) <= limit else ()
+
+    def plan_commands(self, plan: str, *, limit: int = 10_000) -> tuple[IssuedCommand, ...]:
+        return tuple(each for each in self.of_plans if each.why.detail.startswith(f"plan {plan[:12]}, "))[:limit]
 
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         counts = [0] * bins

@@ -166,6 +166,9 @@ class FixedPageData:
     def moves(self, since_ms: int, until_ms: int, *, limit: int = 90) -> tuple[IssuedCommand, ...]:
         return (COMMAND,)
 
+    def plan_commands(self, plan: str, *, limit: int = 10_000) -> tuple[IssuedCommand, ...]:
+        return ()
+
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         return (1,) * bins
 

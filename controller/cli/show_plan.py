@@ -32,5 +32,6 @@ def show_plan(
         settings = read_settings(conf)
         refuse_other_cluster(plan, settings, conf)
         planned = described_plan(plan, settings)
-    answer = plan_answer(planned, file=str(file), now_ms=0, deadline_ms=None)
+    # Of JSON, file says where the plan was written: nowhere.  A person gets the command that applies this file.
+    answer = plan_answer(planned, file="" if as_json else str(file), now_ms=0, deadline_ms=None)
     show(answer, lambda out: print_plan(out, answer, conf), as_json=as_json)

@@ -4,6 +4,7 @@ The moves pass through everything that other unloads pass through: filters, budg
 the breaker, pause.
 """
 
+import re
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -26,6 +27,7 @@ HOLD_MS: Final = 60_000
 _SCARCE: Final = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 #: So much of a plan's hash is told.
 _HASH_CHARACTERS: Final = 12
+_PART: Final = re.compile(r"plan [0-9a-f]+, step (\d{1,9}), wave (\d{1,9}) of \d{1,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,12 @@ def plan_named(plan: str) -> str:
 def told_of(orders: Orders) -> str:
     """Which part of which plan *orders* are, for verdicts."""
     return f"{plan_named(orders.plan)}, step {orders.step}, wave {orders.wave} of {orders.waves}"
+
+
+def told_step_and_wave(detail: str) -> tuple[int, int] | None:
+    """Step and wave, from 1, in what ``told_of`` says; None where *detail* is something else."""
+    part = _PART.fullmatch(detail)
+    return None if part is None else (int(part[1]), int(part[2]))
 
 
 def ordered_unloads(

@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Final, Literal, TypeAlias
@@ -38,7 +38,9 @@ _MOST_OF_ONE: Final = 4
 #: Jobs that are remembered when they have ended; their results together have no more bytes than this.
 _MOST_ENDED: Final = 64
 _MOST_BYTES: Final = 512 << 20
-#: Bytes of one job's folder, and of the one with its temporary files.
+#: Unfinished jobs with a file that somebody uploaded; uploads.LARGEST bounds each.
+_MOST_UPLOADS: Final = 4
+#: Bytes that one job's commands write to its folder, and to the one with its temporary files.
 _LARGEST: Final = 128 << 20
 #: Of its process: more than what a day of 100,000 bundles takes.
 _LARGEST_MEMORY: Final = 8 << 30
@@ -71,6 +73,10 @@ class JobOrder:
     answered_by: tuple[int, ...] = (0,)
     #: Epoch ms; the same work is done again for another time.
     as_of_ms: int = 0
+    #: The file in the folder that somebody uploads before the commands begin; "": none.
+    upload: str = ""
+    #: SHA-256 of that file: the same work is done again for another one.
+    upload_sha256: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,8 +94,9 @@ class Job:
     #: Why it failed, for whoever asked for it.
     problem: str = ""
     ended_ms: int | None = None
-    #: Bytes of the result.
+    #: Bytes of the result, and of the file that was uploaded.
     size: int = 0
+    uploaded: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
     process: "subprocess.Popen[bytes] | None" = None
 
@@ -124,19 +131,43 @@ class Jobs:
             same = self._same(order)
             if same is not None:
                 return same
-            self._refuse_too_many(by)
-            job = Job(
-                id=secrets.token_urlsafe(12),
-                order=order,
-                by=by,
-                created_ms=time.time_ns() // 1_000_000,
-                folder=self._own_folder() / secrets.token_hex(8),
-            )
-            self._jobs[job.id] = job
-            self._waiting.append(job)
-            self._start_threads()
-            self._turn.notify()
+            job = self._new(order, by)
+            self._enqueue(job)
             return job
+
+    def reserve(self, order: JobOrder, by: str) -> Job:
+        """A job into whose folder the caller writes the file *order.upload*; ``start`` or ``withdraw`` has to follow.
+
+        From now on it counts as one that waits.  RefusedError where too many wait.
+        """
+        with self._turn:
+            if sum(bool(each.order.upload) and each.ended_ms is None for each in self._jobs.values()) >= _MOST_UPLOADS:
+                raise _too_many(503, "all places for files are taken: try again when a job has ended")
+            job = self._new(order, by)
+            job.folder.mkdir(mode=0o700)
+            return job
+
+    def start(self, job: Job, sha256: str, size: int) -> Job:
+        """Have the reserved *job* done, whose file has so many bytes and this hash.
+
+        A job that does the same already, or did lately, is returned in its place.  RefusedError where *job* was
+        cancelled meanwhile.
+        """
+        with self._turn:
+            refuse_ended(job)
+            order = replace(job.order, upload_sha256=sha256)
+            same = self._same(order)
+            if same is not None:
+                self._forget(job)
+                return same
+            job.order, job.uploaded = order, size
+            self._enqueue(job)
+            return job
+
+    def withdraw(self, job: Job) -> None:
+        """Forget the reserved *job*, whose file did not arrive."""
+        with self._turn:
+            self._forget(job)
 
     def same(self, order: JobOrder) -> Job | None:
         """The newest job of the same *order* that has not failed; None where there is none."""
@@ -162,8 +193,9 @@ class Jobs:
     def cancel(self, job: Job) -> None:
         """End *job*, if it has not ended."""
         with self._turn:
-            if job in self._waiting:
-                self._waiting.remove(job)
+            if job.state == "waiting":
+                with suppress(ValueError):  # its file is still being uploaded
+                    self._waiting.remove(job)
                 self._end(job, "cancelled")
             elif job.state == "running":
                 job.state = "cancelled"  # its thread ends the process
@@ -183,16 +215,36 @@ class Jobs:
             (each for each in reversed(self._jobs.values()) if each.order == order and each.state not in _FAILED), None
         )
 
+    def _new(self, order: JobOrder, by: str) -> Job:
+        self._refuse_too_many(by)
+        job = Job(
+            id=secrets.token_urlsafe(12),
+            order=order,
+            by=by,
+            created_ms=time.time_ns() // 1_000_000,
+            folder=self._own_folder() / secrets.token_hex(8),
+        )
+        self._jobs[job.id] = job
+        return job
+
+    def _enqueue(self, job: Job) -> None:
+        self._waiting.append(job)
+        self._start_threads()
+        self._turn.notify()
+
+    def _forget(self, job: Job) -> None:
+        """Leave nothing of *job*, which has not been started."""
+        if self._jobs.pop(job.id, None) is not None:
+            rmtree(job.folder, ignore_errors=True)
+            job.state, job.ended_ms = "cancelled", job.created_ms
+            job.ended.set()
+
     def _refuse_too_many(self, by: str) -> None:
-        own = [each for each in self._jobs.values() if each.by == by and each.state in ("waiting", "running")]
-        status = 429 if len(own) >= _MOST_OF_ONE else 503 if len(self._waiting) >= _MOST_WAITING else 0
-        if status:
-            whose = "your own" if status == 429 else "all"
-            error = RefusedError(
-                status, "Too many jobs", f"too many jobs wait or run, {whose}: try again when one ended"
-            )
-            error.headers["Retry-After"] = "30"
-            raise error
+        unfinished = [each for each in self._jobs.values() if each.state in ("waiting", "running")]
+        if sum(each.by == by for each in unfinished) >= _MOST_OF_ONE:
+            raise _too_many(429, "too many jobs wait or run, your own: try again when one ended")
+        if sum(each.state == "waiting" for each in unfinished) >= _MOST_WAITING:
+            raise _too_many(503, "too many jobs wait or run, all: try again when one ended")
 
     def _own_folder(self) -> Path:
         if self._folder is None:
@@ -223,7 +275,7 @@ class Jobs:
 
     def _run(self, job: Job) -> JobState:
         for folder in (job.folder, job.temporary):
-            folder.mkdir(mode=0o700)
+            folder.mkdir(mode=0o700, exist_ok=bool(job.order.upload))
         ends = Deadline.after(self._seconds)
         for number, words in enumerate(job.order.commands):
             is_last = number == len(job.order.commands) - 1
@@ -257,7 +309,7 @@ class Jobs:
             why = ""
             if ends.passed:
                 why = f"it took longer than {self._seconds:g} s (web.job_seconds)"
-            elif max(map(_size, (job.folder, job.temporary))) > _LARGEST:
+            elif max(_size(job.folder) - job.uploaded, _size(job.temporary)) > _LARGEST:
                 why = f"its output is larger than {_LARGEST >> 20} MiB: choose a shorter span"
             if why or job.state == "cancelled":
                 return why
@@ -279,6 +331,18 @@ class Jobs:
 
 
 _FAILED: Final[Sequence[JobState]] = ("failed", "cancelled")
+
+
+def refuse_ended(job: Job) -> None:
+    """RefusedError where *job*, whose file is being uploaded, was cancelled."""
+    if job.ended_ms is not None:
+        raise RefusedError(409, "Cancelled", "the job was cancelled while its file was uploaded")
+
+
+def _too_many(status: int, detail: str) -> RefusedError:
+    error = RefusedError(status, "Too many jobs", detail)
+    error.headers["Retry-After"] = "30"
+    return error
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from controller.web.access.gate import AccessGate
 from controller.web.access.rates import Rates, client_key
 from controller.web.access.viewer import RefusedError
 from controller.web.refusals import refusal
+from controller.wire.plan import MAX_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,10 @@ _MOST_HEADERS: Final = 64
 #: Of names and values together; the server itself reads no head above 64 KiB.
 _LARGEST_HEAD: Final = 16 << 10
 _LARGEST_BODY: Final = 64 << 10
+#: Where files are uploaded, by who has been let in: the longest body, and the time until it is there.
+UPLOADS: Final = "/api/v1/plans"
+LARGEST_UPLOAD: Final = MAX_BYTES
+_UPLOAD_SECONDS: Final = 300.0
 #: From the head of a request to the last byte of its answer; streams of events have none.
 _SECONDS: Final = 30.0
 #: The scope's state has a function under this key that ends the connection at once; our own server puts it there.
@@ -51,6 +56,7 @@ class RequestLimits:
             await refusal(request, error)(scope, receive, send)
             return
         has_begun = False
+        seconds = None if scope["path"] == EVENTS else _UPLOAD_SECONDS if _is_upload(scope) else self._seconds
 
         async def noted(message: Message) -> None:
             nonlocal has_begun
@@ -58,13 +64,13 @@ class RequestLimits:
             await send(message)
 
         try:
-            async with asyncio.timeout(None if scope["path"] == EVENTS else self._seconds):
-                await self._app(scope, _bounded(receive), noted)
+            async with asyncio.timeout(seconds):
+                await self._app(scope, _bounded(receive, _longest(scope)), noted)
         except TimeoutError:
             if has_begun:
                 scope["state"].get(ABORT, _nothing)()
                 return
-            slow = RefusedError(503, "Too slow", f"there was no answer within {self._seconds:g} s; try again later")
+            slow = RefusedError(503, "Too slow", f"there was no answer within {seconds:g} s; try again later")
             slow.headers["Retry-After"] = "10"
             await refusal(request, slow)(scope, receive, send)
         except Exception as error:
@@ -84,8 +90,8 @@ class RequestLimits:
         if "content-length" in headers and "transfer-encoding" in headers:
             raise RefusedError(400, "Ambiguous length", "a request has Content-Length or Transfer-Encoding, never both")
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length[:20]) > _LARGEST_BODY:
-            raise _too_large()
+        if not length.isdecimal() or int(length[:20]) > _longest(scope):
+            raise _too_large(_longest(scope))
         client = scope.get("client")
         peer = str(client[0]) if client else ""
         address = peer
@@ -110,7 +116,16 @@ def _refused(request: Request, error: Exception) -> RefusedError:
     return RefusedError(500, "Internal error", "this is a fault of trimtab: its log says more")
 
 
-def _bounded(receive: Receive) -> Receive:
+def _is_upload(scope: Scope) -> bool:
+    return scope["method"] == "POST" and scope["path"] == UPLOADS
+
+
+def _longest(scope: Scope) -> int:
+    """Bytes of the body, at most."""
+    return LARGEST_UPLOAD if _is_upload(scope) else _LARGEST_BODY
+
+
+def _bounded(receive: Receive, longest: int) -> Receive:
     """*receive*, which raises once the body is longer than allowed: its length need not be given in front."""
     size = 0
 
@@ -118,15 +133,15 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > _LARGEST_BODY:
-            raise _too_large()
+        if size > longest:
+            raise _too_large(longest)
         return message
 
     return received
 
 
-def _too_large() -> RefusedError:
-    return RefusedError(413, "Too large", f"allowed are {_LARGEST_BODY >> 10} KiB")
+def _too_large(longest: int) -> RefusedError:
+    return RefusedError(413, "Too large", f"allowed are {longest >> 10} KiB")
 
 
 def _nothing() -> None:

@@ -28,6 +28,9 @@ _EXPLAIN_SECONDS: Final = 20.0
 #: Intervals before a what-if that are read for averages.
 _BEFORE: Final = "120"
 _INCIDENT: Final = "incident.tar"
+#: The kind of jobs that read a plan's file, and that file.
+PLAN: Final = "plan"
+_PLAN: Final = "plan.json"
 #: In whose name the page itself orders work.
 _OWN: Final = "trimtab"
 #: The doctor's exit code where something is wrong: its answer says what.
@@ -90,6 +93,12 @@ def of_incident(site: Site, cluster: ShownCluster, around_ms: int, minutes: int,
     words = ("incident", "make", *about, "--json", *_conf(cluster), *(("--anonymise",) if anonymise else ()))
     # Exit code 1: it is written, and a decision comes out differently; the file says which.
     return JobOrder(kind="incident", cluster=cluster.name, commands=(words,), file=_INCIDENT, answered_by=(0, 1))
+
+
+def of_plan_file(cluster: ShownCluster) -> JobOrder:
+    """What is in a plan's file, which somebody uploads."""
+    words = ("show-plan", f"{FOLDER}/{_PLAN}", "--json", *_conf(cluster))
+    return JobOrder(kind=PLAN, cluster=cluster.name, commands=(words,), upload=_PLAN)
 
 
 def findings(site: Site, cluster: ShownCluster) -> DoctorAnswer | None:

@@ -1,38 +1,86 @@
-"""Plans: the one that is being applied, and what people did about plans."""
+"""Plans: the one that is being applied, one whose file a person uploaded, and what people did about plans."""
 
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from controller.web.pages.frame import context_of, render
+from controller.settings.web import ViewerRole
+from controller.web.jobs import Job
+from controller.web.orders import PLAN, answer_of
+from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
+from controller.web.plan_progress import PlanProgress, orders_in_force, plan_progress
+from controller.web.views.certificate import CHECKED, NOT_PROVED
 from controller.web.views.formats import BundleLabel
-from controller.web.views.plans import heading, waves
+from controller.web.views.now import Heading
+from controller.web.views.plan_file import NOTES, STATE_WORDS, PlanView, plan_view
+from controller.web.views.plans import facts, heading, waves
+from controller.wire.answers.plan import PlanAnswer
 
 #: So many entries of the history are looked through.
 _HISTORY: Final = 200
-#: So many moves of the wave are listed.
+#: So many moves of the plan in force are listed.
 _MOVES: Final = 100
 
 
 def plans(page: PageRequest) -> Response:
-    """The plan in force, its wave and its moves."""
+    """The plan in force and what became of its moves; of an uploaded file all that it says."""
     context = context_of(page)
-    orders = context.state.controls.orders if context.state is not None else None
+    job = _job(page)
+    view = _view(page, context, job)
+    orders = orders_in_force(context.state, page.now_ms)
+    progress = None if orders is None else plan_progress(page.data, orders.plan, context.state, page.now_ms)
     events = [event for event in page.data.controls(limit=_HISTORY).events if event.action in ("apply", "release")]
-    moves = orders.moves if orders is not None else ()
-    moving = {command.bundle for command in context.state.in_flight} if context.state is not None else set()
+    moves = () if progress is None else progress.moves
     return render(
         page,
         "plans.html",
         "Plans",
         context,
-        heading=heading(orders, page.now_ms),
+        heading=_heading(job, view) or heading(orders, page.now_ms),
         orders=orders,
-        waves=waves(orders),
-        moves=[(BundleLabel.of(move.bundle), move.source, move.destination, move.bundle in moving) for move in moves][
-            :_MOVES
-        ],
+        facts=() if progress is None else facts(progress),
+        waves=waves(orders, progress),
+        moves=[(BundleLabel.of(move.bundle), move, STATE_WORDS[move.state]) for move in moves[:_MOVES]],
         moves_left_out=max(0, len(moves) - _MOVES),
         events=events,
+        job=job,
+        plan=view,
+        is_in_force=view is not None and orders is not None and view.answer.sha256 == orders.plan,
+        checked=CHECKED,
+        not_proved=NOT_PROVED,
+        most_notes=NOTES,
+        may_start=page.viewer.role.may(ViewerRole.OPERATOR),
     )
+
+
+def _job(page: PageRequest) -> Job | None:
+    key = page.request.query_params.get("job", "")[:200]
+    if not key:
+        return None
+    job = page.site.jobs.job(key)
+    if job is None or job.order.cluster != page.cluster.name or job.order.kind != PLAN:
+        raise HTTPException(404, "there is no such plan, or it is not kept any more: upload its file again")
+    return job
+
+
+def _view(page: PageRequest, context: Context, job: Job | None) -> PlanView | None:
+    if job is None or job.state != "done":
+        return None
+    try:
+        answer = answer_of(job, PlanAnswer)
+    except FileNotFoundError:  # forgotten since
+        raise HTTPException(404, "this plan is not kept any more: upload its file again") from None
+    progress: PlanProgress = plan_progress(page.data, answer.sha256, context.state, page.now_ms)
+    return plan_view(answer, progress, context.names, page.now_ms)
+
+
+def _heading(job: Job | None, view: PlanView | None) -> Heading | None:
+    if view is not None:
+        return view.heading
+    if job is None:
+        return None
+    if job.state in ("waiting", "running"):
+        return Heading(title="The plan is being checked", text=job.progress or "Load the page again in a moment.")
+    return Heading(title="This file cannot be shown as a plan", text=job.problem or "It was cancelled.")

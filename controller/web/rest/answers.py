@@ -412,11 +412,53 @@ class HistoryAnswer(JsonAnswer):
         return cls(events=[ControlChangeAnswer.from_object(each) for each in page.events], cursor=page.cursor)
 
 
+class PlanMoveAnswer(JsonAnswer):
+    """A move of the plan that is being applied."""
+
+    bundle: str
+    source: str
+    destination: str
+    step: int
+    """From 1."""
+    wave: int
+    """From 1; a wave that is handed over in parts may have several numbers."""
+    state: Literal["done", "in_flight", "failed", "waiting"]
+    detail: str
+    """Why it failed, or was not begun; "": it did not."""
+    interval: int | None
+    """T of its newest command, epoch ms; null: none was issued."""
+
+
+class PlanProgressAnswer(JsonAnswer):
+    """How far the plan is that is being applied."""
+
+    sha256: str
+    step: int
+    """From 1."""
+    wave: int
+    waves: int
+    """Of this step."""
+    by: str
+    checked_at: int
+    """T of the load that the wave was checked against, epoch ms."""
+    expires_at_ms: int
+    """No later interval obeys, epoch ms."""
+    done: int
+    in_flight: int
+    failed: int
+    waiting: int
+    """Moves that are handed over, or are issued again; those of later waves are not known here."""
+    moves: list[PlanMoveAnswer]
+    """At most 10,000, the newest first."""
+
+
 class PlanInForceAnswer(JsonAnswer):
     """The plan that is being applied, and what people did about plans."""
 
     plan: str
     """Its hash, step and wave; "": none is being applied."""
+    progress: PlanProgressAnswer | None
+    """Null: none is being applied, or the page's store does not know of it yet."""
     applied: list[ControlChangeAnswer]
     """The newest first."""
 
@@ -433,7 +475,7 @@ class JobAnswer(JsonAnswer):
 
     id: str
     kind: str
-    """audit, explain, doctor, journal, status, whatif or incident."""
+    """audit, explain, doctor, journal, status, plan, whatif or incident."""
     cluster: str
     by: str
     state: Literal["waiting", "running", "done", "failed", "cancelled"]

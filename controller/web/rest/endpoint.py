@@ -14,7 +14,9 @@ from starlette.routing import Route
 from controller.settings.web import ViewerRole
 from controller.web.access.viewer import RefusedError, Viewer, bad_request
 from controller.web.admission import require, viewer_of
+from controller.web.jobs import Job, JobOrder
 from controller.web.site import ShownCluster, Site, site_of
+from controller.web.uploads import job_with_file
 from controller.wire.answers.base import JsonAnswer
 
 BASE: Final = "/api/v1"
@@ -43,7 +45,7 @@ class Query(Parameters):
 #: Epoch ms.
 Time: TypeAlias = Annotated[int, Field(ge=0, le=LATEST_MS)]
 Q_co = TypeVar("Q_co", bound=Query, covariant=True)
-B_co = TypeVar("B_co", bound=Parameters | None, covariant=True)
+B_co = TypeVar("B_co", bound=Parameters | Job | None, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,8 @@ class Endpoint(NamedTuple):
     answer: type[JsonAnswer] | None
     query: type[Query] = Query
     body: type[Parameters] | None = None
+    #: In place of *body*: the body is a file of JSON, for the job that this orders.  ApiRequest.body is that job then.
+    upload: Callable[[ShownCluster], JobOrder] | None = None
     needs: ViewerRole = ViewerRole.VIEWER
     #: Beside 200 (201, 202 ...), and beside what every endpoint may answer.
     statuses: tuple[int, ...] = ()
@@ -118,11 +122,15 @@ async def _checked(request: Request, endpoint: Endpoint) -> ApiRequest[Any, Any]
     values = dict(pairs)
     if len(values) != len(pairs):
         raise bad_request("a parameter is given twice")
-    query = _parsed(lambda: endpoint.query.model_validate(values))
-    body = None
+    query: Any = _parsed(lambda: endpoint.query.model_validate(values))
+    body: Any = None
+    is_json = request.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON
+    if not is_json and (endpoint.body is not None or endpoint.upload is not None):
+        raise RefusedError(415, "Not JSON", f"the body has to be {_JSON}")
+    if endpoint.upload is not None:
+        site = site_of(request)
+        body = await job_with_file(request, site, endpoint.upload(site.cluster(query.cluster)), viewer.name)
     if endpoint.body is not None:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-            raise RefusedError(415, "Not JSON", f"the body has to be {_JSON}")
         text, model = await request.body(), endpoint.body
         body = _parsed(lambda: model.model_validate_json(text))
     return ApiRequest(site=site_of(request), viewer=viewer, query=query, body=body, path=request.path_params)

@@ -100,8 +100,10 @@ def _operation(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
         "parameters": [*_path_parameters(endpoint.path), *_query_parameters(endpoint.query)],
         "responses": _responses(endpoint, refs),
     }
-    if endpoint.body is not None:
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": refs[endpoint.body]}}}
+    if endpoint.body is not None or endpoint.upload is not None:
+        # What a file may hold is for the job to say: docs/schemas has it.
+        schema = {"type": "object"} if endpoint.body is None else refs[endpoint.body]
+        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     return made
 
 
@@ -144,7 +146,8 @@ def _responses(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
         }
     if endpoint.method == "GET":
         made["304"] = {"description": "Nothing has changed since the ETag that If-None-Match names"}
-    statuses = [*_OF_ALL, *([415] if endpoint.body is not None else [])]
+    statuses = [*_OF_ALL, *([415] if endpoint.method == "POST" else [])]
+    statuses += [409] if endpoint.upload is not None else []
     return made | {str(status): _problem(status, refs) for status in statuses}
 
 

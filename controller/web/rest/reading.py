@@ -7,6 +7,7 @@ from pydantic import Field
 from controller.model.decision import Reason
 from controller.web.access.viewer import RefusedError, bad_request, checked
 from controller.web.orders import bundle_name, namespace_name
+from controller.web.plan_progress import orders_in_force, plan_progress
 from controller.web.rest.answers import (
     BrokerPastAnswer,
     BrokersAnswer,
@@ -18,6 +19,8 @@ from controller.web.rest.answers import (
     HistoryAnswer,
     NamespacePastAnswer,
     PlanInForceAnswer,
+    PlanMoveAnswer,
+    PlanProgressAnswer,
 )
 from controller.web.rest.endpoint import LATEST_MS, ApiRequest, Query, Time
 from controller.web.store.values import DecisionQuery
@@ -158,10 +161,30 @@ def history(api: ApiRequest[Paged, None]) -> HistoryAnswer:
 
 
 def plans(api: ApiRequest[Query, None]) -> PlanInForceAnswer:
-    """The plan in force, and the ones before it."""
+    """The plan in force, how far it is, and the ones before it."""
     page = api.cluster.data.controls(limit=_LOOKED_AT)
     applied = [ControlChangeAnswer.from_object(each) for each in page.events if each.action == "apply"]
-    return PlanInForceAnswer(plan=status(api).guardrails.plan, applied=applied)
+    return PlanInForceAnswer(plan=status(api).guardrails.plan, progress=_progress(api), applied=applied)
+
+
+def _progress(api: ApiRequest[Query, None]) -> PlanProgressAnswer | None:
+    data, now = api.cluster.data, api.site.now_ms()
+    state = data.latest()
+    orders = orders_in_force(state, now)
+    if orders is None:
+        return None
+    progress = plan_progress(data, orders.plan, state, now)
+    return PlanProgressAnswer(
+        sha256=orders.plan,
+        step=orders.step,
+        wave=orders.wave,
+        waves=orders.waves,
+        by=orders.by,
+        checked_at=orders.checked_at,
+        expires_at_ms=orders.expires_at_ms,
+        moves=[PlanMoveAnswer.from_object(each) for each in progress.moves],
+        **{state: progress.counts.get(state, 0) for state in ("done", "in_flight", "failed", "waiting")},
+    )
 
 
 def interval_of(api: ApiRequest[Query, None]) -> int:

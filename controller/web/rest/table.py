@@ -3,6 +3,7 @@
 from typing import Final
 
 from controller.settings.web import ViewerRole
+from controller.web import orders
 from controller.web.rest import reading, working
 from controller.web.rest.answers import (
     BrokerPastAnswer,
@@ -77,6 +78,16 @@ ENDPOINTS: Final = (
         statuses=(202,),
     ),
     Endpoint("GET", "/plans", "The plan that is being applied, and those before it", reading.plans, PlanInForceAnswer),
+    Endpoint(
+        "POST",
+        "/plans",
+        "Begin what `trimtab show-plan` does, on the plan's file that is the body; the result is its answer",
+        working.plan_file,
+        JobAnswer,
+        upload=orders.of_plan_file,
+        needs=_OPERATOR,
+        success=202,
+    ),
     Endpoint(
         "GET", "/controls", "Mode, pauses, budgets and breaker that are in force", reading.controls, GuardrailsAnswer
     ),

@@ -129,6 +129,11 @@ def incident(api: ApiRequest[Query, IncidentBody]) -> Reply:
     return _accepted(api, order)
 
 
+def plan_file(api: ApiRequest[Query, Job]) -> Reply:
+    """What is in a plan's file."""
+    return _under_way(api.body)
+
+
 def jobs(api: ApiRequest[Query, None]) -> JobsAnswer:
     """All that are remembered."""
     return JobsAnswer(jobs=[_answer(each) for each in api.site.jobs.all()])

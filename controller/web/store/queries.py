@@ -94,6 +94,10 @@ class PageData(Protocol):
         """How many commands each of *bins* equal parts of the span has."""
         ...
 
+    def plan_commands(self, plan: str, *, limit: int = 10_000) -> tuple[IssuedCommand, ...]:
+        """The newest commands of the plan with the hash *plan*, the newest first; at most *limit* (1 to 10,000)."""
+        ...
+
     # ---- decisions ----
 
     def decisions(self, query: DecisionQuery, *, cursor: str | None = None, limit: int = 50) -> DecisionPage:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from controller.cycle.ordered import plan_named
 from controller.model.controls import ControlChange
-from controller.model.decision import Decision
+from controller.model.decision import Decision, Reason
 from controller.model.errors import StateError, TrimtabError
 from controller.web.store.database import Database, StoreDamagedError
 from controller.web.store.decisions import Decisions
@@ -44,6 +45,8 @@ from controller.wire.summary import ReadSummary
 FILE_NAME: Final = "page.sqlite"
 _DAY_MS: Final = 86_400_000
 _MAX_BYTES: Final = 1_000_000_000
+#: Commands of one plan that are answered: as many as a plan has moves, unless more are asked for.
+_PLAN_COMMANDS: Final = 10_000
 
 
 class Store:
@@ -222,6 +225,15 @@ class Store:
         where = "c.interval >= ? AND c.interval < ?"
         moves = self._decisions.commands(where, (since_ms, until_ms), order="c.interval, c.place", limit=limit + 1)
         return moves if len(moves) <= limit else ()
+
+    def plan_commands(self, plan: str, *, limit: int = _PLAN_COMMANDS) -> tuple[IssuedCommand, ...]:
+        """See PageData."""
+        if not 1 <= limit <= _PLAN_COMMANDS:
+            raise ValueError(f"limit {limit}: expected 1 to {_PLAN_COMMANDS}")
+        # The detail of why, as told_of writes it: JSON text, in which no character of it is escaped.
+        return self._decisions.commands(
+            "c.reason = ? AND instr(c.why, ?) > 0", (Reason.PLANNED, f'"{plan_named(plan)}, step '), limit=limit
+        )
 
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         """See PageData."""

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.model.controls import Orders
-from controller.web.views.formats import clock
-from controller.web.views.now import Heading
+from controller.web.plan_progress import PlanProgress
+from controller.web.views.formats import clock, whole
+from controller.web.views.now import Heading, KeyFigure
+from controller.web.views.plan_file import STATE_WORDS
 from controller.wire.readable import counted
 
 #: Waves beyond are left out before and after the one in force.
@@ -40,10 +42,11 @@ def heading(orders: Orders | None, now_ms: int) -> Heading:
     )
 
 
-def waves(orders: Orders | None) -> tuple[WaveBar, ...]:
+def waves(orders: Orders | None, progress: PlanProgress | None) -> tuple[WaveBar, ...]:
     """The waves of the step, those around the one in force where they are many."""
     if orders is None or orders.waves < 1:
         return ()
+    counts = {} if progress is None else progress.waves_of(orders.step)
     first = max(1, min(orders.wave - _WAVES // 2, orders.waves - _WAVES + 1))
     numbers = range(first, min(orders.waves, first + _WAVES - 1) + 1)
     width = 100 / len(numbers)
@@ -51,5 +54,20 @@ def waves(orders: Orders | None) -> tuple[WaveBar, ...]:
     made = []
     for place, number in enumerate(numbers):
         state = "done" if number < orders.wave else "running" if number == orders.wave else "waiting"
-        made.append(WaveBar(name=f"Wave {number}", state=state, x=place * width, width=width * 0.9, text=words[state]))
+        known = counts.get(number)
+        text = words[state] if not known else ", ".join(f"{count} {STATE_WORDS[each]}" for each, count in known.items())
+        made.append(WaveBar(name=f"Wave {number}", state=state, x=place * width, width=width * 0.9, text=text))
     return tuple(made)
+
+
+def facts(progress: PlanProgress) -> tuple[KeyFigure, ...]:
+    """How many moves of the plan are done, in flight and failed."""
+    counts = progress.counts
+    return (
+        KeyFigure(label="Done", figure=whole(counts["done"]), unit="", context="their results are there"),
+        KeyFigure(label="In flight", figure=whole(counts["in_flight"]), unit="", context="without a result yet"),
+        KeyFigure(label="Failed", figure=whole(counts["failed"]), unit="", context="see the moves below"),
+        KeyFigure(
+            label="Waiting", figure=whole(counts["waiting"]), unit="", context="handed over, or to be issued again"
+        ),
+    )

@@ -299,7 +299,7 @@ def test_a_plan_in_force_has_its_wave_and_its_moves(tmp_path: Path) -> None:
         waves=6,
         moves=(move,),
         checked_at=T,
-        expires_at_ms=T + MINUTE,
+        expires_at_ms=T + 5 * MINUTE,
         holder="h",
         by="duty-2",
     )

@@ -1,0 +1,261 @@
+"""A plan in words and pictures: facts, waves as a Gantt, brokers before and after, and whose clients reconnect."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from controller.planning.plans.plan import DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART
+from controller.planning.problem import RATE_SHARE
+from controller.web.plan_progress import MoveProgress, MoveState, PlanProgress
+from controller.web.views.certificate import CertificateText, certificate_text
+from controller.web.views.formats import BrokerNames, BundleLabel, clock, percent, signed, span, whole
+from controller.web.views.now import Heading, KeyFigure
+from controller.wire.answers.plan import BrokerChangeAnswer, DisturbedAnswer, PlanAnswer, PlanStepAnswer
+from controller.wire.readable import counted
+
+#: So many steps, waves of a step, brokers, namespaces, moves, and sentences of one kind are shown.
+_STEPS: Final = 8
+_WAVES: Final = 24
+_BROKERS: Final = 40
+_NAMESPACES: Final = 20
+_MOVES: Final = 100
+NOTES: Final = 10
+_KINDS: Final[Mapping[str, str]] = {
+    DRAIN: "Empty brokers",
+    JOIN: "Fill new brokers",
+    RESTART: "Restart brokers one after the other",
+    REMOVE: "Remove brokers",
+}
+#: Bundle and step, from 1 -> how far the move is.
+_States: TypeAlias = Mapping[tuple[str, int], MoveProgress]
+STATE_WORDS: Final[Mapping[MoveState, str]] = {
+    "done": "done",
+    "in_flight": "in flight",
+    "failed": "failed",
+    "waiting": "waiting",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaveRow:
+    """A wave on the time line of its step; all lengths are percent of it."""
+
+    name: str
+    #: done, running, failed or waiting.
+    state: str
+    x: float
+    width: float
+    #: Of the width, from the left.
+    done: float
+    failed: float
+    #: From when on the wave could have been issued; the same as *x* where nothing delays it.
+    ready: float
+    text: str
+    delayed_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """A step: its waves, and what is proved of it."""
+
+    title: str
+    waves: tuple[WaveRow, ...]
+    waves_left_out: int
+    certificate: CertificateText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerBar:
+    """A broker before and after, percent of its fullest resource."""
+
+    broker: str
+    before: float
+    after: float
+    #: Both within 0 to 100, for the picture.
+    at_before: float
+    at_after: float
+    change: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveRow:
+    """One move, with whom it disturbs."""
+
+    bundle: BundleLabel
+    source: str
+    destination: str
+    #: "2" or, in a plan of several steps, "3.2".
+    wave: str
+    connections: int
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """All that the page shows of a plan's file."""
+
+    answer: PlanAnswer
+    heading: Heading
+    facts: tuple[KeyFigure, ...]
+    steps: tuple[StepView, ...]
+    steps_left_out: int
+    brokers: tuple[BrokerBar, ...]
+    brokers_left_out: int
+    disturbed: Sequence[DisturbedAnswer]
+    disturbed_left_out: int
+    moves: tuple[MoveRow, ...]
+    moves_left_out: int
+    stays: tuple[tuple[BundleLabel, str], ...]
+
+
+def plan_view(answer: PlanAnswer, progress: PlanProgress, names: BrokerNames, now_ms: int) -> PlanView:
+    """*answer* for the page, with what became of it so far."""
+    states, orders = {(move.bundle, move.step): move for move in progress.moves}, progress.orders
+    first = 0 if orders is None else max(0, min(orders.step - 1 - _STEPS // 2, len(answer.steps) - _STEPS))
+    shown = range(first, min(len(answer.steps), first + _STEPS))
+    changes = sorted(answer.brokers, key=lambda each: (-max(each.before, each.after), each.broker))
+    disturbed = sorted(answer.disturbed, key=lambda each: (-each.connections, each.namespace))
+    stays = [(BundleLabel.of(bundle), why) for bundle, why in list(answer.stays.items())[:NOTES]]
+    return PlanView(
+        answer=answer,
+        heading=_heading(answer),
+        facts=_facts(answer, now_ms),
+        steps=tuple(_step(answer, number, states, names) for number in shown),
+        steps_left_out=len(answer.steps) - len(shown),
+        brokers=tuple(_bar(each) for each in changes[:_BROKERS]),
+        brokers_left_out=max(0, len(changes) - _BROKERS),
+        disturbed=disturbed[:_NAMESPACES],
+        disturbed_left_out=max(0, len(disturbed) - _NAMESPACES),
+        moves=_moves(answer, states),
+        moves_left_out=max(0, answer.moves - _MOVES),
+        stays=tuple(stays),
+    )
+
+
+def _usage(share: float) -> str:
+    return percent(100 * share)
+
+
+def _heading(answer: PlanAnswer) -> Heading:
+    if not answer.moves:
+        return Heading(title="This plan moves nothing", text="There is nothing to carry out.")
+    moves = f"{counted(answer.moves, 'move')} in {counted(answer.waves, 'wave')}"
+    what = _KINDS.get(answer.kind)
+    title = f"{what}: {moves}" if what else f"{moves} bring the fullest broker to {_usage(answer.after)} %"
+    text = f"The fullest broker goes from {_usage(answer.before)} to {_usage(answer.after)} %."
+    if answer.stays:
+        text += f" {counted(len(answer.stays), 'bundle')} cannot leave."
+    if answer.never_issued:
+        text += f" {counted(len(answer.never_issued), 'move')} would never be issued, with the guardrails as they are."
+    return Heading(title=title, text=text)
+
+
+def _facts(answer: PlanAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
+    bound = max((step.bound for step in answer.steps), default=0.0)
+    return (
+        KeyFigure(label="Moves", figure=whole(answer.moves), unit="", context=f"in {counted(answer.waves, 'wave')}"),
+        KeyFigure(label="Takes", figure=span(answer.seconds), unit="", context="without what people do between steps"),
+        KeyFigure(
+            label="Clients reconnect",
+            figure=whole(answer.connections),
+            unit="",
+            context=f"at most {whole(answer.connections_at_once)} at once",
+        ),
+        KeyFigure(
+            label="Fullest broker",
+            figure=f"{_usage(answer.before)} → {_usage(answer.after)}",
+            unit="%",
+            context=f"proved: not below {100 * bound:.1f} %" if answer.steps else "",
+        ),
+        KeyFigure(
+            label="Load of", figure=clock(answer.interval, now_ms), unit="UTC", context="is what it was made for"
+        ),
+    )
+
+
+def _step(answer: PlanAnswer, number: int, states: _States, names: BrokerNames) -> StepView:
+    step = answer.steps[number]
+    brokers = ", ".join(names.label(each) for each in step.brokers[:4])
+    more = f" and {len(step.brokers) - 4} more" if len(step.brokers) > 4 else ""
+    task = {EMPTY: f"empty {brokers}{more}", FILL: f"fill {brokers}{more}"}.get(step.task, "spread the load")
+    title = f"Step {number + 1} of {len(answer.steps)}: {task}" if len(answer.steps) > 1 else f"Waves: {task}"
+    waves = [
+        Counter(known.state for move in wave if (known := states.get((move.bundle, number + 1)))) for wave in step.waves
+    ]
+    newest = max((wave for wave, counts in enumerate(waves, 1) if counts), default=1)
+    first = max(1, min(newest - _WAVES // 2, len(step.waves) - _WAVES + 1))
+    shown = range(first, min(len(step.waves), first + _WAVES - 1) + 1)
+    return StepView(
+        title=title,
+        waves=tuple(_wave(step, wave, waves[wave - 1]) for wave in shown),
+        waves_left_out=len(step.waves) - len(shown),
+        certificate=certificate_text(step),
+    )
+
+
+def _wave(step: PlanStepAnswer, number: int, states: Counter[MoveState]) -> WaveRow:
+    moves, time = step.waves[number - 1], step.wave_times[number - 1]
+    total = max(step.seconds, *(each.ends or each.ready for each in step.wave_times), 1.0)
+    begins = time.ready if time.begins is None else time.begins
+    width = max(0.5, 100 * ((begins if time.ends is None else time.ends) - begins) / total)
+    clients = counted(sum(move.connections for move in moves), "client")
+    words = [f"{count} {STATE_WORDS[state]}" for state, count in states.items() if count]
+    after = f"; {', '.join(words)}" if words else "" if time.begins is not None else "; never issued"
+    done, failed = min(states["done"], len(moves)), min(states["failed"], len(moves))
+    state = "failed" if failed else "done" if done == len(moves) else "running" if states else "waiting"
+    return WaveRow(
+        name=f"Wave {number}",
+        state=state,
+        x=min(99.5, 100 * begins / total),
+        width=width,
+        done=width * done / len(moves) if moves else 0.0,
+        failed=width * failed / len(moves) if moves else 0.0,
+        ready=min(99.5, 100 * time.ready / total),
+        text=f"{counted(len(moves), 'move')}, {clients}{after}",
+        delayed_by=time.delayed_by,
+    )
+
+
+def _bar(change: BrokerChangeAnswer) -> BrokerBar:
+    before, after = 100 * change.before, 100 * change.after
+    by = "the share of all messages" if change.resource == RATE_SHARE else change.resource
+    return BrokerBar(
+        broker=change.broker,
+        before=before,
+        after=after,
+        at_before=min(100.0, before),
+        at_after=min(100.0, after),
+        change=signed(after - before),
+        title=f"{change.broker}: {before:.1f} % before, {after:.1f} % after, at most {100 * change.highest:.1f} % on"
+        f" the way, by {by or 'nothing'}; {change.bundles_before} bundles before, {change.bundles_after} after",
+    )
+
+
+def _moves(answer: PlanAnswer, states: _States) -> tuple[MoveRow, ...]:
+    """The moves that disturb the most clients."""
+    several = len(answer.steps) > 1
+    planned = [
+        (move, step, wave)
+        for step, each in enumerate(answer.steps, 1)
+        for wave, moves in enumerate(each.waves, 1)
+        for move in moves
+    ]
+    planned.sort(key=lambda each: (-each[0].connections, each[0].bundle))
+    rows = []
+    for move, step, wave in planned[:_MOVES]:
+        known = states.get((move.bundle, step))
+        rows.append(
+            MoveRow(
+                bundle=BundleLabel.of(move.bundle),
+                source=move.source,
+                destination=move.destination,
+                wave=f"{step}.{wave}" if several else str(wave),
+                connections=move.connections,
+                state="" if known is None else STATE_WORDS[known.state],
+                detail="" if known is None else known.detail,
+            )
+        )
+    return tuple(rows)
