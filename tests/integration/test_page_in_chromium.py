@@ -1,9 +1,11 @@
 """The page in a real Chromium: no error, no request elsewhere, no barrier, working keys, and text without a script."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,12 +16,17 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from controller.model.errors import TrimtabError
+from controller.planning.plans.plan_steps import PlanLimits, empty_step
+from controller.planning.plans.waves import WaveLimits
 from controller.settings.trimtab_toml import Settings
 from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
+from controller.wire.plan import encode_plan
+from tests.balance_problems import problem
 from tests.chromium import AXE_TAGS, chromium, watched_page
 from tests.invented_pages import MINUTE, NOW, InventedData, T, broker_name, bundle_name, hostile, states
-from tests.web_sites import site
+from tests.plans import plan_of
+from tests.web_sites import ANYBODY, site
 
 pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
@@ -50,7 +57,7 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def _served(folder: Path, data: InventedData) -> Iterator[str]:
+def _served(folder: Path, data: InventedData, web: tuple[str, ...] = ANYBODY) -> Iterator[str]:
     """The address of a site that shows *data*."""
 
     def unreadable(_settings: Settings) -> Any:
@@ -59,7 +66,7 @@ def _served(folder: Path, data: InventedData) -> Iterator[str]:
 
         return read
 
-    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=unreadable, data=data)
+    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=unreadable, data=data, web=web)
     server = uvicorn.Server(
         uvicorn.Config(create_app(shown), host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
     )
@@ -148,6 +155,33 @@ def test_without_a_script_every_page_reads(browser: Browser, addresses: dict[str
         page.click("text=Show")
         assert "metric=cpu" in page.url
         assert trouble == []
+
+
+def test_an_uploaded_plan_is_whole_without_error_or_barrier(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form sends the file, the command reads it in a process of its own, and the page shows it."""
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    one = problem([[100.0]] * 12, [(0, [2.0])] * 30, connections=list(map(float, range(30))))
+    step = empty_step(one, [0], PlanLimits(waves=WaveLimits(max_moves=4)))
+    plan = replace(plan_of(one, [step]), cluster="harbour-eu")
+    (tmp_path / "plan.json").write_bytes(encode_plan(plan))
+    with _served(tmp_path, states()["normal"], web=("[web]", 'anonymous = "operator"')) as address:
+        for theme, width in LOOKS:
+            with watched_page(browser, theme, width) as (page, trouble):
+                page.goto(f"{address}/plans")
+                page.set_input_files("[name=file]", tmp_path / "plan.json")
+                page.click("text=Show it")
+                page.wait_for_url("**/plans?job=*", timeout=60_000)
+                assert "Empty brokers: 30 moves" in (page.text_content("h1") or "")
+                assert page.locator(".waves .wave").count() == len(step.waves)
+                report: Any = Axe().run(page, options=AXE_TAGS)
+                assert report.violations_count == 0, report.generate_report()
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
+                assert page.evaluate("document.querySelectorAll('*').length") < 1_500
+                assert trouble == []
+                if folder := os.environ.get("TRIMTAB_PICTURES"):
+                    page.screenshot(path=f"{folder}/plan-{theme}-{width}.png", full_page=True)
 
 
 def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict[str, str]) -> None:

@@ -48,9 +48,9 @@ def described_plan(plan: Plan, settings: Settings) -> PlannedCluster:
     """
     problem = plan.problem
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        most = (problem.fixed.sum() + problem.size.sum()) / problem.capacity.min(initial=np.inf)
+        max_usage = (problem.fixed.sum() + problem.size.sum()) / problem.capacity.min(initial=np.inf)
     # No usage, before, after or on the way, is above that.
-    if not np.isfinite(most):
+    if not np.isfinite(max_usage):
         raise PlanRefusedError("the plan has loads and capacities of which no usage can be computed")
     try:
         time = plan_time(plan, limits_of(settings.guardrails), maintenance_of(settings.guardrails))

@@ -6,11 +6,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from controller.settings.web import ViewerRole
+from controller.web.issued_plan import IssuedPlan, issued_plan, orders_in_force
 from controller.web.jobs import Job
 from controller.web.orders import PLAN, answer_of
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
-from controller.web.plan_progress import PlanProgress, orders_in_force, plan_progress
 from controller.web.views.certificate import CHECKED, NOT_PROVED
 from controller.web.views.formats import BundleLabel
 from controller.web.views.now import Heading
@@ -30,7 +30,7 @@ def plans(page: PageRequest) -> Response:
     job = _job(page)
     view = _view(page, context, job)
     orders = orders_in_force(context.state, page.now_ms)
-    progress = None if orders is None else plan_progress(page.data, orders.plan, context.state, page.now_ms)
+    progress = None if orders is None else issued_plan(page.data, orders.plan, context.state, page.now_ms)
     events = [event for event in page.data.controls(limit=_HISTORY).events if event.action in ("apply", "release")]
     moves = () if progress is None else progress.moves
     return render(
@@ -72,7 +72,7 @@ def _view(page: PageRequest, context: Context, job: Job | None) -> PlanView | No
         answer = answer_of(job, PlanAnswer)
     except FileNotFoundError:  # forgotten since
         raise HTTPException(404, "this plan is not kept any more: upload its file again") from None
-    progress: PlanProgress = plan_progress(page.data, answer.sha256, context.state, page.now_ms)
+    progress: IssuedPlan = issued_plan(page.data, answer.sha256, context.state, page.now_ms)
     return plan_view(answer, progress, context.names, page.now_ms)
 
 

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from controller.model.decision import Reason
 from controller.web.access.viewer import RefusedError, bad_request, checked
+from controller.web.issued_plan import issued_plan, orders_in_force
 from controller.web.orders import bundle_name, namespace_name
-from controller.web.plan_progress import orders_in_force, plan_progress
 from controller.web.rest.answers import (
     BrokerPastAnswer,
     BrokersAnswer,
@@ -173,7 +173,7 @@ def _progress(api: ApiRequest[Query, None]) -> PlanProgressAnswer | None:
     orders = orders_in_force(state, now)
     if orders is None:
         return None
-    progress = plan_progress(data, orders.plan, state, now)
+    progress = issued_plan(data, orders.plan, state, now)
     return PlanProgressAnswer(
         sha256=orders.plan,
         step=orders.step,

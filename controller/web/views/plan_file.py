@@ -7,14 +7,14 @@ from typing import Final, TypeAlias
 
 from controller.planning.plans.plan import DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART
 from controller.planning.problem import RATE_SHARE
-from controller.web.plan_progress import MoveProgress, MoveState, PlanProgress
+from controller.web.issued_plan import IssuedMove, IssuedMoveState, IssuedPlan
 from controller.web.views.certificate import CertificateText, certificate_text
 from controller.web.views.formats import BrokerNames, BundleLabel, clock, percent, signed, span, whole
 from controller.web.views.now import Heading, KeyFigure
 from controller.wire.answers.plan import BrokerChangeAnswer, DisturbedAnswer, PlanAnswer, PlanStepAnswer
 from controller.wire.readable import counted
 
-#: So many steps, waves of a step, brokers, namespaces, moves, and sentences of one kind are shown.
+#: So many steps, waves of a step, brokers, namespaces, moves, and sentences of one kind are on the page.
 _STEPS: Final = 8
 _WAVES: Final = 24
 _BROKERS: Final = 40
@@ -28,8 +28,8 @@ _KINDS: Final[Mapping[str, str]] = {
     REMOVE: "Remove brokers",
 }
 #: Bundle and step, from 1 -> how far the move is.
-_States: TypeAlias = Mapping[tuple[str, int], MoveProgress]
-STATE_WORDS: Final[Mapping[MoveState, str]] = {
+_States: TypeAlias = Mapping[tuple[str, int], IssuedMove]
+STATE_WORDS: Final[Mapping[IssuedMoveState, str]] = {
     "done": "done",
     "in_flight": "in flight",
     "failed": "failed",
@@ -111,11 +111,11 @@ class PlanView:
     stays: tuple[tuple[BundleLabel, str], ...]
 
 
-def plan_view(answer: PlanAnswer, progress: PlanProgress, names: BrokerNames, now_ms: int) -> PlanView:
+def plan_view(answer: PlanAnswer, progress: IssuedPlan, names: BrokerNames, now_ms: int) -> PlanView:
     """*answer* for the page, with what became of it so far."""
     states, orders = {(move.bundle, move.step): move for move in progress.moves}, progress.orders
     first = 0 if orders is None else max(0, min(orders.step - 1 - _STEPS // 2, len(answer.steps) - _STEPS))
-    shown = range(first, min(len(answer.steps), first + _STEPS))
+    rows = range(first, min(len(answer.steps), first + _STEPS))
     changes = sorted(answer.brokers, key=lambda each: (-max(each.before, each.after), each.broker))
     disturbed = sorted(answer.disturbed, key=lambda each: (-each.connections, each.namespace))
     stays = [(BundleLabel.of(bundle), why) for bundle, why in list(answer.stays.items())[:NOTES]]
@@ -123,8 +123,8 @@ def plan_view(answer: PlanAnswer, progress: PlanProgress, names: BrokerNames, no
         answer=answer,
         heading=_heading(answer),
         facts=_facts(answer, now_ms),
-        steps=tuple(_step(answer, number, states, names) for number in shown),
-        steps_left_out=len(answer.steps) - len(shown),
+        steps=tuple(_step(answer, number, states, names) for number in rows),
+        steps_left_out=len(answer.steps) - len(rows),
         brokers=tuple(_bar(each) for each in changes[:_BROKERS]),
         brokers_left_out=max(0, len(changes) - _BROKERS),
         disturbed=disturbed[:_NAMESPACES],
@@ -187,16 +187,16 @@ def _step(answer: PlanAnswer, number: int, states: _States, names: BrokerNames) 
     ]
     newest = max((wave for wave, counts in enumerate(waves, 1) if counts), default=1)
     first = max(1, min(newest - _WAVES // 2, len(step.waves) - _WAVES + 1))
-    shown = range(first, min(len(step.waves), first + _WAVES - 1) + 1)
+    rows = range(first, min(len(step.waves), first + _WAVES - 1) + 1)
     return StepView(
         title=title,
-        waves=tuple(_wave(step, wave, waves[wave - 1]) for wave in shown),
-        waves_left_out=len(step.waves) - len(shown),
+        waves=tuple(_wave(step, wave, waves[wave - 1]) for wave in rows),
+        waves_left_out=len(step.waves) - len(rows),
         certificate=certificate_text(step),
     )
 
 
-def _wave(step: PlanStepAnswer, number: int, states: Counter[MoveState]) -> WaveRow:
+def _wave(step: PlanStepAnswer, number: int, states: Counter[IssuedMoveState]) -> WaveRow:
     moves, time = step.waves[number - 1], step.wave_times[number - 1]
     total = max(step.seconds, *(each.ends or each.ready for each in step.wave_times), 1.0)
     begins = time.ready if time.begins is None else time.begins

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.model.controls import Orders
-from controller.web.plan_progress import PlanProgress
+from controller.web.issued_plan import IssuedPlan
 from controller.web.views.formats import clock, whole
 from controller.web.views.now import Heading, KeyFigure
 from controller.web.views.plan_file import STATE_WORDS
@@ -42,7 +42,7 @@ def heading(orders: Orders | None, now_ms: int) -> Heading:
     )
 
 
-def waves(orders: Orders | None, progress: PlanProgress | None) -> tuple[WaveBar, ...]:
+def waves(orders: Orders | None, progress: IssuedPlan | None) -> tuple[WaveBar, ...]:
     """The waves of the step, those around the one in force where they are many."""
     if orders is None or orders.waves < 1:
         return ()
@@ -60,7 +60,7 @@ def waves(orders: Orders | None, progress: PlanProgress | None) -> tuple[WaveBar
     return tuple(made)
 
 
-def facts(progress: PlanProgress) -> tuple[KeyFigure, ...]:
+def facts(progress: IssuedPlan) -> tuple[KeyFigure, ...]:
     """How many moves of the plan are done, in flight and failed."""
     counts = progress.counts
     return (

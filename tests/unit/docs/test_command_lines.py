@@ -48,6 +48,7 @@ WITH_SERVERS: Final = {
     "controls": ("needs an election", "tests/unit/cli/test_pauses_of_several.py"),
     "release": ("needs an election", "tests/unit/cli/test_apply_command.py"),
     "plan": ("needs a log", "tests/unit/cli/test_plan_command.py"),
+    "show-plan": ("needs a plan's file", "tests/unit/cli/test_show_plan_command.py"),
     "replay": ("needs a recording", "tests/unit/cli/test_replay_command.py"),
     "accept-loss": ("needs ZooKeeper", "tests/unit/streaming/test_lost_journal.py"),
     "resume": ("needs ZooKeeper", "tests/faults/operations.py"),

@@ -113,3 +113,16 @@ def test_each_step_begins_with_a_decision_of_its_own() -> None:
     plan = drain()
     found = plan_time(replace(plan, steps=(plan.steps[0], plan.steps[0])), NONE, ANY_TIME)
     assert found.steps == (300.0, 300.0)
+
+
+def test_each_wave_has_its_time_and_what_delays_it() -> None:
+    limits = Limits(interval=Budget(unloads_per_source=1))
+    found = plan_time(drain(4), limits, ANY_TIME)
+    [waves] = found.waves
+    assert len(waves) == 2
+    assert all("unloads_per_source" in wave.delayed_by for wave in waves)
+    assert [wave.ends for wave in waves][-1] == found.steps[0]
+    assert all(wave.ready <= (wave.begins or 0) < (wave.ends or 0) for wave in waves)
+    never = plan_time(drain(4), NONE, Maintenance(allowed=["0 0 1 1 * for 1h"]))
+    assert {(wave.begins, wave.ends) for wave in never.waves[0]} == {(None, None)}
+    assert never.waves[0][0].delayed_by.startswith("guardrails.maintenance")

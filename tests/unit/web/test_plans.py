@@ -19,13 +19,14 @@ from controller.offline.plans.answer import plan_answer
 from controller.offline.plans.plan_file import described_plan
 from controller.planning.plans.plan import Plan
 from controller.planning.plans.plan_steps import PlanLimits, empty_step, spread_step
+from controller.planning.plans.waves import WaveLimits
 from controller.planning.problem import BalanceProblem
 from controller.web import limits
 from controller.web.access.viewer import RefusedError
 from controller.web.app import create_app
+from controller.web.issued_plan import NO_RESULT
 from controller.web.jobs import Job, Jobs
 from controller.web.orders import of_plan_file
-from controller.web.plan_progress import NO_RESULT
 from controller.web.site import Site
 from controller.web.store.values import IssuedCommand
 from controller.web.uploads import job_with_file
@@ -57,7 +58,9 @@ def balance() -> Plan:
 
 
 def drain() -> Plan:
-    return replace(plan_of(problem(), [empty_step(problem(), [0], PlanLimits())]), cluster="east")
+    return replace(
+        plan_of(problem(), [empty_step(problem(), [0], PlanLimits(waves=WaveLimits(max_moves=3)))]), cluster="east"
+    )
 
 
 @pytest.fixture
@@ -219,13 +222,13 @@ def test_an_upload_whose_job_is_cancelled_ends_with_the_next_piece(shown: Site) 
     "changes",
     [
         {"interval": 1 << 62},
-        {"pace": replace(balance().pace, connections_per_second=1e-300, burst_seconds=None)},
-        {"pace": replace(balance().pace, connections_per_second=1e-12, burst_seconds=None)},
+        {"pace": replace(drain().pace, connections_per_second=1e-300, burst_seconds=None)},
+        {"pace": replace(drain().pace, connections_per_second=1e-12, burst_seconds=None)},
     ],
 )
 def test_a_plan_whose_times_no_calendar_has_is_refused_by_name(shown: Site, changes: dict[str, Any]) -> None:
     with pytest.raises(PlanRefusedError, match="no calendar"):
-        described_plan(replace(balance(), **changes), shown.cluster("east").settings)
+        described_plan(replace(drain(), **changes), shown.cluster("east").settings)
 
 
 def test_a_plan_with_usages_beyond_numbers_is_refused_by_name(shown: Site) -> None:
@@ -240,7 +243,8 @@ def test_a_plan_without_steps_brokers_or_bundles_is_shown(client: TestClient, sh
 
 def test_names_in_a_plan_are_text(client: TestClient, shown: Site) -> None:
     plan = drain()
-    names = tuple(f"{HOSTILE}{each}" for each in plan.brokers)
+    hostile = HOSTILE.replace("\u2028", "")  # no plan may have that
+    names = tuple(f"{hostile}{each}" for each in plan.brokers)
     text = page_of(client, shown, answered(shown, replace(plan, brokers=names)))
     assert "<img src=x" not in text
     assert "</script><img" not in text
