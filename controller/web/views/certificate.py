@@ -24,7 +24,7 @@ CHECKED: Final = (
     "No broker goes above its capacity on the way, with bundles that move counted on both of their brokers. In a"
     " balance of a cluster that is too full for that, none goes higher than it was or ends.",
     "No wave has more reconnecting connections than the plan's rate allows, or than one bundle has.",
-    "The bound below holds for the plan's numbers. The checker counts it again, and shares no code with the search.",
+    "The bound holds for the plan's numbers: the checker computes it again, and shares no code with the search.",
 )
 NOT_PROVED: Final = (
     "That the cluster is still as it was when the plan was made: trimtab apply --check compares the two.",

@@ -60,6 +60,8 @@ class StepView:
     """A step: its waves, and what is proved of it."""
 
     title: str
+    #: The length of the time line.
+    seconds: float
     waves: tuple[WaveRow, ...]
     waves_left_out: int
     certificate: CertificateText
@@ -108,6 +110,8 @@ class PlanView:
     disturbed_left_out: int
     moves: tuple[MoveRow, ...]
     moves_left_out: int
+    #: Whether something is known of what became of its moves.
+    has_states: bool
     stays: tuple[tuple[BundleLabel, str], ...]
 
 
@@ -131,6 +135,7 @@ def plan_view(answer: PlanAnswer, progress: IssuedPlan, names: BrokerNames, now_
         disturbed_left_out=max(0, len(disturbed) - _NAMESPACES),
         moves=_moves(answer, states),
         moves_left_out=max(0, answer.moves - _MOVES),
+        has_states=bool(states),
         stays=tuple(stays),
     )
 
@@ -154,7 +159,8 @@ def _heading(answer: PlanAnswer) -> Heading:
 
 
 def _facts(answer: PlanAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
-    bound = max((step.bound for step in answer.steps), default=0.0)
+    # Each of several steps has a bound of its own.
+    proved = f"proved: not below {100 * answer.steps[0].bound:.1f} %" if len(answer.steps) == 1 else ""
     return (
         KeyFigure(label="Moves", figure=whole(answer.moves), unit="", context=f"in {counted(answer.waves, 'wave')}"),
         KeyFigure(label="Takes", figure=span(answer.seconds), unit="", context="without what people do between steps"),
@@ -168,7 +174,7 @@ def _facts(answer: PlanAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
             label="Fullest broker",
             figure=f"{_usage(answer.before)} → {_usage(answer.after)}",
             unit="%",
-            context=f"proved: not below {100 * bound:.1f} %" if answer.steps else "",
+            context=proved,
         ),
         KeyFigure(
             label="Load of", figure=clock(answer.interval, now_ms), unit="UTC", context="is what it was made for"
@@ -190,15 +196,21 @@ def _step(answer: PlanAnswer, number: int, states: _States, names: BrokerNames) 
     rows = range(first, min(len(step.waves), first + _WAVES - 1) + 1)
     return StepView(
         title=title,
+        seconds=_seconds(step),
         waves=tuple(_wave(step, wave, waves[wave - 1]) for wave in rows),
         waves_left_out=len(step.waves) - len(rows),
         certificate=certificate_text(step),
     )
 
 
+def _seconds(step: PlanStepAnswer) -> float:
+    """The length of the time line of *step*."""
+    return max([step.seconds, *(each.ends or each.ready for each in step.wave_times), 1.0])
+
+
 def _wave(step: PlanStepAnswer, number: int, states: Counter[IssuedMoveState]) -> WaveRow:
     moves, time = step.waves[number - 1], step.wave_times[number - 1]
-    total = max(step.seconds, *(each.ends or each.ready for each in step.wave_times), 1.0)
+    total = _seconds(step)
     begins = time.ready if time.begins is None else time.begins
     width = max(0.5, 100 * ((begins if time.ends is None else time.ends) - begins) / total)
     clients = counted(sum(move.connections for move in moves), "client")

@@ -24,7 +24,7 @@ def plan_for(cluster: str) -> Plan:
     return replace(plan_of(one, [step]), cluster=cluster)
 
 
-def shown(folder: Path, content: bytes, *words: str) -> Result:
+def show_plan(folder: Path, content: bytes, *words: str) -> Result:
     file = folder / "plan.json"
     file.write_bytes(content)
     conf = write_settings(folder, cluster="east")
@@ -33,7 +33,7 @@ def shown(folder: Path, content: bytes, *words: str) -> Result:
 
 def test_it_prints_the_hash_the_waves_and_the_command_that_applies_the_file(tmp_path: Path) -> None:
     plan = plan_for("east")
-    result = shown(tmp_path, encode_plan(plan))
+    result = show_plan(tmp_path, encode_plan(plan))
     assert result.exit_code == 0, (result.output, result.exception)
     assert hash_of(plan) in result.stdout
     assert f"trimtab apply {tmp_path / 'plan.json'}" in " ".join(result.stdout.split())
@@ -41,7 +41,7 @@ def test_it_prints_the_hash_the_waves_and_the_command_that_applies_the_file(tmp_
 
 def test_its_json_has_the_time_of_each_wave_and_no_path_of_this_machine(tmp_path: Path) -> None:
     plan = plan_for("east")
-    result = shown(tmp_path, encode_plan(plan), "--json")
+    result = show_plan(tmp_path, encode_plan(plan), "--json")
     answer = json.loads(result.stdout)
     assert answer["sha256"] == hash_of(plan)
     assert answer["file"] == ""
@@ -64,6 +64,6 @@ def test_its_json_has_the_time_of_each_wave_and_no_path_of_this_machine(tmp_path
     ],
 )
 def test_what_is_no_plan_of_this_cluster_is_refused_by_name(tmp_path: Path, content: bytes, why: str) -> None:
-    result = shown(tmp_path, content)
+    result = show_plan(tmp_path, content)
     assert isinstance(result.exception, PlanRefusedError)
     assert why in str(result.exception)
