@@ -168,3 +168,15 @@ def test_nobody_and_not_all_together_can_order_without_end(jobs: Jobs) -> None:
 def test_a_file_that_the_command_did_not_write_is_no_result(jobs: Jobs) -> None:
     job = _ended(jobs.submit(_order("ticks", "--help", file="incident"), "ann"))
     assert job.state == "failed"
+
+
+def test_an_uploaded_file_is_deleted_when_its_job_ends_and_an_error_names_no_folder(tmp_path: Path, jobs: Jobs) -> None:
+    conf = write_settings(tmp_path, cluster="east")
+    words = ("show-plan", f"{FOLDER}/plan.json", "--json", "--conf", str(conf))
+    job = jobs.reserve(JobOrder(kind="plan", cluster="east", commands=(words,), upload="plan.json"), "ann")
+    (job.folder / "plan.json").write_bytes(b"{}")
+    assert _ended(jobs.start(job, "00" * 32, 2)) is job
+    assert job.state == "failed"
+    assert job.problem == "plan.json is no plan: missing_field: sha256: Field required"
+    assert not job.folder.exists()
+    assert not job.result.exists()

@@ -32,6 +32,7 @@ NOT_PROVED: Final = (
     "That filters and isolation policies allow each move: they were asked when the plan was made, and are asked again"
     " before each command. They can only make a plan worse, so the bound holds.",
     "How long clients take to reconnect, and that brokers do not place a bundle elsewhere themselves.",
+    "That nobody else notices: a client may close a connection that it also uses for bundles that stay.",
     "The time: freezes, late results, and splits that use the same budgets are not counted.",
 )
 

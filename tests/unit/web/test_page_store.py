@@ -751,3 +751,24 @@ def test_a_store_whose_beginning_fails_leaves_no_file_open(tmp_path: Path, monke
     with pytest.raises(TrimtabError, match="no room"):
         Store(tmp_path, cluster="lab")
     assert locks(tmp_path) == 0
+
+
+def test_the_commands_of_a_plan_are_those_with_its_hash_the_newest_first(tmp_path: Path) -> None:
+    ours, other = "ab" * 32, "ac" * 32
+    with closing(Store(tmp_path, cluster=CLUSTER)):
+        pass
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as database, database:
+        for number, (plan, reason) in enumerate(
+            [(ours, "Planned"), (other, "Planned"), (ours, "Planned"), (ours, "Overloaded"), ("%" * 64, "Planned")]
+        ):
+            detail = f"plan {plan[:12]}, step 1, wave {number + 1} of 9"
+            why = json.dumps([None, None, "b:80", reason, "", "plan", detail])
+            row = (f"c{number}", number, number, "unload", "a/b/c", "a/b", "b:80", "c:80", "active", reason, why)
+            database.execute(f"INSERT INTO commands VALUES ({', '.join('?' * len(row))})", row)
+    with closing(Store(tmp_path, cluster=CLUSTER)) as store:
+        assert [each.id for each in store.plan_commands(ours)] == ["c2", "c0"]
+        assert [each.id for each in store.plan_commands(ours, limit=1)] == ["c2"]
+        assert [each.id for each in store.plan_commands("%" * 64)] == ["c4"]
+        assert store.plan_commands('"') == ()
+        with pytest.raises(ValueError, match="expected 1 to"):
+            store.plan_commands(ours, limit=0)
