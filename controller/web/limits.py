@@ -117,7 +117,7 @@ def _refused(request: Request, error: Exception) -> RefusedError:
 
 
 def _is_upload(scope: Scope) -> bool:
-    return scope["method"] == "POST" and scope["path"] == UPLOADS
+    return bool(scope["method"] == "POST" and scope["path"] == UPLOADS)
 
 
 def _longest(scope: Scope) -> int:

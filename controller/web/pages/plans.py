@@ -21,7 +21,7 @@ from controller.wire.answers.plan import PlanAnswer
 #: So many entries of the history are looked through.
 _HISTORY: Final = 200
 #: So many moves of the plan in force are listed.
-_MOVES: Final = 100
+_MOVES: Final = 50
 
 
 def plans(page: PageRequest) -> Response:

@@ -17,9 +17,9 @@ from controller.wire.readable import counted
 #: So many steps, waves of a step, brokers, namespaces, moves, and sentences of one kind are on the page.
 _STEPS: Final = 8
 _WAVES: Final = 24
-_BROKERS: Final = 40
+_BROKERS: Final = 32
 _NAMESPACES: Final = 20
-_MOVES: Final = 100
+_MOVES: Final = 50
 NOTES: Final = 10
 _KINDS: Final[Mapping[str, str]] = {
     DRAIN: "Empty brokers",
