@@ -15,6 +15,9 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from controller.cycle.ordered import told_of
+from controller.model.controls import Controls, Orders
+from controller.model.decision import Reason, Verdict
 from controller.model.errors import TrimtabError
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.planning.plans.waves import WaveLimits
@@ -24,7 +27,19 @@ from controller.web.pages.page import PageRequest
 from controller.wire.plan import encode_plan
 from tests.balance_problems import problem
 from tests.chromium import AXE_TAGS, chromium, watched_page
-from tests.invented_pages import MINUTE, NOW, InventedData, T, broker_name, bundle_name, hostile, states
+from tests.invented_pages import (
+    DAY,
+    MINUTE,
+    NOW,
+    InventedData,
+    T,
+    broker_name,
+    bundle_name,
+    commands,
+    hostile,
+    latest,
+    states,
+)
 from tests.plans import plan_of
 from tests.web_sites import ANYBODY, site
 
@@ -182,6 +197,30 @@ def test_an_uploaded_plan_is_whole_without_error_or_barrier(
                 assert trouble == []
                 if folder := os.environ.get("TRIMTAB_PICTURES"):
                     page.screenshot(path=f"{folder}/plan-{theme}-{width}.png", full_page=True)
+
+
+def test_a_plan_in_force_is_live_and_a_file_that_is_chosen_stays(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    orders = Orders(plan="ab" * 32, step=1, wave=1, waves=2, checked_at=T, expires_at_ms=T + DAY, holder="h", by="ann")
+    data = InventedData(state=latest(controls=Controls(mode="active", orders=orders)))
+    (tmp_path / "plan.json").write_bytes(b"{}")
+    why = Verdict(subject="b:80", reason=Reason.PLANNED, by="plan", detail=told_of(orders))
+    with (
+        _served(tmp_path, data, web=("[web]", 'anonymous = "operator"')) as address,
+        watched_page(browser) as (page, trouble),
+    ):
+        page.goto(f"{address}/plans")
+        page.set_input_files("[name=file]", tmp_path / "plan.json")
+        data.of_plans = (replace(commands(T)[0], why=why, status="done"),)
+        data.number += 1
+        data.changed.set()
+        page.wait_for_selector("text=1 done")
+        assert page.evaluate("document.querySelector('[name=file]').files.length") == 1
+        report: Any = Axe().run(page, options=AXE_TAGS)
+        assert report.violations_count == 0, report.generate_report()
+        assert trouble == []
 
 
 def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict[str, str]) -> None:

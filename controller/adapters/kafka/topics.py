@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
-from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclOperation,  # type: ignore[attr-defined]
+    AdminClient,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from controller.adapters.kafka.client import LIBRDKAFKA_LOG, NO_CLIENT, PATIENCE_SECONDS, Client, connection_options

@@ -177,7 +177,8 @@ const trimtab = {
     find("#bridge").replaceWith(bridge);
     version = page.body.dataset.version ?? version;
     readClock();
-    const content = find(".page", page), here = find(".page");
+    const part = find("[data-live-part]") ? "[data-live-part]" : ".page";  // a form beside it keeps what was entered
+    const content = find(part, page), here = find(part);
     if ("live" in document.body.dataset && content && !here.contains(document.activeElement)) here.replaceWith(content);
     writeTimes();
     beat();
