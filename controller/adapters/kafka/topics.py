@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
-from confluent_kafka.admin import (
-    AclOperation,  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclOperation,
     AdminClient,
 )
 from confluent_kafka.cimpl import NewTopic
