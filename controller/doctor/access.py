@@ -37,8 +37,8 @@ def kafka_acls(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "kafka-open",
             log.bootstrap,
-            observed="Kafka has no authorizer: whoever reaches it can write metrics and commands",
-            expected="an authorizer that denies what is not allowed",
+            observed="Kafka has no authorizer: anyone who can reach it can write metrics and commands",
+            expected="an authorizer that denies what no ACL allows",
             advice="set authorizer.class.name on the brokers and grant the rights of docs/security.md"
             " (`trimtab doctor --grants` prints them)",
         )
@@ -92,7 +92,7 @@ def _wide(acl: Acl, where: _Resource, over: tuple[str, ...], granted: Mapping[st
         observed=f"{acl.principal} is allowed {', '.join(over)} by an ACL on {acl.pattern} {acl.name}",
         expected=f"{listed(theirs) or 'nobody'} alone",
         advice=f"kafka-acls.sh --remove --allow-principal '{acl.principal}' --operation {acl.operation}"
-        f" --{resource} '{acl.name}'{prefixed}; where that is one of trimtab's principals, name it in"
+        f" --{resource} '{acl.name}'{prefixed}; if it is one of trimtab's principals, add it to"
         " [log.kafka.principals]",
     )
 
@@ -117,10 +117,10 @@ def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "zookeeper-open",
             zookeeper.open_nodes or (root,),
-            observed="no [election.auth]: everybody who reaches ZooKeeper may end leaderships and set the epoch",
-            expected="nodes that trimtab's user alone may change",
+            observed="no [election.auth]: anyone who can reach ZooKeeper can end leaderships and set the epoch",
+            expected="nodes that only trimtab's user can change",
             advice="add [election.auth] with scheme, user and password_file (docs/security.md); then run"
-            " `trimtab doctor` again, which tells how to close the nodes that are there",
+            " `trimtab doctor` again, which says how to protect the existing nodes",
         )
     elif zookeeper.open_nodes:
         who = f"addauth digest {election.auth.user}:PASSWORD, then " if election.auth.scheme == "digest" else ""
@@ -128,7 +128,7 @@ def zookeeper_acls(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "zookeeper-open",
             zookeeper.open_nodes,
-            observed="everybody may change these nodes: they are older than [election.auth]",
+            observed="anyone can change these nodes: they are older than [election.auth]",
             expected=f"{election.auth.scheme}:{election.auth.user}:cdrwa alone",
             advice=f"in zkCli.sh as {election.auth.user!r}: {who}setAcl -R {under} auth::cdrwa",
         )

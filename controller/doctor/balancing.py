@@ -41,10 +41,10 @@ def balancing_off(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "balancing-unknown",
             unknown,
-            observed=f"{listed(unknown)} did not show their settings"
+            observed=f"{listed(unknown)} did not return their settings"
             + (", so mode active issues nothing if collectors cannot read them either" if holds else ""),
-            expected="to know that they do not balance by themselves",
-            advice="see the other findings about these brokers, then ask again"
+            expected="settings that trimtab can read, to verify that they do not balance by themselves",
+            advice="see the other findings about these brokers, then run `trimtab doctor` again"
             + ('; or set brokers_balance_unknown = "ignore" in [guardrails]' if holds else ""),
         )
     elif not findings:
@@ -72,7 +72,7 @@ def _own_balancing(pulsar: PulsarFacts, decisions: DecisionSettings) -> Iterator
             observed=f"{switch}=true {where}: {_DOES[switch]}",
             expected=f"{switch}=false",
             advice=f"pulsar-admin brokers update-dynamic-config --config {switch} --value false,"
-            " and the same in broker.conf for brokers to come; `trimtab take-over` sets it, and then the mode active",
+            " and the same in broker.conf for new brokers; `trimtab take-over` sets it, and then the mode active",
         )
 
 

@@ -74,7 +74,7 @@ def refuse_another_cluster(settings: Settings) -> None:
         if finding.severity == "error":
             raise SettingsError(f"[cluster] name = {settings.cluster.name!r}: {finding.observed}; set {finding.advice}")
     if problem:
-        log.warning("whether the brokers are of cluster %s could not be checked: %s", settings.cluster.name, problem)
+        log.warning("cannot check whether the brokers belong to cluster %s: %s", settings.cluster.name, problem)
 
 
 def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
@@ -92,8 +92,8 @@ def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
     unasked = pulsar.error or ("" if any(each.settings is not None for each in pulsar.brokers) else "no broker answers")
     if unasked:
         raise TrimtabError(
-            f"mode = 'active': the brokers could not be asked whether they balance by themselves: {unasked}; where"
-            " [pulsar] names others, correct it, and see `trimtab doctor`"
+            f"mode = 'active': cannot check whether the brokers balance by themselves: {unasked}; correct"
+            " [pulsar] if it names other brokers, and see `trimtab doctor`"
         )
     findings = list(balancing_off(Facts(settings=settings, now_ms=0, pulsar=pulsar)))
     for finding in findings:
@@ -120,7 +120,7 @@ def refuse_producers_clocks(settings: Settings) -> None:
         answer_seconds=_ANSWER_SECONDS,
     )
     if problem:
-        log.warning("whether Kafka dates the records of the log could not be checked: %s", problem)
+        log.warning("cannot check whether Kafka sets the timestamps of the log's records: %s", problem)
     facts = Facts(settings=settings, now_ms=0, kafka=KafkaFacts(log=kafka, topics=described))
     for finding in timestamps(facts):
         raise SettingsError(

@@ -27,9 +27,9 @@ def brokers_reachable(facts: Facts) -> Iterator[Finding]:
             "[pulsar]",
             observed="the settings have no section [pulsar]",
             expected="the brokers' admin API",
-            advice="add [pulsar] with admin_url: without it the brokers' own balancing cannot be checked here; where no"
-            " collector of trimtab writes it into the log, mode active issues nothing: see that brokers do not balance,"
-            ' then set brokers_balance_unknown = "ignore" in [guardrails]',
+            advice="add [pulsar] with admin_url: without it the brokers' own balancing cannot be checked here; if no"
+            " collector of trimtab writes it to the log, mode active issues nothing: make sure that brokers do not"
+            ' balance, then set brokers_balance_unknown = "ignore" in [guardrails]',
         )
         return
     if pulsar.error:
@@ -72,7 +72,7 @@ def _silent_or_failing(pulsar: PulsarFacts, urls: tuple[str, ...]) -> Iterator[F
                 objects,
                 observed=f"{what}: {answer}",
                 expected="an answer",
-                advice="see the broker's log; what depends on this answer was not checked",
+                advice="see the broker's log; checks that need this answer were skipped",
             )
 
 
@@ -98,7 +98,7 @@ def permissions(facts: Facts) -> Iterator[Finding]:
             advice=_BE_SUPER,
         )
     if not refused and any(broker.settings is not None for broker in pulsar.brokers):
-        yield fine("permissions", _names(pulsar), "we are a super user")
+        yield fine("permissions", _names(pulsar), "trimtab is a super user")
 
 
 def moves_confirmed(facts: Facts) -> Iterator[Finding]:
@@ -109,8 +109,8 @@ def moves_confirmed(facts: Facts) -> Iterator[Finding]:
             broker,
             observed=f"it does not list {listed(bundles)}, which trimtab moved there",
             expected="every bundle in the load of its broker",
-            advice="look at its log and at its load report, restart it if need be; it gets nothing more until it lists"
-            " them, or until `trimtab resume`",
+            advice="look at its log and its load report, and restart it if necessary; it gets no more bundles until it"
+            " lists them, or until `trimtab resume`",
         )
 
 
@@ -121,10 +121,10 @@ def no_fatal_bundles(facts: Facts) -> Iterator[Finding]:
             code="bundle-kills-brokers",
             severity="error",
             objects=(bundle,),
-            observed=f"{counted(each.deaths, 'owner')} of it died in a row, the last ones {listed(each.brokers)}",
-            expected="brokers that outlive what they serve",
-            advice="look at the logs of these brokers for what ended them; stop the clients of the topic that does it"
-            " (`pulsar-admin topics list --bundle` has the bundle's topics); trimtab leaves it where it is until"
+            observed=f"{counted(each.deaths, 'owner')} died in a row, the last ones {listed(each.brokers)}",
+            expected="bundles that do not kill their brokers",
+            advice="look at the logs of these brokers for the cause; stop the clients of the topic that causes it"
+            " (`pulsar-admin topics list --bundle` lists the bundle's topics); trimtab does not move the bundle until"
             " `trimtab resume`",
         )
 
@@ -173,7 +173,7 @@ def versions(facts: Facts) -> Iterator[Finding]:
             sorted(by_version[version]),
             observed=version,
             expected="3.3.x, 4.0.x, 4.2.x or 5.0.x",
-            advice="run with mode = 'dry_run' first: docs/strategies.md says what trimtab was tried on",
+            advice="run with mode = 'dry_run' first: docs/strategies.md lists the tested versions",
         )
     if len(by_version) == 1 and not untried:
         yield fine("broker-versions", [name for names in by_version.values() for name in names], *by_version)
@@ -192,7 +192,7 @@ def cluster_name(facts: Facts) -> Iterator[Finding]:
     yield error(
         "cluster-name",
         ours,
-        observed=f"the brokers are of {listed(theirs or pulsar.clusters)}",
+        observed=f"the brokers belong to {listed(theirs or pulsar.clusters)}",
         expected=f"cluster {ours}",
         advice=f'[cluster] name = "{(theirs or pulsar.clusters)[0]}", or other brokers in [pulsar] admin_url',
     )

@@ -101,7 +101,7 @@ def metrics_flow(facts: Facts) -> Iterator[Finding]:
         severity="error" if age_seconds > intervals.stale_after_seconds else "warning",
         objects=("ticks",),
         observed=f"the last tick is {age_seconds:.0f} s old",
-        expected=f"one every {intervals.period_seconds} s; from {intervals.stale_after_seconds} s on too old to act",
+        expected=f"one every {intervals.period_seconds} s; too old after {intervals.stale_after_seconds} s",
         advice="start `trimtab collect`, or see its log",
     )
 
@@ -116,7 +116,7 @@ def _skews(facts: Facts, measured: dict[str, MeasuredClock], whose: str) -> Iter
             severity="error" if clock.surely_off_by_ms() > too_far_ms else "warning",
             objects=(name,),
             observed=f"{whose} is {_direction(clock.ahead_ms)}, give or take {clock.give_or_take_ms / 1000:.1f} s",
-            expected=f"less than {_WORTH_TELLING_MS / 1000:g} s apart",
+            expected=f"a difference of less than {_WORTH_TELLING_MS / 1000:g} s",
             advice=_ADVICE,
         )
     if measured and not wrong:

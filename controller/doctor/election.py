@@ -29,8 +29,8 @@ def zookeeper(facts: Facts) -> Iterator[Finding]:
     yield warning(
         "session-timeout",
         election.hosts,
-        observed=f"the server makes {granting.granted_ms / 1000:g} s of the {timeout_ms / 1000:g} s that are asked for",
-        expected="what [election] session_timeout_seconds says",
+        observed=f"the server grants {granting.granted_ms / 1000:g} s instead of the requested {timeout_ms / 1000:g} s",
+        expected="the value of [election] session_timeout_seconds",
         advice=f"session_timeout_seconds = {granting.granted_ms // 1000} in [election], or another {bound} in zoo.cfg",
     )
 

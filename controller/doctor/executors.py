@@ -45,12 +45,12 @@ def executor_groups(facts: Facts) -> Iterator[Finding]:
     names += [f"{group} (not in the registry)" for group in sorted(unregistered)]
     is_sure = len(members) > 1
     cluster = facts.settings.cluster.name
-    of_another = "" if is_sure else f"; unless a group is of another cluster whose name ends in -{cluster}"
+    of_another = "" if is_sure else f"; unless a group belongs to another cluster whose name ends in -{cluster}"
     yield Finding(
         code="executor-groups-differ",
         severity="error" if is_sure else "warning",
         objects=tuple(sorted([*members, *unregistered])),
         observed=f"groups with executors on {commands}: {'; '.join(names)}",
         expected=f"one: each group carries out every command{of_another}",
-        advice=f"the same group in [executor] of all executors (here it makes {ours}), then restart the others",
+        advice=f"the same group in [executor] of all executors (it gives {ours} here), then restart the others",
     )

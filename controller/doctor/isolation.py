@@ -108,8 +108,8 @@ def unreadable_policies(facts: Facts) -> Iterator[Finding]:
             "isolation-policy-unusable",
             flaws,
             observed=_described([f"{name:.{_CHARACTERS}}: {why}" for name, why in flaws.items()]),
-            expected="policies of which it is known what they allow, and to whom",
-            advice="the namespaces that it names, or might, stay where they are; write it in another way (any text is"
+            expected="policies that trimtab can read: whom they allow what",
+            advice="namespaces that it names, or may name, are not moved; write it in another way (any text is"
             " .* in Java's regular expressions, not *), or delete it: `pulsar-admin ns-isolation-policy` shows, sets"
             " and deletes them, and docs/strategies.md says what cannot be read",
         )
@@ -167,8 +167,7 @@ def namespaces_of_policies(facts: Facts) -> Iterator[Finding]:
             observed=f"every active broker is a primary broker of some policy: none may serve {listed(free)}, which"
             f" {'has' if len(free) == 1 else 'have'} no policy",
             expected="a broker that no policy names as primary, or a policy for every namespace",
-            advice="start a broker beside them, or make a policy name these namespaces, too:"
-            " `pulsar-admin ns-isolation-policy set`",
+            advice="start another broker, or add these namespaces to a policy: `pulsar-admin ns-isolation-policy set`",
         )
 
 

@@ -24,10 +24,10 @@ _APART: Final = 4.0
 #: CPU usage is measured, so it may come out somewhat above its limit.
 _ABOVE: Final = 1.05
 _ADVICE: Final[Mapping[str, str]] = {
-    "cpu": "see how many cores the broker's JVM counts (containers), or give its cpu_cores in the file that [collector]"
+    "cpu": "check how many cores the broker's JVM sees (containers), or set its cpu_cores in the file that [collector]"
     " capacity_overrides names",
     "bandwidthIn": "set loadBalancerOverrideBrokerNicSpeedGbps in broker.conf, or, since Pulsar 4.2,"
-    " loadBalancerOverrideBrokerNics to the interfaces that count, or give its bandwidth_in_mbits and"
+    " loadBalancerOverrideBrokerNics to the interfaces that count, or set its bandwidth_in_mbits and"
     " bandwidth_out_mbits in the file that [collector] capacity_overrides names",
 }
 
@@ -84,7 +84,7 @@ def _of_resource(
             severity="error" if known else "warning",
             objects=tuple(missing),
             observed=f"{resource} limit {limits[missing[0]]:g} on {listed(missing)}"
-            + (": they look idle beside the others" if known else ": it does not count at all"),
+            + (": they look idle compared with the others" if known else ": the resource does not count at all"),
             expected=f"{resource} limit above 0 {unit}",
             advice=_advice(resource),
         )
@@ -119,7 +119,7 @@ def _against_each_other(
             "limits-differ",
             sorted(known),
             observed=f"{resource} limit {_by_value(known)}",
-            expected=f"limits less than {_APART:g} times apart, or brokers that really are so different",
+            expected=f"limits that differ by less than a factor of {_APART:g}, or brokers that really differ so much",
             advice=_advice(resource),
         )
 

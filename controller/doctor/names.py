@@ -34,17 +34,17 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "excluded-unknown",
             unknown,
-            observed=f"the brokers did not tell the bundles of {listed(unknown)}",
-            expected="to know whether the names in decisions.excluded match something",
-            advice="see the other findings about the brokers, then ask again",
+            observed=f"the brokers did not list the bundles of {listed(unknown)}",
+            expected="a list of bundles, to check the names in decisions.excluded",
+            advice="see the other findings about the brokers, then run `trimtab doctor` again",
         )
     for name, why in missing.items():
         yield warning(
             "excluded-matches-nothing",
             name,
             observed=why,
-            expected="names in decisions.excluded that the cluster has",
-            advice="correct the name or take it out: it keeps nothing in its place;"
+            expected="names in decisions.excluded that exist in the cluster",
+            advice="correct or remove the name: it excludes nothing;"
             f" `pulsar-admin namespaces bundles {namespace_in(name)}` shows what there is",
         )
     if names and not unknown and not missing:
@@ -71,9 +71,9 @@ def _unknown_patterns(names: tuple[str, ...], key: str) -> Finding:
     return warning(
         "only-unknown",
         names,
-        observed="the brokers did not tell their namespaces",
-        expected=f"to know whether the names in decisions.{key} match something",
-        advice="see the other findings about the brokers, then ask again",
+        observed="the brokers did not list their namespaces",
+        expected=f"a list of namespaces, to check the names in decisions.{key}",
+        advice="see the other findings about the brokers, then run `trimtab doctor` again",
     )
 
 
@@ -82,8 +82,8 @@ def _idle_pattern(name: str, key: str) -> Finding:
         "only-matches-nothing",
         name,
         observed=f"no namespace matches {name}",
-        expected=f"names in decisions.{key} that the cluster has",
-        advice="correct the name or take it out; `pulsar-admin namespaces list TENANT` shows what there is",
+        expected=f"names in decisions.{key} that exist in the cluster",
+        advice="correct or remove the name; `pulsar-admin namespaces list TENANT` shows what there is",
     )
 
 
@@ -120,7 +120,7 @@ def capacity_overrides(facts: Facts) -> Iterator[Finding]:
             unused,
             observed=f"{listed(unused)} in the file of capacity overrides: no active broker has such a name",
             expected="the host, or host:port, of brokers, or a regular expression for all of it",
-            advice=f"correct match, or take the section out; brokers are {listed(brokers)}",
+            advice=f"correct match, or remove the section; the brokers are {listed(brokers)}",
         )
 
 

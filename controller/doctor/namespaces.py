@@ -41,7 +41,7 @@ def read_namespaces(admin: PulsarAdmin, tenants: Iterable[str], seconds: float) 
     elif why_no_group:
         problem = f"the group of a namespace could not be read: {why_no_group}"
     elif len(limited) < len(names):
-        problem = f"only the first {len(limited):,} of {len(names):,} namespaces were asked for their group"
+        problem = f"the group was read for only the first {len(limited):,} of {len(names):,} namespaces"
     return NamespacesFound(
         names=None if why_not_listed else frozenset(names),
         groups={name: group for name, group in groups.items() if group},

@@ -52,7 +52,7 @@ def namespace(facts: Facts) -> Iterator[Finding]:
             name,
             observed="does not exist",
             expected="a namespace with message deduplication",
-            advice="nothing, where trimtab may create namespaces: the first of its processes does; else see"
+            advice="nothing if trimtab may create namespaces: its first process creates it; otherwise see"
             " docs/pulsar_log.md",
         )
         return
@@ -71,7 +71,7 @@ def namespace(facts: Facts) -> Iterator[Finding]:
             "pulsar-log-time-to-live",
             name,
             observed=f"messages live for {log_facts.policies['message_ttl_in_seconds']!s:.20} s",
-            expected="no time to live: it would give up commands that wait, and the journal",
+            expected="no time to live: it would drop waiting commands, and the journal",
             advice=f"pulsar-admin namespaces remove-message-ttl {name}",
         )
     yield from _retention(facts, log_facts)
@@ -101,7 +101,7 @@ def _backlog(log_facts: PulsarLogFacts) -> Iterator[Finding]:
             yield error(
                 "pulsar-log-backlog-quota",
                 log_facts.log.namespace,
-                observed=f"above its backlog quota ({kind!s:.40}) the oldest records are given up",
+                observed=f"above its backlog quota ({kind!s:.40}) the oldest records are dropped",
                 expected="no such quota: the journal is the backlog of trimtab-journal",
                 advice=f"pulsar-admin namespaces remove-backlog-quota {log_facts.log.namespace} --type {kind!s:.40}",
             )
@@ -132,7 +132,7 @@ def _retention(facts: Facts, log_facts: PulsarLogFacts) -> Iterator[Finding]:
             severity="warning" if isinstance(minutes, int) and minutes > 0 else "error",
             objects=(log_facts.log.namespace,),
             observed=f"retention of {minutes!s:.20} min, {size!s:.20} MB (0: none, -1: no limit)",
-            expected=f"{needed} min or more, -1 MB: what a controller that was away has to catch up with",
+            expected=f"{needed} min or more, -1 MB: the records that a controller reads after an outage",
             advice=f"pulsar-admin namespaces set-retention {log_facts.log.namespace} --time {needed}m --size -1",
         )
 
@@ -149,7 +149,7 @@ def log_topics(facts: Facts) -> Iterator[Finding]:
             name,
             observed="does not exist as a partitioned topic",
             expected=counted(partitions[name], "partition"),
-            advice="nothing, where trimtab may create topics: the first of its processes does; else"
+            advice="nothing if trimtab may create topics: its first process creates it; otherwise"
             f" pulsar-admin topics create-partitioned-topic {log.namespace}/{name} -p {partitions[name]}",
         )
     yield from _partitions(log_facts)
@@ -158,8 +158,8 @@ def log_topics(facts: Facts) -> Iterator[Finding]:
             "pulsar-log-journal-not-kept",
             log.journal_topic,
             observed="it has no subscription trimtab-journal, so the retention deletes decisions that are still needed",
-            expected="the subscription that a controller makes when it begins to lead",
-            advice="start trimtab run; and let nobody delete the subscription",
+            expected="the subscription that a controller creates when it becomes the leader",
+            advice="start trimtab run, and do not delete the subscription",
         )
     if all(name in log_facts.topics for name in partitions):
         yield fine("pulsar-log-topics", partitions, "exist")
@@ -173,7 +173,7 @@ def _partitions(log_facts: PulsarLogFacts) -> Iterator[Finding]:
                 "pulsar-log-partitions",
                 name,
                 observed=counted(log_facts.topics[name], "partition"),
-                expected="1: its records have one order",
+                expected="1: its records must be in one order",
                 advice="name another topic in [log.pulsar], or delete this one; trimtab creates it",
             )
     commands = log_facts.topics.get(log.commands_topic, 0)

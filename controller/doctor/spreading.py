@@ -75,9 +75,9 @@ def _in_two_domains(names: list[str], domains_of: Mapping[str, list[str]]) -> It
         yield error(
             "broker-in-two-domains",
             names,
-            observed=f"in several failure domains: {names_of}; which one counts is left to chance",
+            observed=f"in several failure domains: {names_of}; it is undefined which one counts",
             expected="every broker in one failure domain",
-            advice=f"take it out of all domains but one: {_SHOW_DOMAINS}",
+            advice=f"remove it from all domains but one: {_SHOW_DOMAINS}",
         )
 
 
@@ -116,9 +116,9 @@ def anti_affinity_groups(facts: Facts) -> Iterator[Finding]:
             "anti-affinity-unknown",
             "anti-affinity groups",
             observed=pulsar.groups_problem,
-            expected="to know the anti-affinity group of every namespace",
-            advice="see the other findings about the brokers, then ask again; groups may have more namespaces than are"
-            " known here",
+            expected="the anti-affinity group of every namespace",
+            advice="see the other findings about the brokers, then run `trimtab doctor` again; groups may have more"
+            " namespaces than are known here",
         )
     alone = [] if pulsar.groups_problem else [group for group in members if len(members[group]) == 1]
     yield from _alone(alone, members)
@@ -141,7 +141,7 @@ def _alone(groups: list[str], members: Mapping[str, list[str]]) -> Iterator[Find
     yield warning(
         "anti-affinity-alone",
         groups,
-        observed=f"groups of one namespace: {listed(texts)}: there is nothing that it is kept apart from",
+        observed=f"groups of one namespace: {listed(texts)}: there is no other namespace to keep it apart from",
         expected="anti-affinity groups of two namespaces or more",
         advice=f"names are compared letter by letter; {_SHOW_GROUP}",
     )

@@ -64,7 +64,7 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
                 name,
                 observed="does not exist",
                 expected=counted(partitions, "partition"),
-                advice="nothing, where trimtab may create topics: the first of its processes does; else"
+                advice="nothing if trimtab may create topics: its first process creates it; otherwise"
                 f" kafka-topics.sh --create --topic {name} --partitions {partitions}"
                 f" --replication-factor {log.replication_factor} --config message.timestamp.type=LogAppendTime"
                 f" --config compression.type=zstd --config max.message.bytes={LARGEST_BATCH}",
@@ -83,7 +83,7 @@ def partitions(facts: Facts) -> Iterator[Finding]:
                 "topic-partitions",
                 log.journal_topic,
                 observed=counted(journal.partitions, "partition"),
-                expected="1: decisions have one order",
+                expected="1: decisions must be in one order",
                 advice="create another topic of one partition and name it journal_topic in [log.kafka]",
             )
         if commands is not None and results is not None and results.partitions < commands.partitions:
@@ -110,7 +110,7 @@ def retention(facts: Facts) -> Iterator[Finding]:
             log.metrics_topic: (
                 forgotten,
                 max(_DAY_MS, _reach_back(log)),
-                "what a controller that was away has to catch up with, and what start_at asks for",
+                "the records that a controller reads after an outage, or from start_at on",
             ),
             log.results_topic: (remembered, None, "which commands were carried out, so that none is twice"),
             log.commands_topic: (remembered, None, "commands until they expire"),
@@ -192,8 +192,8 @@ def compression(facts: Facts) -> Iterator[Finding]:
                     "compression-type",
                     name,
                     observed=f"compression.type={text}",
-                    expected="zstd: the size of an unpacked batch of another codec is not limited, so one batch may"
-                    " end collectors and executors for want of memory",
+                    expected="zstd: with another codec the uncompressed size of a batch has no limit, so one batch may"
+                    " make collectors and executors run out of memory",
                     advice=_alter(name, "compression.type", "zstd"),
                 )
 
@@ -209,7 +209,7 @@ def copies(facts: Facts) -> Iterator[Finding]:
                 observed="1 copy",
                 expected="3 in production",
                 advice="kafka-reassign-partitions.sh with more replicas; replication_factor = 3 in [log.kafka] for"
-                " topics to come",
+                " new topics",
             )
 
 
@@ -223,7 +223,7 @@ def copies_in_sync(facts: Facts) -> Iterator[Finding]:
                 continue
             wish, configured = topic.replication - 1, int(text)
             if configured != wish:
-                why = "what was acknowledged is lost with a broker" if configured < wish else "no broker may be down"
+                why = "acknowledged records are lost with a broker" if configured < wish else "no broker may be down"
                 yield warning(
                     "min-insync-replicas",
                     name,
@@ -240,7 +240,7 @@ def _cleanup(name: str, topic: TopicFacts) -> Iterator[Finding]:
             "cleanup-policy",
             name,
             observed=f"cleanup.policy={policy}",
-            expected="delete: of a key every record counts, not the last alone",
+            expected="delete: every record of a key is needed, not only the last",
             advice=_alter(name, "cleanup.policy", "delete"),
         )
 

@@ -35,10 +35,10 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "pulsar-version-unknown",
                 "[cluster] pulsar",
-                observed="no broker said which version of Pulsar it runs here",
-                expected="the brokers' version: it says which defaults hold for what broker.conf does not say",
-                advice=f"where no collector of trimtab writes it into the log, trimtab decides as {used.version};"
-                ' pulsar = "<version>" in [cluster] names another one',
+                observed="no broker reported its version of Pulsar here",
+                expected="the brokers' version, which determines the defaults of options that broker.conf does not set",
+                advice=f"if no collector of trimtab writes it to the log, trimtab decides as {used.version};"
+                ' set pulsar = "<version>" in [cluster] to choose another one',
             )
         return
     others = sorted(name for name, version in versions.items() if used.version not in (version, version.line))
@@ -58,7 +58,7 @@ def version_in_force(facts: Facts) -> Iterator[Finding]:
             sorted(versions),
             observed=version_text(used),
             expected=f"{oldest} or later",
-            advice=f"trimtab takes the defaults of {oldest}: write down in broker.conf what these brokers run with",
+            advice=f"trimtab takes the defaults of {oldest}: set in broker.conf the values that these brokers use",
         )
         return
     yield fine("pulsar-version", sorted(versions), version_text(used))
@@ -75,8 +75,8 @@ def options_known(facts: Facts) -> Iterator[Finding]:
             observed=f"broker.conf sets {listed(unknown)}; brokers of Pulsar {used.version} do not know"
             f" {'it' if len(unknown) == 1 else 'them'}",
             expected="options that the brokers know",
-            advice="trimtab applies it all the same, and the brokers' own balancing would not: docs/strategies.md lists"
-            " since which version each is there",
+            advice="trimtab applies such an option anyway; the brokers' own balancing would not. docs/strategies.md"
+            " lists the version that introduced each",
         )
 
 
@@ -111,8 +111,8 @@ def defaults(facts: Facts) -> Iterator[Finding]:
             option,
             observed=f"broker.conf does not set it; {value[option, span[0]]} in Pulsar {span[0]},"
             f" {value[option, span[-1]]} in {span[-1]}; {value[option, used.version]} holds now",
-            expected="a line in broker.conf, where the change is not wanted",
-            advice=f"{option}={value[option, used.version]} keeps what holds now",
+            expected="a line in broker.conf, unless you want the change",
+            advice=f"{option}={value[option, used.version]} keeps the current value",
         )
     others = [each for each in left_out if each not in changing and value[each, used.version] != value[each, ASSUMED]]
     changed = [f"{option}={value[option, used.version]}" for option in others]
@@ -136,7 +136,7 @@ def placement(facts: Facts) -> Iterator[Finding]:
                 observed=f"{each.partner}={partner} with {each.option}={named}"
                 f"{'' if conf.get(each.option) else ', the default'}: brokers of Pulsar {used.version} place by"
                 f" {each.instead}, and so does trimtab",
-                expected="both of one class, or a placement of its own",
+                expected="the same class for both, or a separate placement",
                 advice=f"{each.option}={each.instead}",
             )
 

@@ -127,15 +127,15 @@ def guardrail_rows(status: GuardrailStatus) -> dict[str, str]:
     )
     if status.unconfirmed:
         rows["unconfirmed"] = (
-            f"{_in_words(status.unconfirmed)}: they get nothing more and count as brokers without data."
+            f"{_in_words(status.unconfirmed)}: they get no more bundles, and count as brokers without data."
             " Look at their logs and at what they report; `trimtab resume` lets them get bundles again"
         )
     if status.fatal:
         text = ", ".join(f"{name} ({counted(deaths, 'owner')} died in a row)" for name, deaths in status.fatal.items())
-        rows["kill brokers"] = f"{text}: left where it is. Look at the brokers' logs, then run `trimtab resume`"
+        rows["kill brokers"] = f"{text}: it is not moved. Look at the brokers' logs, then run `trimtab resume`"
     changed = {**status.roster.came, **status.roster.went}
     if changed:
-        rows["brokers"] = f"came or went: {', '.join(sorted(changed))}"
+        rows["brokers"] = f"joined or left: {', '.join(sorted(changed))}"
     rows["windows"] = status.maintenance or "commands are allowed now"
     rows["budgets"] = _budgets(status)
     return rows

@@ -115,7 +115,7 @@ def _of_processes(status: ClusterStatus, settings: Settings) -> Iterator[Problem
             for each in still
         ]
         title = f"{counted(len(still), 'process hangs', 'processes hang')}"
-        detail = f"the main loop has not come round: {_names(named)}; allowed are {duration(limit_seconds)}"
+        detail = f"the main loop has not completed a round: {_names(named)}; the limit is {duration(limit_seconds)}"
         yield Problem("process-hangs", title, detail)
     if versions := differing_versions(status.processes):
         yield Problem("versions-differ", "versions differ", versions)

@@ -18,7 +18,7 @@ def process_rows(status: RegisteredProcesses) -> list[tuple[str, str]]:
         return [("processes", f"unknown: {status.unknown}")]
     rows = [("processes", process_counts(status))]
     if len(status.of("controller")) == 1:
-        rows.append(("standby", "none: nobody takes over from the one controller until it is started again"))
+        rows.append(("standby", "none: if the controller ends, no other takes over until it is started again"))
     named = [f"{name}: {why}" for name, why in sorted(status.unusable.items())]
     rows += [("unusable", line) for line in named[:_NAMED]]
     more = max(0, len(named) - _NAMED) + status.left_out

@@ -17,7 +17,9 @@ _OTHERS: Final[Mapping[Reason, Meaning]] = {
     Reason.BANDWIDTH: Meaning(NORMAL, "the bundle has more bytes a second than the split threshold"),
     Reason.PLACED: Meaning(NORMAL, "a destination was found"),
     Reason.BROKER_JOINED: Meaning(NORMAL, "a broker joined and gets its share"),
-    Reason.BROKER_LEFT: Meaning(THROTTLED, "a broker left; its return is waited for, then its bundles are spread"),
+    Reason.BROKER_LEFT: Meaning(
+        THROTTLED, "a broker left; the strategy waits for its return, then spreads its bundles"
+    ),
     Reason.PLANNED: Meaning(NORMAL, "a plan that a person approved moves it: see `trimtab apply`"),
     Reason.BALANCED: Meaning(NORMAL, "the load is within the limits of the strategy"),
     Reason.NO_BROKERS: Meaning(IMPOSSIBLE, "there are too few brokers with load data to move anything"),
@@ -47,9 +49,9 @@ _OTHERS: Final[Mapping[Reason, Meaning]] = {
     Reason.COOL_DOWN: Meaning(THROTTLED, "the broker gave a bundle a short time ago"),
     Reason.SAME_BROKER: Meaning(NORMAL, "no other broker is better than its own"),
     Reason.DRY_RUN: Meaning(
-        THROTTLED, "a dry run issued a command about the bundle and keeps a real run's pace; active mode forgets it"
+        THROTTLED, "a dry run issued a command about the bundle and waits as a real run would; active mode ignores this"
     ),
-    Reason.NOT_THIS_INTERVAL: Meaning(THROTTLED, "it is not its turn in this interval"),
+    Reason.NOT_THIS_INTERVAL: Meaning(THROTTLED, "the strategy does not act on it in this interval"),
     Reason.TOPIC_KINDS: Meaning(
         CONFIGURATION,
         "the broker does not serve such topics: see enablePersistentTopics and enableNonPersistentTopics",

@@ -173,7 +173,7 @@ def _guardrail_rows(guardrails: GuardrailsAnswer) -> list[tuple[str, str]]:
             "kill brokers",
             ", ".join(f"{name} ({counted(each, 'owner')} died in a row)" for name, each in guardrails.fatal.items()),
         ),
-        ("brokers", f"came or went: {names}" if (names := _came_or_went(guardrails)) else ""),
+        ("brokers", f"joined or left: {names}" if (names := _came_or_went(guardrails)) else ""),
         ("windows", guardrails.maintenance or "commands are allowed now"),
         ("budgets", _budgets(guardrails)),
     ]

@@ -101,7 +101,7 @@ def test_brokers_of_another_cluster_are_refused_by_their_name(broker: AdminServe
     with pytest.raises(SettingsError) as failure:
         refuse_another_cluster(settings(tmp_path, cluster="ours", broker=broker.name))
     told = str(failure.value)
-    assert told.startswith("[cluster] name = 'ours': the brokers are of theirs")
+    assert told.startswith("[cluster] name = 'ours': the brokers belong to theirs")
     assert 'set [cluster] name = "theirs", or other brokers in [pulsar] admin_url' in told
 
 
@@ -109,7 +109,7 @@ def test_a_cluster_that_the_brokers_do_not_know_is_refused_also_where_they_show_
     broker: AdminServer, tmp_path: Path
 ) -> None:
     broker.answers[RUNTIME] = (401, {"reason": "no super user"})
-    with pytest.raises(SettingsError, match="the brokers are of demo"):
+    with pytest.raises(SettingsError, match="the brokers belong to demo"):
         refuse_another_cluster(settings(tmp_path, cluster="ours", broker=broker.name))
 
 
@@ -119,4 +119,4 @@ def test_brokers_that_say_nothing_are_not_refused(
     broker.refuse(401)
     with caplog.at_level(logging.WARNING):
         refuse_another_cluster(settings(tmp_path, broker=broker.name))
-    assert "whether the brokers are of cluster demo could not be checked" in caplog.text
+    assert "cannot check whether the brokers belong to cluster demo" in caplog.text

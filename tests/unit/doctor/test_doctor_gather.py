@@ -266,7 +266,7 @@ def test_active_mode_is_refused_while_brokers_balance_by_themselves(servers: lis
 
 def test_active_mode_is_not_set_while_no_broker_can_be_asked(servers: list[AdminServer], tmp_path: Path) -> None:
     servers[0].refuse(503)
-    with pytest.raises(TrimtabError, match="could not be asked") as failure:
+    with pytest.raises(TrimtabError, match="cannot check whether the brokers balance") as failure:
         require_broker_balancing_off(settings(tmp_path, servers), mode="active")
     assert failure.value.exit_code == 1
 
@@ -276,7 +276,7 @@ def test_a_single_broker_that_is_silent_does_not_keep_active_mode_from_being_set
 ) -> None:
     servers[1].answers[RUNTIME] = (503, {"reason": "starting"})
     require_broker_balancing_off(settings(tmp_path, servers), mode="active")
-    assert f"{servers[1].name} did not show their settings" in caplog.text
+    assert f"{servers[1].name} did not return their settings" in caplog.text
 
 
 def test_a_broker_conf_with_which_run_would_not_start_is_found(tmp_path: Path, servers: list[AdminServer]) -> None:

@@ -130,7 +130,7 @@ def test_topics_with_a_single_replica_are_one_finding() -> None:
     assert found.objects == ("trimtab-metrics", "trimtab-results")
 
 
-@pytest.mark.parametrize(("given", "why"), [("1", "is lost with a broker"), ("3", "no broker may be down")])
+@pytest.mark.parametrize(("given", "why"), [("1", "are lost with a broker"), ("3", "no broker may be down")])
 def test_too_few_or_too_many_copies_in_sync_are_told_with_the_command_that_changes_it(given: str, why: str) -> None:
     found = only(kafka=kafka(journal=config("min.insync.replicas", given, JOURNAL)))
     assert (found.code, found.severity, found.objects) == ("min-insync-replicas", "warning", ("trimtab-journal",))

@@ -79,7 +79,7 @@ def test_during_an_upgrade_a_default_that_changes_is_named_with_the_value_that_h
 def test_each_default_that_changes_is_a_finding_of_its_own() -> None:
     brokers = [broker(A, version="4.2.4"), broker(B, version="5.0.1")]
     found = judge(facts(pulsar=pulsar(*brokers, leader=B)))
-    changes = [each.advice.removesuffix(" keeps what holds now") for each in found if each.code == "default-changes"]
+    changes = [each.advice.removesuffix(" keeps the current value") for each in found if each.code == "default-changes"]
     assert changes == [
         "loadBalancerDistributeBundlesEvenlyEnabled=false",
         "loadBalancerLoadPlacementStrategy=AvgShedder",

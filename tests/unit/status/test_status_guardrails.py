@@ -102,7 +102,7 @@ def test_a_tripped_breaker_brokers_that_came_and_windows_are_told(tmp_path: Path
     rows = guardrail_rows(found)
     assert rows["breaker"].startswith("TRIPPED at 20")
     assert rows["breaker"].endswith(": 10 commands failed; run `trimtab resume`")
-    assert rows["brokers"] == "came or went: a"
+    assert rows["brokers"] == "joined or left: a"
     assert rows["windows"] == "commands are allowed now"
     assert guardrail_answer(found).model_dump(by_alias=True)["breaker"]["trippedAt"] == T
 
@@ -120,7 +120,7 @@ def test_brokers_that_do_not_list_what_was_moved_to_them_are_named_with_what_to_
     memory = Memory(destinations={"a:8080": Destination(unlisted=late), "b:8080": Destination(unlisted=waiting)})
     found = current(settings(tmp_path), replace(entry(), memory=memory))
     row = guardrail_rows(found)["unconfirmed"]
-    assert row.startswith("a:8080 does not list 2 bundles: they get nothing more")
+    assert row.startswith("a:8080 does not list 2 bundles: they get no more bundles")
     assert "`trimtab resume`" in row
     fields = guardrail_answer(found).model_dump(by_alias=True)
     assert fields["unconfirmed"] == {"a:8080": ["x/y/1", "x/y/2"]}
@@ -131,6 +131,6 @@ def test_brokers_that_do_not_list_what_was_moved_to_them_are_named_with_what_to_
 def test_a_bundle_that_kills_brokers_is_named(tmp_path: Path) -> None:
     memory = Memory(deaths=BrokerDeaths(fatal={"x/y/1": FatalBundle(at=T, deaths=9, brokers=("a:8080",))}))
     found = current(settings(tmp_path), replace(entry(), memory=memory))
-    assert guardrail_rows(found)["kill brokers"].startswith("x/y/1 (9 owners died in a row): left where it is")
+    assert guardrail_rows(found)["kill brokers"].startswith("x/y/1 (9 owners died in a row): it is not moved")
     assert guardrail_answer(found).model_dump(by_alias=True)["fatal"] == {"x/y/1": 9}
     assert "kill brokers" not in guardrail_rows(current(settings(tmp_path), entry()))
