@@ -14,7 +14,7 @@ _PRINCIPAL: Final = re.compile(r"[^:\s]+:\S.*")
 
 def _principal(name: str) -> str:
     if not _PRINCIPAL.fullmatch(name):
-        raise ValueError(f"a principal has a type and a name: is User:{name} meant?")
+        raise ValueError(f"a principal has a type and a name: did you mean User:{name}?")
     return name
 
 
@@ -36,7 +36,7 @@ class TlsSettings(Section):
     @model_validator(mode="after")
     def _key_has_a_certificate(self) -> Self:
         if self.key and not self.certificate:
-            raise ValueError("key is given without certificate: name the certificate that it belongs to")
+            raise ValueError("key is set without certificate: set the certificate that it belongs to")
         return self
 
 
@@ -44,9 +44,9 @@ def issuer_address(url: str) -> str:
     """*url* of an identity provider; ValueError where it is none, or where secrets would go in plain text."""
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{url!r}: expected is https://host[:port][/path]")
+        raise ValueError(f"{url!r}: expected https://host[:port][/path]")
     if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise ValueError(f"{url!r}: a client secret is sent by https only, but to this machine itself")
+        raise ValueError(f"{url!r}: a client secret is sent over https only, except to this machine itself")
     return url.rstrip("/")
 
 
@@ -62,7 +62,7 @@ class OAuth2Settings(Section):
     audience: str = ""
     """The audience that the provider expects, often the URN of the Pulsar cluster; "" for none."""
     scope: str = ""
-    """Scopes that are asked for, separated by spaces; "" for none."""
+    """Scopes to request, separated by spaces; "" for none."""
     trust_certs: PathText | None = None
     """Certificates of the authorities to trust for the provider, PEM.  Default: those of the system."""
 

@@ -20,7 +20,7 @@ def _kafka(text: str) -> str:
     for each in _parts(text):
         match = _HOST_AND_PORT.fullmatch(each)
         if match is None:
-            what = "has no port" if _WITHOUT_PORT.fullmatch(each) else "is no address"
+            what = "has no port" if _WITHOUT_PORT.fullmatch(each) else "is not an address"
             raise ValueError(f"{each!r} {what}: allowed is host:port[,host:port ...]; Kafka's usual port is 9092")
         _check_host(each, match["host"])
         _check_port(each, match["port"])
@@ -32,11 +32,11 @@ def _zookeeper(text: str) -> str:
     for each in _parts(servers):
         match = _ZOOKEEPER.fullmatch(each)
         if match is None:
-            raise ValueError(f"{each!r} is no address: allowed is host:port[,host:port ...][/chroot]")
+            raise ValueError(f"{each!r} is not an address: expected host:port[,host:port ...][/chroot]")
         _check_host(each, match["host"])
         _check_port(each, match["port"])
     if slash and not chroot:
-        raise ValueError("it ends in /: allowed is host:port[,host:port ...][/chroot]")
+        raise ValueError("it ends in /: expected host:port[,host:port ...][/chroot]")
     return text
 
 
@@ -67,7 +67,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     """The host, of an IPv6 address without brackets, and the port of *address*; ValueError where it is none."""
     match = _LISTEN.fullmatch(address)
     if match is None:
-        raise ValueError(f"{address!r} is no address: allowed is host:port, for example 127.0.0.1:9640")
+        raise ValueError(f"{address!r} is not an address: expected host:port, for example 127.0.0.1:9640")
     _check_host(address, match["host"])
     _check_port(address, match["port"])
     return match["host"].strip("[]"), int(match["port"])

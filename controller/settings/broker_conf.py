@@ -87,11 +87,11 @@ def _json(text: str, path: Path) -> dict[str, str]:
     try:
         values = json.loads(text.encode("iso-8859-1"))
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{path}: begins as JSON and is none: {error}") from error
+        raise SettingsError(f"{path}: begins like JSON, but is not valid JSON: {error}") from error
     nested = [key for key, value in values.items() if isinstance(value, dict | list)]
     if nested:
         raise SettingsError(
-            f"{path}: {nested[0]} is an object or a list; expected is the JSON of GET"
+            f"{path}: {nested[0]} is an object or a list; expected the JSON of GET"
             " /admin/v2/brokers/configuration/runtime, whose values are texts"
         )
     return {key: "" if value is None else _text(value) for key, value in values.items()}
@@ -109,7 +109,7 @@ def _properties(text: str, where: str) -> dict[str, str]:
     if odd is not None:
         line = len(_LINE_END.findall(text[: odd.start()])) + 1
         raise SettingsError(
-            f"{where}: line {line}: has the control character {odd[0]!r}: a text file of key=value lines is expected"
+            f"{where}: line {line}: has the control character {odd[0]!r}: expected a text file of key=value lines"
         )
     options, line, next_line = {}, 1, 1
     lines = javaproperties.parse(io.StringIO(text, newline=""))
@@ -119,8 +119,8 @@ def _properties(text: str, where: str) -> dict[str, str]:
             if isinstance(one, javaproperties.KeyValue):
                 if one.key.startswith("["):
                     raise SettingsError(
-                        f"{where}: line {line}: {one.key} begins a section of TOML: a file of key=value lines is"
-                        " expected, as Pulsar's broker.conf; is this trimtab.toml?"
+                        f"{where}: line {line}: {one.key} begins a section of TOML: expected a file of"
+                        " key=value lines, like Pulsar's broker.conf; is this trimtab.toml?"
                     )
                 _refuse_other_syntax(one.key, one.value.strip(), f"{where}: line {line}")
                 options[one.key] = one.value.strip()
@@ -136,13 +136,13 @@ def _refuse_other_syntax(key: str, value: str, where: str) -> None:
     """Raise SettingsError where a line sets an option in another syntax, so that brokers ignore it in silence."""
     if _TEMPLATE.search(key):
         raise SettingsError(
-            f"{where}: {f'{key} {value}'.rstrip():.100}: a statement of a template, which may set any option: give the"
-            " file that is made of the template, or what a broker answers to GET"
+            f"{where}: {f'{key} {value}'.rstrip():.100}: a template statement, which may set any option: give the"
+            " file that the template produces, or what a broker answers to GET"
             " /admin/v2/brokers/configuration/runtime"
         )
     if key in KNOWN_KEYS:
         if _MAKE.match(value):
-            raise SettingsError(f"{where}: {key} {value}: an assignment of make; write {key}=<value>")
+            raise SettingsError(f"{where}: {key} {value}: a make assignment; write {key}=<value>")
         return
     option = _option_in(key) or _option_set_by(value)
     if not option:
@@ -152,7 +152,7 @@ def _refuse_other_syntax(key: str, value: str, where: str) -> None:
     elif key.startswith(_PREFIX):
         why = f"{_PREFIX} is for environment variables; in a file, leave it out"
     else:
-        why = f"expected is a file of key=value lines, as Pulsar's broker.conf; write {option}=<value>"
+        why = f"expected a file of key=value lines, like Pulsar's broker.conf; write {option}=<value>"
     raise SettingsError(f"{where}: {key.removeprefix(_BYTE_ORDER_MARK)} {value}".rstrip() + f": sets no option: {why}")
 
 
@@ -274,10 +274,10 @@ def _hint(text: str) -> str:
     if "#" in text:
         return "a comment after a value is part of it: give it a line of its own"
     if "$" in text or _TEMPLATE.search(text):
-        return "nothing replaces an expression in this file: write its value, or set an environment variable"
+        return "expressions in this file are not evaluated: write the value, or set an environment variable"
     factors = [factor.strip() for factor in text.split("*")]
     if len(factors) > 1 and all(factor.isdecimal() and len(factor) < _LONG for factor in factors):
-        return f"brokers do not compute: write {math.prod(map(int, factors))}"
+        return f"brokers do not do arithmetic: write {math.prod(map(int, factors))}"
     return ""
 
 

@@ -26,7 +26,7 @@ class ElectionInZooKeeper(Section):
     """ZooKeeper: session timeout; a leader that is silent for this long is replaced.  A shorter one fails over sooner,
     but also when the machine only paused."""
     auth: ZooKeeperAuthSettings | None = None
-    """ZooKeeper: credentials.  Without them trimtab does not authenticate, and everybody may change its nodes."""
+    """ZooKeeper: credentials.  Without them trimtab does not authenticate, and anyone can change its nodes."""
     tls: TlsSettings | None = None
     """ZooKeeper: with this section, connections use TLS."""
 

@@ -59,7 +59,7 @@ class IntervalBudgetSettings(Section):
     connections: CommandLimit = 50_000
     """Producers and consumers of the bundles that are unloaded, or split and then unloaded."""
     connections_per_source: CommandLimit = 20_000
-    """The same of one source broker.  A bundle with more than this is never unloaded."""
+    """The same, of one source broker.  A bundle with more than this is never unloaded."""
     connections_per_destination: CommandLimit = 20_000
     """The same to one destination broker."""
     connections_per_namespace: CommandLimit = 20_000
@@ -129,11 +129,11 @@ class GuardrailSettings(_Declared):  # type: ignore[misc]  # its fields are decl
     window_seconds: Annotated[int, Field(ge=60, le=7 * 86_400)] = 3600
     """Length of the rolling window of [guardrails.window] and of failures_in_window."""
     brokers_balance_unknown: Literal["hold", "ignore"] = "hold"
-    """What mode active does while nobody knows whether an active broker balances by itself: "hold" issues nothing.
+    """What mode active does while it is not known whether an active broker balances by itself: "hold" issues nothing.
     "ignore" is for a log whose producers write no switches in broker_state records, and for brokers that do not show
-    them; then nobody notices where such brokers balance beside trimtab."""
+    them; trimtab then does not notice if such brokers balance, too."""
     brokers_balance_unknown_intervals: NonNegativeInt = 3
-    """With "hold": a broker whose switches cannot be read any more counts for so many intervals as it was before.  One
+    """With "hold": a broker whose switches cannot be read any more counts as before for this many intervals.  One
     whose switches nobody has read yet holds commands back at once."""
     interval: IntervalBudgetSettings = IntervalBudgetSettings()
     window: WindowBudgetSettings = WindowBudgetSettings()

@@ -63,7 +63,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "auto.commit.enable": _COMMITS,
     "auto.commit.interval.ms": _COMMITS,
     "enable.auto.offset.store": _COMMITS,
-    "auto.offset.reset": "the checkpoint and the consumer group hold where reading begins",
+    "auto.offset.reset": "the checkpoint and the consumer group determine where reading begins",
     "isolation.level": "trimtab reads committed records only: read_committed",
     "enable.partition.eof": "trimtab needs it to know that it has read a partition to its end",
     "transactional.id": _WRITER,
@@ -130,9 +130,9 @@ def _flaws(options: Mapping[str, Any]) -> Iterator[str]:
         elif not any(option == each or (each.endswith(".") and option.startswith(each)) for each in _ALLOWED):
             yield f"{name} is not an option that may be set here; allowed are {', '.join(_advice())}"
         elif not isinstance(value, Scalar):
-            yield f"{name} holds a {type(value).__name__}: allowed is a text, a number, true or false"
+            yield f"{name} is a {type(value).__name__}: expected a string, a number, true or false"
         elif (option != name or name in _PATHS) and not isinstance(value, str):
-            yield f"{name} names a file, so it holds a text"
+            yield f"{name} names a file, so it must be a string"
         elif option != name and option in options:
             yield f"{option} and {name} are both given: choose one of them"
 

@@ -81,7 +81,7 @@ class KafkaLogSettings(Section):
         for purpose in purposes:
             name = getattr(self, purpose)
             if name in used:
-                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are six different topics")
+                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: expected six different topics")
             used[name] = purpose
         return self
 

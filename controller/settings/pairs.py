@@ -77,7 +77,7 @@ _BELONG_TOGETHER: Final = (
         value=EXTENSIBLE,
         other=SHEDDER,
         values=frozenset({"PeakShedder", "TransferShedder"}),
-        why="the extensible load manager knows that shedder alone, and takes it in place of any other",
+        why="the extensible load manager knows only that shedder, and uses it instead of any other",
         or_own=True,
     ),
 )

@@ -78,7 +78,7 @@ class PulsarLogSettings(PulsarLogin):
         for purpose in _PURPOSES:
             name = getattr(self, purpose)
             if name in used:
-                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: allowed are six different topics")
+                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: expected six different topics")
             used[name] = purpose
         return self
 

@@ -65,5 +65,5 @@ def _check_namespace(name: str, *, of_bundle: bool = False) -> list[str]:
     wrong = next((part for part, fits in zip(parts, fitting, strict=True) if not is_named_entity(fits)), None)
     if wrong is not None:
         alone = "; a bundle's namespace is a name, and no pattern" if ANY in wrong else ""
-        raise ValueError(f"{wrong!r} is no name in Pulsar: allowed are ASCII letters, digits and -=:._{alone}")
+        raise ValueError(f"{wrong!r} is not a valid name in Pulsar: allowed are ASCII letters, digits and -=:._{alone}")
     return parts

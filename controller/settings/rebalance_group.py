@@ -117,7 +117,7 @@ def read_rebalance_group(path: Path) -> RebalanceGroup:
     try:
         text = read_tables(path).decode()
     except (OSError, UnicodeDecodeError) as error:
-        why = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise SettingsError(f"{path}: cannot be read: {why}") from error
     is_json = path.suffix == ".json"
     try:
@@ -126,7 +126,7 @@ def read_rebalance_group(path: Path) -> RebalanceGroup:
         raise SettingsError(f"{path}: not {'JSON' if is_json else 'TOML'}: {error}") from error
     if not isinstance(values, dict) or "members" not in values:
         raise SettingsError(
-            f"{path}: describes no group of workers, for it has no [[members]]: see docs/rebalance.md and"
+            f"{path}: does not describe a group of workers, because it has no [[members]]: see docs/rebalance.md and"
             " conf/scenarios/rebalance.toml"
         )
     try:

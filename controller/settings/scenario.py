@@ -51,7 +51,7 @@ class Scenario(Section):
     text: str = ""
     """What happens, and why."""
     source: str = ""
-    """Who has described it: an issue, a proposal, a blog."""
+    """Where it is described: an issue, a proposal, a blog."""
     intervals: Annotated[int, Field(ge=2, le=MOST_INTERVALS)]
     """How long it lasts."""
     period_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
@@ -63,7 +63,7 @@ class Scenario(Section):
     limit_percent: Percent = 85.0
     """A broker above this usage is over its limit, for the figure "time over limit"."""
     balanced_percent: Percent = 20.0
-    """The cluster is balanced while the usage of every broker is within so many percent of the mean."""
+    """The cluster is balanced while the usage of every broker is within this many percent of the mean."""
     expect: Expectations = ()
     """What holds in every run, with the cure and without."""
     brokers: Annotated[tuple[BrokerGroup, ...], Field(strict=False, min_length=1)]
@@ -94,7 +94,7 @@ class Scenario(Section):
         return sum(group.count for group in self.brokers)
 
     def expectations(self, *, cured: bool) -> tuple[Expectation, ...]:
-        """What is to hold; with *cured*, what is to hold with the cure alone."""
+        """What must hold; with *cured*, what must hold only with the cure."""
         texts = self.expect if not cured else (self.cure.expect if self.cure is not None else ())
         return tuple(map(parse_expectation, texts))
 

@@ -64,7 +64,7 @@ class BrokerGroup(Section):
     load: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 1.0
     """What each has to carry at the start, compared with the others; 0: it owns no bundle."""
     joins_at: Interval = 0
-    """Before this interval the brokers are not there."""
+    """The brokers join in this interval."""
 
 
 class ModelledNamespace(Section):
@@ -77,7 +77,7 @@ class ModelledNamespace(Section):
     topics: Annotated[int, Field(ge=1, le=MOST_TOPICS)]
     """Topics, or partitions."""
     partitions: NonNegativeInt = 0
-    """Each so many topics are the partitions of one; 0: topics without partitions."""
+    """This many topics each are the partitions of one topic; 0: topics without partitions."""
     share: Factor = 1.0
     """Its share of the cluster's messages, compared with the others."""
     zipf: Annotated[float, Field(ge=0, le=5, allow_inf_nan=False)] = 1.0
@@ -143,7 +143,7 @@ class Burst(Happening):
     """``[[bursts]]``: all topics of a namespace have more load."""
 
     factor: Factor
-    """So many times the load."""
+    """The load is multiplied by this."""
     namespace: NamespaceText | Literal[""] = ""
     """Which namespace; by default all."""
 
@@ -163,9 +163,9 @@ class Lag(Happening):
     """``[[lags]]``: consumers take less than is published, and catch up afterwards."""
 
     percent: Percent = 100.0
-    """Share of the messages that they leave."""
+    """Share of the messages that they do not consume."""
     catch_up_factor: Annotated[float, Field(gt=1, le=1000, allow_inf_nan=False)] = 3.0
-    """Afterwards they take so many times what is published, until nothing is left."""
+    """Afterwards they consume at this multiple of the publish rate, until no backlog is left."""
     namespace: NamespaceText | Literal[""] = ""
     """Consumers of which namespace; by default of all."""
 
@@ -195,7 +195,7 @@ class Leave(Section):
 
 
 class Misreport(Happening):
-    """``[[misreports]]``: what brokers report is not what is so."""
+    """``[[misreports]]``: brokers report wrong values."""
 
     brokers: BrokerNumbers
     """Which brokers."""
@@ -206,9 +206,9 @@ class Misreport(Happening):
     resource: Literal["cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"] = "cpu"
     """Of which resource usage and limit are wrong."""
     usage_factor: Factor = 1.0
-    """They report so many times the usage."""
+    """They report this multiple of the usage."""
     limit_factor: Factor = 1.0
-    """They report so many times the limit, so the usage seems so many times lower."""
+    """They report this multiple of the limit, so the usage seems lower by the same factor."""
 
 
 class MoveSettings(Section):
@@ -217,7 +217,7 @@ class MoveSettings(Section):
     intervals: PositiveInt = 1
     """From the decision to the interval in which the bundle is at its destination."""
     seconds: Annotated[float, Field(ge=0, le=_WEEK_SECONDS, allow_inf_nan=False)] = 2.0
-    """A bundle's clients are without a broker for so long while it moves."""
+    """How long a bundle's clients are without a broker while it moves."""
     cold_percent: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.0
     """CPU that a bundle costs in addition in its first interval on a broker, in percent of its own: clients connect,
     caches are empty."""

@@ -25,7 +25,7 @@ def why_not_read_again(path: Path) -> str:
     except OSError:
         return ""
     if not stat.S_ISREG(about.st_mode):
-        return "it is a pipe, a device or a folder; wanted is a plain file"
+        return "it is a pipe, a device or a folder; expected a regular file"
     return f"it is longer than {LARGEST_FILE >> 20} MiB" if about.st_size > LARGEST_FILE else ""
 
 
@@ -33,7 +33,7 @@ def open_to_read(path: Path) -> BinaryIO:
     """The file *path*, to be read.  Raises OSError as Path.open does, and also where it is a named pipe."""
     # What a process has inherited leads to no place in a file system.
     if path.is_fifo() and path.resolve().is_fifo():
-        raise OSError(errno.EINVAL, "it is a named pipe; wanted is a regular file", str(path))
+        raise OSError(errno.EINVAL, "it is a named pipe; expected a regular file", str(path))
     return path.open("rb")
 
 

@@ -122,7 +122,7 @@ def kind_of(name: str) -> StrategyKind[Any]:
         raise SettingsError(f"{name}: is not a strategy: it has none of the methods {methods}")
     known = ", ".join(sorted({one for kind in STRATEGY_KINDS for one in kind.catalogue}))
     raise SettingsError(
-        f"{name or repr(name)}: is no strategy of trimtab ({known}), nor the full Python name of a class"
+        f"{name or repr(name)}: is not a strategy of trimtab ({known}), nor the full Python name of a class"
     )
 
 
@@ -163,7 +163,7 @@ def flaw_of(cls: Any, protocol: type[Any]) -> str | None:
             return f"has no {member}, which {protocol.__module__}.{protocol.__name__} asks for"
         if inspect.isfunction(declared) and not _takes_as_many(own, declared):
             arguments = ", ".join(inspect.signature(declared).parameters)
-            return f"{member} takes other arguments than {protocol.__name__} asks for: {member}({arguments})"
+            return f"{member} takes other arguments than {protocol.__name__} requires: {member}({arguments})"
     return None
 
 

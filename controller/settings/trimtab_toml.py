@@ -86,9 +86,9 @@ class ClusterSettings(Section):
     broker_conf: PathText = "broker.conf"
     """The brokers' own configuration file: strategies and their thresholds are read from it."""
     pulsar: PulsarSetting = AUTO
-    """The version of Pulsar whose defaults hold for what broker.conf does not say: "auto" takes that of the brokers,
-    during an upgrade that of Pulsar's leader, interval by interval.  A version, as 4.0 or 5.0.1, holds whatever the
-    brokers run; set it where the records do not say which version they run."""
+    """The version of Pulsar whose defaults apply to options that broker.conf does not set: "auto" takes that of the
+    brokers, during an upgrade that of Pulsar's leader, interval by interval.  A version, such as 4.0 or 5.0.1, applies
+    whatever the brokers run; set it if the records do not say which version they run."""
 
 
 class IntervalSettings(Section):
@@ -104,7 +104,7 @@ class IntervalSettings(Section):
     stale_after_seconds: PositiveInt = 300
     """An interval decided later than this after its end is too old to act on; it still updates the averages."""
     stalled_after_seconds: PositiveInt = 600
-    """A controller whose query has finished no micro-batch for so long, though ticks arrive, ends with exit code 70, so
+    """A controller whose query has finished no micro-batch for this long while ticks arrive ends with exit code 70, so
     that it is restarted.  Choose well above the duration of a micro-batch of a few intervals."""
     bundle_ttl_intervals: PositiveInt = 10
     """Intervals for which a bundle that no broker lists is remembered: it may be moving between two owners."""
@@ -114,7 +114,7 @@ class IntervalSettings(Section):
     from one batch (spark.driver.maxResultSize, 1 GiB).  Lower it for a larger cluster; a small one catches up faster
     with more.  A log in a folder is read by whole files instead, so that nothing stays open when no more ticks come."""
     waiting_intervals: Annotated[int, Field(ge=2)] = 10
-    """Sweeps that wait for a tick are kept for so many intervals, the newest ones.  When ticks stop, 100,000
+    """Sweeps that wait for a tick are kept for this many intervals, the newest ones.  When ticks stop, 100,000
     bundles come to 16 MB an interval.  A tick that is late by more intervals finds no sweeps, and its brokers are
     without data."""
     waiting_mbytes: Annotated[int, Field(ge=16)] = 512
@@ -123,14 +123,14 @@ class IntervalSettings(Section):
     The limit protects the memory against a flood of forged records; brokers with dropped records are without data for
     that interval."""
     state_ttl_intervals: PositiveInt = 1440
-    """Namespaces, states of brokers and stored averages of bundles that nobody wrote again while so many intervals were
-    closed are forgotten; a day.  Collectors write them every collector.state_every intervals, so a deleted namespace
+    """Namespaces, states of brokers and stored averages of bundles are forgotten when no record renews them for this
+    many closed intervals; a day.  Collectors write them every collector.state_every intervals, so a deleted namespace
     goes, and one that collectors could not read for a while stays."""
     detail_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Topics one by one are kept for bundles at this share of a split threshold or above; lower costs memory,
+    """For bundles at this share of a split threshold or above, topics are stored one by one; lower costs memory,
     higher makes more splits wait an interval for detail."""
     detail_topics: Annotated[int, Field(ge=1000)] = 1_000_000
-    """Topics one by one that an interval gives to the driver at most, 40 bytes each.  Where bundles near a split
+    """Maximum number of topics one by one that an interval gives to the driver, 40 bytes each.  If bundles near a split
     threshold have more, some of them wait for a later interval: their verdict is NoTopicDetail."""
     max_record_bytes: Annotated[int, Field(ge=65_536, le=1 << 30)] = 8 * 1024 * 1024
     """Bytes; a longer record becomes a dead letter without being read."""
@@ -176,13 +176,13 @@ class JournalSettings(Section):
     """Days after which decisions leave the journal.  The last entry with the whole memory stays, however old it is, and
     so does everything that Spark has not committed."""
     whole_every_intervals: Annotated[int, Field(ge=1, le=_MOST_DELTAS)] = 60
-    """Once in so many intervals an entry holds the whole memory, the others what changed.  More makes the journal
+    """Once in this many intervals an entry holds the whole memory, the others the changes.  More makes the journal
     smaller, and a controller that starts reads more entries, of which 1,000 brokers write up to 96 KB each: 1440, the
     most that is allowed, come to 140 MB and some ten seconds in which nobody leads."""
     verdicts_intervals: PositiveInt = 60
-    """Of so many last intervals the verdicts are kept: what was looked at, and why it was or was not acted on."""
+    """Verdicts of this many last intervals are kept: what was considered, and why it was or was not acted on."""
     verdicts_megabytes: PositiveInt = 256
-    """Verdicts take this much room at most; the oldest go first."""
+    """Verdicts take at most this much space; the oldest are deleted first."""
     verdicts_path: PathText | None = None
     """Folder of the verdicts; without it, "verdicts" in the checkpoint's folder.  Needed where the checkpoint is a URI,
     such as s3a://bucket/path: `trimtab status` reads verdicts without Spark."""
@@ -228,7 +228,7 @@ class DecisionSettings(Section):
     split: bool = True
     """Split bundles over a threshold."""
     command_ttl_seconds: PositiveInt = 300
-    """A command not begun this long after its interval expires unexecuted: the load has moved on."""
+    """A command that was not started this long after its interval expires: the load has changed since."""
     executor_timeout_seconds: PositiveInt = 60
     """An executor gives up a command after this long.  A command without a result counts as lost after this time and
     command_ttl_seconds."""
@@ -240,8 +240,8 @@ class DecisionSettings(Section):
     besides Pulsar's own.  In a namespace * stands for any text without a slash: tenant/*, tenant/prod-*.
     `trimtab doctor` warns of what matches nothing in the cluster."""
     only: Only = ()
-    """Namespaces whose bundles alone are moved and split, to begin with a few: tenant/namespace, or a pattern as above.
-    What `excluded` names stays all the same.  Empty: every namespace."""
+    """Only bundles of these namespaces are moved and split, to begin with a few: tenant/namespace, or a pattern as
+    above.  What `excluded` names is still not touched.  Empty: every namespace."""
     seed: NonNegativeInt = 0
     """Seed of the choice among equally good brokers: the same seed gives the same choices."""
 
@@ -266,13 +266,13 @@ class ExecutorSettings(Section):
     session_timeout_seconds: Annotated[int, Field(ge=6)] = 10
     """An executor that stays silent for this long is replaced; it carries out no more commands when it comes back."""
     max_concurrent: Annotated[int, Field(ge=1, le=_MOST_AT_ONCE)] = 4
-    """Namespaces with a running command at most; within a namespace commands run one after the other."""
+    """Maximum number of namespaces with a running command; within a namespace commands run one after the other."""
     max_per_second: Annotated[float, Field(gt=0)] = 5.0
-    """Commands begun in one second at most: every unload makes clients reconnect."""
+    """Maximum number of commands started in one second: every unload makes clients reconnect."""
     batch: Annotated[int, Field(ge=1, le=64)] = 16
-    """Commands taken at once and answered together."""
+    """Number of commands that are read and answered together."""
     attempts: Annotated[int, Field(ge=1, le=100)] = 3
-    """Attempts at most for a command that the brokers refuse for a temporary reason."""
+    """Maximum number of attempts for a command that the brokers refuse for a temporary reason."""
     dry_run: bool = False
     """Check each command and report what would be done, but change nothing, whatever the command's mode."""
 
@@ -283,7 +283,7 @@ class CollectorSettings(Section):
     timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
     """A broker that takes longer to answer has no sweep in this interval."""
     max_concurrent: Annotated[int, Field(ge=1, le=_MOST_AT_ONCE)] = 16
-    """Brokers that a collector asks at once, without those that do not begin to answer."""
+    """Number of brokers that a collector queries at once, without those that do not begin to answer."""
     deadline_share: Annotated[float, Field(gt=0, le=0.9)] = 0.5
     """Of the period: an interval ends this long after its T, with whatever has arrived; sooner, once all has.  It has
     to be a tenth of a second or more."""
@@ -371,7 +371,7 @@ class Settings(Section):
         if ttl < _WRITTEN_BEFORE_FORGOTTEN * every:
             raise ValueError(
                 f"intervals.state_ttl_intervals = {ttl} is too short for collector.state_every = {every}: allowed is"
-                f" {_WRITTEN_BEFORE_FORGOTTEN} times that or more, for a collector may miss some"
+                f" {_WRITTEN_BEFORE_FORGOTTEN} times that or more, because a collector may miss some"
             )
         return self
 
@@ -382,7 +382,7 @@ class Settings(Section):
         if share < least:
             raise ValueError(
                 f"collector.deadline_share = {share:g} of intervals.period_seconds = {period} leaves"
-                f" {share * period:.2g} s for asking all brokers: allowed is a share of {least:.2g} or more"
+                f" {share * period:.2g} s to query all brokers: allowed is a share of {least:.2g} or more"
             )
         return self
 
@@ -394,7 +394,7 @@ class Settings(Section):
         if "command_ttl_seconds" in self.decisions.model_fields_set and ttl < period:
             raise ValueError(
                 f"decisions.command_ttl_seconds = {ttl} is shorter than intervals.period_seconds = {period}: allowed is"
-                " the period or more, for commands are issued some time after the end of their interval"
+                " the period or more, because commands are issued some time after the end of their interval"
             )
         return self
 
@@ -404,7 +404,7 @@ class Settings(Section):
         if "window_seconds" in self.guardrails.model_fields_set and window <= period:
             raise ValueError(
                 f"guardrails.window_seconds = {window} is not longer than intervals.period_seconds = {period}: allowed"
-                " is more than the period, for no other interval would count in the window"
+                " is more than the period, because no other interval would count in the window"
             )
         return self
 
@@ -417,7 +417,7 @@ class Settings(Section):
             raise ValueError(
                 f"decisions.executor_timeout_seconds = {timeout} and executor.max_per_second = {rate:g} let one command"
                 f" take {longest:.0f} s, and an executor counts as stalled after intervals.stalled_after_seconds ="
-                f" {stalled}: give it more time, or commands less"
+                f" {stalled}: raise that, or give commands less time"
             )
         return self
 
@@ -427,7 +427,7 @@ def read_settings(path: Path) -> Settings:
     try:
         values = tomllib.loads(read_tables(path).decode())
     except FileNotFoundError as error:
-        message = f"{path}: {error.strerror}; --conf names the file of the settings, `trimtab init` writes one"
+        message = f"{path}: {error.strerror}; --conf names the settings file, `trimtab init` writes one"
         raise SettingsError(message) from error
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error

@@ -45,9 +45,11 @@ def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
         try:
             network = ip_network(text)
         except ValueError as error:
-            raise ValueError(f"{text!r} is no address: allowed is 10.0.0.7 or 10.0.0.0/24") from error
+            raise ValueError(f"{text!r} is not an address: expected 10.0.0.7 or 10.0.0.0/24") from error
         if network.prefixlen == 0:
-            raise ValueError(f"{text} is every address, so anybody could say who he is: name the proxies' own")
+            raise ValueError(
+                f"{text} is every address, so anyone could claim any identity: list only the addresses of the proxies"
+            )
     return texts
 
 
@@ -64,7 +66,7 @@ class OidcSettings(Section):
     issuer: Annotated[Url, AfterValidator(issuer_address)]
     """The provider, https://host/path: tokens must name it as "iss"."""
     audience: Text
-    """For whom tokens are meant, "aud": the client id at the provider, or the name of an API."""
+    """The audience of the tokens, "aud": the client id at the provider, or the name of an API."""
     jwks_file: PathText | None = None
     """A file with the provider's public keys (JWKS); read anew when it changes.  Without it and jwks_url, they are
     fetched from where the provider's discovery document says."""
@@ -77,13 +79,13 @@ class OidcSettings(Section):
     roles: RolesByName = Field(default_factory=dict)
     """Group -> role.  The highest one counts."""
     everybody: _RoleSetting | None = None
-    """The role of a user in none of these groups; without it he may not look."""
+    """The role of a user in none of these groups; without it, such users have no access."""
     client_id: str = ""
     """With it the login page offers to log in at the provider (code flow with PKCE)."""
     client_secret_file: PathText | None = None
     """A file with the client's secret, where the provider wants one."""
     scope: Text = "openid profile"
-    """What the login asks for."""
+    """The scopes that the login requests."""
     trust_certs: PathText | None = None
     """Certificates of the authorities to trust for the provider, PEM.  Default: those of the system."""
 
@@ -108,7 +110,7 @@ class ProxySettings(Section):
     users: RolesByName = Field(default_factory=dict)
     """User -> role."""
     everybody: _RoleSetting | None = None
-    """The role of a user who is not listed; without it he may not look."""
+    """The role of a user who is not listed; without it, such users have no access."""
 
     @property
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -137,7 +139,7 @@ class WebTlsSettings(Section):
 
 
 class WebSettings(Section):
-    """The page and its REST: `trimtab serve`.  Of several settings files, those of the first one hold."""
+    """The page and its REST: `trimtab serve`.  With several settings files, the first one's section applies."""
 
     listen: ListenAddress = "127.0.0.1:9680"
     """host:port.  Elsewhere than on loopback it needs [web.tls] or [web.proxy]."""
@@ -145,29 +147,29 @@ class WebSettings(Section):
     """Names under which browsers reach the page, such as trimtab.example.org.  Requests with another name in Host are
     refused, so that no foreign site can read the page through a browser; addresses and localhost are always allowed."""
     anonymous: _RoleSetting | None = None
-    """The role of whoever does not say who he is; without it he may not look."""
+    """The role of anonymous users; without it, they have no access."""
     tokens_file: PathText | None = None
     """A TOML file with hashed tokens, as `trimtab token` prints them; read anew when it changes."""
     session_key_file: PathText | None = None
     """A file with 32 random bytes or more that sign sessions.  Needed where several `trimtab serve` share an address;
     without it each start ends the sessions."""
     session_hours: Annotated[float, Field(gt=0, le=24 * 30)] = 12.0
-    """A login lasts so long."""
+    """How long a login lasts."""
     store_path: PathText | None = None
     """Folder of what the page remembers of the log; a new process there goes on where the last one ended.  Without it,
     a temporary folder."""
     requests_per_second: Annotated[float, Field(gt=0, le=10_000)] = 20.0
-    """Of one client, in the long run; five seconds' worth at once."""
+    """Requests of one client, in the long run; five seconds' worth at once."""
     streams_per_client: Annotated[int, Field(ge=1, le=1000)] = 16
-    """Pages of one person that are kept up to date at the same time; without a name, of one address."""
+    """Pages of one user that are updated live at the same time; of anonymous users, pages of one address."""
     streams: Annotated[int, Field(ge=1, le=100_000)] = 512
-    """Of all together; more are refused."""
+    """The same of all users together; more are refused."""
     connections: Annotated[int, Field(ge=16, le=100_000)] = 1024
     """Open connections of all clients; more are refused."""
     jobs: Annotated[int, Field(ge=1, le=64)] = 2
-    """What-ifs, audits and incidents that are worked on at the same time, each in a process of its own."""
+    """What-ifs, audits and incidents that run at the same time, each in its own process."""
     job_seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
-    """One that takes longer is ended."""
+    """A job that takes longer is cancelled."""
     longest_span_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 24
     """The longest time that a what-if, an audit or an incident may be about."""
     tls: WebTlsSettings | None = None

@@ -217,11 +217,11 @@ def test_an_unknown_java_class_is_refused() -> None:
         ("acme_balance.lazy.First", "has no decide, which controller.strategies.protocols.Shedder asks for"),
         (
             "acme_balance.lazy.TakesLess",
-            "decide takes other arguments than Shedder asks for: decide(self, view, memory)",
+            "decide takes other arguments than Shedder requires: decide(self, view, memory)",
         ),
         (
             "acme_balance.lazy.TakesMore",
-            "decide takes other arguments than Shedder asks for: decide(self, view, memory)",
+            "decide takes other arguments than Shedder requires: decide(self, view, memory)",
         ),
         (
             "acme_balance.lazy.OddMemory",
@@ -258,7 +258,7 @@ def test_the_kind_of_a_strategy_follows_from_its_methods() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Lazy", "Lazy: is no strategy of trimtab (AvgShedder, ConsistentHashing"),
+        ("Lazy", "Lazy: is not a strategy of trimtab (AvgShedder, ConsistentHashing"),
         (
             "acme_balance.lazy.NotFrozen",
             "acme_balance.lazy.NotFrozen: is not a strategy: it has none of the methods decide",

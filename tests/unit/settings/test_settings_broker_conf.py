@@ -358,7 +358,7 @@ def test_a_line_that_sets_no_option_is_left_to_the_brokers(tmp_path: Path, line:
     ],
 )
 def test_a_statement_of_a_template_is_refused_with_what_to_give_instead(tmp_path: Path, text: str) -> None:
-    with pytest.raises(SettingsError, match=r"line 2: .* a statement of a template.*configuration/runtime"):
+    with pytest.raises(SettingsError, match=r"line 2: .* a template statement.*configuration/runtime"):
         read(tmp_path, f"clusterName=x\n{text}\n")
 
 
@@ -402,7 +402,7 @@ def test_excluded_namespaces_are_names(text: str) -> None:
     [
         ("acme/a # they stay", "; a comment after a value"),
         ('"acme/a,acme/b"', "; quotes are part of the value"),
-        ("{{ excluded }}", "; nothing replaces an expression"),
+        ("{{ excluded }}", "; expressions in this file are not evaluated"),
         ("[acme/a, acme/b]", ""),
         ("acme/a acme/b", ""),
         ("acme", ""),
@@ -422,8 +422,8 @@ def test_excluded_namespaces_that_are_no_names_are_refused_and_not_ignored(text:
     [
         ('"ThresholdShedder"', "quotes are part of the value"),
         ("OverloadShedder # for now", "a comment after a value"),
-        ("{{ strategy }}", "nothing replaces an expression"),
-        ("${STRATEGY}", "nothing replaces an expression"),
+        ("{{ strategy }}", "expressions in this file are not evaluated"),
+        ("${STRATEGY}", "expressions in this file are not evaluated"),
     ],
 )
 def test_a_name_that_brokers_would_not_find_is_refused_with_what_to_write(key: str, text: str, hint: str) -> None:
@@ -433,7 +433,11 @@ def test_a_name_that_brokers_would_not_find_is_refused_with_what_to_write(key: s
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "begins as JSON and is none"), ('{"a": {"b": "c"}}', "a is an object or a list"), ("{" * 100_000, "none")],
+    [
+        ("{", "begins like JSON, but is not valid JSON"),
+        ('{"a": {"b": "c"}}', "a is an object or a list"),
+        ("{" * 100_000, "not valid JSON"),
+    ],
 )
 def test_other_json_is_refused(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(SettingsError, match=why):
@@ -446,10 +450,10 @@ def test_other_json_is_refused(tmp_path: Path, text: str, why: str) -> None:
         ('"95"', "quotes are part of the value"),
         ("'95'", "quotes are part of the value"),
         ("95 # percent", "a comment after a value is part of it"),
-        ("${OVERLOADED}", "nothing replaces an expression"),
-        ("{{ .Values.overloaded }}", "nothing replaces an expression"),
-        ("1*1024*1024", "brokers do not compute: write 1048576"),
-        ("2 * 3", "brokers do not compute: write 6"),
+        ("${OVERLOADED}", "expressions in this file are not evaluated"),
+        ("{{ .Values.overloaded }}", "expressions in this file are not evaluated"),
+        ("1*1024*1024", "brokers do not do arithmetic: write 1048576"),
+        ("2 * 3", "brokers do not do arithmetic: write 6"),
     ],
 )
 def test_a_value_that_brokers_refuse_is_refused_with_what_to_write(text: str, hint: str) -> None:

@@ -61,7 +61,7 @@ def client_of(folder: Path, text: str) -> dict[str, str | int | float | bool]:
         ('"acks" = 0', "a record could be lost"),
         ('"bootstrap.servers" = "other:9092"', "[log.kafka] bootstrap names the brokers"),
         ('"metadata.broker.list" = "other:9092"', "[log.kafka] bootstrap names the brokers"),
-        ('"auto.offset.reset" = "latest"', "the checkpoint and the consumer group hold where reading begins"),
+        ('"auto.offset.reset" = "latest"', "the checkpoint and the consumer group determine where reading begins"),
         ('"enable.partition.eof" = false', "needs it to know that it has read a partition to its end"),
         ('"message.max.bytes" = 1000', "the topics' max.message.bytes is the limit"),
         ('"session.timeout.ms" = 1', "[executor] session_timeout_seconds"),

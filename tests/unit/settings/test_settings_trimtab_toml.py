@@ -157,7 +157,7 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ('hosts = "127.0.0.1:2181"', "", "[election] kind is 'zookeeper', so hosts is needed"),
         ('path = "/trimtab"', 'path = "trimtab"', "[election] path is 'trimtab': a ZooKeeper path begins with /"),
         ("excluded = []", 'excluded = ["tenant"]', "decisions.excluded.0 = 'tenant': 'tenant' is not a namespace"),
-        ("excluded = []", 'excluded = ["tenant/pr?d"]', "'pr?d' is no name in Pulsar"),
+        ("excluded = []", 'excluded = ["tenant/pr?d"]', "'pr?d' is not a valid name in Pulsar"),
         ("stale_after_seconds = 300", "stale_after_seconds = 59", "[intervals] stale_after_seconds (59) is shorter"),
         ("seed = 0", "seed =", "not TOML: "),
         # Bytes and times that are made of them would not fit 64 bits.
@@ -198,7 +198,7 @@ def test_sections_of_another_kind_may_stay_in_the_file(tmp_path: Path) -> None:
         ("decisions.executor_timeout_seconds = 600", "let one command take 600 s, and an executor counts as stalled"),
         (
             "collector.deadline_share = 0.0016",
-            "collector.deadline_share = 0.0016 of intervals.period_seconds = 60 leaves 0.096 s for asking all brokers:"
+            "collector.deadline_share = 0.0016 of intervals.period_seconds = 60 leaves 0.096 s to query all brokers:"
             " allowed is a share of 0.0017 or more",
         ),
     ],

@@ -79,7 +79,7 @@ def test_a_named_pipe_is_refused_by_every_reader_and_not_waited_for(
     reader: Callable[[Path], object], tmp_path: Path, named_pipe: Path
 ) -> None:
     (tmp_path / "link").symlink_to(named_pipe)
-    with pytest.raises(TrimtabError, match="it is a named pipe; wanted is a regular file"):
+    with pytest.raises(TrimtabError, match="it is a named pipe; expected a regular file"):
         reader(tmp_path / "link")
 
 
