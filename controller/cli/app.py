@@ -39,30 +39,28 @@ TRY: Final = "Try, without a cluster"
 
 #: In the order of the groups, and by name in each.
 COMMANDS: Final[Mapping[str, Listed]] = {
-    "accept-loss": Listed(
-        "controls", "accept_loss", "Go on, paused, without the journal entries that are lost.", OPERATE
-    ),
+    "accept-loss": Listed("controls", "accept_loss", "Continue, paused, without the lost journal entries.", OPERATE),
     "apply": Listed("apply", "apply", "Carry out an approved plan, wave by wave.", OPERATE),
     "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C.", OPERATE),
     "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C.", OPERATE),
     "hand-back": Listed(
         "handover", "hand_back", "Pause trimtab, and let the brokers balance by themselves again.", OPERATE
     ),
-    "init": Listed("init", "init", "Write commented settings to begin with.", OPERATE),
+    "init": Listed("init", "init", "Write commented settings to start from.", OPERATE),
     "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster.", OPERATE),
     "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`.", OPERATE),
     "release": Listed("controls", "release", "Let drained brokers get bundles again.", OPERATE),
     "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker.", OPERATE),
     "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C.", OPERATE),
-    "serve": Listed("serve", "serve", "Serve the page and its REST until SIGTERM or Ctrl-C.", OPERATE),
+    "serve": Listed("serve", "serve", "Serve the page and its REST API until SIGTERM or Ctrl-C.", OPERATE),
     "stop-all": Listed(
         "controls", "stop_all", "Pause, and make executors refuse every command that they have not started.", OPERATE
     ),
     "take-over": Listed(
         "handover", "take_over", "Switch off the brokers' own balancing, and let trimtab act.", OPERATE
     ),
-    "token": Listed("token", "token", "Make a token with which somebody may look at the page.", OPERATE),
-    "audit": Listed("audit", "audit_moves", "Say of every move what it promised and what came of it.", LOOK),
+    "token": Listed("token", "token", "Create a token that gives a person or program access to the page.", OPERATE),
+    "audit": Listed("audit", "audit_moves", "Show what every move promised and what it achieved.", LOOK),
     "commands": Listed("commands", "app", "Print the commands in the command topic.", LOOK),
     "controls": Listed("controls", "controls", "Print who changed the controls: pauses, modes, plans.", LOOK),
     "doctor": Listed("doctor", "doctor", "Check the cluster, the log and the election before trimtab acts.", LOOK),
@@ -72,13 +70,13 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "incident": Listed(
         "incident",
         "app",
-        "Export all around a time to one file; its decisions can be replayed anywhere.",
+        "Export everything around a time to one file; its decisions can be replayed anywhere.",
         LOOK,
     ),
     "journal": Listed("journal", "journal", "Browse the decisions: by bundle, broker, reason and time.", LOOK),
     "lookup": Listed("lookup", "lookup", "Find the hash, the bundle and the owner of a topic.", LOOK),
-    "plan": Listed("plan", "plan", "Plan a balance, a drain, a restart; or how many brokers are needed.", LOOK),
-    "show-plan": Listed("show_plan", "show_plan", "Print what is in a plan's file, for who is to approve it.", LOOK),
+    "plan": Listed("plan", "plan", "Plan a balance, a drain or a restart; or how many brokers are needed.", LOOK),
+    "show-plan": Listed("show_plan", "show_plan", "Print a plan file for the person who approves it.", LOOK),
     "status": Listed("status", "status", "Show the leader, the last decision and its commands; or one bundle.", LOOK),
     "bench": Listed("controller.bench.command", "app", "Measure how fast trimtab is on this machine.", TRY),
     "compare": Listed("compare", "compare_strategies", "Compare strategies on simulated scenarios.", TRY),
@@ -91,13 +89,11 @@ COMMANDS: Final[Mapping[str, Listed]] = {
         "rebalance", "rebalance", "Simulate a rebalance protocol of Kafka Connect on a group described in a file.", TRY
     ),
     "record": Listed("record", "record_log", "Copy a log into a folder of Parquet files, to be replayed.", TRY),
-    "replay": Listed("replay", "replay_log", "Decide a recording again, and compare with its journal.", TRY),
+    "replay": Listed("replay", "replay_log", "Replay a recording, and compare the decisions with its journal.", TRY),
     "simulate": Listed(
         "simulate", "simulate_scenario", "Run a scenario on a modelled cluster, and check what it expects.", TRY
     ),
-    "strategies": Listed(
-        "strategies", "app", "Check a strategy, also one that you wrote, against the laws of strategies.", TRY
-    ),
+    "strategies": Listed("strategies", "app", "Check a strategy, yours included, against the laws of strategies.", TRY),
     "ticks": Listed("ticks", "ticks", "Copy a recording and add the ticks that a replay needs.", TRY),
     "what-if": Listed("what_if", "what_if", "Replay a recording with other strategies: what would have happened.", TRY),
 }

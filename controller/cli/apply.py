@@ -53,22 +53,22 @@ _Hash: TypeAlias = Annotated[
 ]
 _Step: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, max=100_000, help="Of a plan of several steps: which one.", show_default="the only one"),
+    typer.Option(min=1, max=100_000, help="Carry out this step, if the plan has several.", show_default="the only one"),
 ]
 _Tolerance: TypeAlias = Annotated[
     float,
-    typer.Option(min=0.0, max=1000.0, help="The load of a bundle may differ by so many percent of what the plan says."),
+    typer.Option(min=0.0, max=1000.0, help="The load of a bundle may differ from the plan by up to this many percent."),
 ]
 _Repair: TypeAlias = Annotated[
     bool,
-    typer.Option("--repair", help="Issue nothing: make a plan of what is left, for the cluster as it is.  Needs -o."),
+    typer.Option("--repair", help="Issue nothing: plan the remaining moves for the cluster as it is now.  Needs -o."),
 ]
 _Output: TypeAlias = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="With --repair: the new plan's file.", dir_okay=False, show_default=False),
 ]
 _Intervals: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=10_000, help="Read so many intervals of the log before each wave, for averages.")
+    int, typer.Option(min=0, max=10_000, help="Read this many intervals of the log before each wave, for averages.")
 ]
 
 
@@ -99,7 +99,7 @@ def apply(
     number = _number(plan, step)
     settings = read_settings(conf)
     refuse_other_cluster(plan, settings, conf)
-    with long_work("waiting for answers of log and election"):
+    with long_work("waiting for the log and the election"):
         require(settings, Part.LOG, Part.ELECTION)
     if repair:
         source = source_of_log(settings, before=intervals)
@@ -138,7 +138,7 @@ def _number(plan: Plan, step: int | None) -> int:
     if not plan.steps:
         raise PlanRefusedError("the plan has no moves: there is nothing to carry out")
     if step is None and len(plan.steps) > 1:
-        raise typer.BadParameter(f"the plan has {len(plan.steps)} steps: say which one", param_hint="--step")
+        raise typer.BadParameter(f"the plan has {len(plan.steps)} steps: choose one", param_hint="--step")
     if step is not None and step > len(plan.steps):
         raise typer.BadParameter(f"the plan has {counted(len(plan.steps), 'step')}", param_hint="--step")
     return 0 if step is None else step - 1
@@ -213,4 +213,4 @@ def _tell(run: PlanRun, done: Applied, *, as_json: bool) -> None:
 def _print(out: Console, done: Applied) -> None:
     print_line(out, f"Done: {done.done} of {counted(done.moves, 'move')}.")
     for bundle in done.left_behind[:10]:
-        failures.say(f"{bundle} is still on a broker that was to be empty: --repair plans it")
+        failures.say(f"{bundle} is still on a broker that should be empty: --repair plans its move")

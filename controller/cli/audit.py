@@ -67,13 +67,13 @@ def audit_moves(
     bundle: _Bundle = None,
     namespace: _Namespace = None,
     conf: _Conf = None,
-    most: Annotated[int, typer.Option(min=0, max=10_000, help="List so many rows at most in each table.")] = 20,
+    most: Annotated[int, typer.Option(min=0, max=10_000, help="List at most this many rows in each table.")] = 20,
     period_seconds: Annotated[
         int, typer.Option(min=1, max=LONGEST_PERIOD, help="Length of an interval, of a log in a folder without --conf.")
     ] = 60,
     as_json: Annotated[bool, json_option("answer.audit")] = False,
 ) -> None:
-    """Print for every move what it promised, what came of it, and whether it was undone; with sums.
+    """Print for every move what it promised, what it achieved, and whether it was undone; with sums.
 
     Each move: how full source and destination were to be and were two intervals later, what the bundle took along, how
     many clients had to reconnect, whether it was back within an hour, and whether fewer moves would have done.
@@ -83,7 +83,7 @@ def audit_moves(
     """
     span = _span(since, until, live=recording is None)
     if namespace is not None and not (is_name(namespace) and namespace.count("/") in (1, 2)):
-        raise typer.BadParameter(f"{namespace!r} is no namespace: give tenant/namespace", param_hint="--namespace")
+        raise typer.BadParameter(f"{namespace!r} is not a namespace: give tenant/namespace", param_hint="--namespace")
     named = "" if bundle is None else bundle_of(bundle, of="--bundle")
     scope = AuditScope(span=span, bundle=named, namespace=namespace or "")
     with _recording_of(recording, conf, period_seconds, span) as opened_log, long_work("auditing, records") as tell:
@@ -100,7 +100,7 @@ def _recording_of(
             yield opened_log
         return
     settings = read_settings(conf or DEFAULT_CONF)
-    with long_work("asking the log what it holds"):
+    with long_work("checking what the log contains"):
         require(settings, Part.LOG)
         log = RecordedLoadLog(
             records=log_system(settings).records(), cluster=settings.cluster.name, settings=settings.intervals

@@ -50,7 +50,7 @@ def tail(
     since: Annotated[str | None, typer.Option(help=f"From this time on: {FORMS}.", show_default=False)] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Of what the log holds, only so many of the newest events.", show_default=False),
+        typer.Option(min=1, help="Of the events in the log, only this many of the newest.", show_default=False),
     ] = None,
     as_json: Annotated[bool, json_option("trimtab.{unload,split,epoch}", each="event, unchanged")] = False,
 ) -> None:

@@ -66,10 +66,10 @@ def compare_strategies(
     pulsar: ScenarioPulsarOption = None,
     as_json: Annotated[bool, json_option("answer.compare", each="scenario")] = False,
 ) -> None:
-    """Run scenarios with several strategies, and print each figure with its interval, and who wins how surely.
+    """Run scenarios with several strategies, and print each figure with its interval, and who wins, and how surely.
 
-    All strategies get the same demand: they are compared seed by seed. A recording is replayed once with each, for
-    there is no chance in it; what happened stands beside them.
+    All strategies get the same demand: they are compared seed by seed. A recording is replayed once with each, as
+    nothing in it is random; what really happened is shown beside them.
 
     Exit codes: 0 compared; 1 a recording cannot be read; 2 a file or an option is invalid.
     """
@@ -143,7 +143,7 @@ def _print(results: _Results) -> None:
     over = f"Over {counted(results.intervals, 'interval')}, one run each" if results.recorded else over
     if rows:
         columns_of = columns("figure", *letters.values(), numbers=tuple(letters.values()))
-        print_table(out, columns_of, rows, title=f"{over}; the smaller, the better")
+        print_table(out, columns_of, rows, title=f"{over}; smaller is better")
         print_legend(out, (figure for figure, *_ in rows))
         out.print()
     if rows and not results.recorded:
@@ -167,7 +167,7 @@ def _print_winners(compared: Comparison, letters: Mapping[str, str]) -> None:
         console(),
         columns("figure", *(f"{letter} beats" for letter in letters.values())),
         [(figure, *map(" ".join, cells.values())) for figure, cells in beaten.items() if any(cells.values())],
-        title=f"Who has the smaller value in more seeds; * sure, by chance in {100 * _SURE:.0f} of 100 at most",
+        title=f"Smaller value in more seeds; * significant, by chance in at most {100 * _SURE:.0f} of 100",
     )
 
 

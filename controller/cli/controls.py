@@ -64,7 +64,7 @@ def pause(
 ) -> None:
     """Issue no more commands from the next interval on, until `trimtab resume`.  Holds over restarts and takeovers.
 
-    Pauses of several people stand side by side: commands are issued again once all of them have ended.
+    Pauses of several people add up: commands are issued again once all of them have ended.
     """
     settings, made = read_settings(conf), choice_of("", reason, by)
     until_ms = made.at_ms + length_ms(ends_after, of="--for") if ends_after else 0
@@ -105,8 +105,8 @@ def resume(
 ) -> None:
     """End your pauses, and reset the circuit breaker if it has tripped.
 
-    Pauses of others stand until they resume, or until you name them with --of or give --all.  With no pause at all
-    decisions.paused of the settings applies no more.
+    Pauses of others remain until they resume, or until you name them with --of or give --all.  If there is no pause
+    at all, decisions.paused of the settings no longer applies.
     """
     if of and every:
         raise typer.BadParameter("give names, or --all", param_hint="--of")
@@ -135,7 +135,7 @@ def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) 
     if unknown:
         of = command_line("resume", "--of", standing[0].by, conf=conf)
         raise TrimtabError(
-            f"no pause of {', '.join(unknown)} stands, and nothing was changed; paused by {pauses_text(standing)}:"
+            f"there is no pause of {', '.join(unknown)}, so nothing was changed; paused by {pauses_text(standing)}:"
             f" end that with `{of}`, or every pause with `{command_line('resume', '--all', conf=conf)}`"
         )
     return [each for each in standing if each.by in names]
@@ -249,10 +249,10 @@ def stop_all(
 def accept_loss(
     conf: Conf = DEFAULT_CONF, reason: ReasonOption = "journal entries lost", by: By = "", as_json: _AsJson = False
 ) -> None:
-    """Go on without the journal's newest entries, which are lost, as `trimtab run` said.  Pauses until `resume`.
+    """Continue without the journal's newest entries, which are lost, as `trimtab run` reported.  Pauses until `resume`.
 
     Budgets, moves under way and a tripped breaker that only these entries held are forgotten: restore the journal
-    instead where there is a copy.  A later loss is refused again.
+    instead if there is a copy.  A later loss is refused again.
     """
     settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
@@ -271,7 +271,7 @@ def accept_loss(
 
 
 def controls(
-    limit: Annotated[int, typer.Option(min=1, max=MAX_HISTORY, help="Print so many changes at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_HISTORY, help="Print at most this many changes.")] = 20,
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.control_change", each="change")] = False,
 ) -> None:

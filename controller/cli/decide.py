@@ -28,8 +28,8 @@ _Load: TypeAlias = Annotated[
     list[Path],
     typer.Option(
         help="A load report as a broker serves it, JSON lines of reports or sweeps, a folder of such files, or the"
-        " folder of a log; can be repeated.  Give the reports of all brokers.  Or a recording (`trimtab record`), of"
-        " which the load alone is used.  The last interval is decided.",
+        " folder of a log; can be repeated.  Give the reports of all brokers.  Or a recording (`trimtab record`); only"
+        " its load is used.  The last interval is decided.",
         exists=True,
         show_default=False,
     ),

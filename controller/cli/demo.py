@@ -55,7 +55,7 @@ def demo(
     if problem:
         raise TrimtabError(f"{problem}; choose another folder with --folder")
     if version and not pulsar:
-        raise typer.BadParameter(f"{version!r} names a release of Pulsar: say --pulsar {version}")
+        raise typer.BadParameter(f"{version!r} names a release of Pulsar: give --pulsar {version}")
     with signals.interrupts():
         if pulsar:
             _pulsar_demo(folder, intervals, version, page=page)

@@ -44,7 +44,7 @@ def doctor(
     if grants:
         _print_grants(settings)
         return
-    with long_work("waiting for answers of brokers, log and election"):
+    with long_work("waiting for the brokers, the log and the election"):
         findings = judge(gather(settings, away=outages(settings)))
     answers = [FindingAnswer.from_object(each, seen=each.observed, wanted=each.expected) for each in findings]
     answer = DoctorAnswer(healthy=is_healthy(answers, strict=strict), findings=answers)

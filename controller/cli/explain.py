@@ -49,11 +49,11 @@ def explain_subject(
         int,
         typer.Option(min=1, max=1000, help="With --load: decide up to this many times, as in `trimtab decide`."),
     ] = 1,
-    show_all: Annotated[bool, typer.Option("--all", help="Also print who said yes, and all brokers.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Also print what allowed the move, and all brokers.")] = False,
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.explain")] = False,
 ) -> None:
-    """Print why a bundle was or was not moved, and what was found about each broker; or a broker; or an interval.
+    """Print why a bundle was or was not moved, and the findings about each broker; or explain a broker, or an interval.
 
     It reads what the controller recorded. What is not recorded comes from the same decision, made again on the load in
     the log: this says whether it came out the same. Nothing is moved.

@@ -28,20 +28,20 @@ _ANSWER_SECONDS: Final = 5.0
 _HEARD_SECONDS: Final = 30.0
 _LOOK_AGAIN_SECONDS: Final = 1.0
 
-_Yes = Annotated[bool, typer.Option("--yes", help="Ask no questions.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 def take_over(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "take over", by: By = "", yes: _Yes = False) -> None:
     """Switch off the brokers' own shedding and splitting, then let trimtab act: asks before each step.
 
     Exit codes: 0 trimtab is active; 1 a broker did not confirm, or you said no: nothing is issued beside brokers that
-    balance; 2 the settings name no brokers, or there is nobody to ask and no --yes.
+    balance; 2 the settings name no brokers, or there is no terminal to ask and no --yes.
     """
     settings = read_settings(conf)
     with closing(_admin(settings)) as admin:
         switches = dict.fromkeys(_ours(settings), "false")
         _say_what_is_set(admin, switches)
-        _agreed("1. Switch off the brokers' own balancing? Nobody balances until step 2.", yes=yes)
+        _agreed("1. Switch off the brokers' own balancing? Nothing is balanced until step 2.", yes=yes)
         _set(admin, switches)
         _say("   Write the same into broker.conf, so that a restart of a broker keeps it.")
     _agreed(f"2. Set the mode of {settings.cluster.name} to active? Controllers then issue commands.", yes=yes)
@@ -52,8 +52,8 @@ def take_over(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "take over", by:
 def hand_back(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "hand back", by: By = "", yes: _Yes = False) -> None:
     """Pause trimtab, then switch the brokers' own shedding and splitting on again: asks before each step.
 
-    For when trimtab is to end, or is dead.  Needs neither the log nor a controller; where the election cannot be
-    reached either, no controller leads, and the brokers get their switches all the same.  Exit codes: 0 the brokers
+    For when trimtab is to be stopped, or is dead.  Needs neither the log nor a controller; where the election cannot be
+    reached either, no controller leads, and the brokers' balancing is switched on anyway.  Exit codes: 0 the brokers
     balance; 1 a broker did not confirm, or you said no; 2 the settings name no brokers, or there is nobody to ask and
     no --yes.
     """
@@ -88,7 +88,7 @@ def _ours(settings: Settings) -> tuple[str, ...]:
 def _say_what_is_set(admin: PulsarAdmin, switches: Mapping[str, str]) -> None:
     brokers = admin.brokers()
     if not brokers:
-        raise TrimtabError("no broker is active: there is nobody to hand anything over to")
+        raise TrimtabError("no broker is active: there is no broker to hand over to")
     for name in brokers:
         current = _switches_of(admin, name, switches)
         text = (
@@ -134,7 +134,7 @@ def _agreed(question: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise SettingsError(f"{question} There is no terminal to ask: give --yes")
     if not typer.confirm(question, default=False):
-        raise TrimtabError("stopped, as you said no; run the command again to go on")
+        raise TrimtabError("stopped, because you answered no; run the command again to continue")
 
 
 def _say(text: str) -> None:

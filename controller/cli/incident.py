@@ -22,7 +22,7 @@ from controller.wire.answers.what_if import IncidentAnswer
 from controller.wire.readable import counted, utc
 
 app = typer.Typer(
-    help="Export all that happened around a time to one file; its decisions can be replayed anywhere.",
+    help="Export everything that happened around a time to one file; its decisions can be replayed anywhere.",
     no_args_is_help=True,
 )
 
@@ -70,15 +70,17 @@ def incident() -> None:
 
 @app.command()
 def make(
-    around: Annotated[str, typer.Option(help=f"What it is about: {FORMS}.", show_default=False)],
+    around: Annotated[str, typer.Option(help=f"The time that it is about: {FORMS}.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A new file.", show_default=False)],
     log: _Log = None,
     minutes: Annotated[
-        int, typer.Option(min=1, max=1440, help="So many minutes before and after it are in the file.")
+        int, typer.Option(min=1, max=1440, help="Include this many minutes before and after that time.")
     ] = 15,
     before: Annotated[
         int,
-        typer.Option(min=0, max=10_000, help="Read so many intervals before those for averages, if the log has them."),
+        typer.Option(
+            min=0, max=10_000, help="Read this many intervals before those for averages, if the log has them."
+        ),
     ] = 120,
     conf: ConfOfLog = None,
     anonymise: _Anonymise = False,
@@ -161,7 +163,7 @@ def _print(out: Console, answer: IncidentAnswer) -> None:
 
 def _other_names(answer: IncidentAnswer) -> str:
     if not answer.otherwise_than_logged:
-        return "what the decisions move is as in the log, where this was said when it was made"
+        return "the decisions move the same as in the log, unless a warning was printed when the file was made"
     return f"{counted(len(answer.otherwise_than_logged), 'decision')} move something else than in the log"
 
 

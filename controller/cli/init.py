@@ -1,4 +1,4 @@
-"""``trimtab init``: write settings to begin with."""
+"""``trimtab init``: write settings to start from."""
 
 import json
 import re
@@ -122,13 +122,13 @@ def init(
     period: _Period = 60,
     state: _State = None,
 ) -> None:
-    """Write commented settings to begin with: DIR/trimtab.toml and DIR/broker.conf.
+    """Write commented settings to start from: DIR/trimtab.toml and DIR/broker.conf.
 
     Beside them: options to compare with (broker.recommended.conf), alerts for Prometheus and a dashboard for Grafana.
 
     Nothing is overwritten.  The mode is dry_run: trimtab decides and explains, and moves nothing.
 
-    Exit codes: 0 written; 1 a file cannot be written; 2 a file is there already, or a value is invalid.
+    Exit codes: 0 written; 1 a file cannot be written; 2 a file already exists, or a value is invalid.
     """
     cluster = _cluster_of(folder) if cluster is None else cluster
     places = _places(f"../.trimtab/{cluster}" if state is None else str(state.absolute()), log)
@@ -208,7 +208,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
     there = [str(folder / name) for name in files if (folder / name).exists()]
     if there:
         raise SettingsError(
-            f"{', '.join(there)}: already there, nothing is written; choose another folder, or remove it"
+            f"{', '.join(there)}: already exists, so nothing was written; choose another folder, or remove it"
         )
     try:
         for name, text in files.items():

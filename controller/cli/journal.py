@@ -51,7 +51,7 @@ def journal(
     since: _Since = None,
     until: _Until = None,
     issued: Annotated[bool, typer.Option("--issued", help="Only decisions with commands, without verdicts.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=_LARGEST_LIMIT, help="Print so many decisions at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=_LARGEST_LIMIT, help="Print at most this many decisions.")] = 20,
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.journal", each="decision")] = False,
 ) -> None:

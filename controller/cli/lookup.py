@@ -114,7 +114,7 @@ def lookup(
 
 
 def _from_cluster(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBundle, LastDecision]:
-    with long_work("waiting for answers of brokers and log"):
+    with long_work("waiting for the brokers and the log"):
         require(settings, Part.BROKERS, Part.LOG)
         return _live(topic, settings)
 

@@ -17,7 +17,7 @@ _Pulsar: TypeAlias = Annotated[
         "--pulsar",
         metavar="VERSION",
         parser=version_of,
-        help="The defaults of this version of Pulsar, as 5.0 or 5.0.1.",
+        help="The defaults of this version of Pulsar, such as 5.0 or 5.0.1.",
     ),
 ]
 

@@ -61,7 +61,7 @@ class PlanKindOptions:
         list[str] | None,
         typer.Option(
             metavar="BUNDLE=BROKER",
-            help="Try this move, and no others but those named so; can be repeated.",
+            help="Try this move, and only moves named this way; can be repeated.",
             show_default=False,
         ),
     ] = None
@@ -71,7 +71,7 @@ class PlanKindOptions:
     ] = False
     remove: Annotated[
         int,
-        typer.Option(min=0, max=10_000, help="Empty so many brokers, those whose bundles disturb the fewest clients."),
+        typer.Option(min=0, max=10_000, help="Empty this many brokers, chosen to disturb the fewest clients."),
     ] = 0
 
     def request(self) -> PlanRequest:
@@ -102,37 +102,37 @@ class PlanLimitOptions:
         list[str] | None,
         typer.Option(
             metavar="N moves|N connections/min",
-            help="So many moves at most; or so many reconnecting producers and consumers in a second (/s), minute"
-            " (/min) or hour (/h).  A wave is issued at once: it has no more of them than that, nor than the rate"
-            " allows until the next wave; a bundle that has more moves alone.  Can be given once for each.",
+            help="The maximum number of moves; or of producers and consumers that reconnect in a second (/s), minute"
+            " (/min) or hour (/h).  A wave is issued at once: its clients exceed neither that number, nor what the rate"
+            " allows until the next wave; a bundle that has more moves alone.  Each form can be given once.",
             show_default="no limit",
         ),
     ] = None
     to: Annotated[
-        float, typer.Option(min=1.0, max=100.0, help="Until the highest usage is so many times the mean usage.")
+        float, typer.Option(min=1.0, max=100.0, help="Stop once the highest usage is this many times the mean usage.")
     ] = 1.05
     peers_below: Annotated[
         float,
         typer.Option(
             min=1.0,
             max=100.0,
-            help="With --drain, --rolling-restart and --remove: no other broker goes above so many %.",
+            help="With --drain, --rolling-restart and --remove: no other broker goes above this usage, in %.",
         ),
     ] = 100.0
     own: Annotated[
         list[OwnResource] | None,
         typer.Option(
-            help="What brokers use of this resource stays when bundles leave, as the CPU of a host that does other"
-            " work, too.  Bundles are then spread by message rate; can be repeated.",
+            help="Usage of this resource stays with the brokers when bundles leave, such as the CPU of a host that also"
+            " does other work.  Bundles are then spread by message rate; can be repeated.",
             show_default="all follow the load, unless the brokers' load shows that a part does not",
         ),
     ] = None
     wave_moves: Annotated[
-        int, typer.Option(min=1, max=100, help="Moves of one wave; half as many off and to any one broker.")
+        int, typer.Option(min=1, max=100, help="Maximum moves of one wave; half as many off, or to, any one broker.")
     ] = 20
     frontier: Annotated[
         bool,
-        typer.Option("--frontier", help="Also say how low other numbers of moves would bring the highest usage."),
+        typer.Option("--frontier", help="Also show how low other numbers of moves would bring the highest usage."),
     ] = False
 
     @property
@@ -143,7 +143,7 @@ class PlanLimitOptions:
     def of(self, request: PlanRequest) -> PlanRequest:
         """*request* within these limits."""
         if not self.to >= 1:  # NaN
-            raise typer.BadParameter("is no number", param_hint="--to")
+            raise typer.BadParameter("is not a number", param_hint="--to")
         request = replace(
             request,
             frontier=self.frontier,
@@ -169,13 +169,13 @@ class RightsizingOptions:
         typer.Option(
             min=0.0,
             max=99.0,
-            help="Say how many brokers keep so many percent of each free.",
+            help="Show how many brokers keep this many percent of each free.",
             show_default="30, with --add",
         ),
     ] = None
     add: Annotated[
         int,
-        typer.Option(min=0, max=10_000, help="Say what so many more brokers, each like the average one, would change."),
+        typer.Option(min=0, max=10_000, help="Show what this many more brokers, each an average one, would change."),
     ] = 0
 
     @property
@@ -194,7 +194,7 @@ def plan(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Say whether the plan can be carried out by then: 14:05 (UTC, of the next 24 hours), or"
+            help="Check whether the plan can be carried out by this time: 14:05 (UTC, of the next 24 hours), or"
             " 2025-01-31T14:05:00Z.",
             show_default=False,
         ),
@@ -213,11 +213,11 @@ def plan(
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.{plan,rightsizing}")] = False,
 ) -> None:
-    """Make a plan: moves in waves, what they do to each broker, and what is proved of them.  Nothing is moved.
+    """Make a plan: moves in waves, what they do to each broker, and what is proved about them.  Nothing is moved.
 
     Without another kind, the plan spreads the load.
 
-    Exit codes: 0 there is a plan; 1 it does not meet --by, or bundles stay on a broker that is to be empty, a move of
+    Exit codes: 0 there is a plan; 1 it does not meet --by, or bundles stay on a broker that should be empty, a move of
     --move is not possible, or there is no plan; 2 an option or the load is invalid.
     """
     request, now = kind.request(), now_ms()
@@ -299,7 +299,7 @@ def _deadline(text: str, now_ms: int) -> int:
     if deadline_ms <= now_ms and ":" in text and "-" not in text:
         deadline_ms += _DAY_MS
     if deadline_ms <= now_ms:
-        raise typer.BadParameter(f"{text} is {utc(deadline_ms)}, which is past", param_hint="--by")
+        raise typer.BadParameter(f"{text} is {utc(deadline_ms)}, which is in the past", param_hint="--by")
     return deadline_ms
 
 
@@ -307,7 +307,7 @@ def _refuse_kinds(request: PlanRequest, output: Path | None, *, sizes: bool, fro
     if sizes and (request.kind != BALANCE or request.named):
         raise typer.BadParameter(f"give one of {_KINDS}", param_hint="--headroom, --add")
     if sizes and output is not None:
-        raise typer.BadParameter("makes no plan to write: leave out --output", param_hint="--headroom, --add")
+        raise typer.BadParameter("does not make a plan: leave out --output", param_hint="--headroom, --add")
     if frontier and (request.kind != BALANCE or request.named or sizes):
         raise typer.BadParameter(f"is of a plan that spreads the load: leave out {_KINDS}", param_hint="--frontier")
     if output is not None:

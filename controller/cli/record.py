@@ -77,7 +77,7 @@ _Before: TypeAlias = Annotated[
     typer.Option(
         min=0,
         max=1_000_000,
-        help="With --from: read so many intervals before it, for what was known then; 0: keep nothing of that.",
+        help="With --from: also read this many intervals before it, for the averages and states at its start; 0: none.",
         show_default="all that the log has",
     ),
 ]
@@ -100,10 +100,10 @@ Anonymise: TypeAlias = Annotated[
 KeyFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help=f"With --anonymise: the pseudonyms follow from this file, {_KEY_BYTES} bytes or more that nobody guesses.",
+        help=f"With --anonymise: derive the pseudonyms from this file of {_KEY_BYTES} or more secret, random bytes.",
         exists=True,
         dir_okay=False,
-        show_default="a key that is made up, and forgotten",
+        show_default="a random key, which is not stored",
     ),
 ]
 
@@ -125,8 +125,8 @@ def record_log(
 
     A recording is copied with its own settings, unless --conf names others.
 
-    With --from it also keeps what a controller knew then: the log is read from its beginning for that, or as --before
-    says. A recording that was broken off goes on when the same command is run again.
+    With --from it also stores what a controller knew then: the log is read from its beginning for that, or as --before
+    says. To continue an interrupted recording, run the same command again.
 
     Exit codes: 0 the recording is complete; 1 it failed, or there is nothing to copy; 2 an option or the settings are
     invalid.
@@ -213,7 +213,7 @@ def _known(
     log: RecordLog, request: RecordRequest, settings: RecordedSettings, cluster: str, before: int | None
 ) -> KnownBefore | None:
     """What was known when the recording begins; None where the log begins later."""
-    with long_work("reading what was known before, intervals") as tell:
+    with long_work("reading earlier intervals") as tell:
         return known_before(log, request.from_ms, settings.intervals, cluster, before=before, tell=tell)
 
 
@@ -245,7 +245,7 @@ def _topic(text: str, option: str) -> RecordedTopic:
         if known == text:
             name: RecordedTopic = known
             return name
-    raise typer.BadParameter(f"{text!r} is no topic: give one of {_TOPICS}", param_hint=option)
+    raise typer.BadParameter(f"{text!r} is not a topic: give one of {_TOPICS}", param_hint=option)
 
 
 def _offsets(texts: Sequence[str]) -> dict[RecordedTopic, dict[int, Extent]]:

@@ -19,16 +19,16 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     1: "it failed, and the last line on standard error says why; or a check found something: `doctor` an error (with"
     " `--strict` also a warning), `strategies check` a broken law, `rebalance --require-balance` an uneven end,"
     " `simulate` an expectation that is not met, `replay` a difference, `journal` and `explain` no such decision,"
-    " `plan` that its deadline cannot be met, or that bundles stay on a broker that is to be empty",
+    " `plan` that its deadline cannot be met, or that bundles stay on a broker that should be empty",
     2: "the command line or a setting is wrong, a log is another cluster's, the journal is lost or damaged, the"
-    " checkpoint is damaged, a strategy fails, or a later release wrote journal or checkpoint: a person must mend it"
+    " checkpoint is damaged, a strategy fails, or a later release wrote journal or checkpoint: a person must fix it"
     " before the next start",
     3: "`decide`: a bundle would be moved or split",
     70: "the controller stood still although there was something to read: start it again",
     75: "the controller lost its leadership and cannot lead again: start it again",
-    77: "a server refuses the credentials, or a right is missing: an administrator must mend it",
-    130: "SIGTERM or Ctrl-C ended a command that was to end by itself",
-    READER_GONE: "whoever read the output ended first, as `head` in `trimtab options | head`; nothing is wrong",
+    77: "a server refuses the credentials, or a right is missing: an administrator must fix it",
+    130: "SIGTERM or Ctrl-C ended a command that would have ended by itself",
+    READER_GONE: "the reader of the output ended first, such as `head` in `trimtab options | head`; nothing is wrong",
 }
 
 
@@ -57,27 +57,28 @@ trimtab commands tail --json --no-follow | head
 - Long work shows a bar on a terminal. In a pipe or a file it prints a line now and then, with an estimate.
 - Commands that print an answer take `--json`: `docs/schemas/answer.*.json` describes what they print then, and
   `trimtab.*.json` what `commands tail --json` prints.
-- Tables fit the terminal: what does not fit beside other columns gets lines of its own, and no name is cut. In a pipe
-  or a file, lines are as long as they are, unless `COLUMNS` gives a width. Times are UTC.
-- A file that is given may be `/dev/stdin`, or `<(command)` of a shell; but a process that runs until it is told to end
-  reads its settings twice, so these are a regular file. A named pipe is refused: nobody may ever write to it.
-- Files have limits. One written by hand (settings, a scenario, a group): 8 MiB, 100,000 tables and arrays; its first
-  100 errors are told. A load report: 64 MiB, and 8 MiB without blanks. Of recorded load in files (`--load`, `ticks`)
-  1,000,000 records that cannot be used are passed over; with more it is refused.
+- Tables fit the terminal: a value that does not fit gets lines of its own, and no name is cut. In a pipe or a file,
+  lines are not wrapped, unless `COLUMNS` gives a width. Times are UTC.
+- An input file may be `/dev/stdin`, or `<(command)` of a shell; but a process that runs until it is stopped reads its
+  settings twice, so they must be in a regular file. A named pipe is refused, because nothing may ever write to it.
+- Files have limits. A file written by hand (settings, a scenario, a group): 8 MiB, 100,000 tables and arrays; its first
+  100 errors are reported. A load report: 64 MiB, and 8 MiB without blanks. Recorded load in files (`--load`, `ticks`):
+  up to 1,000,000 records that cannot be used are skipped; with more, the load is refused.
 - No command overwrites a file: a plan, an incident, a report, a recording and settings go to a new one.
 - The environment variable `NO_COLOR` switches colours off.
 
 ## Logs
 
 `trimtab run`, `collect` and `execute` log to standard error. The first line says version, role, cluster, mode, settings
-and pid; the last line says that the process has ended, and why. SIGTERM or Ctrl-C lets it finish what it has begun for
-1.5 s; a second signal ends it at once, unless it is the same one within a second: `timeout`, some shells and container
-runtimes send one to the process and another to its group. The end of the terminal (SIGHUP) counts like SIGTERM, unless
-`nohup` started the command; settings are read at the start alone, so restart a process after a change.
+and pid; the last line says that the process has ended, and why. After SIGTERM or Ctrl-C it has 1.5 s to finish the
+work that it has begun; a second signal ends it at once, unless it is the same one within a second: `timeout`, some
+shells and container runtimes send one to the process and another to its group. The end of the terminal (SIGHUP) counts
+like SIGTERM, unless `nohup` started the command. Settings are read only at the start, so restart a process after a
+change.
 
 Spark's own log, with the traces of errors, goes to
-files in the folder `spark.log_path`; by default that is `spark-logs` in the checkpoint's folder. Its errors, and those
-of its warnings that an operator must know, also come as one line in trimtab's log. To see more of Spark, name a log4j2
+files in the folder `spark.log_path`; by default that is `spark-logs` in the checkpoint's folder. Its errors, and the
+warnings that an operator must know, also appear as one line each in trimtab's log. To see more of Spark, name a log4j2
 configuration of your own: `SPARK_SUBMIT_OPTS=-Dlog4j2.configurationFile=...`.
 
 ## Exit codes

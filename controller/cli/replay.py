@@ -54,8 +54,8 @@ def replay_log(
 ) -> None:
     """Decide every interval of a recording again, and compare each entry of the journal with the live run's.
 
-    Nothing is issued and nothing is written.  The controls of an interval (mode, pause, age) are those that the live
-    run's journal tells.
+    Nothing is issued and nothing is written.  The controls of an interval (mode, pause, age) are those in the
+    live run's journal.
 
     Exit codes: 0 all entries are equal, byte for byte, or there is no journal to compare with; 1 one differs, or there
     is no interval; 2 an option or the settings are invalid.
@@ -101,8 +101,9 @@ def _answer(cluster: str, replayed: Replayed, known: KnownBeginning | None) -> R
         notes.append(_of_known(known))
     elif replayed.begins_midway:
         notes.append(
-            "the recording begins in the midst of a run and does not have what was known before: the controller's"
-            " averages began earlier, so entries differ until the replay's are as old; `trimtab record --from` keeps it"
+            "the recording begins in the middle of a run, without the averages and states of that time: the"
+            " controller's averages began earlier, so entries differ until the replay's are as old; `trimtab record"
+            " --from` stores them"
         )
     if not replayed.has_journal:
         notes.append("there is no journal of this cluster, so nothing was compared")

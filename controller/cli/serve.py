@@ -25,17 +25,20 @@ def serve(
     listen: Annotated[
         str,
         typer.Option(
-            metavar="HOST:PORT", callback=checked_address, help="Listen there, whatever [web] in the settings says."
+            metavar="HOST:PORT",
+            callback=checked_address,
+            help="Listen on this address instead of that in [web] of the settings.",
         ),
     ] = "",
     metrics: MetricsAddress = "",
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Serve the page and its REST until SIGTERM or Ctrl-C.  Any number may run: it reads, and never commands.
+    """Serve the page and its REST API until SIGTERM or Ctrl-C.
 
-    It shows what the log has, and goes on while the log is away. The settings say who may look.
+    Any number may run: it only reads, and issues no commands.
+    It shows what the log has, and goes on while the log is away. The settings say who has access.
 
-    Exit codes: 0 a signal ended it; 2 the settings are invalid, nobody may look, or the address cannot be had.
+    Exit codes: 0 a signal ended it; 2 the settings are invalid, nobody has access, or the address cannot be used.
     """
     start_logging("kazoo", form=log_format)
     confs = [ClusterConf(read_settings(path), path) for path in conf or [DEFAULT_CONF]]

@@ -47,7 +47,9 @@ _Scenario: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-SeedCount: TypeAlias = Annotated[int, typer.Option(min=1, max=1000, help="Run it so many times, with one seed each.")]
+SeedCount: TypeAlias = Annotated[
+    int, typer.Option(min=1, max=1000, help="Run it this many times, each with its own seed.")
+]
 
 
 def simulate_scenario(
@@ -70,7 +72,7 @@ def simulate_scenario(
     if only_list is not (scenario is None):
         raise typer.BadParameter("give either a scenario or --list", param_hint="SCENARIO")
     if show and (scenario is None or scenario.endswith(INCIDENT_SUFFIX) or as_json):
-        why = "prints the TOML file of a scenario; it goes with no --list, no --json and no incident"
+        why = "prints the TOML file of a scenario; it cannot be combined with --list, --json or an incident"
         raise typer.BadParameter(why, param_hint="--show")
     if scenario is None:
         _print_list(as_json=as_json)

@@ -47,7 +47,7 @@ def status(
     ] = False,
     every: Annotated[
         float | None,
-        typer.Option(min=1.0, max=86_400.0, help="Seconds between two looks of --watch.", show_default="5"),
+        typer.Option(min=1.0, max=86_400.0, help="Seconds between two refreshes of --watch.", show_default="5"),
     ] = None,
     as_json: Annotated[bool, json_option("answer.{status,status_bundle}")] = False,
 ) -> None:
@@ -58,7 +58,7 @@ def status(
     settings are invalid.
     """
     if every is not None and not watch:
-        raise typer.BadParameter("it is the pace of --watch: add that", param_hint="--every")
+        raise typer.BadParameter("it sets the pace of --watch: add --watch", param_hint="--every")
     settings = read_settings(conf)
     if bundle is None:
         if watch:
@@ -77,7 +77,7 @@ def _brokers(settings: Settings) -> Iterator[PulsarAdmin | None]:
 
     Raises TrimtabError where the log cannot be reached.
     """
-    with long_work("waiting for answers of brokers, log and election"):
+    with long_work("waiting for the brokers, the log and the election"):
         require(settings, Part.LOG, useful=(Part.ELECTION, Part.BROKERS))
         yield None if settings.pulsar is None else pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS)
 

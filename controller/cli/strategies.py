@@ -17,14 +17,14 @@ from controller.settings.strategy_kinds import kind_of
 from controller.wire.answers.offline import CheckAnswer, LawAnswer, StrategyOptionAnswer
 from controller.wire.readable import counted
 
-app = typer.Typer(help="Check strategies, also those that you wrote.", no_args_is_help=True)
+app = typer.Typer(help="Check strategies, yours included.", no_args_is_help=True)
 
 _BROKEN: Final = 1
 
 
 @app.callback()
 def strategies() -> None:
-    """Check strategies, also those that you wrote."""
+    """Check strategies, yours included."""
 
 
 @app.command()

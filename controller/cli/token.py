@@ -27,7 +27,7 @@ def token(
     Exit codes: 0 printed; 2 an option is invalid.
     """
     if not is_name(name):
-        raise typer.BadParameter(f"{name!r} is no name: it is empty, too long, or not printable", param_hint="NAME")
+        raise typer.BadParameter(f"{name!r} is not a name: it is empty, too long, or not printable", param_hint="NAME")
     made = new_token()
     lines = [f"[tokens.{json.dumps(name)}]", f'role = "{role}"', f'sha256 = "{token_hash(made)}"']
     if ends_after:

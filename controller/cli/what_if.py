@@ -64,7 +64,7 @@ def what_if(
     limit_percent: Annotated[
         float, typer.Option(min=0, max=1000, help='Usage above which a broker counts for "time over limit".')
     ] = 85.0,
-    most: Annotated[int, typer.Option(min=0, max=10_000, help="List so many moves at most in each table.")] = 20,
+    most: Annotated[int, typer.Option(min=0, max=10_000, help="List at most this many moves in each table.")] = 20,
     period_seconds: Annotated[
         int, typer.Option(min=1, max=LONGEST_PERIOD, help="Length of an interval, of a log in a folder without --conf.")
     ] = 60,

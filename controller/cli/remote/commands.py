@@ -150,7 +150,7 @@ def what_if(
 ) -> None:
     """``trimtab what-if``."""
     if since is None:
-        raise typer.BadParameter("say from when on: a server has no recording that would say it", param_hint="--from")
+        raise typer.BadParameter("give --from: a server has no recording to take it from", param_hint="--from")
     begin, end = span_of(since, until)
     body = {"since": begin, "until": now_ms() if end is None else end, "strategies": list(strategy or ())}
     with _server(address) as (server, tell):

@@ -188,15 +188,15 @@ def _checked(url: str, *, has_token: bool) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise SettingsError(f"--server: no URL: {error}") from error
+        raise SettingsError(f"--server: not a URL: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError("--server: expected is http://HOST:PORT or https://HOST[:PORT]")
+        raise SettingsError("--server: expected http://HOST:PORT or https://HOST[:PORT]")
     if parts.username is not None or parts.password is not None:
         raise SettingsError("--server: a URL has no user and no password here: --token-file, or TRIMTAB_TOKEN")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise SettingsError("--server: nothing may follow host and port: the page has a host name of its own")
     if parts.scheme == "http" and has_token and not _is_loopback(parts.hostname):
-        raise SettingsError("--server: a token is sent to another machine by https alone")
+        raise SettingsError("--server: a token is sent to another machine over https only")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}"
 
@@ -222,7 +222,7 @@ def _refusal(url: str, answer: HttpAnswer) -> TrimtabError:
     """What a status above 299 means, in the server's words where it has some."""
     if answer.status < 400:
         target = printable(str(answer.headers.get("Location", "")))[:200]
-        return TrimtabError(f"{url} leads elsewhere, which is not followed: {target!r}; if you trust it, name it")
+        return TrimtabError(f"{url} redirects to {target!r}, which is not followed; if you trust it, use that URL")
     title, detail = _problem(answer)
     text = f"{url} answers {answer.status} {title}{f': {detail}' if detail else ''}"
     if answer.status in _DENIED:

@@ -45,7 +45,7 @@ def _only_options(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Ask this server of the page (`trimtab serve`) and need no settings: docs/rest.md.",
+            help="Query this server of the page (`trimtab serve`); no settings are needed: docs/rest.md.",
             show_default=False,
         ),
     ] = None,
@@ -96,7 +96,7 @@ def add_server_option(command: Any, path: str) -> None:
             return function(_address(values), **{name: ctx.params[name] for name in remote.takes})
         for each in own.params:
             if values[each.name] is not None:
-                raise typer.BadParameter("it goes with --server alone", param_hint=each.opts[0])
+                raise typer.BadParameter("it can only be used with --server", param_hint=each.opts[0])
         return locally(ctx)
 
     command.invoke = invoke
@@ -106,7 +106,7 @@ def _refuse_others(ctx: Any, takes: Sequence[str]) -> None:
     for each in ctx.command.params:
         if each.expose_value and each.name not in takes and ctx.get_parameter_source(each.name).name == "COMMANDLINE":
             name = each.opts[0] if each.opts[0].startswith("-") else each.name.upper()
-            raise typer.BadParameter("it does not go with --server, which has no such question", param_hint=name)
+            raise typer.BadParameter("it cannot be used with --server, which has no such query", param_hint=name)
 
 
 def _address(values: Mapping[str, str | None]) -> ServerAddress:
@@ -127,5 +127,5 @@ def _token(file: str | None) -> str:
         if token:
             SECRETS.register(TOKEN_VARIABLE, token)
     if not all("!" <= each <= "~" for each in token):
-        raise SettingsError(f"{source}: it holds something else than one token")
+        raise SettingsError(f"{source}: it does not hold exactly one token")
     return token

@@ -27,7 +27,7 @@ def time_of(text: str, *, now_ms: int, of: str) -> int:
     """The time that *text* means, epoch ms; typer.BadParameter of the option *of* where it is none of FORMS."""
     parsed = _read(text, now_ms=now_ms)
     if parsed is None:
-        raise typer.BadParameter(f"{text!r} is no time: give {FORMS}", param_hint=of)
+        raise typer.BadParameter(f"{text!r} is not a time: give {FORMS}", param_hint=of)
     return parsed
 
 
@@ -64,7 +64,7 @@ def length_ms(text: str, *, of: str) -> int:
     match = _AGO.fullmatch(text)
     length = 0 if match is None else int(match[1]) * _UNIT_MS[match[2]]
     if not 0 < length <= _LONGEST_MS:
-        raise typer.BadParameter(f"{text!r} is no length of time up to 366d: give 90m, 2h or 1d", param_hint=of)
+        raise typer.BadParameter(f"{text!r} is not a duration up to 366d: give 90m, 2h or 1d", param_hint=of)
     return length
 
 

@@ -38,7 +38,7 @@ MetricsAddress: TypeAlias = Annotated[
         "--metrics",
         metavar="HOST:PORT",
         callback=checked_address,
-        help="Serve /metrics, /healthz and /readyz there, whatever [metrics] in the settings says.",
+        help="Serve /metrics, /healthz and /readyz on this address instead of that in [metrics] of the settings.",
     ),
 ]
 

@@ -13,7 +13,7 @@ from controller.cli.shared.arguments import FORMS
 from controller.cli.shared.console import LONGEST_PERIOD
 from controller.model.pulsar_version import PulsarVersion, known_version
 
-_HELP: Final = "Decide as this version of Pulsar, as 5.0 or 5.0.1: its defaults, and what its classes do."
+_HELP: Final = "Decide as this version of Pulsar, such as 5.0 or 5.0.1: its defaults, and what its classes do."
 
 
 def version_of(text: str | PulsarVersion) -> PulsarVersion:
@@ -31,7 +31,7 @@ PulsarOption: TypeAlias = Annotated[
         metavar="VERSION",
         parser=version_of,
         help=_HELP,
-        show_default="that of the brokers, as far as the load says it; else 4.0",
+        show_default="that of the brokers if the load contains it, else 4.0",
     ),
 ]
 ScenarioPulsarOption: TypeAlias = Annotated[
@@ -123,7 +123,7 @@ class LoadSource:
         typer.Option(
             min=0,
             max=10_000,
-            help="Without --load: read so many intervals of the log before the decision, for averages.",
+            help="Without --load: read this many intervals of the log before the decision, for averages.",
         ),
     ] = 30
 

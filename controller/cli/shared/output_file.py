@@ -10,14 +10,14 @@ from controller.model.errors import SettingsError, TrimtabError
 #: A file system without links, as on a stick or a share, says so.
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS})
 
-ALREADY_THERE: Final = "it is there already, and nothing is overwritten: choose another name, or remove it"
+ALREADY_THERE: Final = "it already exists, and is not overwritten: choose another name, or remove it"
 
 
 def require_writable(path: Path, option: str) -> None:
     """Raise SettingsError where the file *path* of *option* is there, or cannot be written: before the work."""
     why = f"{path.parent}: no such folder" if not path.parent.is_dir() else files.why_not_writable(path.parent)
     if not why and (path.exists() or path.is_symlink()):
-        why = ALREADY_THERE if path.is_file() else "it is no file"
+        why = ALREADY_THERE if path.is_file() else "it is not a file"
     if why:
         raise SettingsError(f"{option} {path}: {why}")
 

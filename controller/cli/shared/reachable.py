@@ -18,8 +18,8 @@ def require(settings: Settings, *needed: Part, useful: tuple[Part, ...] = ()) ->
     if Part.LOG in (*needed, *useful) and isinstance(settings.log, LogInFolder):
         folder = Path(settings.log.folder.path)
         if folder.exists() and not folder.is_dir():
-            raise SettingsError(f"log.folder.path = {str(folder)!r}: {folder} is no folder")
-    with long_work("waiting for answers of the servers"):
+            raise SettingsError(f"log.folder.path = {str(folder)!r}: {folder} is not a folder")
+    with long_work("waiting for the servers"):
         outages_found = outages(settings, *needed, *useful)
     missing = [str(outages_found[part]) for part in needed if part in outages_found]
     if missing:

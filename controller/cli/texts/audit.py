@@ -94,8 +94,8 @@ def _figures(figures: BrokerFigures | None) -> BrokerFiguresAnswer | None:
 def _notes(audit: MoveAudit, *, is_known: bool) -> Iterable[str]:
     if not audit.has_journal:
         yield (
-            "there is no journal of this cluster, so nobody knows which moves were commanded: every change of owner is"
-            " listed as one by others"
+            "there is no journal of this cluster, so it is not known which moves were commanded: every change of owner"
+            " is listed as one by others"
         )
     elif audit.decided < audit.intervals:
         yield f"the controller decided {audit.decided} of {counted(audit.intervals, 'interval')}"
@@ -109,7 +109,7 @@ def _notes(audit: MoveAudit, *, is_known: bool) -> Iterable[str]:
     if audit.without_memory:
         yield (
             f"{counted(audit.without_memory, 'decision')} at the beginning of the journal lack the memory before them:"
-            " of their moves, promises and what was on its way are not known"
+            " for their moves, promises and commands in flight are not known"
         )
     if audit.refused or audit.refused_entries:
         yield f"{counted(audit.refused + audit.refused_entries, 'record')} could not be used"
@@ -132,7 +132,7 @@ def print_audit(out: Console, answer: AuditAnswer, limit: int) -> None:
     ]
     if total.moves:
         fields += _of_moves(answer)
-    by_others = f"{answer.changed_by_others:,} by others, {answer.changed_as_broker_left:,} as their broker left"
+    by_others = f"{answer.changed_by_others:,} by others, {answer.changed_as_broker_left:,} because their broker left"
     print_fields(out, [*fields, ("not by trimtab", by_others)])
     out.print()
     if total.moves:

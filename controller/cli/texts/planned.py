@@ -128,8 +128,8 @@ def _further(answer: PlanAnswer) -> str:
     now, then = by_moves[answer.moves], by_moves[answer.moves + FURTHER_MOVES]
     text = f"{counted(answer.moves, 'move')} reach {now.times_mean:.3f} times the mean usage"
     if then.reached >= now.reached * (1 - _SAME):
-        return f"{text}; {FURTHER_MOVES} more would give no less"
-    return f"{text}; {FURTHER_MOVES} more would give {then.times_mean:.3f}"
+        return f"{text}; {FURTHER_MOVES} more would not lower that"
+    return f"{text}; {FURTHER_MOVES} more would reach {then.times_mean:.3f}"
 
 
 def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:

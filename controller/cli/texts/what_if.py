@@ -172,7 +172,7 @@ def _print_figures(out: Console, answer: WhatIfAnswer) -> None:
     for label, of in (("uncertain decisions", "uncertain"), ("largest error of usage", "largest_error")):
         rows.append((label, "", *(compact(float(getattr(answer.strategies[name], of))) for name in names)))
     header = columns("figure", "happened", *names, numbers=("happened", *names))
-    title = "The smaller, the better; usage is that of the fullest resource (CPU or bandwidth), in percent"
+    title = "Smaller is better; usage is that of the fullest resource (CPU or bandwidth), in percent"
     print_table(out, header, rows, title=title)
     print_legend(out, answer.happened)
     out.print()

@@ -9,7 +9,7 @@ from controller.wire.readable import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure of what happened and of each strategy; the smaller, the better."""
+    """A figure of what happened and of each strategy; smaller is better."""
 
     name: str
     #: What happened first, then strategies in order.

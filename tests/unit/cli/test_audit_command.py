@@ -108,13 +108,13 @@ def test_a_log_without_settings_is_weighed_with_defaults_and_says_so(conf: Path)
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--from", "noon"], "is no time"),
+        (["--from", "noon"], "is not a time"),
         (["--from", "2025-01-02T00:00:00Z", "--to", "2025-01-01T00:00:00Z"], "later than --to"),
         (["--from", "2035-01-02T00:00:00Z"], "no closed interval"),
         (["--most", "-1"], "--most"),
         (["--bundle", "acme/orders"], "is not a bundle name"),
-        (["--namespace", "acme"], "is no namespace"),
-        (["--namespace", "acme/\x07"], "is no namespace"),
+        (["--namespace", "acme"], "is not a namespace"),
+        (["--namespace", "acme/\x07"], "is not a namespace"),
         (["--period-seconds", "0"], "--period-seconds"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_file_where_the_log_should_be_is_an_error(conf: Path, tmp_path: Path) 
     (tmp_path / "log").touch()
     error = run(conf, "status").exception
     assert isinstance(error, SettingsError)
-    assert str(error) == f"log.folder.path = {str(tmp_path / 'log')!r}: {tmp_path / 'log'} is no folder"
+    assert str(error) == f"log.folder.path = {str(tmp_path / 'log')!r}: {tmp_path / 'log'} is not a folder"
 
 
 @pytest.mark.parametrize("command", ["pause", "stop-all"])

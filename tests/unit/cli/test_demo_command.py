@@ -34,5 +34,5 @@ def test_pulsar_is_of_the_usual_release_unless_another_one_is_named(tmp_path: Pa
 def test_a_release_without_pulsar_is_an_error_of_usage(tmp_path: Path, played: list[Any]) -> None:
     result = run(tmp_path, "5")
     assert result.exit_code == 2
-    assert "say --pulsar 5" in result.stderr
+    assert "give --pulsar 5" in result.stderr
     assert played == []

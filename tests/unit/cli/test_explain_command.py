@@ -223,7 +223,7 @@ def test_of_many_brokers_the_first_are_printed_and_it_is_told_how_to_see_all(tmp
         (("broker-9:8080",), 1, "which has 6 brokers: it has broker-1:8080, broker-2:8080"),
         (("2024-01-01",), 1, "no decision about cluster 'demo' at or before 2024-01-01T00:00:00Z"),
         (("tenant/ns",), 2, "tenant/ns"),
-        (("last", "--at", "never"), 2, "'never' is no time: give 2025-01-31T14:05:00Z"),
+        (("last", "--at", "never"), 2, "'never' is not a time: give 2025-01-31T14:05:00Z"),
         (("14:05", "--at", "14:06"), 2, "14:05 is a time already; leave --at out"),
         (("last", "--strategy", "AvgShedder"), 2, "need --load"),
         (("last", "--load", str(REPORTS), "--at", "14:05"), 2, "leave out the time"),

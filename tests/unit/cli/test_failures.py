@@ -100,7 +100,7 @@ def test_debug_adds_the_trace(tmp_path: Path) -> None:
     run = trimtab("status", "--debug", "--conf", str(tmp_path / "none.toml"))
     assert run.returncode == 2
     assert run.stderr.startswith("Traceback (most recent call last)")
-    what_to_do = "--conf names the file of the settings, `trimtab init` writes one"
+    what_to_do = "--conf names the settings file, `trimtab init` writes one"
     told = f"trimtab: {tmp_path / 'none.toml'}: No such file or directory; {what_to_do}"
     assert run.stderr.splitlines()[-1] == told
 
@@ -166,4 +166,4 @@ def test_a_demo_that_cannot_write_says_so_before_it_starts_anything(tmp_path: Pa
     (tmp_path / "file").touch()
     error = CliRunner().invoke(app, ["demo", "--folder", str(tmp_path / "file")]).exception
     assert isinstance(error, TrimtabError)
-    assert str(error) == f"{tmp_path / 'file'} is no folder; choose another folder with --folder"
+    assert str(error) == f"{tmp_path / 'file'} is not a folder; choose another folder with --folder"

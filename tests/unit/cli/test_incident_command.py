@@ -176,7 +176,7 @@ def test_an_incident_is_a_scenario_for_simulate(incident: Path) -> None:
     ("words", "says"),
     [
         (("simulate", "idle-broker", "--expect", "moves <= 1"), "are of incidents"),
-        (("incident", "make", "--around", "noon", "-o", "x.tar", "--conf", "CONF"), "is no time"),
+        (("incident", "make", "--around", "noon", "-o", "x.tar", "--conf", "CONF"), "is not a time"),
         (("incident", "make", "--around", "1h", "-o", "x.tar", "--minutes", "0"), "--minutes"),
     ],
 )

@@ -115,7 +115,7 @@ def test_nothing_is_written_where_one_of_the_files_is_there(name: str, empty: Pa
     error = run().exception
     assert isinstance(error, TrimtabError)
     assert error.exit_code == 2
-    assert str(error).startswith(f"conf/{name}: already there, nothing is written")
+    assert str(error).startswith(f"conf/{name}: already exists, so nothing was written")
     assert [path.name for path in (empty / "conf").iterdir()] == [name]
     assert (empty / "conf" / name).read_text() == "mine"
 

@@ -131,8 +131,8 @@ def test_times_include_both_ends(log: Path) -> None:
     [
         (("--bundle", "orders"), "orders"),
         (("--reason", "Budgets"), "did you mean Budget?"),
-        (("--since", "yesterday"), "'yesterday' is no time: give 2025-01-31T14:05:00Z"),
-        (("--until", "2025-13-01"), "'2025-13-01' is no time"),
+        (("--since", "yesterday"), "'yesterday' is not a time: give 2025-01-31T14:05:00Z"),
+        (("--until", "2025-13-01"), "'2025-13-01' is not a time"),
         (("--since", "1h", "--until", "2h"), "--since: it is later than --until"),
     ],
 )

@@ -94,7 +94,7 @@ def test_an_address_of_another_host_is_refused(tmp_path: Path) -> None:
 def test_an_option_that_is_no_address_is_refused(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--metrics", "9640"])
     assert result.exit_code == 2
-    assert "is no address" in result.output
+    assert "is not an address" in result.output
 
 
 def test_a_process_that_waits_for_a_server_is_not_ready_and_says_which_it_cannot_reach(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from tests.command_runs import output_of
 
 
 @pytest.mark.parametrize(
-    ("make", "says"), [(os.mkfifo, "it is no file"), (os.mkdir, "it is no file"), (lambda _: None, "no such folder")]
+    ("make", "says"),
+    [(os.mkfifo, "it is not a file"), (os.mkdir, "it is not a file"), (lambda _: None, "no such folder")],
 )
 def test_what_is_no_file_is_refused_and_stays(tmp_path: Path, make: Callable[[Path], object], says: str) -> None:
-    path = tmp_path / "out" if says == "it is no file" else tmp_path / "none" / "out"
+    path = tmp_path / "out" if says == "it is not a file" else tmp_path / "none" / "out"
     make(path)
     for write in (require_writable, lambda path, option: write_output(path, b"x", option)):
         with pytest.raises(SettingsError, match=f"--html {path}: .*{says}"):
@@ -33,7 +34,7 @@ def test_a_pipe_in_place_of_a_report_or_an_incident_is_no_file(tmp_path: Path) -
         ("incident", "make", "--around", "2025-01-01T00:00:00Z", "--output", pipe),
         ("plan", "--load", tmp_path, "--output", pipe),
     ):
-        assert "it is no file" in output_of(*words, code=2)
+        assert "it is not a file" in output_of(*words, code=2)
     assert pipe.is_fifo()
 
 
@@ -48,8 +49,8 @@ def test_no_command_overwrites_a_file(tmp_path: Path) -> None:
         ("plan", "--load", tmp_path, "--output", there),
         ("apply", there, "--hash", "0" * 64, "--repair", "--output", there),
     ):
-        assert f"{there}: it is there already, and nothing is overwritten: choose another" in output_of(*words, code=2)
-    with pytest.raises(SettingsError, match="link: it is no file"):
+        assert f"{there}: it already exists, and is not overwritten: choose another" in output_of(*words, code=2)
+    with pytest.raises(SettingsError, match="link: it is not a file"):
         write_output(dangling, b"x", "--output")
     assert there.read_text() == "mine"
 
@@ -63,7 +64,7 @@ def test_of_two_that_write_a_file_at_the_same_time_the_first_wins(
 
     create = files.create
     monkeypatch.setattr(files, "create", meanwhile)
-    with pytest.raises(SettingsError, match=r"--output .*: it is there already"):
+    with pytest.raises(SettingsError, match=r"--output .*: it already exists"):
         write_output(tmp_path / "plan.json", b"ours", "--output")
     assert (tmp_path / "plan.json").read_text() == "theirs"
 
@@ -90,6 +91,6 @@ def test_a_file_is_written_also_where_the_file_system_knows_no_links(
     monkeypatch.setattr(os, "link", refuse)
     path = tmp_path / "plan.json"
     write_output(path, b"plan", "--output")
-    with pytest.raises(SettingsError, match="it is there already"):
+    with pytest.raises(SettingsError, match="it already exists"):
         write_output(path, b"other", "--output")
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("plan.json", b"plan")]

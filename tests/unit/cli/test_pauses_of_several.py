@@ -59,7 +59,7 @@ def test_a_resume_of_nobody_s_pause_is_refused_and_changes_nothing(paused_by_two
     before = stored(paused_by_two)
     refused = run(paused_by_two, "resume", "--by", "carol", *words)
     assert refused.exit_code == 1
-    assert "no pause of carol stands" in str(refused.exception)
+    assert "there is no pause of carol" in str(refused.exception)
     assert "alice: bookie upgrade; bob: tests" in str(refused.exception)
     assert stored(paused_by_two) == before
 

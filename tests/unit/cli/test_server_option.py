@@ -70,15 +70,15 @@ def _error(*words: str, env: dict[str, str] | None = None) -> TrimtabError:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("ftp://host", "expected is http"),
-        ("host:9680", "expected is http"),
-        ("http://", "expected is http"),
-        ("http://host:port", "no URL"),
+        ("ftp://host", "expected http"),
+        ("host:9680", "expected http"),
+        ("http://", "expected http"),
+        ("http://host:port", "not a URL"),
         ("https://ann:secret@host", "no user and no password"),
         ("https://host/page", "nothing may follow"),
         ("https://host/?token=x", "nothing may follow"),
-        ("http://192.0.2.7:9680", "by https alone"),
-        ("http://page.example.org", "by https alone"),
+        ("http://192.0.2.7:9680", "over https only"),
+        ("http://page.example.org", "over https only"),
     ],
 )
 def test_a_url_that_is_none_or_would_send_the_token_in_plain_text_is_refused(url: str, why: str) -> None:
@@ -116,7 +116,7 @@ def test_an_option_that_a_server_cannot_follow_is_a_usage_error_and_never_ignore
 
 def test_options_of_the_server_without_it_are_a_usage_error() -> None:
     found = CliRunner().invoke(app, ["status", "--cluster", "east"])
-    assert (found.exit_code, "it goes with --server alone" in found.output) == (2, True)
+    assert (found.exit_code, "it can only be used with --server" in found.output) == (2, True)
 
 
 def test_a_redirect_is_not_followed_and_the_token_stays_here() -> None:

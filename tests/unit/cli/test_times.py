@@ -43,7 +43,7 @@ def test_a_time_is_read_in_utc(text: str, time: int) -> None:
 @pytest.mark.parametrize("text", ["", "now", "14", "25:00", "2025-02-30", "2h30", "-5m", "0x1", "9999999h", "20250131"])
 def test_what_is_no_time_is_refused_with_the_forms_that_are(text: str) -> None:
     assert not is_time(text)
-    with pytest.raises(typer.BadParameter, match="is no time: give 2025-01-31T14:05:00Z, 14:05 "):
+    with pytest.raises(typer.BadParameter, match="is not a time: give 2025-01-31T14:05:00Z, 14:05 "):
         read(text)
 
 

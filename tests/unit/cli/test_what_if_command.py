@@ -96,7 +96,7 @@ def test_compare_prints_the_same_figures_for_recordings(recording: Path) -> None
     assert (compared.scenario, compared.intervals) == ("recording", 8)
     assert "moves" in {duel.figure for duel in compared.duels if duel.winner}
     shown = CliRunner().invoke(app, words).stdout
-    assert "Over 8 intervals, one run each; the smaller, the better" in shown
+    assert "Over 8 intervals, one run each; smaller is better" in shown
     assert "what happened" in shown
     assert "beats" not in shown
 
@@ -137,7 +137,7 @@ def test_a_log_without_settings_is_replayed_with_defaults_and_says_so(conf: Path
     [
         (["--strategy", "Nonsense"], "no such strategy"),
         (["--diff", "AvgShedder", "Nonsense"], "no such strategy"),
-        (["--from", "noon"], "is no time"),
+        (["--from", "noon"], "is not a time"),
         (["--from", "2025-01-02T00:00:00Z", "--to", "2025-01-01T00:00:00Z"], "later than --to"),
         (["--from", "2035-01-02T00:00:00Z"], "no closed interval"),
         (["--most", "-1"], "--most"),
