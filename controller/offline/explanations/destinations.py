@@ -86,9 +86,9 @@ def _answer(row: int, name: str, source: int, policy: Policy, placed: Placed) ->
         return _Answer("no", type(against).__name__, against, MEANINGS[against.reason].text)
     planned = placed.view.planned
     if placed.acceptable is None or placed.acceptable.tolist() == [planned]:
-        return _Answer("yes", "", None, "no filter is against it; the shedder planned another one")
+        return _Answer("yes", "", None, "no filter excludes it; the shedder chose another one")
     if row == planned:
-        return _Answer("no", type(policy.placement).__name__, None, "the shedder planned it, and it is overloaded")
+        return _Answer("no", type(policy.placement).__name__, None, "the shedder chose it, and it is overloaded")
     if placed.best is not None and row in placed.best:
         return _Answer("no", type(policy.selection).__name__, None, "it is overloaded")
     return _Answer("no", type(policy.placement).__name__, None, "another broker is better")

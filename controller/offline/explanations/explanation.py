@@ -147,8 +147,8 @@ class _About:
         if against is not None:
             return f"{against.asked}: {against.text}; {against.means}"
         if self._explained.verdicts is None:
-            return f"not known, only the summary is kept: {self._explained.summary}"
-        return "no verdict is about it: nothing is against a move, and nothing asks for one"
+            return f"not known, only the summary is stored: {self._explained.summary}"
+        return "no verdict is about it: nothing forbids a move, and nothing requires one"
 
     # ---- a bundle ----
 

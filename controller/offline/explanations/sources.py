@@ -25,10 +25,10 @@ from controller.wire.journal import to_decision
 from controller.wire.readable import utc
 from controller.wire.results import Result, decode_result
 
-_NO_JOURNAL = "the recording has no journal of this cluster: whether the live run decided so is not known"
+_NO_JOURNAL = "the recording has no journal of this cluster, so it is not known whether the live run decided the same"
 _OTHERWISE = (
-    "made again, the decisions up to here come out otherwise than in the recorded journal; what is said is that of the"
-    " decision made again: `trimtab replay` tells the first difference"
+    "replaying the decisions up to here gives another result than the recorded journal; this explains the replayed"
+    " decision: `trimtab replay` shows the first difference"
 )
 
 
@@ -111,13 +111,13 @@ def decision_on_load(
     )
 
 
-_NO_MEMORY = "the journal no longer has the memory that this decision began with, so it cannot be made again"
-_NO_LOAD = "the log no longer has the load of this interval, so what was found about each broker is not known"
+_NO_MEMORY = "the journal no longer has the memory that this decision began with, so it cannot be replayed"
+_NO_LOAD = "the log no longer has the load of this interval, so the findings about each broker are not known"
 _OTHERWISE = (
-    "made again, the decision comes out otherwise: settings may have changed since, or averages began before what was"
-    " read of the log (--intervals); what is said about each broker is that of the decision made again"
+    "replaying the decision gives another result: settings may have changed since, or averages began before the part"
+    " of the log that was read (--intervals); what is said about each broker is that of the replayed decision"
 )
-_NO_VERDICTS = "the verdicts of this interval are not kept any more, or are on another machine (journal.verdicts_path)"
+_NO_VERDICTS = "the verdicts of this interval are no longer stored, or are on another machine (journal.verdicts_path)"
 
 
 def journalled_decision(settings: Settings, interval: int | None, *, before: int) -> ExplainedDecision:

@@ -116,7 +116,7 @@ class PlanRun:
         """Finish the wave that an earlier run of this plan left in force."""
         orders = self._lease.take_over()
         if orders is not None:
-            self.around.say(f"going on with wave {orders.wave} of {orders.waves}, which was handed over before")
+            self.around.say(f"continuing with wave {orders.wave} of {orders.waves}, which was handed over before")
             self._lease.hold(orders)
             self._settle([move.bundle for move in orders.moves], orders)
 

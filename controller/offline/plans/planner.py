@@ -257,7 +257,7 @@ class _Planner:
         )
         wrong = plan_flaws(plan)
         if wrong:
-            raise TrimtabError(f"no plan is given: the checker refuses the one that was found: {'; '.join(wrong[:3])}")
+            raise TrimtabError(f"no plan is given: the checker rejects the one that was found: {'; '.join(wrong[:3])}")
         return plan
 
     def frontier(self, plan: Plan) -> tuple[CertifiedPlan, ...]:
@@ -270,7 +270,7 @@ class _Planner:
         plans = tuple(plans_by_moves(problem, numbers, effort, self._allowed))
         wrong = [flaw for each in plans for flaw in flaws(problem, each.moves, each.certificate)]
         if wrong:
-            raise TrimtabError(f"no frontier is given: the checker refuses a plan of it: {'; '.join(wrong[:3])}")
+            raise TrimtabError(f"no frontier is given: the checker rejects one of its plans: {'; '.join(wrong[:3])}")
         return plans
 
     def stays(self, plan: Plan) -> dict[str, str]:

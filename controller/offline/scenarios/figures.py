@@ -222,7 +222,7 @@ def _of_moves(moves: Sequence[SimulatedMove], scenario: FigureTerms, run: Simula
 
 
 def figures_of(scenario: FigureTerms, run: SimulatedRun) -> Mapping[str, float]:
-    """The figures of the whole run, for comparisons; the smaller, the better.
+    """The figures of the whole run, for comparisons; smaller is better.
 
     Figures of usage are means over time here, where an expectation is about the worst interval.
     """

@@ -24,7 +24,7 @@ def wave_flaws(
     alone.
     """
     if not all(math.isfinite(each) and each >= 0 for each in ceiling):
-        return ["the capacity that brokers are kept under is no number"]
+        return ["the capacity that brokers are kept under is not a number"]
     n, m = problem.capacity.shape[0], len(problem.owner)
     load, owner, flaws = problem.fixed.copy(), problem.owner.tolist(), list[str]()
     np.add.at(load, problem.owner, problem.size)

@@ -92,7 +92,7 @@ class CompareAnswer(JsonAnswer):
     seeds: list[int]
     intervals: int
     figures: dict[str, dict[str, ComparedFigureAnswer]]
-    """Strategy -> figure -> its values.  docs/simulate.md defines the figures; the smaller, the better."""
+    """Strategy -> figure -> its values.  docs/simulate.md defines the figures; smaller is better."""
     duels: list[DuelAnswer]
 
 

@@ -123,7 +123,7 @@ class WhatIfAnswer(JsonAnswer):
     reproduction: ReproductionAnswer | None
     """null: it is not known with which settings the recording was made."""
     happened: dict[str, Number]
-    """Figure -> its value, of what was recorded.  docs/simulate.md defines the figures; the smaller, the better."""
+    """Figure -> its value, of what was recorded.  docs/simulate.md defines the figures; smaller is better."""
     strategies: dict[str, ReplayAnswer]
     difference: DifferenceAnswer | None
     notes: list[str]

@@ -44,7 +44,7 @@ def said(*, plans_by_bundle: bool) -> dict[str, tuple[str, str]]:
 
 
 def test_a_plan_is_the_reason_why_other_brokers_are_not_chosen() -> None:
-    other = ("yes", "no filter is against it; the shedder planned another one")
+    other = ("yes", "no filter excludes it; the shedder chose another one")
     assert said(plans_by_bundle=False) == {"a": other, "b": ("source", "it is there"), "c": ("chosen", ""), "d": other}
 
 
@@ -52,6 +52,6 @@ def test_a_planned_broker_that_is_overloaded_is_named_as_such_where_another_one_
     assert said(plans_by_bundle=True) == {
         "a": ("no", "another broker is better"),
         "b": ("source", "it is there"),
-        "c": ("no", "the shedder planned it, and it is overloaded"),
+        "c": ("no", "the shedder chose it, and it is overloaded"),
         "d": ("chosen", ""),
     }

@@ -152,7 +152,7 @@ def test_with_neither_load_nor_verdicts_the_summary_is_what_is_known(copied: tup
     shutil.rmtree(conf.parent / "log" / "metrics")
     answer = explain(_told(conf, entry.interval), "broker-9:8080", "broker")
     assert answer.answers == []
-    assert answer.because == f"not known, only the summary is kept: {entry.decision.summary}"
+    assert answer.because == f"not known, only the summary is stored: {entry.decision.summary}"
     assert len(answer.notes) == 2
 
 
@@ -161,7 +161,7 @@ def test_other_settings_than_then_are_noticed(copied: tuple[Path, JournalEntry])
     (conf.parent / "broker.conf").write_text(_EAGER.format(shedder="OverloadShedder"), encoding="utf-8")
     told = _told(conf, entry.interval)
     assert told.reproduced is False
-    assert "made again, the decision comes out otherwise" in told.notes[0]
+    assert "replaying the decision gives another result" in told.notes[0]
     assert told.verdicts == entry.decision.verdicts
 
 

@@ -122,7 +122,7 @@ def test_the_checker_refuses_forged_waves() -> None:
     assert wave_flaws(two, [both], [2.0, 2.0], most_connections=1.9) == [
         "wave 1: 2 connections at once, 1.9 are allowed"
     ]
-    assert "is no number" in wave_flaws(two, [(away,)], [1.0, float("nan")])[0]
+    assert "is not a number" in wave_flaws(two, [(away,)], [1.0, float("nan")])[0]
 
 
 @pytest.mark.filterwarnings("error")

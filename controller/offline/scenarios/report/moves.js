@@ -18,8 +18,8 @@ function showFigures(scenario) {
   const seeds = scenario.seeds.length;
   document.getElementById("figures-note").textContent =
     scenario.times
-      ? "One run each, for there is no chance in a replay; the smaller, the better; ● is the best."
-      : `Means over ${seeds} ${seeds === 1 ? "seed" : "seeds, with 95 % intervals"}; the smaller, the better; ● is the best.` +
+      ? "One run each, for there is no chance in a replay; smaller is better; ● is the best."
+      : `Means over ${seeds} ${seeds === 1 ? "seed" : "seeds, with 95 % intervals"}; smaller is better; ● is the best.` +
         " “beats 2”: better than two others, so clearly that chance gives it in 5 of 100 comparisons at most.";
 }
 
