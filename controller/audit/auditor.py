@@ -29,23 +29,23 @@ from controller.model.memory import InFlight, Memory
 from controller.model.names import namespace_of
 from controller.model.resource_usage import ResourceWeights
 
-#: A move is looked at so many intervals after its decision.
+#: A move is checked this many intervals after its decision.
 LOOKED_AT: Final = 2
 #: Within this time a move is undone, or part of a sequence.
 HOUR_MS: Final = 3_600_000
-#: So many moves are followed at once; further ones are counted, and nothing is known of them.
+#: Maximum number of moves that are followed at once; further ones are only counted.
 MAX_FOLLOWED: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditStep:
-    """What an interval brought to light."""
+    """New outcomes after an interval."""
 
-    #: Moves that were looked at, two intervals after their decision, or later where that one is missing.
+    #: Moves that were checked two intervals after their decision, or later if that interval is missing.
     looked_at: tuple[AuditedMove, ...] = ()
-    #: Moves of which all is known, in the order of their decisions.
+    #: Moves whose outcome is final, in the order of their decisions.
     settled: tuple[AuditedMove, ...] = ()
-    #: Bundles that came to other brokers without a command.
+    #: Bundles that moved to other brokers without a command.
     changes: tuple[OwnerChange, ...] = ()
 
 
@@ -88,16 +88,16 @@ class MoveAuditor:
         return AuditStep(looked_at=tuple(looked_at), settled=tuple(settled), changes=tuple(changes))
 
     def remember(self, memory: Memory) -> None:
-        """The commands that are in flight in *memory* may still lead to something; nothing is told of them."""
+        """The commands in flight in *memory* may still move bundles; they are not reported."""
         for flight in memory.in_flight.values():
             self._owners.issued(flight)
 
     def decided_unseen(self, decision: Decision) -> None:
-        """Follow the moves of a *decision* on an interval whose load is not there."""
+        """Follow the moves of a *decision* on an interval whose load is missing."""
         self._begin(decision, None, None)
 
     def ended(self) -> tuple[AuditedMove, ...]:
-        """All moves that are still followed, with what is known of them: nothing comes any more."""
+        """All moves that are still followed, as far as their outcome is known, at the end of the log."""
         audited = [*self._evicted(), *(self._audited(move) for move in self._open)]
         self._open, self._by_id = [], {}
         return tuple(sorted(audited, key=lambda move: move.interval))
@@ -107,7 +107,7 @@ class MoveAuditor:
         """How many moves are in memory, also those that are settled."""
         return sum(map(len, self._of_bundle.values()))
 
-    # ---- what was decided ----
+    # ---- decisions ----
 
     def _begin(self, decision: Decision, seen_load: SeenLoad | None, memory: Memory | None) -> None:
         for command in decision.commands:
@@ -153,7 +153,7 @@ class MoveAuditor:
         """Earlier moves that may still be seen on their source, although they were done."""
         return [each for each in self._open if each.result == "done" and not each.came_to and each.outcome is None]
 
-    # ---- what came of it ----
+    # ---- outcomes ----
 
     def _brokers_since(self, interval: int) -> Counter[str]:
         """Broker -> the moves from it and to it that were decided after *interval*."""
@@ -206,7 +206,7 @@ class MoveAuditor:
         return "others" if move.owner in seen_load.roster else "broker_left"
 
     def _settle(self, now: int) -> list[AuditedMove]:
-        """The moves of which all is known *now*; they are not followed any more."""
+        """The moves whose outcome is final *now*; they are no longer followed."""
         last = now - HOUR_MS - LOOKED_AT * self._period_ms
         done = [move for move in self._open if move.interval <= last]
         audited = [*self._evicted(), *(self._audited(move) for move in done)]
@@ -227,7 +227,7 @@ class MoveAuditor:
         evicted, self._too_many = self._too_many, []
         return evicted
 
-    # ---- what is told ----
+    # ---- results ----
 
     def _audited(self, move: FollowedMove) -> AuditedMove:
         command, why = move.command, move.command.why

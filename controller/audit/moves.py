@@ -9,9 +9,9 @@ from controller.audit.seen_load import BrokerFigures, CarriedLoad
 
 #: Where a prediction comes from: "promise", the decision's own record; "computed", the load that the decision saw.
 PredictedBy: TypeAlias = Literal["promise", "computed", ""]
-#: Whether a broker had data two intervals later; "": nobody has looked.
+#: Whether a broker had data two intervals later; "": it was not checked.
 Presence: TypeAlias = Literal["there", "no_data", "left", ""]
-#: Who undid a move; "broker_left": its broker was no longer active; "": nobody did.
+#: Who undid a move; "broker_left": its broker was no longer active; "": it was not undone.
 Undoer: TypeAlias = Literal["trimtab", "others", "broker_left", ""]
 
 
@@ -75,14 +75,14 @@ class AuditedSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedMove:
-    """One unload that was commanded, and all that is known of it."""
+    """One commanded unload, and its outcome."""
 
     id: str
     #: T of its decision, epoch ms.
     interval: int
     bundle: str
     namespace: str
-    #: Who asked for it: a strategy, "membership", or "plan".
+    #: Who requested it: a strategy, "membership", or "plan".
     strategy: str
     reason: str
     source: AuditedSide
@@ -154,7 +154,7 @@ class MoveSums:
     late: int = 0
     #: Split, merged or not listed any more.
     gone: int = 0
-    #: Nobody could look two intervals later.
+    #: The interval two intervals later is missing.
     unknown: int = 0
     helped: int = 0
     #: Moves of which it is known whether they helped.

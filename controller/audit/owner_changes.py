@@ -15,7 +15,7 @@ from controller.model.names import namespace_of, parse_bundle
 
 #: A change this long after its command expired was not made by it, in intervals.
 _LATEST: Final = 3
-#: A bundle that no broker has listed for so long is forgotten.
+#: A bundle that no broker has listed for this long is forgotten.
 _FORGOTTEN_MS: Final = 3_600_000
 
 

@@ -73,7 +73,7 @@ def collect(
 def _run(settings: Settings, until: threading.Event, metrics: CollectorMetrics, *, once: bool, dry_run: bool) -> None:
     if settings.pulsar is None:
         raise SettingsError("trimtab collect needs the brokers' admin API: add a section [pulsar] with admin_url")
-    # Who tries what would be collected wants an answer, also "the brokers cannot be reached"; a service waits.
+    # A dry run should answer at once, even with "the brokers cannot be reached"; a service waits.
     needed = () if dry_run else (Part.LOG, Part.ELECTION, Part.BROKERS)
     stop = metrics.health.beating(until.is_set)
     with started(settings, stop, *needed, metrics=metrics, is_listed=not dry_run) as watch:

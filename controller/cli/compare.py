@@ -25,7 +25,7 @@ from controller.strategies.catalogue import SHEDDERS
 from controller.wire.answers.simulate import CompareAnswer
 from controller.wire.readable import compact, counted
 
-#: A result as uneven as this, or more so, is told as sure: it comes by chance in 5 of 100 comparisons.
+#: A result at this probability or below counts as significant: it occurs by chance in 5 of 100 comparisons.
 _SURE: Final = 0.05
 
 _Scenarios: TypeAlias = Annotated[

@@ -128,7 +128,7 @@ def resume(
 
 
 def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) -> list[Pause]:
-    """Those of *standing* that are to end: of *names*, or all; TrimtabError where there is none of a name."""
+    """The pauses of *standing* to end: those of *names*, or all; TrimtabError if a name has none."""
     if names is None or not standing:
         return list(standing)
     unknown = sorted(set(names) - {each.by for each in standing})

@@ -1,7 +1,7 @@
-"""``trimtab take-over`` and ``trimtab hand-back``: whose turn it is to balance, the brokers' or trimtab's.
+"""``trimtab take-over`` and ``trimtab hand-back``: who balances, the brokers or trimtab.
 
-Both change the brokers' dynamic settings and then look whether every broker has heard of it.  Neither needs the log or
-a controller.  Two balancers must never work at once, so the one stops before the other begins.
+Both change the brokers' dynamic settings and then check that every broker has applied them.  Neither needs the log or
+a controller.  Two balancers must never work at once, so one stops before the other begins.
 """
 
 import sys
@@ -24,7 +24,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 
 _ANSWER_SECONDS: Final = 5.0
-#: Brokers hear of a dynamic setting by the metadata store, usually within a second.
+#: Brokers receive a dynamic setting through the metadata store, usually within a second.
 _HEARD_SECONDS: Final = 30.0
 _LOOK_AGAIN_SECONDS: Final = 1.0
 
@@ -127,7 +127,7 @@ def _set(admin: PulsarAdmin, switches: Mapping[str, str]) -> None:
 
 
 def _agreed(question: str, *, yes: bool) -> None:
-    """Return where the person says yes; TrimtabError where they say no, SettingsError where there is nobody to ask."""
+    """Return if the person says yes; TrimtabError if they say no, SettingsError if there is no terminal to ask."""
     if yes:
         _say(question)
         return

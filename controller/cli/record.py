@@ -37,7 +37,7 @@ _OFFSETS_FORM: Final = "TOPIC/PARTITION=FIRST:END, for example metrics/0=1200:24
 #: Of a key, at least and at most.
 _KEY_BYTES: Final = 16
 _LONGEST_KEY: Final = 4096
-#: Settings that are different, of those that are told.
+#: Maximum number of different settings that are listed.
 _LISTED: Final = 5
 _TOPICS: Final = ", ".join(RECORDED_TOPICS)
 

@@ -1,4 +1,4 @@
-"""Are the brokers there, do they let us do our work, and are they what we know?"""
+"""Are the brokers up, do they permit trimtab's work, and are they of a known version?"""
 
 import re
 from collections import defaultdict
@@ -10,7 +10,7 @@ from controller.doctor.finding import Finding, error, fine, listed, warning
 from controller.model.topic_kinds import SWITCHES, serves
 from controller.wire.readable import counted
 
-#: Versions of Pulsar whose answers trimtab was tried on.
+#: Versions of Pulsar that trimtab was tested with.
 _KNOWN: Final = re.compile(r"(?:3\.3|4\.0|4\.2|5\.0)\.\d+")
 _BE_SUPER: Final = (
     "give trimtab the token or user of a role in superUserRoles of broker.conf ([pulsar] token_file, or user and"
@@ -77,7 +77,7 @@ def _silent_or_failing(pulsar: PulsarFacts, urls: tuple[str, ...]) -> Iterator[F
 
 
 def permissions(facts: Facts) -> Iterator[Finding]:
-    """permission-denied: everything that we were refused, once for all brokers."""
+    """permission-denied: all calls that the brokers refused, in one finding."""
     pulsar = facts.pulsar
     if pulsar is None:
         return
@@ -102,7 +102,7 @@ def permissions(facts: Facts) -> Iterator[Finding]:
 
 
 def moves_confirmed(facts: Facts) -> Iterator[Finding]:
-    """moves-unconfirmed: brokers that do not list what was moved to them."""
+    """moves-unconfirmed: brokers that do not list bundles that were moved to them."""
     for broker, bundles in facts.unconfirmed.items():
         yield error(
             "moves-unconfirmed",

@@ -1,6 +1,6 @@
 """The facts about a cluster, a log and an election; the checks judge nothing else.
 
-What could not be learnt is an error in its place, never an exception.
+A fact that could not be read is an error in its place, never an exception.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from controller.settings.trimtab_toml import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredClock:
-    """How far another clock is ahead of ours, negative: behind; known to *give_or_take_ms*."""
+    """How far another clock is ahead of this machine's, negative: behind; known to *give_or_take_ms*."""
 
     ahead_ms: float
     give_or_take_ms: float
@@ -44,11 +44,11 @@ class BrokerFacts:
     failed: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
     clock: MeasuredClock | None = None
-    #: The settings that it runs with; None where it does not tell them.
+    #: The settings that it runs with; None where it does not return them.
     settings: Mapping[str, str] | None = None
     #: LocalBrokerData; None where there is none.
     report: Mapping[str, Any] | None = None
-    #: How far the time in its load report is ahead of ours when it came.
+    #: How far the time in its load report was ahead of this machine's clock when the report arrived.
     report_ahead_ms: float | None = None
 
 
@@ -79,9 +79,9 @@ class PulsarFacts:
     groups: Mapping[str, str] = field(default_factory=dict)
     #: Why not all groups are known; "" where they are.
     groups_problem: str = ""
-    #: What was asked of the cluster -> the answer, where that was 401 or 403.
+    #: Request to the cluster -> the answer, if that was 401 or 403.
     refused: Mapping[str, str] = field(default_factory=dict)
-    #: What was asked of the cluster -> the answer, where that failed otherwise.
+    #: Request to the cluster -> the error, if it failed otherwise.
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -138,9 +138,9 @@ class ZooKeeperFacts:
 
     election: ElectionInZooKeeper
     error: str = ""
-    #: What the server makes of the session timeout that was asked for.
+    #: The session timeout that the server granted.
     granted_ms: int = 0
-    #: trimtab's nodes that everybody may change, and why they could not be looked at.
+    #: trimtab's nodes that anyone can change, and why they could not be checked.
     open_nodes: tuple[str, ...] = ()
     nodes_error: str = ""
 
@@ -152,7 +152,7 @@ class ExecutionFacts:
     #: The mode in force.
     mode: str = ""
     processes: RegisteredProcesses = field(default_factory=RegisteredProcesses)
-    #: Commands that nobody has answered; None: there are none, or nobody knows.
+    #: Commands without an answer; None: there are none, or it is not known.
     unanswered: Unanswered | None = None
     #: Groups in Kafka, or subscriptions in Pulsar, that read the commands now and are named as this cluster's executors
     #: would name them.
@@ -164,7 +164,7 @@ class Facts:
     """Everything that is judged; None is what the settings do not have."""
 
     settings: Settings
-    #: Our clock, epoch ms.
+    #: This machine's clock, epoch ms.
     now_ms: int
     pulsar: PulsarFacts | None = None
     kafka: KafkaFacts | None = None

@@ -1,4 +1,4 @@
-"""A finding: what was seen, what is wanted, and what to do."""
+"""A finding: what was observed, what is expected, and what to do."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

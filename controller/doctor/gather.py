@@ -231,7 +231,7 @@ def _domains(admin: PulsarAdmin) -> dict[str, tuple[str, ...]]:
 
 
 def _boundaries(admin: PulsarAdmin, namespace: str) -> tuple[int, ...] | None:
-    """Of the bundles of *namespace*; none where there is no such namespace, None where nobody tells."""
+    """The boundaries of *namespace*'s bundles; empty if there is no such namespace, None if they cannot be read."""
     try:
         return admin.boundaries(namespace)
     except PulsarError as error:
@@ -266,7 +266,7 @@ class _Requests:
     def __init__(self) -> None:
         self.refused: dict[str, str] = {}
         self.failed: dict[str, str] = {}
-        #: The answer that did not come, and the question.
+        #: The failed answer, and the question.
         self.silent = self.silent_at = ""
 
     def __call__(self, what: str, ask: Callable[[], T]) -> T | None:
@@ -321,7 +321,7 @@ def _clock(date: str, before_ms: int, after_ms: int) -> MeasuredClock | None:
 
 
 def _between(before_ms: float, theirs_ms: float, after_ms: float, resolution_ms: float) -> MeasuredClock:
-    """The other clock was read between *before_ms* and *after_ms* of ours."""
+    """The other clock was read between *before_ms* and *after_ms* of this machine's clock."""
     middle, half = (before_ms + after_ms) / 2, (after_ms - before_ms) / 2
     return MeasuredClock(ahead_ms=theirs_ms - middle, give_or_take_ms=half + resolution_ms)
 
@@ -408,7 +408,7 @@ def _mode(settings: Settings) -> str:
 
 
 def _groups(settings: Settings, patience: TimeLimits) -> tuple[str, ...]:
-    """What reads the commands as executors of this cluster do; none where that takes a right that we do not have."""
+    """Groups that read the commands as executors of this cluster do; none if trimtab may not list them."""
     ending, seconds = executor_group("", settings.cluster.name), patience.answer
     try:
         match settings.log:

@@ -1,4 +1,4 @@
-"""Can the brokers' own limits be believed?  Every usage is a share of them, and so is every decision.
+"""Are the brokers' own limits plausible?  Every usage is a share of them, and so is every decision.
 
 Pulsar: LinuxInfoUtils (speed of the network cards, cores), ResourceUsage.percentUsage: a limit of 0 means no usage.
 """

@@ -1,4 +1,4 @@
-"""Do the names in the settings match anything?  One that matches nothing has no effect, and nothing else tells it."""
+"""Do the names in the settings match anything?  One that matches nothing has no effect, and no error shows it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -88,7 +88,7 @@ def _idle_pattern(name: str, key: str) -> Finding:
 
 
 def excluded_by_brokers(facts: Facts) -> Iterator[Finding]:
-    """excluded-by-brokers-alone: what brokers of Pulsar 4.2 and later would not unload, and trimtab may."""
+    """excluded-by-brokers-alone: namespaces that brokers of Pulsar 4.2 and later do not unload, but trimtab may."""
     if facts.pulsar is None:
         return
     ours = facts.broker_conf.excluded_namespaces | set(facts.settings.decisions.excluded)

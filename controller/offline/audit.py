@@ -31,7 +31,7 @@ MAX_LISTED: Final = 10_000
 #: Strategies, namespaces and hours that have sums of their own, each; hours from the first one on.
 _MAX_SUMS: Final = 100_000
 _OTHERS: Final = "(others)"
-#: A strategy that a command does not name.
+#: The name for the strategy of a command that names none.
 _UNNAMED: Final = "(not named)"
 _TOPICS: Final[tuple[RecordedTopic, ...]] = ("metrics", "results", "journal")
 
@@ -55,7 +55,7 @@ class AuditScope:
 
 @dataclass(slots=True, kw_only=True)
 class MoveAudit:
-    """What was found."""
+    """The findings."""
 
     cluster: str
     period_ms: int
@@ -295,7 +295,7 @@ class _Decisions:
                 self.refused += 1
 
     def _moves_of(self, decided: Decided) -> _DecidedMoves:
-        """What *decided* says; its memory is made of JSON only where moves need it.  WireError."""
+        """The decision in *decided*; its memory is parsed from JSON only if moves need it.  WireError."""
         if decided.missing is not None:
             self.without_memory += 1
             delta: DeltaEntry = validate(DeltaEntry, to_json(decided.fields))

@@ -251,7 +251,7 @@ def _words(change: Change) -> str:
 
 CONNECTORS: Final = 90
 TASKS_EACH: Final = 10
-#: Of the steps one in so many is shown.
+#: One in this many steps is shown.
 _SHOWN_EVERY: Final = 15
 WORKERS: Final = 3
 _NAMES: Final = tuple(f"connector-{i:02}" for i in range(1, CONNECTORS + 1))

@@ -15,7 +15,7 @@ from controller.wire.journal import ControlsRecord, to_controls
 from controller.wire.journal_records import Decided, EntryReader, EntryWriter, PartEntry, PartJoiner, parse_record
 from controller.wire.readable import utc
 
-#: Of two values that differ so many characters are told.
+#: Of two values that differ, this many characters are shown.
 _MAX_CHARS: Final = 120
 
 
@@ -80,7 +80,7 @@ class EntryDifference:
 
 @dataclass(slots=True, kw_only=True)
 class JournalTally:
-    """How many entries a replay wrote, and how many of them the live run's journal has, too."""
+    """How many entries a replay wrote, and how many of them are the same in the live run's journal."""
 
     decided: int = 0
     compared: int = 0
@@ -90,7 +90,7 @@ class JournalTally:
 
 
 class JournalComparison:
-    """Holds each entry of a replay against the live run's."""
+    """Compares each entry of a replay with the live run's."""
 
     def __init__(
         self,

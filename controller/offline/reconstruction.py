@@ -29,7 +29,7 @@ _Decode: TypeAlias = Callable[[bytes], object | None]
 def snapshot_at(tail: LogTail, settings: Settings, policy: Policy, interval: int, *, before: int) -> Snapshot | None:
     """The load of *interval*, epoch ms, as the controller had it; None where the log does not hold it.
 
-    *before*: so many intervals before it are read, too.  TrimtabError where the log cannot be read.
+    *before*: this many intervals before it are read, too.  TrimtabError where the log cannot be read.
     """
     period_ms = settings.intervals.period_ms
     first = interval - before * period_ms

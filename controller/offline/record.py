@@ -36,7 +36,7 @@ _AT_THE_END: Final = 8
 
 
 class NothingToRecordError(TrimtabError):
-    """The log holds no record of what is to be copied."""
+    """The log holds no record that the request would copy."""
 
 
 class RequestedTime(NamedTuple):
@@ -98,7 +98,7 @@ def _worded(span: RequestedTime) -> str:
 #: Makes what replaces names, of the part of the metrics topic that is copied, of the journal of that time, and of what
 #: was known before.
 AnonymiserOf: TypeAlias = Callable[[Extents, Extents, Sequence[bytes]], Anonymiser]
-#: So many records are copied between two words about how far it is.
+#: Number of records that are copied between two reports of progress.
 _PROGRESS_EVERY: Final = 500
 #: ``first`` of a recording that begins with the log.
 FROM_THE_BEGINNING: Final[Mapping[RecordedTopic, Mapping[int, int]]] = {topic: {} for topic in FOLDED_TOPICS.values()}
@@ -107,7 +107,7 @@ _AGAIN: Final = "delete it and record again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordRequest:
-    """What is to be copied."""
+    """What to copy."""
 
     topics: Sequence[RecordedTopic] = RECORDED_TOPICS
     #: The stretch of time, epoch ms; None: from the first record on, or up to the present end.
@@ -125,11 +125,11 @@ class RecordRequest:
 class KnownBefore:
     """What a controller knew when a recording begins."""
 
-    #: Records of metrics from which a fold begins with what was known: averages, states of namespaces and brokers.
+    #: Records of metrics that restore the known state: averages, states of namespaces and brokers.
     records: tuple[bytes, ...]
     #: Topic -> partition -> the first offset that they do not tell of.
     first: Mapping[RecordedTopic, Mapping[int, int]]
-    #: They tell of so many intervals, from the first to the last one, T in epoch ms.
+    #: The number of intervals that they cover, and T of the first and the last one, epoch ms.
     intervals: int
     first_ms: int
     last_ms: int

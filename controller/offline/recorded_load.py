@@ -42,7 +42,7 @@ _ONE_EACH = Partitions(metrics=1, results=1)
 _DEFAULT_CLUSTER = "standalone"
 #: Nothing is forgotten on the way to the last interval.
 _NEVER_MS: Final = 1 << 60
-#: So many records that cannot be used are told one by one.
+#: Maximum number of unusable records that are reported one by one.
 _MAX_REFUSED_SHOWN: Final = 100
 #: Keep every topic: one load fits in memory.
 _ALL: Final = DetailLimits(topics=0, sessions=0, msg_rate=0, throughput=0)

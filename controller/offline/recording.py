@@ -24,9 +24,9 @@ from controller.wire.sweep import SweepHeader
 #: Bytes of a file at most, and of one that is a single document: that of a broker has some MB.
 _LARGEST: Final = 1 << 30
 _LARGEST_DOCUMENT: Final = 64 << 20
-#: So many records that cannot be used are passed over: tiny ones take minutes, and are no log.
+#: Maximum number of unusable records that are skipped: more tiny ones would take minutes, and are not a log.
 MAX_REFUSED: Final = 1_000_000
-#: So many clusters are told by name.
+#: Maximum number of clusters that are named.
 _MAX_LINES: Final = 10
 
 
@@ -70,7 +70,7 @@ def write_ticks(source: Path, target: Path, *, cluster: str, period_ms: int) -> 
     """
     if any((target / "metrics").glob("*.jsonl")):
         raise TrimtabError(f"{target} holds a log already; ticks go into a new one")
-    # Listed once: the target may come to lie in the source.
+    # Listed once: the target may lie in the source.
     paths = recorded_files(source)
     records = RecordedFiles(paths)
     refused = RefusedRecords(max_lines=1)

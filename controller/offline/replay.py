@@ -27,7 +27,7 @@ from controller.wire.json_sweeps import RecordText
 T = TypeVar("T")
 U = TypeVar("U")
 
-#: Records that are decoded at once: so many bytes of them.
+#: Records are decoded in batches of this many bytes.
 _BATCH_BYTES: Final = 8 << 20
 _BATCH_RECORDS: Final = 20_000
 #: Batches that are decoded while others are folded.  Parsing leaves Python's lock to others.
@@ -162,7 +162,7 @@ class Replay:
 
 
 def controls_of_settings(settings: RecordedSettings) -> Callable[[int], Controls]:
-    """The controls of *settings* alone, for intervals that no live run tells of."""
+    """The controls of *settings* alone, for intervals without a live run."""
     maintenance = maintenance_of(settings.guardrails)
     decisions = settings.decisions
 
@@ -180,7 +180,7 @@ class _Decoded(NamedTuple):
 
 
 def batches(records: Iterable[RecordText], most_bytes: int) -> Iterator[list[RecordText]]:
-    """*records* in batches of about so many bytes."""
+    """*records* in batches of about this many bytes."""
     batch, size = list[RecordText](), 0
     for record in records:
         batch.append(record)

@@ -30,7 +30,7 @@ from controller.planning.units import of_one_unit
 _REPORTED: Final[Mapping[str, int]] = {name: column for column, name in enumerate(RESOURCE_WORDS) if column != MEMORY}
 #: What follows the load on any broker.  Direct memory is mostly caches of a fixed size.
 FOLLOWING: Final = (RESOURCE_WORDS[CPU], RESOURCE_WORDS[BANDWIDTH_IN], RESOURCE_WORDS[BANDWIDTH_OUT])
-#: More than any broker carries: what is not finite is taken for this.
+#: More than any broker carries; replaces values that are not finite.
 _MAX_VALUE: Final = 1e15
 #: A broker that reports this share of its limit may be asked for more than all of it.
 _FULL: Final = 0.995
@@ -70,7 +70,7 @@ class MappedProblem:
 
     @property
     def now(self) -> int:
-        """So many of the resources are those of now."""
+        """The number of resources that describe the present."""
         return len(self.problem.resources) - len(self.later)
 
     @property

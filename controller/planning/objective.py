@@ -12,9 +12,9 @@ import numpy as np
 from controller.model.load import Floats, Ints
 from controller.planning.problem import BalanceProblem, PlannedMove
 
-#: A move by itself disturbs as much as so many connections: lookups, and cold caches on the new broker.
+#: A move by itself disturbs as much as this many connections: lookups, and cold caches on the new broker.
 DISTURBANCE_OF_A_MOVE: Final = 10.0
-#: So many messages/s, which wait while the bundle moves, disturb as much as one connection.
+#: This many messages/s, which wait while the bundle moves, disturb as much as one connection.
 MESSAGES_OF_A_CONNECTION: Final = 1000.0
 #: Loads that were added up in another order differ in their last bits: a difference below this does not count.
 ROUNDING: Final = 1e-9

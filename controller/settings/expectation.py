@@ -57,7 +57,7 @@ class Expectation:
     after: int
     #: Moves and splits of this namespace alone; "": of all.
     namespace: str = ""
-    #: For "moved twice in": so many intervals.
+    #: For "moved twice in": the number of intervals.
     span: int = 0
 
     def holds(self, value: float) -> bool:

@@ -14,7 +14,7 @@ from controller.settings.section import sections_in
 _NO_TABLE: Final = {"model_type", "model_attributes_type", "dict_type"}
 
 
-#: So many errors of a file are told.
+#: Maximum number of errors of a file that are reported.
 _MOST_PROBLEMS: Final = 100
 
 

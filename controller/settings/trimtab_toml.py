@@ -50,13 +50,13 @@ class MetricsSettings(Section):
     """Of `trimtab serve`."""
 
 
-#: So many times at least collectors write a state again before it is forgotten.
+#: Collectors write a state again at least this many times before it is forgotten.
 _WRITTEN_BEFORE_FORGOTTEN: Final = 3
 #: Of an interval, for brokers to be asked in it and their answers to be written.
 _SHORTEST_DEADLINE_SECONDS: Final = 0.1
 #: Spark makes a task of each, in every micro-batch.
 _MOST_TASKS: Final = 10_000
-#: A controller that starts reads so many entries of the journal at most: a day of minutes.
+#: A controller that starts reads at most this many entries of the journal: a day of minutes.
 _MOST_DELTAS: Final = 1440
 #: Each takes a thread and a connection.
 _MOST_AT_ONCE: Final = 1000

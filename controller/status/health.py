@@ -11,9 +11,9 @@ from controller.wire.readable import counted, duration, utc
 
 #: No tick for so many periods: the interval that runs, and one that is missing.
 _PERIODS: Final = 3
-#: So many problems are named in the line at the top.
+#: Maximum number of problems in the line at the top.
 _IN_LINE: Final = 2
-#: So many brokers, processes or entries are named.
+#: Maximum number of brokers, processes or entries in a problem.
 _NAMED: Final = 3
 
 
@@ -24,7 +24,7 @@ class Problem(NamedTuple):
     code: str
     #: A few words.
     title: str
-    #: What was seen, and what to do.
+    #: What was observed, and what to do.
     detail: str
 
 

@@ -8,7 +8,7 @@ from controller.wire.answers.status import ProcessAnswer, ProcessesAnswer
 from controller.wire.process import ROLES, RunningProcess
 from controller.wire.readable import ago, counted, duration
 
-#: Entries that cannot be used, of which so many are named.
+#: Maximum number of unusable entries that are named.
 _NAMED: Final = 5
 
 

@@ -30,7 +30,7 @@ def decision_fields(decision: LastDecision) -> dict[str, Any]:
 
 
 def bundle_rows(bundle: str, live: LiveBundle | None, decision: LastDecision) -> list[tuple[str, str]]:
-    """For people: what is told, and what it is."""
+    """For people: label and text."""
     now = (
         [("owner", "unknown: without a section [pulsar] the brokers are not asked")]
         if live is None

@@ -23,12 +23,12 @@ from controller.wire.answers.plan import (
 )
 from controller.wire.readable import counted, duration, utc
 
-#: Namespaces, brokers that do not change, and bundles that stay: so many are printed.
+#: Maximum number of printed namespaces, unchanged brokers, and bundles that stay.
 _LISTED_BROKERS: Final = 10
 _NEXT: Final = "next"
 #: Length of the longest bar of the frontier's curve.
 _BAR: Final = 30
-#: A usage that is lower by less than this share is told as the same.
+#: A usage that is lower by less than this share is reported as the same.
 _SAME: Final = 0.0005
 _BROKERS: Final = fields_of(
     BrokerChangeAnswer,
@@ -123,7 +123,7 @@ def _bar(above: float, highest: float, stroke: str) -> str:
 
 
 def _further(answer: PlanAnswer) -> str:
-    """What more moves than those of the plan would give."""
+    """The effect of more moves than those of the plan."""
     by_moves = {each.max_moves: each for each in answer.frontier}
     now, then = by_moves[answer.moves], by_moves[answer.moves + FURTHER_MOVES]
     text = f"{counted(answer.moves, 'move')} reach {now.times_mean:.3f} times the mean usage"
@@ -209,7 +209,7 @@ def print_rightsizing(out: Console, answer: RightsizingAnswer) -> None:
 
 
 def _needed(answer: RightsizingAnswer, free: str) -> str:
-    """How many brokers keep so much *free*: what is proved, and what is shown."""
+    """How many brokers keep this much *free*: what is proved, and what is shown."""
     least, sufficient = answer.needed, answer.enough
     if least is None:
         return f"no number of brokers keeps {free}: a bundle, or a broker's own use, is too large ({answer.resource})"

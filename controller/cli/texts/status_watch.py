@@ -24,7 +24,7 @@ from controller.status.cluster import ClusterStatus, cluster_status
 from controller.status.health import Problem, problems
 from controller.wire.readable import ago, utc
 
-#: A look that takes longer is not waited for.
+#: Maximum time to wait for an answer.
 _LOOK_SECONDS: Final = 15.0
 #: Of the brokers, as in ``trimtab status``.
 _ANSWER_SECONDS: Final = 10.0
@@ -43,7 +43,7 @@ class _View(Protocol):
 
 
 def watch_status(settings: Settings, conf: Path, every: float, *, as_json: bool) -> None:
-    """Show the status every so many seconds; where the log does not answer, say so, and go on.
+    """Show the status repeatedly, at a fixed interval; where the log does not answer, say so, and go on.
 
     Ends with SettingsError or AccessDeniedError: these do not go away by waiting.
     """

@@ -49,7 +49,7 @@ def anonymised(load: RecordedLoadLog, other: Anonymiser) -> AnonymisedIncident:
 
 
 def _decided_again(renamed: RecordedLoadLog, other: Anonymiser) -> Iterator[tuple[JournalEntry | None, JournalEntry]]:
-    """Of each interval the entry that there was, and the one made again; first the memory that they begin with."""
+    """For each interval the original entry and the replayed one; first the memory that they begin with."""
     settings, memory = other.settings, None
     policy = settings.policy(other.cluster)
     detail = policy.detail_limits(settings.intervals.detail_share)

@@ -91,15 +91,15 @@ class RecordingTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counterfactual:
-    """What happened, and what would have."""
+    """What happened, and what would have happened."""
 
     surveyed: Survey
-    #: Usage above it is too much.
+    #: The limit of usage.
     limit_percent: float
     #: Its run and its figures.
     happened_run: SimulatedRun
     happened: Mapping[str, float]
-    #: None: nobody knows with which settings the recording was made.
+    #: None: the settings of the recording are not known.
     reproduction: Reproduction | None
     #: Strategy -> its replay, and its figures.
     runs: Mapping[str, ReplayedRun]
@@ -122,7 +122,7 @@ def what_would_have_happened(
 
     *compared*: two of *strategies*, whose decisions are compared one by one.  *done* takes the number of intervals.
     """
-    # All at once, so that a wrong option of the last one is told before the recording is read.
+    # All at once, so that a wrong option of the last one is reported before the recording is read.
     policies = {strategy: source.policy(strategy) for strategy in strategies}
     if reproduce and source.known:
         policies[_RECORDED] = source.policy(as_recorded=True)

@@ -16,7 +16,7 @@ from controller.offline.scenarios.report.page import Report, ReportedRecording
 from controller.settings.expectation import Expectation
 from controller.wire.readable import counted, utc
 
-#: Usage above it is too much, as in scenarios that do not say otherwise.
+#: The limit of usage, as in scenarios that do not set another.
 _LIMIT_PERCENT: Final = 85.0
 
 
@@ -60,7 +60,7 @@ def judge_recording(
     )
 
 
-#: Stands beside the strategies; no strategy has this name.
+#: The column of what was recorded; no strategy has this name.
 HAPPENED: Final = "what happened"
 _UNCOMMANDED: Final = "no command moved it: a lookup did, a split, or somebody by hand"
 _NOT_DECIDED: Final = "the recorded controller did not decide this interval, so the replay does not"

@@ -122,7 +122,7 @@ class Places:
             self._put(part, owner)
         return parts
 
-    # ---- what was recorded ----
+    # ---- recorded changes ----
 
     def _differences(self, snapshot: Snapshot) -> tuple[list[PlaceChange], list[str]]:
         """The listed bundles that another broker has than before, and those that were not listed before."""

@@ -41,7 +41,7 @@ class ReplayPolicy:
     """With what a recording is replayed."""
 
     policy: Policy
-    #: So much of a split threshold makes a bundle's topics known.
+    #: From this share of a split threshold on, a bundle's topics are known.
     detail_share: float
     #: Of the first memory, where the recording has none.
     seed: int
@@ -76,7 +76,7 @@ class ReplayedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replays:
-    """What happened, and what would have."""
+    """What happened, and what would have happened."""
 
     happened: SimulatedRun
     runs: Mapping[str, ReplayedRun]

@@ -23,7 +23,7 @@ from controller.settings.pairs import with_requested
 from controller.settings.pulsar_version import AUTO
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, read_settings
 
-#: So many first records are looked at for the name of the cluster.
+#: Number of records at the beginning that are searched for the name of the cluster.
 _LOOKED_AT: Final = 1000
 
 
@@ -33,7 +33,7 @@ class ReplaySource:
 
     log: RecordedLoadLog
     settings: RecordedSettings
-    #: False: nobody said with which settings it was made, and *settings* are the defaults.
+    #: False: the settings that it was made with are not known, and *settings* are the defaults.
     known: bool
     #: Of an incident.
     about: IncidentAbout | None = None

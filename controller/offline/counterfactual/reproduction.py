@@ -9,7 +9,7 @@ from controller.offline.scenarios.simulate import SimulatedRun
 from controller.simulator.carrying_out import SimulatedMove
 from controller.wire.readable import utc
 
-#: Without a journal, a move counts as reproduced if it came so many intervals earlier or later.
+#: Without a journal, a move counts as reproduced if it came up to this many intervals earlier or later.
 _NEAR = 2
 
 

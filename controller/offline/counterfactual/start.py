@@ -120,7 +120,7 @@ def start_before(
 ) -> LogStart | None:
     """Behind the last interval before *since*, epoch ms; None where the log has none.
 
-    *before*: only so many intervals before it are read, for averages, if there is one among them; None: all that the
+    *before*: only this many intervals before it are read, for averages, if there is one among them; None: all that the
     log has.  *tell* takes how many are read.  One interval at a time is in memory.
     """
     begin = begin_of(log)

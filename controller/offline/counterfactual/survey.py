@@ -16,7 +16,7 @@ from controller.offline.counterfactual.usage_model import UsageModel, UsageSampl
 from controller.offline.counterfactual.world import ReplayedWorldOptions
 from controller.simulator.cluster import sum_by
 
-#: The model is fitted on so many broker-intervals at most, evenly chosen among all.
+#: The model is fitted on at most this many broker-intervals, evenly chosen among all.
 _MAX_SAMPLES: Final = 200_000
 
 

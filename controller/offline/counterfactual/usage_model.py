@@ -31,7 +31,7 @@ _MIN_BROKERS: Final = 20
 #: Brokers with models of their own, at most; and a class's error, a fraction of the limit, from which they are tried.
 _MAX_OWN: Final = 100
 _WORTHWHILE: Final = 0.005
-#: The error that is told is above so many of a hundred errors.
+#: The reported error is this percentile of all errors.
 _PERCENTILE: Final = 90.0
 
 

@@ -76,7 +76,7 @@ def serving(recorded: Snapshot, kinds: int, brokers: Sequence[str]) -> Sequence[
 
 #: Seconds for which the clients of a bundle wait while it moves: as the simulator's default.
 _MOVE_SECONDS = 2.0
-#: A bundle that no broker lists, for it moves in the recording, keeps its last load for so many intervals.
+#: A bundle that no broker lists because it moves in the recording keeps its last load for this many intervals.
 _REMEMBERED = 2
 
 
@@ -162,7 +162,7 @@ class ReplayedWorld:
             self._mine.add(command.id)
             self._under_way.append(UnderWay(due=command.interval + self._options.takes_ms, command=command))
 
-    # ---- what happens ----
+    # ---- events ----
 
     def _finish(self, recorded: Snapshot) -> list[CommandResult]:
         due = [each.command for each in self._under_way if each.due <= recorded.interval]
@@ -274,7 +274,7 @@ class ReplayedWorld:
         self._lookups.came(bundle, to, float(part.load[RATE_IN] + part.load[RATE_OUT]))
         return to
 
-    # ---- what is seen ----
+    # ---- observations ----
 
     def _replayed(self, recorded: Snapshot) -> CounterfactualInterval:
         places = self._places

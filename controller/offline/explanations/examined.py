@@ -27,7 +27,7 @@ from controller.strategies.protocols import HurriedShedder
 
 @dataclass(slots=True, kw_only=True)
 class Placed:
-    """What the filters and the placement left of the brokers for one bundle."""
+    """The brokers that the filters and the placement left for one bundle."""
 
     #: The view at its turn, with the bundles that were placed before it.
     view: ClusterView
@@ -42,11 +42,11 @@ class Placed:
 
 @dataclass(slots=True)
 class StrategyAnswers:
-    """What the strategies answered while a decision was made; of several decisions, the last one."""
+    """The answers of the strategies during a decision; of several decisions, the last one."""
 
-    #: Bundle -> what was left for it, of bundles that were placed.
+    #: Bundle -> the brokers left for it, of bundles that were placed.
     placed: dict[str, Placed] = field(default_factory=dict)
-    #: The shedder and the membership rebalancer -> what they chose.
+    #: The shedder and the membership rebalancer -> their choices.
     unloads: dict[str, tuple[Unload, ...]] = field(default_factory=dict)
 
     @property
@@ -56,13 +56,13 @@ class StrategyAnswers:
 
 
 class _ObservedSelection:
-    """Passes on to the policy's selection, and keeps its answers."""
+    """Passes on to the policy's selection, and records its answers."""
 
     def __init__(self, selection: Any, answers: StrategyAnswers) -> None:
         self._selection, self._answers = selection, answers
 
     def __getattr__(self, name: str) -> Any:
-        # What is not listened to is the selection's own.
+        # All other attributes are the selection's own.
         return getattr(self._selection, name)
 
     def candidates(self, view: ClusterView, bundle: int, filters: Any) -> Candidates:
@@ -81,7 +81,7 @@ class _ObservedSelection:
 
 
 class _ObservedShedder:
-    """Passes on to a shedder, and keeps what it chose."""
+    """Passes on to a shedder, and records its choice."""
 
     def __init__(self, shedder: Any, answers: StrategyAnswers) -> None:
         self._shedder, self._answers = shedder, answers
@@ -115,7 +115,7 @@ class _ObservedHurriedShedder(_ObservedShedder):
 
 
 def observed_policy(policy: Policy) -> tuple[Policy, StrategyAnswers]:
-    """*policy*, whose strategies are listened to while it decides, and what is heard then."""
+    """*policy* with strategies that record their answers while it decides, and these answers."""
     answers = StrategyAnswers()
     membership = None if policy.membership is None else _observed_shedder(policy.membership, answers)
     return replace(
@@ -134,9 +134,9 @@ def _observed_shedder(shedder: Any, answers: StrategyAnswers) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """A decision that was made again, and what was heard."""
+    """A replayed decision, and the recorded answers of its strategies."""
 
-    #: That of the settings; it hears nothing.
+    #: The policy of the settings, which records nothing.
     policy: Policy
     view: ClusterView
     decision: Decision
@@ -152,7 +152,7 @@ class Examined:
         return ProtectedBundles.of(self.view, replace(self.memory, in_flight=in_flight), self.policy)
 
     def guard_of(self, bundle: str) -> Verdict | None:
-        """The guardrail that kept *bundle* where it is, or None."""
+        """The guardrail that kept *bundle* on its broker, or None."""
         verdict = self.guarded().verdict(bundle)
         return None if verdict is None else of_dry_run([verdict], self.memory_before)[0]
 

@@ -33,27 +33,27 @@ from controller.wire.decision_texts import reason_text, verdict_text
 from controller.wire.readable import counted, utc
 from controller.wire.results import Result
 
-#: What a shedder says of a broker that is to give bundles.
+#: Reasons by which a shedder selects a broker to unload.
 _ASKS_FOR_A_MOVE: Final = frozenset({Reason.OVERLOADED, Reason.UNDERLOADED})
 _DESTINATION: Final = "filters and placement"
 _RECENT: Final = (Reason.RECENTLY_UNLOADED, Reason.DRY_RUN)
-#: Reasons that one sentence gives.
+#: Maximum number of reasons in one sentence.
 _MAX_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedDecision:
-    """What is known of the decision that is to be explained."""
+    """The decision to explain, as far as it is known."""
 
     cluster: str
     interval: int
     source: ExplainedSource
     summary: str
     commands: tuple[tuple[Command, Result | None], ...]
-    #: None: they are not kept any more, and could not be made again.
+    #: None: they are no longer stored, and could not be replayed.
     verdicts: tuple[Verdict, ...] | None
     policy: Policy
-    #: The decision as it was made again; None where its load is not known.
+    #: The replayed decision; None if its load is not known.
     examined: Examined | None = None
     reproduced: bool | None = None
     notes: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def explain(explained: ExplainedDecision, subject: str, kind: SubjectKind) -> Ex
 
 
 def _decisive(answers: Sequence[GivenAnswer]) -> GivenAnswer | None:
-    """The "no" that decided: the first one, but what holds back all commands before what passes by itself."""
+    """The "no" that decided: the first one; those that hold back all commands precede those that pass by themselves."""
     against = [each for each in answers if each.answer == "no"]
     of_all = next((each for each in against if each.asked in REFUSALS), None)
     first = next(iter(against), None)
@@ -237,7 +237,7 @@ class _About:
         return yes(self._shedder) if self._kind == "interval" else not_asked(self._shedder)
 
     def _against_its_bundles(self, by_shedder: Sequence[Verdict]) -> Verdict | None:
-        """Why no bundle leaves the broker although the shedder wants that: what holds most of them, else its reason."""
+        """Why no bundle leaves the broker although the shedder wants that: the most frequent reason, else its own."""
         examined, counts = self._explained.examined, Counter[Reason]()
         if examined is not None and self._subject in examined.view.brokers.code_of:
             table = examined.view.bundles

@@ -123,7 +123,7 @@ _NO_VERDICTS = "the verdicts of this interval are no longer stored, or are on an
 def journalled_decision(settings: Settings, interval: int | None, *, before: int) -> ExplainedDecision:
     """The newest decision, or the newest one that is not after *interval*, epoch ms.
 
-    *before*: so many intervals before it are read of the log, too.  TrimtabError where there is none.
+    *before*: this many intervals before it are read from the log, too.  TrimtabError where there is none.
     """
     tail, cluster, policy = log_system(settings).tail(), settings.cluster.name, read_policy(settings)
     record = _newest(tail, cluster, interval).record

@@ -19,23 +19,23 @@ from controller.offline.plans.today import Today, today
 from controller.planning.plans.plan import Plan
 from controller.wire.readable import counted, lasting
 
-#: Intervals without any change that nothing explains, after which a plan is given up.
+#: Number of intervals without an explained change after which a plan is abandoned.
 _PATIENCE: Final = 8
 #: Intervals for which a bundle that was unloaded may be seen nowhere.
 _UNSEEN: Final = 4
-#: A load that is older than so many intervals, and a minute, is no ground for moves.
+#: No moves are issued on a load that is older than this many intervals, plus a minute.
 _STALE: Final = 3
 _MINUTE_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What was carried out."""
+    """The result of carrying a step out."""
 
     moves: int
     done: int
     notes: tuple[str, ...]
-    #: Bundles that are still on a broker that was to be empty.
+    #: Bundles that are still on a broker that should be empty.
     left_behind: tuple[str, ...] = ()
 
 
@@ -54,18 +54,18 @@ class PlanRun:
     _issued: set[str] = field(default_factory=set)
     #: Since when nothing was issued, or got a result, and nothing explained that, epoch ms; None: it is not so.
     _idle_since: int | None = None
-    #: The newest decision that was seen, T.
+    #: T of the newest decision that was read.
     _decided: int | None = None
-    #: What held back the last moves that were handed over and not issued.
+    #: Why the last moves that were handed over were not issued.
     _blocked_by: str = ""
     #: Whether the last decision with moves issued none of them.
     _all_blocked: bool = False
-    #: What was said last of a wave, and of its moves.
+    #: The last messages about a wave, and about its moves.
     _last_wave_text: str = ""
     _last_moves_text: str = ""
 
     def check(self) -> Today:
-        """How the step stands now; PlanHaltedError where the cluster is not as the plan says."""
+        """The progress of the step now; PlanHaltedError where the cluster is not as the plan says."""
         state = today(self.plan, self.number, self.around.source(), tolerance=self.tolerance, issued=self._issued)
         self._note(state.notes)
         late = self.around.now_ms() - state.interval

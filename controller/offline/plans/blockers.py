@@ -16,7 +16,7 @@ from controller.model.journal import JournalEntry
 from controller.offline.plans.moves import NamedMove
 from controller.wire.readable import duration, in_number
 
-#: What holds all commands back and passes by itself, and what sets it.
+#: Reasons that hold all commands back and pass by themselves -> the setting behind each.
 _PASSING: Final = {
     Reason.PAUSED: "a pause",
     Reason.MAINTENANCE: "guardrails.maintenance",
@@ -26,7 +26,7 @@ _PASSING: Final = {
     Reason.WARMING_UP: "intervals.warm_up_samples",
     Reason.GAP: "intervals.warm_up_samples, after a gap",
 }
-#: The ending of a budget's name -> of whom it is.
+#: The ending of a budget's name -> the scope of the budget.
 _OF: Final = {
     "_per_source": " off one broker",
     "_per_destination": " to one broker",
@@ -37,7 +37,7 @@ _HOUR_MS: Final = 3_600_000
 
 
 def blocked_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Sequence[NamedMove]) -> str:
-    """What held back *waiting*, moves that the decision of *entry* had and did not issue; "": nothing that passes.
+    """Why *waiting*, moves that the decision of *entry* did not issue, were held back; "": no temporary reason.
 
     *period_ms*: length of the intervals.
     """
@@ -55,13 +55,13 @@ def blocked_by(entry: JournalEntry, limits: Limits, period_ms: int, waiting: Seq
 
 
 def max_connections(limits: Limits) -> float:
-    """More connections than so many can never be moved at once."""
+    """More connections than this can never be moved at once."""
     of = [getattr(budget, f"connections{of}", None) for budget in (limits.interval, limits.window) for of in ("", *_OF)]
     return min((each for each in of if each is not None), default=inf)
 
 
 def never_issued(move: NamedMove, limits: Limits) -> str:
-    """That *move* alone exceeds a budget, and which; "": it does not."""
+    """Says which budget *move* alone exceeds; "": none."""
     if move.connections <= max_connections(limits):
         return ""
     ledger = Ledger(limits, (), ())

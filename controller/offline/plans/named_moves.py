@@ -13,7 +13,7 @@ from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import MappedProblem
 from controller.planning.problem import PlannedMove
 
-#: So many names are listed.
+#: Maximum number of names that are listed.
 _MAX_NAMED: Final = 5
 
 

@@ -24,7 +24,7 @@ from controller.wire.readable import duration
 _LONGEST_MS: Final = 8 * 86_400_000
 #: Windows begin and end with a minute.
 _MINUTE_MS: Final = 60_000
-#: So many of what makes a plan longer are told.
+#: Maximum number of reported reasons that make a plan longer.
 _MAX_NAMED: Final = 3
 
 

@@ -40,15 +40,15 @@ from controller.wire.readable import counted
 
 #: Kinds of plans that are wrong if they do not know of a broker -> what is planned, for a sentence.
 _OF_EVERY_BROKER: Final[Mapping[PlanKind, str]] = {RESTART: "a rolling restart", REMOVE: "a removal of brokers"}
-#: Of so many bundles that stay, or of whose named moves are not possible, it is found out which filter keeps them.
+#: Maximum number of bundles that stay, or of impossible named moves, for which the filter in the way is determined.
 _EXPLAINED: Final = 100
-#: So many namespaces are named.
+#: Maximum number of namespaces that are named.
 _NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """What a person asks a plan for."""
+    """The request for a plan."""
 
     kind: PlanKind = BALANCE
     #: Names of brokers to drain or to fill.
@@ -57,7 +57,7 @@ class PlanRequest:
     to: float = 1.05
     #: Of a rolling restart: one failure domain at a time, not one broker.
     by_zone: bool = False
-    #: Of a removal: so many brokers.
+    #: Of a removal: the number of brokers.
     number: int = 0
     #: Of a balance: these moves (bundle, owner, destination), as far as they are possible, and no others.
     moves: tuple[tuple[str, str, str], ...] | None = None
@@ -83,7 +83,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCluster:
-    """A verified plan, and what should be known about it."""
+    """A verified plan, with notes about it."""
 
     plan: Plan
     notes: tuple[str, ...]
@@ -100,7 +100,7 @@ class PlannedCluster:
 
 
 class _Planner:
-    """One plan that is being made."""
+    """A plan in progress."""
 
     def __init__(self, source: PlanSource, request: PlanRequest) -> None:
         if request.kind in _OF_EVERY_BROKER:
@@ -176,7 +176,7 @@ class _Planner:
         return self._source.view.bundles.names[int(self._mapped.rows[bundle])]
 
     def _why_not(self, move: PlannedMove, step: PlanStep) -> str:
-        """Why *move*, which was named, is not in *step*."""
+        """Why the named *move* is not in *step*."""
         to = self._source.view.brokers.names[move.destination]
         if self._allowed is None or self._allowed(move.bundle, step.moves)[move.destination]:
             return f"{to} has no room for it"
@@ -353,7 +353,7 @@ def _by_rate(own: Sequence[str], request: PlanRequest) -> list[str]:
 
 
 def _assumed(mapped: MappedProblem) -> list[str]:
-    """What a person should know of how *mapped* counts the bundles."""
+    """Notes on how *mapped* counts the bundles."""
     if not mapped.assumed:
         return []
     of, options = " and ".join(mapped.assumed), " ".join(f"--own {name.replace(' ', '-')}" for name in mapped.assumed)

@@ -15,7 +15,7 @@ from controller.settings.trimtab_toml import Settings
 from controller.wire.journal import to_decision
 
 _DONE = frozenset({"done", "already_done"})
-#: Nobody began it, so the controllers issue it again.
+#: No executor started it, so the controllers issue it again.
 _NEVER_STARTED = frozenset({"expired", "fenced"})
 
 
@@ -30,7 +30,7 @@ class MoveState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanProgress:
-    """What the controllers have decided and heard, as of their newest decision."""
+    """The controllers' decisions and the results that they know, as of their newest decision."""
 
     #: T of the newest decision, epoch ms; None: there is none.
     decided: int | None
@@ -57,7 +57,7 @@ class PlanProgress:
 
 
 def plan_progress(settings: Settings, plan: str, since: int) -> PlanProgress:
-    """What became of the commands of *plan*, a hash, that were decided in the interval *since*, epoch ms, or later."""
+    """The outcomes of the commands of *plan*, a hash, that were decided in the interval *since*, epoch ms, or later."""
     tail, cluster = log_system(settings).tail(), settings.cluster.name
     last = tail.last_entry()
     if last is None:

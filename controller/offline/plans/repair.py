@@ -9,9 +9,9 @@ from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
 from controller.planning.plans.plan import BALANCE, DRAIN, EMPTY, FILL, JOIN, SPREAD, Plan, PlanKind, StepTask
 
-#: Characters of what was asked for that are kept.
+#: Maximum length of the request that is stored.
 _LONGEST: Final = 900
-#: What a step did -> the kind of a plan for what is left of it.
+#: The kind of a step -> the kind of the plan for its remaining moves.
 _KINDS: Final[Mapping[StepTask, PlanKind]] = {EMPTY: DRAIN, FILL: JOIN, SPREAD: BALANCE}
 
 

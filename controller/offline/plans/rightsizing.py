@@ -12,7 +12,7 @@ from controller.planning.solving.bounds import lower_bounds, mean_level
 from controller.planning.solving.certify import planned
 from controller.planning.solving.limits import SearchLimits
 
-#: A plan with so many moves is looked for, to see what more brokers are good for.
+#: Maximum number of moves of the plan that shows what more brokers would change.
 _MOVES = 2000
 
 
@@ -28,7 +28,7 @@ class Rightsizing:
     headroom: float
     needed: int | None
     enough: int | None
-    #: What needs the most brokers.
+    #: The resource that needs the most brokers.
     resource: str
     #: How many brokers more were tried, and the highest usage and the moves then; no placement is below ``bound``.
     added: int = 0

@@ -51,13 +51,13 @@ _NO_FITS: Final[Mapping[str, Fit]] = {}
 _MAX_VALUE = 1e15
 #: So many times the cluster's message rate fill no broker, however few there are.
 _NO_LIMIT: Final = 1e6
-#: So many brokers without a report are named.
+#: Maximum number of brokers without a report that are named.
 _MAX_NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlanSource:
-    """A cluster as of one interval, with all that says what may move, and where to."""
+    """A cluster as of one interval, with the rules for what may move, and where."""
 
     cluster: str
     period_ms: int
@@ -69,7 +69,7 @@ class PlanSource:
     #: Says what counts as load; its other options are not used.
     shedder: PeakShedder
     notes: tuple[str, ...] = ()
-    #: When the controllers issue nothing.
+    #: The maintenance windows in which the controllers issue nothing.
     maintenance: Maintenance = field(default_factory=Maintenance)
 
     def require_every_broker(self, what: str) -> None:

@@ -16,28 +16,28 @@ from controller.offline.plans.source import PlanSource
 from controller.planning.plans.plan import EMPTY, Plan, PlanStep
 from controller.wire.controls import MAX_REASON
 
-#: Of a list as many are told.
+#: Maximum number of items of a list in a message.
 _MAX_NAMED: Final = 5
 
 
 class PlanHaltedError(TrimtabError):
-    """A plan is not carried out further; the text says why, and what is done."""
+    """A plan is no longer carried out; the text says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the run of a plan asks for; tests give their own."""
+    """What running a plan needs from outside; tests provide their own."""
 
     #: Replace the controls, and return them.
     change: Callable[[Callable[[OperatorControls], OperatorControls]], OperatorControls]
     #: The cluster as of now.
     source: Callable[[], PlanSource]
-    #: What became of the commands of a plan (its hash) after an interval.
+    #: The outcomes of the commands of a plan (its hash) after an interval.
     progress: Callable[[str, int], PlanProgress]
     #: Epoch ms.
     now_ms: Callable[[], int]
     sleep: Callable[[float], None]
-    #: Say something to the person.
+    #: Prints a message for the operator.
     say: Callable[[str], None]
     #: trimtab with these words, as a shell takes it.
     command: Callable[..., str]

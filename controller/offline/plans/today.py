@@ -49,7 +49,7 @@ _SMALL: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Today:
-    """How a step of a plan stands."""
+    """The state of a step of a plan."""
 
     #: T of the load, epoch ms.
     interval: int
@@ -57,11 +57,11 @@ class Today:
     done: tuple[NamedMove, ...]
     #: The moves that are left, in their waves; none is empty.
     waves: tuple[tuple[NamedMove, ...], ...]
-    #: What is not as the plan says, a sentence each: what is left must not be carried out.
+    #: Differences from the plan, a sentence each: the remaining moves must not be carried out.
     changed: tuple[str, ...]
     #: Moves that were issued and whose bundle is not seen on another broker yet.
     unseen: tuple[str, ...]
-    #: Worth knowing, and no reason to stop.
+    #: Notes that do not stop the plan.
     notes: tuple[str, ...]
     #: Bundles that can move and are on a broker that the step is to empty.
     on_emptied: tuple[str, ...]
@@ -163,7 +163,7 @@ class _Comparison:
                     yield f"{name} is on {self._plan.brokers[broker]}, which is to be empty, and not in the plan"
 
     def _impossible(self, waves: tuple[tuple[NamedMove, ...], ...]) -> Iterator[str]:
-        """What filters or capacity have against the waves, by today's load."""
+        """Why filters or capacity do not allow the waves, by today's load."""
         step, codes, before = self._step, self._view.brokers.code_of, list[PlannedMove]()
         rows = [codes[name] for row in step.brokers if (name := self._plan.brokers[row]) in codes]
         closing, closed = self._source.closing(self._mapped), rows if step.task == EMPTY else []

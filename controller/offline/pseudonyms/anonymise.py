@@ -89,9 +89,9 @@ def _known(value: str, names: Collection[str]) -> str | None:
 #: The topics of an anonymised recording.  Commands and journal are full of names, also in sentences: a replay makes
 #: them anew.
 ANONYMISED: Final[tuple[RecordedTopic, ...]] = ("metrics", "results")
-#: In place of a record that is not kept.
+#: Replaces a record that is not stored.
 REMOVED: Final = b'{"v":1,"type":"removed"}'
-#: What is kept of a version: numbers, and which kind of pre-release it is.
+#: The parts of a version that are stored: numbers, and the kind of pre-release.
 _VERSION: Final = re.compile(
     r"\d{1,9}(?:\.\d{1,9}){0,3}(?:-(?:rc|alpha|beta|SNAPSHOT)(?:[.-]?\d{1,9}){0,4})?", re.ASCII
 )
@@ -123,7 +123,7 @@ class Anonymiser:
         self.cluster = self._names.text("clu", cluster)
         self.settings = anonymised_settings(settings, self._names)
         self._commands = self._renamed_commands(log.read("journal", journal_extents))
-        #: For what the journal tells besides.
+        #: For the other contents of the journal.
         self.journal = JournalPseudonyms(self.cluster, self._names, self._command_id)
 
     def manifest(self, manifest: Manifest) -> Manifest:

@@ -14,7 +14,7 @@ from controller.offline.pseudonyms.names import Pseudonyms
 _UNREAD: Final = "(?>|)"
 #: Matches no name, for a policy lists one expression for namespaces at least.
 _NONE: Final = quoted("none")
-#: So many policies are kept; a cluster has a few, each of which stands in many namespaces' records.
+#: Maximum number of cached policies; a cluster has a few, each of them in many namespaces' records.
 _MAX_POLICIES: Final = 4096
 
 

@@ -44,7 +44,7 @@ class FigureTerms(Protocol):
 
     @property
     def balanced_percent(self) -> float:
-        """The cluster is balanced while every broker is within so many percent of the mean."""
+        """The cluster is balanced while every broker is within this many percent of the mean."""
         ...
 
     @property

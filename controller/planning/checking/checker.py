@@ -1,6 +1,6 @@
 """Checks a plan and its certificate against the problem, in plain steps.  It shares no code with search and bounds.
 
-Who approves a plan does not have to trust what made it: this file is all that has to be believed.
+The person who approves a plan does not have to trust the planner, only this file.
 """
 
 import math

@@ -112,7 +112,7 @@ def _ceilings(problem: BalanceProblem, step: PlanStep) -> list[float]:
 
 
 def _at_once(plan: Plan) -> float:
-    """So many connections may reconnect at once: what the rate allows in its period, or until the next wave."""
+    """The connections that may reconnect at once: what the rate allows in its period, or until the next wave."""
     rate, burst, until_next = plan.pace.connections_per_second, plan.pace.burst_seconds, plan.pace.wave_seconds
     if rate is None:
         return math.inf

@@ -18,7 +18,7 @@ from controller.planning.foresight.followed import NEVER, Followed
 #: Bundles out of sight are forgotten where there are more of them than in sight, and than this.
 _OUT_OF_SIGHT: Final = 1000
 _MINUTE_MS: Final = 60_000
-#: After a longer time without a round, a step counts as so many minutes.
+#: After a longer time without a round, a step counts as this many minutes.
 _LONGEST_STEP: Final = 10.0
 #: A share of the load: so much has jumped, or is on other bundles at another hour.
 _MUCH: Final = 0.1

@@ -9,7 +9,7 @@ from controller.model.load import Floats
 
 HOURS: Final = 24
 HOUR_MS: Final = 3_600_000
-#: A load is taken to become at most so many times as large or as small: at night, many have a tenth of their day's.
+#: A load is assumed to grow or shrink at most by this factor: at night, many have a tenth of their day's.
 _MAX_RATIO: Final = 10.0
 
 

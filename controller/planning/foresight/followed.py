@@ -17,12 +17,12 @@ from controller.model.load import Floats, Ints
 _LEVEL: Final = 0.3
 _TREND: Final = 0.1
 _ERROR: Final = 0.1
-#: So many errors, and this share of the level, are near.
+#: A load is near within this many errors, plus this share of the level.
 _NEAR: Final = 3.0
 _NEAR_SHARE: Final = 0.1
-#: In so many rounds in a row a load is far off, on the same side, before the level jumps to it.
+#: Number of rounds in a row in which a load is far off, on the same side, before the level jumps to it.
 PATIENCE: Final = 2
-#: A difference counts as at most so many times what is near: a burst does not make the error large.
+#: A difference counts as at most this multiple of what is near: a burst does not make the error large.
 _MAX_OFF: Final = 2.0
 #: The error that is assumed at first, as a share of the level.
 _AT_FIRST: Final = 0.1

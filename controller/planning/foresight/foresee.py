@@ -9,12 +9,12 @@ from controller.planning.foresight.bundle_history import BundleHistory
 from controller.planning.foresight.day import HOUR_MS, HOURS
 from controller.planning.from_view import Foreseen, Later, finite, weight
 
-#: The hours to come are looked at in groups of so many; of each group one counts.
+#: The hours to come are considered in groups of this size; one hour of each group counts.
 _GROUP: Final = 4
 _HOUR_MINUTES: Final = 60.0
-#: A trend by which no bundle changes by this share is none.
+#: A trend is ignored if it changes no bundle by this share.
 _NO_TREND: Final = 0.01
-#: Less than so many messages/s are none.
+#: A rate below this many messages/s counts as none.
 _NOTHING: Final = 1e-6
 
 

@@ -27,7 +27,7 @@ class BrokersNeeded:
     at_least: int | None
     #: So many keep it: all bundles were placed on them; None: no number was found.
     sufficient: int | None
-    #: What needs the most brokers.
+    #: The resource that needs the most brokers.
     resource: int
 
 

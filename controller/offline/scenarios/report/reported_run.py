@@ -15,7 +15,7 @@ from controller.offline.scenarios.simulate import SimulatedRun
 
 #: Columns of the heat map at most.  Of more intervals each column has the lowest and the highest usage of several.
 COLUMNS: Final = 720
-#: A level of usage is so many percent; the last level is ABSENT.
+#: Percent of usage in a level; the last level is ABSENT.
 PERCENT_A_LEVEL: Final = 0.5
 #: The level of a broker that is not there.
 ABSENT: Final = 255
