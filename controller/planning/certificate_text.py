@@ -8,7 +8,7 @@ from controller.planning.problem import FIXED, MEAN, PIGEONHOLE, PRICES, REMOVAL
 _WHY: Final = {
     MEAN: "that is the mean usage",
     FIXED: "that is load of one broker that cannot move",
-    PIGEONHOLE: "that many large bundles fit nowhere below it",
+    PIGEONHOLE: "so many large bundles fit nowhere below it",
     REMOVAL: "more bundles than that have to leave brokers above it",
     PRICES: "proved by prices of the linear program",
 }

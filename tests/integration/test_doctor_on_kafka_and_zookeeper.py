@@ -121,7 +121,7 @@ def test_topics_that_somebody_else_created_are_told_with_every_fault(
 def test_a_session_timeout_beyond_the_servers_bounds_is_told(kafka: KafkaServer, zookeeper: ZooKeeperServer) -> None:
     ours = settings(kafka.bootstrap, zookeeper.hosts, "none", session_timeout_seconds=3_600)
     seen = next(each for each in judge(gather(ours)) if each.code == "session-timeout")
-    assert "3600 s that are asked for" in seen.observed
+    assert "instead of the requested 3600 s" in seen.observed
 
 
 def test_servers_that_are_not_there_are_findings_within_the_time_that_was_given() -> None:

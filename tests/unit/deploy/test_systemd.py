@@ -34,7 +34,7 @@ def test_it_restarts_after_every_failure_but_those_that_a_person_must_mend() -> 
     for code in (70, 75):
         assert "start it again" in EXIT_CODES[code]
     for code in FOR_A_PERSON:
-        assert "must mend it" in EXIT_CODES[code]
+        assert "must fix it" in EXIT_CODES[code]
 
 
 def test_its_watchdog_hears_of_the_process_that_trimtab_is() -> None:

@@ -13,7 +13,7 @@ THERE, BACK = PlannedMove(0, 0, 1), PlannedMove(1, 1, 0)
     [
         (MEAN, "mean: that is the mean usage, by bandwidth in"),
         (FIXED, "fixed: that is load of one broker that cannot move, by bandwidth in"),
-        (PIGEONHOLE, "pigeonhole: that many large bundles fit nowhere below it, by bandwidth in"),
+        (PIGEONHOLE, "pigeonhole: so many large bundles fit nowhere below it, by bandwidth in"),
         (REMOVAL, "removal: more bundles than that have to leave brokers above it, by bandwidth in"),
         (PRICES, "prices: proved by prices of the linear program"),
     ],

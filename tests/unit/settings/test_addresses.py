@@ -134,7 +134,7 @@ def test_an_address_to_listen_at_has_a_host_and_a_port(address: str, host: str, 
     ["9640", ":9640", "127.0.0.1", "a:0", "a:65536", "http://a:1", "a:1,b:2", "a:1/x", "::1:1", "a :1", "a:1\n"],
 )
 def test_an_address_that_nobody_can_listen_at_is_refused(address: str) -> None:
-    with pytest.raises(ValueError, match="expected host:port|allowed is a number"):
+    with pytest.raises(ValueError, match=r"expected host:port|allowed is a number"):
         host_and_port(address)
 
 
