@@ -37,7 +37,7 @@ def refuse_other_cluster(plan: Plan, settings: Settings, conf: Path) -> None:
     if plan.period_ms != period_ms:
         raise PlanRefusedError(
             f"the plan is for intervals of {plan.period_ms // 1000} s, and those of {conf} have {period_ms // 1000} s:"
-            " make it again, with --period where it is made from a recording"
+            " make a new plan, with --period if it is made from a recording"
         )
 
 
