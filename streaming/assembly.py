@@ -122,8 +122,8 @@ class Assembly:
         if agreed != ours:
             raise SettingsError(
                 f"checkpoint.path = {self._settings.checkpoint.path!r}: its file identity is {ours}, the controllers of"
-                f" this cluster use {agreed}: choose a place that all of them share; where the old one is gone for"
-                f" good, delete {agreement.where}"
+                f" this cluster use {agreed}: choose a place that all of them share; if the old one is "
+                f"permanently lost, delete {agreement.where}"
             )
 
     def refuse_another_cluster(self, files: CheckpointFiles) -> None:

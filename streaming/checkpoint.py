@@ -76,8 +76,8 @@ def refuse_other_version(files: CheckpointFiles, path: str) -> None:
         again = "Start that release again, or a later one; or set" if newest > state_blob.VERSION else "Set"
         raise StateVersionError(
             f"checkpoint.path = {path!r}: {writer or 'another release of trimtab'} wrote its state in version {newest},"
-            f" trimtab {version('trimtab')} reads {state_blob.VERSION}.  {again} another checkpoint.path, and averages"
-            " begin anew"
+            f" trimtab {version('trimtab')} reads {state_blob.VERSION}.  {again} another "
+            f"checkpoint.path, and averages start from scratch"
         )
     files.create(f"{_MARK}{state_blob.VERSION}", f"trimtab {version('trimtab')}".encode())
 
@@ -223,7 +223,7 @@ def _refusal(uri: str, error: Py4JJavaError) -> TrimtabError:
     why = f"checkpoint.path = {uri!r}: {' '.join(str(error.java_exception).split())}"
     if any(words in why for words in _NO_CLASS):
         why += (
-            '; a file system of its own needs its jars in [spark.conf] "spark.jars" or "spark.jars.packages", and what'
+            '; another file system needs its jars in [spark.conf] "spark.jars" or "spark.jars.packages", and what'
             ' it wants to be told as "spark.hadoop...."'
         )
     kinds: tuple[tuple[Collection[str], type[TrimtabError]], ...] = (

@@ -69,7 +69,7 @@ class DeadLetters:
         self._metrics.dead_letters(letter.reason for letter in letters)
         if letters:
             log.warning(
-                "%d new dead letters, %d since the start; the reason of the first: %s",
+                "%d new dead letters, %d since the start; reason of the first: %s",
                 len(letters),
                 self.count,
                 letters[0].reason,

@@ -55,7 +55,7 @@ def make(target: Path) -> None:
         lock = class_archive.lock_of(target).open("w")
     except OSError as error:
         raise TrimtabError(
-            f"{target.parent}: {error.strerror}: no archive of Spark's classes can be kept there"
+            f"{target.parent}: {error.strerror}: cannot store an archive of Spark's classes there"
         ) from error
     with lock, suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -135,10 +135,12 @@ class DecisionSink:
     def _decide(self, snapshots: Sequence[Snapshot]) -> None:
         decided = self._engine.decide(snapshots, self._tell)
         if decided.known:
-            log.info("Spark repeated the batch: the journal has %s of it already", counted(decided.known, "interval"))
+            log.info(
+                "Spark repeated the batch: the journal already contains %s of it", counted(decided.known, "interval")
+            )
         if decided.too_old:
             log.info(
-                "too old to act on, so it changed the memory and is not journalled: %s",
+                "too old to act on: the memory is updated, but the decision is not journalled: %s",
                 counted(decided.too_old, "interval"),
             )
 
@@ -155,7 +157,7 @@ class DecisionSink:
         self._journalled = entry.interval
         fields = {"interval": utc(entry.interval), "epoch": self.epoch}
         if decided.too_large is not None:
-            why = "%s: its commands are held back; lower the budgets in [guardrails]"
+            why = "%s: its commands are not issued; lower the budgets in [guardrails]"
             log.error(why, decided.too_large, extra=fields)
         self._keep_verdicts(entry.decision)
         if decided.breaker_tripped:
@@ -167,9 +169,10 @@ class DecisionSink:
     def _tell_dropped(self, decided: DecidedInterval) -> None:
         if decided.dropped_rows > self._dropped:
             log.warning(
-                "interval %s: %d rows dropped since the checkpoint began, as more waited for a tick than"
-                " intervals.waiting_intervals and intervals.waiting_mbytes allow; brokers whose sweeps lost a part have"
-                " no data: see whether collectors write ticks, and who else writes to the metrics topic",
+                "interval %s: %d rows dropped since the checkpoint was created, because more rows "
+                "waited for a tick than"
+                " intervals.waiting_intervals and intervals.waiting_mbytes allow; brokers whose sweeps "
+                "lost a part have no data: check that collectors write ticks, and who else writes to the metrics topic",
                 utc(decided.entry.interval),
                 decided.dropped_rows,
                 extra={"interval": utc(decided.entry.interval), "epoch": self.epoch},
@@ -177,11 +180,12 @@ class DecisionSink:
         self._dropped = max(self._dropped, decided.dropped_rows)
         if decided.dropped_states > self._dropped_states:
             log.warning(
-                "interval %s: %d states of namespaces or brokers of cluster %s dropped since the checkpoint began:"
-                " together they are longer than %d characters, of which the last written are kept. Bundles of"
-                " namespaces without a state stay where they are, and what only their isolation policies say is not"
-                " known: give these regular expressions instead of long lists, and see who else writes to the metrics"
-                " topic",
+                "interval %s: %d states of namespaces or brokers of cluster %s dropped since the "
+                "checkpoint was created: together they are longer than %d characters, and only the most "
+                "recently written ones are retained. Bundles of namespaces without a state stay where "
+                "they are, and policies that only dropped states contain are unknown: use regular "
+                "expressions instead of long lists in isolation policies, and check who else writes to the "
+                "metrics topic",
                 utc(decided.entry.interval),
                 decided.dropped_states,
                 decided.entry.cluster,
@@ -200,7 +204,7 @@ class DecisionSink:
             self._note_failed = False
         except (OSError, TrimtabError) as error:
             if not self._note_failed:
-                log.warning("the checkpoint does not note what is journalled, decisions go on: %s", error)
+                log.warning("cannot record in the checkpoint what is journalled; decisions continue: %s", error)
             self._note_failed = True
 
     def _prune(self, committed: int | None) -> None:
@@ -229,7 +233,7 @@ class DecisionSink:
             self._retention_failed = False
         except TrimtabError as error:
             if not self._retention_failed:
-                log.warning("%s; the log grows until trimtab may delete its old files, decisions go on", error)
+                log.warning("%s; the log grows until trimtab may delete its old files; decisions continue", error)
             self._retention_failed = True
 
     def _keep_verdicts(self, decision: Decision) -> None:
@@ -241,7 +245,7 @@ class DecisionSink:
             self._verdicts_failed = False
         except OSError as error:
             if not self._verdicts_failed:
-                log.warning("verdicts are not kept, decisions go on: %s; make room, or allow writing there", error)
+                log.warning("cannot store verdicts; decisions continue: %s; make room, or allow writing there", error)
             self._verdicts_failed = True
 
 

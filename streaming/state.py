@@ -47,7 +47,7 @@ def _loaded(group: GroupState) -> ShardState:
         return state_blob.load(decompressed(bytes(group.get[0])))
     except StateError as error:
         raise StateError(
-            f"{error}: restore the checkpoint, or set another checkpoint.path: decided intervals stay decided"
+            f"{error}: restore the checkpoint, or set another checkpoint.path; intervals that were decided stay decided"
         ) from error
 
 

@@ -93,7 +93,9 @@ class SummaryQueue:
             except Exception as error:  # whatever it is: decisions go on
                 self._metrics.summary_ended("failed")
                 level = logging.DEBUG if self._failed else logging.WARNING
-                log.log(level, "summaries are not written, so the page lacks intervals; decisions go on: %s", error)
+                log.log(
+                    level, "cannot write summaries, so intervals are missing on the page; decisions continue: %s", error
+                )
                 self._failed = True
                 if summaries is not None:
                     _close(summaries)

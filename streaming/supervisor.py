@@ -216,14 +216,14 @@ def _watch(
         wait(poll_seconds)
         if leadership.lost():
             raise LeadershipLostError(
-                "this process stood still, or did not reach the election's servers, for longer than"
+                "this process made no progress, or could not reach the election's servers, for longer than"
                 " session_timeout_seconds in [election]; another controller may lead now"
             )
         if not query.isActive:
             query.awaitTermination()  # raises what ended it
             if ends:
                 return
-            raise TrimtabError(f"query {query.name} ended by itself")
+            raise TrimtabError(f"query {query.name} ended unexpectedly")
         watch.check(partial(_last_batch, query, tell))
     _finish(query)
 

@@ -23,7 +23,7 @@ def mode_in_force(mode: str, store: ControlStore) -> str:
     try:
         controls, _ = store.read()
     except TrimtabError as error:
-        log.warning("the mode that an operator set cannot be read; the mode of the settings is used: %s", error)
+        log.warning("cannot read the mode that an operator set; using the mode in the settings: %s", error)
         return mode
     return controls.mode_in_force(mode)
 
@@ -80,9 +80,9 @@ class ControlsInForce:
             return str(error)
         except ControlsUnreachableError as error:
             if self._known is None:
-                self._say(str(error), f"{_NOT_READ}: nothing is issued until it can be read")
+                self._say(str(error), f"{_NOT_READ}: no commands are issued until they can be read")
                 return f"{_NOT_READ}: {error}"
-            self._say(str(error), "what was set last goes on to hold")
+            self._say(str(error), "the controls that were read last stay in force")
             return ""
         if self._problem:
             log.info("the controls can be read again")

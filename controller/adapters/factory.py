@@ -79,7 +79,7 @@ def own_verdict_store(settings: Settings) -> VerdictStore | None:
         with suppress(OSError):  # writing meets it again, and tells of it
             claim(folder, settings.cluster.name, key=_VERDICTS_KEY)
     except AnotherClusterError as error:
-        log.error("verdicts are not kept, decisions go on: %s", error)
+        log.error("cannot store verdicts; decisions continue: %s", error)
         return None
     return _verdicts_in(folder, settings)
 

@@ -127,7 +127,7 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
         if not description:
             description["commit"] = own_commit()
         (ready, state), work = metrics.health.now, metrics.work
-        assert metrics.role != "web", "the page's server only reads, and is not in the registry"
+        assert metrics.role != "web", "the page's server is read-only and is not in the registry"
         takes = metrics.role == "executor"
         shares = takes and not isinstance(settings.log, LogInFolder)  # there a lock lets one executor work
         return RunningProcess(
@@ -209,7 +209,9 @@ class Registration:
 
     def _tell(self, problem: str) -> None:
         if problem and not self._problem:
-            log.warning("`trimtab status` does not show this process, which works all the same: %s", problem)
+            log.warning(
+                "cannot register this process, so `trimtab status` does not show it; it works nevertheless: %s", problem
+            )
         elif self._problem and not problem:
             log.info("`trimtab status` shows this process")
         self._problem = problem

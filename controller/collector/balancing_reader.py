@@ -99,8 +99,8 @@ class BalancingReader:
         self._known[broker] = self._known.get(broker, _UNKNOWN)._replace(balancing=None)
         if self._news.is_news(broker, printable(why)):
             log.warning(
-                "whether %s balances by itself cannot be read: %s; in mode active nothing is issued if that lasts, see"
-                " brokers_balance_unknown in [guardrails]",
+                "whether %s balances by itself cannot be read: %s; if this persists, no commands are "
+                "issued in mode active, see brokers_balance_unknown in [guardrails]",
                 broker,
                 printable(why),
             )

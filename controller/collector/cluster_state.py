@@ -156,14 +156,14 @@ class ClusterState:
         try:
             policies = self.admin.isolation_policies()
         except PulsarError as error:
-            without = "" if self._policies is not None else "; no namespace is published before they are"
+            without = "" if self._policies is not None else "; namespaces are not published until they can be read"
             self._problems["isolation policies"] = f"{error}{without}"
             return
         self._know(policies, interval)
         flaws = [f"{name:.100}: {why}" for name, why in isolation_flaws(policies).items()]
         # The log shows 300 characters: one policy and the consequence, however many there are and however long.
         more = f"; and {len(flaws) - 1} more" if len(flaws) > 1 else ""
-        self._flaws = f"{flaws[0]:.200}{more}; what they name stays where it is" if flaws else ""
+        self._flaws = f"{flaws[0]:.200}{more}; bundles that they name stay where they are" if flaws else ""
 
     def _know(self, policies: Mapping[str, Mapping[str, Any]], interval: int) -> None:
         # Their order counts as well: the first one that names a namespace holds for it.
@@ -182,9 +182,7 @@ class ClusterState:
             self._groups_due = set(names)
         now = sorted(names, key=lambda name: self._read_at.get(name, 0))[:_MOST_NAMESPACES]
         if len(now) < len(names):
-            self._problems["namespaces"] = (
-                f"{len(names) - len(now)} of {len(names)} have their turn in the next readings"
-            )
+            self._problems["namespaces"] = f"{len(names) - len(now)} of {len(names)} are left for the next reads"
         work = {name: partial(self._namespace, name) for name in now}
         values = self._run_concurrently(interval, work, deadline)
         self._read_at = {name: interval if name in values else self._read_at.get(name, 0) for name in names}
@@ -269,7 +267,7 @@ class ClusterState:
             problems = [f"{name:.100}: {why:.300}" for name, why in sorted(self._problems.items())[:_NAMED]]
             more = f"; and {len(now) - _NAMED} more" if len(now) > _NAMED else ""
             log.warning(
-                "cannot read %s of the cluster's state, whose published state stays: %s%s",
+                "cannot read %s of the cluster's state; their published state stays in force: %s%s",
                 counted(len(now), "part"),
                 "; ".join(problems),
                 more,

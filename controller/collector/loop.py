@@ -172,8 +172,8 @@ class Collector:
         if back <= self._own_clock.tolerated_seconds:
             return False
         last = self._ticks.last
-        ended = f"; those that have ended, the last one is {utc(last)}, are passed over" if last >= interval else ""
-        log.warning("this host's clock was set back by %.0f s or more: no interval ends twice%s", back, ended)
+        ended = f"; skipping intervals up to {utc(last)}, which have already ended" if last >= interval else ""
+        log.warning("this host's clock moved back by %.0f s or more: no interval ends twice%s", back, ended)
         if self._ticks.leads:
             # What was ticked is read again: a log with a clock of its own does not count a tick of the future.
             self._ticks.stop()
@@ -248,7 +248,7 @@ class Collector:
         except AccessDeniedError:
             raise
         except TrimtabError as error:
-            self._step_back(f"the ticks could not be taken over: {error}")
+            self._step_back(f"cannot take over the ticks: {error}")
             return
         self._tell_offline("")
         self._states.forget()
@@ -264,7 +264,7 @@ class Collector:
         if not self._news.is_news(_OFFLINE, why):
             return
         if why:
-            log.warning("%s. No interval can be ended until that is mended; nothing is decided and nothing moved", why)
+            log.warning("%s. No interval can end until this is fixed; nothing is decided and nothing is moved", why)
         else:
             log.info("intervals can be ended again: every partition of the log can be written to")
 
@@ -295,7 +295,7 @@ class Collector:
             self._balancing.ask(broker)
             answering = partial(current.answering.add, broker)
             if not self._calls.submit(broker, partial(self._sweeper.sweep, name, int(self._now_ms()), answering)):
-                self._failed(broker, "it has not come to the end of an earlier answer")
+                self._failed(broker, "it has not finished sending an earlier answer")
 
     def _relieve(self) -> None:
         """Add workers while silent brokers occupy some, so that all brokers are queried in time."""
@@ -325,10 +325,10 @@ class Collector:
         if failures:
             log.info("%s answers again, after %s", broker, counted(failures, "failure"))
         if self._rates.is_news(broker, "wrong" if swept.flaws else "") and swept.flaws:
-            log.warning("%s: rates that are negative or no numbers are taken for 0: %d", broker, swept.flaws)
+            log.warning("%s: rates that are negative or not numbers count as 0: %d", broker, swept.flaws)
         odd = ", ".join(swept.report.odd)
         if self._odd.is_news(broker, odd) and odd:
-            log.warning("%s: fields of its report that no broker has so are left out: %s", broker, odd)
+            log.warning("%s: ignoring fields of its report with values that no broker can have: %s", broker, odd)
         self._round.swept.append(swept)
 
     def _release_sweeps(self) -> None:
@@ -344,7 +344,7 @@ class Collector:
     def _failed(self, broker: str, why: str) -> None:
         self._metrics.no_sweep()
         if self._health.failed(broker, interval=self._round.interval):
-            log.warning("%s gives no sweep and is reported missing: %s", broker, why)
+            log.warning("no sweep of %s; it is reported missing: %s", broker, why)
 
     # leading
 
@@ -354,7 +354,7 @@ class Collector:
 
     def _listed(self, brokers: tuple[str, ...] | None, error: BaseException | None) -> None:
         if brokers is None:
-            log.warning("the active brokers are not known, so they are taken to be those of before: %s", error)
+            log.warning("cannot determine the active brokers, using the previous ones: %s", error)
         else:
             self._ticks.active = brokers
             self._tell_listed(len(brokers))
@@ -374,8 +374,8 @@ class Collector:
             log.info("the cluster lists active brokers again: %d; intervals can be ended", brokers)
         else:
             log.warning(
-                "the cluster %s lists no active broker: no interval can be ended; nothing is decided and nothing moved."
-                " If it has brokers, admin_url in [pulsar] leads to another cluster",
+                "the cluster %s lists no active broker: no interval can end; nothing is decided and "
+                "nothing is moved. If the cluster has brokers, admin_url in [pulsar] points to another cluster",
                 self._cluster,
             )
 
@@ -404,7 +404,7 @@ class Collector:
         except LeadershipLostError as error:
             self._step_back(str(error))
         except TrimtabError as error:
-            self._step_back(f"interval {utc(current.interval)} could not be ended: {error}")
+            self._step_back(f"cannot end interval {utc(current.interval)}: {error}")
 
     def _end(self, current: _Round) -> None:
         roster = self._ticks.end(current.interval, anybody_asked=bool(current.queried))

@@ -28,9 +28,9 @@ class OwnClock:
         self._metrics.clock_ahead(ahead)
         was_wrong, self.wrong = self.wrong, ""
         if self._is_too_far(ahead):
-            self.wrong = f"{difference(ahead)}, allowed are {self.tolerated_seconds:g} s"
+            self.wrong = f"{difference(ahead)}, the limit is {self.tolerated_seconds:g} s"
             if not was_wrong:
-                log.error("%s: no interval is ended by it. Set this host's clock (chrony, ntpd)", self.wrong)
+                log.error("%s: this collector ends no interval. Set this host's clock (chrony, ntpd)", self.wrong)
         elif was_wrong:
             log.info("this host's clock and the brokers' clocks agree again")
 

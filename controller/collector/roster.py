@@ -67,7 +67,7 @@ class Arrivals:
         if head.broker not in active:
             return "of brokers that are not active"
         if head.interval % self.period_ms or head.chunks > _MOST_CHUNKS or len(head.sweep_id) > _LONGEST_SWEEP_ID:
-            return "of no interval, in too many chunks, or with too long an id"
+            return "without a valid interval, in too many chunks, or with too long an id"
         if append_ms is not None and not -self._skew_ms <= append_ms - head.interval <= self.period_ms:
             return "appended too long before or after their interval"
         return ""

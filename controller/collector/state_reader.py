@@ -110,7 +110,7 @@ class StateReader:
         else:
             self._publisher.states([state])
         if self._news.is_news(broker, why) and why:
-            log.warning("state of %s: it cannot be published: %s", broker, why)
+            log.warning("cannot publish the state of %s: %s", broker, why)
 
     def _collect(self, call: FinishedCall) -> None:
         reading = call.value
@@ -126,7 +126,7 @@ class StateReader:
         why = "" if call.error is None else str(call.error)
         if self._news.is_news(call.key, why):
             if why:
-                log.warning("the %s could not be read: %s", call.key, why)
+                log.warning("cannot read the %s: %s", call.key, why)
             else:
                 log.info("the %s can be read again", call.key)
 

@@ -112,8 +112,8 @@ class Sweeper:
         seconds = _TURNS * self._timeout_seconds
         if not self._one_large.acquire(timeout=seconds):
             raise ReportError(
-                f"its answer is larger than {USUAL_ANSWER} bytes; such answers are read one after the other, and its"
-                f" turn did not come within {seconds:g} s: start more collectors, which share the brokers"
+                f"its answer is larger than {USUAL_ANSWER} bytes; such answers are read one at a time, "
+                f"and its turn did not come within {seconds:g} s: start more collectors, which share the brokers"
             )
         try:
             yield

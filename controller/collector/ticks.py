@@ -44,7 +44,7 @@ class TickWriter:
         self._arrivals, self.leads = arrivals, True
         self._before = max(self._before, arrivals.ticked)
         self.active = tuple(sorted(active))
-        last = f"the last one was of interval {utc(arrivals.ticked)}" if arrivals.ticked else "there is none yet"
+        last = f"the last one was for interval {utc(arrivals.ticked)}" if arrivals.ticked else "there is none yet"
         log.info("this collector writes the ticks; %s", last)
 
     def stop(self) -> None:
@@ -113,11 +113,11 @@ class TickWriter:
         if passed and not self._has_told:
             reasons = "; ".join(f"{number} {why}" for why, number in sorted(passed.items()))
             log.warning(
-                "chunks of sweeps in the metrics topic are passed over: %s; one names broker %.100r."
-                " Check who may write to the topic, and the clocks of collectors and of Kafka",
+                "skipping chunks of sweeps in the metrics topic: %s; one names broker %.100r. Check who "
+                "may write to the topic, and the clocks of collectors and of Kafka",
                 reasons,
                 self._arrivals.example,
             )
         elif self._has_told and not passed:
-            log.info("no chunks of sweeps in the metrics topic are passed over any more")
+            log.info("no more chunks of sweeps in the metrics topic are skipped")
         self._has_told = bool(passed)

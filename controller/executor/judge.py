@@ -119,7 +119,9 @@ def answer_after_act(command: Command, observation: Observation, failure: Failur
         return _nothing_happened(command, observation, failure, _not_split(command))
     if not observation.has(command.bundle):
         # Whether it was unloaded before does not matter any more.
-        return Answer(status="obsolete", detail=failure.detail if failure else "it was split or deleted meanwhile")
+        return Answer(
+            status="obsolete", detail=failure.detail if failure else "it was split or deleted in the meantime"
+        )
     if observation.owner and observation.owner == command.destination:
         return Answer(status="done", detail="" if failure is None else f"in spite of: {failure.detail}")
     if observation.owner and observation.owner != command.source:

@@ -129,8 +129,8 @@ class Executor:
         memory.epoch = newer_epoch(memory.epoch, event.epoch)
         if event.epoch > memory.epoch:
             self._reject_event(
-                f"its epoch is {event.epoch}, the newest before it {memory.epoch}: there were not so many leaders;"
-                " check who may write to the command topic"
+                f"its epoch is {event.epoch}, the newest before it {memory.epoch}: there cannot have "
+                f"been so many leaders; check who may write to the command topic"
             )
             return None
         return event
@@ -249,7 +249,7 @@ class Executor:
             self._inbox.begin(job.partition, job.command.id)
         # begin checks who has the commands, which covers a standstill before it; this covers one after it.
         if not self._standstill.is_steady():
-            raise TakenOverError("this process stood still for longer than its session timeout")
+            raise TakenOverError("this process made no progress for longer than its session timeout")
         # The log may have taken long to store it, so the command may have expired meanwhile.
         return self._refusal(job)
 

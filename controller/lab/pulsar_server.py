@@ -190,7 +190,7 @@ class PulsarCluster:
         """Delete old data, start, and return when all brokers serve."""
         running = [part.name for part in _all_parts(self.folder) if part.pid() is not None]
         if running:
-            raise TrimtabError(f"pulsar runs already in {self.folder} ({', '.join(running)}): stop it first")
+            raise TrimtabError(f"pulsar is already running in {self.folder} ({', '.join(running)}): stop it first")
         shutil.rmtree(self.folder / "data", ignore_errors=True)
         for place in ("zookeeper", "bookie"):
             (self.folder / "data" / place).mkdir(parents=True)

@@ -78,7 +78,7 @@ class Server(ABC):
         """Start on what the folder holds already, and return when clients are served."""
         running = self.pid()
         if running is not None:
-            raise TrimtabError(f"{self.name} runs already in {self.folder}, pid {running}: stop it first")
+            raise TrimtabError(f"{self.name} is already running in {self.folder}, pid {running}: stop it first")
         if not is_free(self.port):
             raise TrimtabError(f"{self.name}: port {self.port} is taken; choose another with --port, 0 for a free one")
         self.folder.mkdir(parents=True, exist_ok=True)

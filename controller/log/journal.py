@@ -221,8 +221,8 @@ def _warn_of_the_future(interval: int, place: str) -> None:
     """Warn if the last decision is of a time in the future, since none is made before then."""
     if interval > _now_ms() + _FAR_AHEAD_MS:
         log.error(
-            "%s: the last decision is of %s, ahead of this host's clock: no decisions until then; if it is right,"
-            " that of the collector which wrote that tick was wrong",
+            "%s: the last decision is of %s, ahead of this host's clock: no decisions until then; if "
+            "this clock is right, the clock of the collector that wrote the tick was wrong",
             place,
             utc(interval),
         )

@@ -127,7 +127,7 @@ def _wait_for(ready: Callable[[], T | None], controller: Controller) -> T:
         if answer is not None:
             return answer
         if not alive:
-            raise TrimtabError("the controller ended before it had decided: see its log")
+            raise TrimtabError("the controller ended before it decided: see its log")
         if deadline.passed:
             raise TrimtabError(f"the controller has not decided for {PATIENCE_SECONDS:g} s: see its log")
         time.sleep(_POLL_SECONDS)

@@ -133,7 +133,7 @@ class World:
         row = self.bundles.row_of.get(bundle)
         owner = UNOWNED if row is None else int(self.bundles.owner[row])
         if row is None or owner == UNOWNED or not self.active[owner] or self.brokers[owner] != command.source:
-            return self._answer(command, "obsolete", "it is not on that broker any more", owner)
+            return self._answer(command, "obsolete", "it is no longer on that broker", owner)
         if each.fate == "failed":
             return self._answer(command, "failed", "the broker refused", owner)
         if command.action == "split":

@@ -129,12 +129,12 @@ class ArrowStream:
         if length == 0 and remaining == 8:
             return None
         if not 0 < length <= remaining - 8:
-            raise _spoilt(f"a message of {length} bytes, but {remaining - 8} are left")
+            raise _spoilt(f"a message of {length} bytes, but only {remaining - 8} remain")
         body = at + 8 + length
         message = FlatTable.first(value[at + 8 : body])
         version, follows = message.number(0, 2), message.number(3, 8)
         if not 3 <= version <= 4 or not 0 <= follows <= len(value) - body:
-            raise _spoilt(f"a message of version {version} and {follows} bytes, but {len(value) - body} are left")
+            raise _spoilt(f"a message of version {version} and {follows} bytes, but only {len(value) - body} remain")
         self._at = body + follows
         return _Message(message.number(1, 1), message.table(2), value[body : self._at])
 
@@ -200,10 +200,10 @@ class _Part:
         if self.rows == 0:
             return pa.array([], pa.string())
         if len(ends) < 4 * (self.rows + 1):
-            raise WireError("bad_value", f"column {name} has {len(ends)} bytes of offsets for {self.rows} texts")
+            raise WireError("bad_value", f"column {name} has {len(ends)} bytes of offsets for {self.rows} strings")
         places = np.frombuffer(ends, "<i4", self.rows + 1)
         if places[0] < 0 or places[-1] > len(text) or (places[1:] < places[:-1]).any():
-            raise WireError("bad_value", f"column {name} has texts beyond its {len(text)} bytes")
+            raise WireError("bad_value", f"column {name} has strings beyond its {len(text)} bytes")
         column = pa.Array.from_buffers(pa.string(), self.rows, [None, pa.py_buffer(ends), pa.py_buffer(text)])
         try:
             column.validate(full=True)

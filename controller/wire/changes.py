@@ -55,7 +55,7 @@ def apply(old: Json, values: object) -> Json:
         _refuse("removed is not a list")
     for key in removed:
         if not isinstance(key, str) or new.pop(key, _NOTHING) is _NOTHING:
-            _refuse(f"removes {key!r}, which is not there")
+            _refuse(f"removes {key!r}, which does not exist")
     for key, inner in _object(parts.get("changed", {})).items():
         new[key] = apply(_object(new.get(key)), inner)
     new.update(_object(parts.get("set", {})))

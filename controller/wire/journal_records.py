@@ -66,8 +66,8 @@ def unreadable(where: str, error: OSError | WireError) -> JournalError:
     """What to raise where the record at *where* cannot be read because of *error*."""
     if isinstance(error, WireError) and error.reason == "unknown_version":
         return NewerJournalError(
-            f"{where}: {error}: a later release of trimtab wrote it.  Start that release again, or a later one; this"
-            " one would decide without what it remembers"
+            f"{where}: {error}: a later release of trimtab wrote it.  Start that release again, or a "
+            f"later one; this release would decide without the memory in it"
         )
     if isinstance(error, OSError):
         return JournalError(f"{where}: {error}")
@@ -181,8 +181,9 @@ class Decided:
         """The entry with its whole memory, as ``encode_entry`` gives it; JournalError where that is not known."""
         if self.missing is not None:
             raise DamagedJournalError(
-                f"interval {utc(self.interval)} builds on the entry of {utc(self.missing)}, which is not in the"
-                " journal: restore the journal, or start with an empty one and a new checkpoint, after `trimtab"
+                f"interval {utc(self.interval)} is stored as a difference to the entry of "
+                f"{utc(self.missing)}, which is not in the journal: restore the journal, or start with "
+                f"an empty one and a new checkpoint, after `trimtab"
                 " accept-loss`"
             )
         return to_json(self.fields)
@@ -306,8 +307,8 @@ class PartJoiner:
             parts, characters, self._parts = len(self._parts) + 1, self._characters, []
             raise WireError(
                 "too_large",
-                f"an entry of interval {part.interval} has {characters} characters in {parts} parts, and more to come;"
-                f" allowed: {_LONGEST_JOINED} in {_MOST_PARTS}",
+                f"an entry of interval {part.interval} has {characters} characters in {parts} parts, "
+                f"and is not complete; allowed: {_LONGEST_JOINED} in {_MOST_PARTS}",
             )
         self._parts.append(part)
 

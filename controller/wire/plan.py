@@ -169,10 +169,10 @@ def parse_plan(value: bytes, file_name: str = "this") -> tuple[Plan, str]:
     try:
         file = _read(value)
     except WireError as error:
-        raise PlanRefusedError(f"{file_name} is no plan: {error}") from error
+        raise PlanRefusedError(f"{file_name} is not a valid plan: {error}") from error
     actual = _hash_of(file.plan)
     if actual != file.sha256:
-        raise PlanRefusedError(f"the plan was changed: its hash is {actual}, and the file says {file.sha256}")
+        raise PlanRefusedError(f"the plan was changed: its hash is {actual}, but the file says {file.sha256}")
     plan = _plan(file.plan)
     wrong = plan_flaws(plan)
     if wrong:
@@ -204,7 +204,7 @@ def plan_record(plan: Plan) -> PlanRecord:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise PlanRefusedError(
-            f"the plan is beyond what a file of it may hold: {where}: {first['msg']}, found {first['input']!r:.40}; a"
+            f"the plan exceeds what its file may contain: {where}: {first['msg']}, found {first['input']!r:.40}; a"
             " usage or a limit of a broker may be absurd (`trimtab doctor` names it), or the plan too large: plan for"
             " fewer brokers"
         ) from error

@@ -95,7 +95,7 @@ def _seed(record: metrics.BundleData) -> model.BundleSeed:
             long_term=(long.msg_rate_in, long.msg_rate_out, long.msg_throughput_in, long.msg_throughput_out),
         )
     quota = record.resource_quota
-    assert quota is not None, "a bundle_data has one of the two, says its model"
+    assert quota is not None, "a bundle_data has exactly one of the two, as its model ensures"
     load = (quota.msg_rate_in, quota.msg_rate_out, quota.bandwidth_in, quota.bandwidth_out)
     # A quota starts at the full number of samples, as in Pulsar.
     return model.BundleSeed(

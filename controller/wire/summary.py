@@ -277,7 +277,7 @@ def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except ValueError as error:
-        raise WireError("bad_value", f"a part is no base64: {error}") from error
+        raise WireError("bad_value", f"a part is not base64: {error}") from error
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -288,7 +288,7 @@ def _unpacked(packed: bytes) -> bytes:
     except zlib.error as error:
         raise WireError("bad_value", f"a compressed part: {error}") from error
     if not unpacking.eof:
-        raise WireError("too_large", f"a part unpacks to more than {_MOST_UNPACKED} bytes, or is cut off")
+        raise WireError("too_large", f"a part unpacks to more than {_MOST_UNPACKED} bytes, or is truncated")
     return content
 
 

@@ -81,7 +81,7 @@ def _stalled(why: str) -> StalledError:
     """An error that names the running strategy, if any: then a restart alone does not help."""
     strategy = running_strategy()
     if not strategy:
-        return StalledError(f"{why}: start it again")
+        return StalledError(f"{why}: restart this process")
     return StalledError(
-        f"{why}; {strategy} was asked and has not answered: mend it, or set another strategy, and start again"
+        f"{why}; {strategy} was called and has not returned: fix it, or set another strategy, and restart"
     )

@@ -113,8 +113,8 @@ def _make(archive: Path) -> None:
     if free_memory() < _MEMORY_BYTES or not is_to_be_made(archive):
         return
     log.info(
-        "making an archive of Spark's classes in the background, once: later starts take half of the time; it goes on"
-        " if this command ends first"
+        "making an archive of Spark's classes in the background, once: later starts take half the time; "
+        "it continues if this command ends first"
     )
     with suppress(OSError):  # it is tried again after the next start
         subprocess.run(_IN_BACKGROUND, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True)

@@ -132,8 +132,9 @@ def _refuse_a_nameless_user() -> None:
         pwd.getpwuid(os.getuid())
     except KeyError as error:
         raise SettingsError(
-            f"this process runs as user {os.getuid()}, for whom the system has no name, and Spark does not start"
-            " without one: run it as a user in /etc/passwd (in trimtab's image: 10001), or add this one there"
+            f"this process runs as user {os.getuid()}, who has no user name on this system, and Spark "
+            f"does not start without one: run it as a user in /etc/passwd (in trimtab's image: 10001), "
+            f"or add this one there"
         ) from error
 
 

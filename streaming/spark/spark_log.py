@@ -53,7 +53,7 @@ def new_file(folder: Path | None, otherwise: Path) -> Path:
         _delete_oldest(ours, _FILES_KEPT)
         _delete_oldest(set(earlier) - ours, _OTHERS_KEPT)
     except OSError as error:
-        log.warning("%s: %s; Spark's log of this process is not kept: set spark.log_path", folder, error.strerror)
+        log.warning("%s: %s; Spark's log of this process is not stored: set spark.log_path", folder, error.strerror)
         return otherwise / name
     return folder / name
 

@@ -125,8 +125,8 @@ def test_each_that_is_skipped_is_logged_with_its_offsets_its_size_and_why(
     ]
     one, many = caplog.messages
     first = places["a hundred that would fit each"]
-    assert f"{log.results_topic}', partition 0: the batch of the offsets 1 to 1 is skipped" in one
-    assert f"the batch of the offsets {first} to {first + 99} is skipped" in many
+    assert f"{log.results_topic}', partition 0: skipping the batch of offsets 1 to 1" in one
+    assert f"skipping the batch of offsets {first} to {first + 99}" in many
     assert "of 6" in one
     assert "bytes failed" in one
 
@@ -172,7 +172,7 @@ def test_what_was_written_before_the_topic_was_limited_is_skipped_if_it_is_too_l
     write(log, log.metrics_topic, b"the end")
     read = [record.value for record in read_all(log.bootstrap, log.metrics_topic, 0)]
     assert read == [b"gzip", b"lz4", b"snappy", b"the end"]
-    assert f"the record at offset 1 is skipped: it has {_SIZE} bytes" in caplog.messages[0]
+    assert f"skipping the record at offset 1: it has {_SIZE} bytes" in caplog.messages[0]
 
 
 def test_an_executor_takes_the_commands_behind_one(log: KafkaLogSettings) -> None:

@@ -177,7 +177,7 @@ def test_a_journal_that_is_not_read_to_its_end_is_an_error_and_no_shorter_journa
     append(journal, entry(NEXT, UNLOAD))
     with monkeypatch.context() as patched:
         patched.setattr(PartitionReader, "messages", lambda reader: islice(whole(reader), 2))
-        with pytest.raises(JournalError, match="not read up to"):
+        with pytest.raises(JournalError, match="reading did not reach"):
             open_journal(place)
     assert head(place).last == entry(NEXT, UNLOAD)
 

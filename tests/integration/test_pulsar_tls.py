@@ -114,7 +114,7 @@ def test_a_server_of_an_unknown_authority_is_refused_and_the_setting_named(
 ) -> None:
     shutil.copy(TLS / "another-ca.pem", files / "ca.pem")
     log = settings(pulsar, files)
-    told = r"the server's certificate is refused: .*; \[log\.pulsar\.tls\] trust_certs says whom to trust"
+    told = r"the server's certificate is refused: .*; \[log\.pulsar\.tls\] trust_certs sets the trusted authorities"
     with closing(LogConnection(log, seconds=_SHORT_SECONDS)) as opened:
         with pytest.raises(TrimtabError, match=told):
             create_topics(opened)
@@ -122,7 +122,7 @@ def test_a_server_of_an_unknown_authority_is_refused_and_the_setting_named(
             opened.partitions(log.commands_topic)
     with (
         closing(pulsar_admin(read_settings(files / "trimtab.toml"))) as fresh,
-        pytest.raises(PulsarError, match=r"\[pulsar\.tls\] trust_certs says whom to trust"),
+        pytest.raises(PulsarError, match=r"\[pulsar\.tls\] trust_certs sets the trusted authorities"),
     ):
         fresh.brokers()
 
@@ -159,7 +159,7 @@ def test_a_token_that_is_replaced_before_its_end_goes_on_and_one_that_ended_is_n
         assert admin.brokers()
         wait_for(lambda: time.time() > end + 1, 10, every=0.1)
     with closing(LogConnection(log, seconds=_SHORT_SECONDS)) as opened:
-        told = r"the token in \[log\.pulsar\] token_file ended at .*: write a new one"
+        told = r"the token in \[log\.pulsar\] token_file expired at .*: write a new one"
         with pytest.raises(AccessDeniedError, match=told):
             opened.partitions(log.commands_topic)
         (files / "token").write_text(token("trimtab"))

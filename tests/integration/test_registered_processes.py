@@ -153,7 +153,7 @@ def test_a_zookeeper_that_cannot_be_reached_does_not_keep_an_executor_from_its_w
     until = time.monotonic() + _PATIENCE_SECONDS
     group = f"trimtab-executor-{site.settings.cluster.name}"
     [log] = site.conf.parent.glob("execute-*.log")
-    said = "`trimtab status` does not show this process, which works all the same"
+    said = "cannot register this process, so `trimtab status` does not show it"
     while group not in gather(site.settings).execution.command_groups or said not in log.read_text():
         assert time.monotonic() < until
     assert log.read_text().count(said) == 1

@@ -231,7 +231,7 @@ def test_who_may_see_the_commands_but_not_join_the_group_is_told_the_group(serve
             {"client": {"security.protocol": "PLAINTEXT"}},
             "it speaks TLS: [log.kafka.client] ",
         ),
-        ("trimtab-collector", {"client": {"sasl.mechanism": "SCRAM-SHA-512"}}, "it wants another sasl.mechanism"),
+        ("trimtab-collector", {"client": {"sasl.mechanism": "SCRAM-SHA-512"}}, "it requires another sasl.mechanism"),
     ],
 )
 def test_wrong_credentials_are_told_by_name(

@@ -26,7 +26,7 @@ def test_a_server_outlives_its_start_and_is_stopped_from_its_folder(tmp_path: Pa
         assert f"zookeeper at 127.0.0.1:{port_in(tmp_path)}, pid {pid}, log {tmp_path}" in started.stdout
         again = run("start", tmp_path)
         assert again.exit_code == 1
-        assert f"runs already in {tmp_path}, pid {pid}" in again.stderr
+        assert f"is already running in {tmp_path}, pid {pid}" in again.stderr
     finally:
         stopped = run("stop", tmp_path)
     assert stopped.exit_code == 0

@@ -89,7 +89,7 @@ def test_work_that_does_not_return_is_broken_off_when_its_patience_ends() -> Non
         code, output = process.told(signal.SIGTERM)
     assert time.monotonic() - began < 10
     assert code == 0
-    assert "what was not finished is done again" in output
+    assert "unfinished work is repeated" in output
 
 
 def test_a_second_signal_ends_the_process_at_once() -> None:

@@ -169,7 +169,8 @@ def test_a_process_without_the_right_to_write_works_on_and_says_which_node_it_ma
         eventually(lambda: "may" in caplog.text or "refuses" in caplog.text)
         registration.end()
     [line] = [each.getMessage() for each in caplog.records if each.name == "controller.adapters.registration"]
-    assert line.startswith("`trimtab status` does not show this process, which works all the same: ZooKeeper at ")
+    assert line.startswith("cannot register this process, so")
+    assert "it works nevertheless: ZooKeeper at " in line
     assert f"refuses node /trimtab/{cluster}/processes/" in line
     assert "'executors'" in line
 

@@ -94,7 +94,7 @@ def _try_to_write(folder: Path) -> None:
             return
     except OSError as error:
         # Of an existing parent, as /proc, the error would say that it does not exist.
-        why = "nothing can be created there" if isinstance(error, FileNotFoundError) else error.strerror
+        why = "no file can be created there" if isinstance(error, FileNotFoundError) else error.strerror
         raise OSError(error.errno, f"{place} cannot be written to: {why}") from error
     raise OSError(errno.ENOTDIR, f"{place} is not a folder")
 

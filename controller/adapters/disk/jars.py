@@ -165,8 +165,8 @@ def java(oldest: int = _OLDEST_JAVA) -> str:
         raise SettingsError(f"{program} cannot be run: {error.strerror}. {_install(oldest)}") from error
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
     if version is None or int(version[1]) < oldest:
-        is_what = f"Java {version[1]}" if version else "no Java that tells its version"
-        raise SettingsError(f"{program} is {is_what}; needed is {oldest} or later. {_install(oldest)}")
+        is_what = f"Java {version[1]}" if version else "not a Java that reports its version"
+        raise SettingsError(f"{program} is {is_what}; trimtab needs {oldest} or later. {_install(oldest)}")
     return program
 
 
@@ -174,7 +174,7 @@ def _install(version: int) -> str:
     return (
         f"Install Java {version}: apt-get install openjdk-{version}-jre-headless (Debian, Ubuntu), "
         f"dnf install java-{version}-openjdk-headless (Fedora, RHEL), brew install openjdk@{version} (macOS); "
-        "another place than the PATH is told by JAVA_HOME."
+        "if it is not on the PATH, set JAVA_HOME."
     )
 
 
@@ -182,7 +182,7 @@ def _accept(jar: Jar, fetched: Path, path: Path) -> None:
     if not jar.is_at(fetched):
         raise SettingsError(
             f"{jar.file_name} as fetched is not the jar of conf/jars.lock (SHA-256 {jar.sha256}): "
-            "the repository holds something else under its name, so it is not used"
+            "the repository has a different file under this name, so trimtab does not use it"
         )
     fetched.replace(path)
 

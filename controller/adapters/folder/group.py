@@ -38,7 +38,7 @@ class FileGroup:
         except (OSError, TrimtabError) as error:
             self._problem = str(error)
             if self._problem != problem:
-                log.warning("the collector that leads is not known: %s", error)
+                log.warning("cannot determine which collector leads: %s", error)
         members = () if self._lock.lost() else (self._me,)
         return GroupView(me=self._me, members=members, shares=self._shares if members else {})
 

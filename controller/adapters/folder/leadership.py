@@ -138,9 +138,7 @@ class FileLeadership:
         except OSError as error:
             raise TrimtabError(f"{self._epoch_file} cannot be read: {error.strerror}") from error
         if epoch is None:
-            raise StateError(
-                f"{self._epoch_file} does not hold the number of a leadership: `trimtab stop-all` begins a new one"
-            )
+            raise StateError(f"{self._epoch_file} does not contain an epoch: `trimtab stop-all` starts a new one")
         return epoch
 
     def _lose(self, why: str) -> None:

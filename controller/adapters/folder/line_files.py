@@ -58,14 +58,15 @@ class LineFiles:
                         self._go_on()
                     if interval and self._path(interval, 0).exists():
                         log.warning(
-                            "interval %s has its tick already: this host's clock is behind or was ahead", utc(interval)
+                            "interval %s already has a tick: this host's clock is behind, or was ahead earlier",
+                            utc(interval),
                         )
                         return
                     # Else another process wrote meanwhile, since this one hung, or nothing can be locked here.
                     if known := self._create(part, interval):
                         break
                 else:
-                    raise TrimtabError(f"{self._folder}: no free name for a file was found in {_TRIES} tries")
+                    raise TrimtabError(f"{self._folder}: cannot find a free file name in {_TRIES} tries")
                 interval = 0  # the first part ticks it
             if lock and lines:
                 _set_content(lock, self._name)
@@ -176,8 +177,9 @@ def _try_to_lock(lock: Path, descriptor: int) -> bool | None:
 def _warn_unlocked(lock: Path, why: str) -> None:
     """Warn once in a process that ticks and results are not kept apart."""
     log.warning(
-        "%s cannot be locked: %s: a result that is written while an interval ends may come to lie before its tick, so"
-        " that a replay settles it an interval earlier; have the file system lock files (`trimtab doctor` looks)",
+        "%s cannot be locked: %s: a result that is written while an interval ends may be stored before "
+        "the interval's tick, and a replay would then settle it one interval earlier; use a file system "
+        "that supports locks (`trimtab doctor` checks this)",
         lock,
         why,
     )
@@ -188,11 +190,11 @@ def warn_of_large_files(folder: Path) -> None:
     large = [path for part in ("metrics", "results") for path in record_files(folder / part) if _is_large(path)]
     if large:
         log.warning(
-            "%s has more than %d MiB, of which Spark needs several times as much at once (spark.driver.memory)%s: if"
-            " the controller ends without a reason, move it out of the log",
+            "%s is larger than %d MiB, and Spark needs several times its size in memory "
+            "(spark.driver.memory)%s: if the controller ends without a reason, move the file out of the log",
             large[0],
             _MUCH >> 20,
-            f", and so have {len(large) - 1} more" if len(large) > 1 else "",
+            f", and so are {len(large) - 1} more files" if len(large) > 1 else "",
         )
 
 

@@ -143,7 +143,7 @@ def _matching(folder: Path, glob: str) -> list[Path]:
 @_once
 def _tell(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
-    log.warning("%s: no file of trimtab has such a name: it is passed over; move it out of the log", path)
+    log.warning("%s: not a file name that trimtab uses: skipping it; move it out of the log", path)
 
 
 def is_endless(path: Path) -> bool:
@@ -168,14 +168,10 @@ def _is_plain(path: Path) -> bool:
 @_once
 def warn_no_file(path: Path) -> None:
     """Tell once in a process that *path* is passed over."""
-    log.warning(
-        "%s: is a folder, a named pipe or a device, and no file: it is passed over; move it out of the log", path
-    )
+    log.warning("%s: is a folder, a named pipe or a device, not a file: skipping it; move it out of the log", path)
 
 
 @_once
 def _tell_unreadable(name: str) -> None:
     """Tell once in a process that records in a file with this *name* are passed over."""
-    log.warning(
-        "%a: Spark cannot read a file with such a name: it is passed over; use ASCII, none of * ? [ ] { } \\ :", name
-    )
+    log.warning("%a: Spark cannot read a file with this name: skipping it; use ASCII without * ? [ ] { } \\ :", name)

@@ -86,8 +86,8 @@ def silence(bootstrap: str, client: Client, error: BaseException | ck.KafkaError
     for complaint in _complaints(bootstrap, client):
         if complaint.code() in DENIED:
             return AccessDeniedError(
-                f"{where} refuses {principal(client)}: wrong user name or password, or it wants another"
-                f" sasl.mechanism: {text(complaint).partition(': ')[2].partition(' (after')[0]}"
+                f"{where} refuses {principal(client)}: wrong user name or password, or it requires "
+                f"another sasl.mechanism: {text(complaint).partition(': ')[2].partition(' (after')[0]}"
             )
     why = tls_problem(bootstrap, client)
     if why:

@@ -127,5 +127,5 @@ def append_time(bootstrap: str, topic: str, *, name: str, client: Client, answer
         raise TrimtabError(f"{where}: no answer")
     kind, stamp = stamps[0]
     if kind != ck.TIMESTAMP_LOG_APPEND_TIME:
-        raise TrimtabError(f"{where}: records there get no append time")
+        raise TrimtabError(f"{where}: records in it have no append time")
     return AppendTime(before, stamp, after)

@@ -42,7 +42,7 @@ class BatchSkipper:
         partition, first = message.partition(), message.offset()
         end = self._end_of(partition, first)
         log.error(
-            "%s, partition %d: the batch of the offsets %d to %d is skipped, none of its records is used: %s",
+            "%s, partition %d: skipping the batch of offsets %d to %d and all of its records: %s",
             self._where, partition, first, end - 1, message.error().str(),
         )  # fmt: skip
         return ck.TopicPartition(self._topic, partition, end)

@@ -60,7 +60,10 @@ def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = 
             created.result(PATIENCE_SECONDS)
         except ck.KafkaException as error:
             if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:  # another process came first
-                where = f"Kafka at {bootstrap}, topic {topic!r} does not exist, or may not be seen, and is not created"
+                where = (
+                    f"Kafka at {bootstrap}, topic {topic!r} does not exist or is not visible to "
+                    f"this user, and cannot be created"
+                )
                 raise failure(where, error, client, operation="Describe, or else Create,", topics=[topic]) from error
     return _wait_for_leaders(admin, bootstrap, [spec.name for spec in specs], client)
 
@@ -128,7 +131,7 @@ def not_writable(bootstrap: str, topics: Iterable[str], client: Client) -> list[
         answers = admin.describe_topics(named, include_authorized_operations=True, request_timeout=_SOON_SECONDS)
         return [topic for topic, answer in answers.items() if not _may_write(answer)]
     except (ck.KafkaException, TimeoutError) as error:
-        log.debug("Kafka at %s does not say who may write: %s", bootstrap, text(error))
+        log.debug("cannot tell from Kafka at %s who may write: %s", bootstrap, text(error))
         return []
 
 

@@ -75,7 +75,9 @@ class Transaction:
         ended = side_by_side({"offsets": call}, _OFFSETS_SECONDS + _GRACE_SECONDS)["offsets"]
         self.stuck = ended.late
         if self.stuck:
-            raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, "no answer about the group's offsets"))
+            raise ck.KafkaException(
+                ck.KafkaError(ck.KafkaError._TIMED_OUT, "no response to the request for the group's offsets")
+            )
         ended.result()
 
     def flush(self) -> None:
@@ -86,7 +88,7 @@ class Transaction:
         # No delivery callbacks: a fatal error is an exception by itself, and would break into them.
         unwritten = self._producer.flush(PATIENCE_SECONDS)
         if unwritten:
-            why = f"{unwritten} records unwritten after {PATIENCE_SECONDS:g} s"
+            why = f"{unwritten} records not written after {PATIENCE_SECONDS:g} s"
             raise ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT, why))
 
 

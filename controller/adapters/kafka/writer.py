@@ -55,7 +55,9 @@ class Writer:
         """*topic* as it is now; TrimtabError where it is gone."""
         there = topics_there(self._producer, self._bootstrap, self._client, topic, _ANSWER_SECONDS).get(topic)
         if there is None:
-            raise TrimtabError(f"Kafka at {self._bootstrap}: topic {topic!r} does not exist, or may not be seen")
+            raise TrimtabError(
+                f"Kafka at {self._bootstrap}: topic {topic!r} does not exist or is not visible to this user"
+            )
         return there
 
     def offline(self, topic: str, there: ExistingTopic) -> LogOfflineError:
@@ -101,7 +103,7 @@ class Producer(Writer):
         self._raise_failure()
         if self._delivered != self._sent:
             undelivered = self._sent - self._delivered
-            why = f"{undelivered} records unwritten after {timeout_seconds:g} s"
+            why = f"{undelivered} records not written after {timeout_seconds:g} s"
             raise silence(self._bootstrap, self._client, why)
 
     def drop(self) -> None:

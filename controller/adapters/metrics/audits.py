@@ -141,7 +141,7 @@ class AuditWatch:
                 moves += (*step.looked_at, *step.settled)
         except Exception:
             self._auditor = None
-            log.exception("moves are not audited any more until the next leadership, decisions go on; please report it")
+            log.exception("moves are not audited until the next leadership; decisions continue; please report this")
         return moves
 
 

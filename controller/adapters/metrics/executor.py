@@ -97,4 +97,4 @@ class ExecutorMetrics(ProcessMetrics):
         self._restarts.inc()
         self._partitions.set(0)
         self.work = ProcessWork()
-        self.health.not_ready("it begins anew; its log says why")
+        self.health.not_ready("it is restarting; its log says why")

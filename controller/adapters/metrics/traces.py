@@ -110,10 +110,12 @@ class Traces:
             if why:
                 self.dropped += len(spans)
                 if not self._is_away:
-                    message = "spans are dropped, decisions go on: %s does not take them: %s; see endpoint in [tracing]"
+                    message = (
+                        "spans are dropped, decisions continue: %s does not accept them: %s; see endpoint in [tracing]"
+                    )
                     log.warning(message, self._endpoint, why)
             elif self._is_away:
-                log.info("%s takes spans again; %d were dropped so far", self._endpoint, self.dropped)
+                log.info("%s accepts spans again; %d were dropped so far", self._endpoint, self.dropped)
             self._is_away = bool(why)
 
     def _why_not_taken(self, body: bytes) -> str:

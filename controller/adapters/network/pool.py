@@ -158,7 +158,7 @@ class RenewedConnections:
             self._pool = self._make(ssl_context=tls.context())
             log.info("the files of TLS to Pulsar have changed: new connections use them")
         except TrimtabError as error:
-            log.warning("%s; connections use the files that were read before", error)
+            log.warning("%s; connections continue to use the files that were read before", error)
 
 
 def read_answer(response: urllib3.BaseHTTPResponse, largest: int, credential: str = "") -> HttpAnswer:

@@ -73,12 +73,12 @@ _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"
 _ALERTS: Final = {
     "CERTIFICATE_EXPIRED": "it has expired",
     "CERTIFICATE_REVOKED": "it was revoked",
-    "UNKNOWN_CA": "the server does not know its authority",
-    "CERTIFICATE_REQUIRED": "the server asks for one, and none is given",
-    "HANDSHAKE_FAILURE": "the server asks for another one, or for other ciphers",
-    "CERTIFICATE_UNKNOWN": "it has expired, or its authority is not one that the server trusts",
-    "INTERNAL_ERROR": "it has expired, or its authority is not one that the server trusts; the server's log says why",
-    "BAD_CERTIFICATE": "it has expired, or none is given, or its authority is not one that the server trusts",
+    "UNKNOWN_CA": "the server does not trust the authority that signed it",
+    "CERTIFICATE_REQUIRED": "the server requires one, and none is configured",
+    "HANDSHAKE_FAILURE": "the server requires another version or other ciphers",
+    "CERTIFICATE_UNKNOWN": "it has expired, or the server does not trust its authority",
+    "INTERNAL_ERROR": "it has expired, or the server does not trust its authority; the server's log says why",
+    "BAD_CERTIFICATE": "it has expired, is missing, or the server does not trust its authority",
 }
 
 
@@ -89,14 +89,14 @@ def refusal(error: OSError, section: str, *, trust: str = "trust_certs", own: st
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
-        return f"the server's certificate is refused: {why}; [{section}] {trust} says whom to trust"
+        return f"the server's certificate is refused: {why}; [{section}] {trust} sets the trusted authorities"
     if isinstance(error, ssl.SSLError):
         reason = error.reason or ""
         for end, why in _ALERTS.items():
             if "ALERT" in reason and reason.endswith(end):
                 return f"the server refuses our certificate ([{section}] {own}): {why}"
         if reason in _NO_TLS:
-            return f"the server does not speak TLS at this port; [{section}] asks for it"
+            return f"the server does not speak TLS on this port, but [{section}] requires it"
     return str(error)
 
 

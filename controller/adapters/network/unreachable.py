@@ -93,7 +93,7 @@ def why_no_answer(
     except ssl.SSLError as error:
         if tls.is_refusal(error):  # somebody answers, who refuses us or speaks no TLS
             return refused(error)
-        return "it breaks off the TLS handshake: does it speak TLS at this port?"
+        return "it aborts the TLS handshake: does it speak TLS on this port?"
     except OSError as error:
         return words(error)
     finally:

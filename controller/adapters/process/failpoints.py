@@ -47,7 +47,7 @@ def parse(text: str, variable: str = VARIABLE) -> dict[str, int]:
     if name not in FAILPOINTS:
         raise SettingsError(f"{variable}={text!r}: unknown failpoint; known: {', '.join(FAILPOINTS)}")
     if colon and not re.fullmatch(r"[1-9]\d*", count):
-        raise SettingsError(f"{variable}={text!r}: after the colon comes a count from 1 on")
+        raise SettingsError(f"{variable}={text!r}: expected a count of 1 or more after the colon")
     return {name: int(count or 1)}
 
 

@@ -206,8 +206,8 @@ def _finish(worker: _Worker, ending: Ending, received: Sequence[int]) -> NoRetur
     if worker.is_alive():
         again = f", {_name(received[-1])} again" if len(received) > 1 else ""
         _end(
-            f"{why}{again}, after {time.monotonic() - since:.1f} s; what was not finished is done again by the next"
-            " start, or by another process"
+            f"{why}{again}, after {time.monotonic() - since:.1f} s; unfinished work is repeated by the "
+            f"next start or by another process"
         )
     if worker.failure is not None:
         log.warning("while stopping: %s", worker.failure)

@@ -265,7 +265,7 @@ def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
 def _lookup_path(bundle: str) -> str:
     topic = probe_topic(bundle)
     if not topic:
-        raise PulsarError(f"{bundle}: no topic name was found whose hash lies in this narrow range", sent=False)
+        raise PulsarError(f"{bundle}: cannot find a topic name whose hash lies in this narrow range", sent=False)
     return f"/lookup/v2/topic/{topic.replace('://', '/')}"
 
 

@@ -67,7 +67,7 @@ def value_of(body: bytes, path: str) -> Any:
             from_json(text)  # refuses halves of surrogate pairs: nothing can be written with them
         return value
     except (ValueError, RecursionError) as error:  # no JSON, or one nested too deep
-        raise PulsarError(f"GET {path}: no JSON: {excerpt(body)}", status=200) from error
+        raise PulsarError(f"GET {path}: not JSON: {excerpt(body)}", status=200) from error
 
 
 def as_object(value: Any, path: str) -> dict[str, Any]:

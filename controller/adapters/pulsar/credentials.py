@@ -92,7 +92,7 @@ class CredentialFiles:
             credentials = self._read()
         except TrimtabError as error:
             if str(error) != self._problem:
-                log.warning("%s; what was read before is shown to Pulsar", error)
+                log.warning("%s; continuing with the credentials that were read before", error)
             self._problem = str(error)
             return
         self._problem = ""
@@ -100,7 +100,7 @@ class CredentialFiles:
             level = logging.DEBUG if self._renewed_by_us else logging.INFO
             log.log(
                 level,
-                "the credentials in [%s] have changed: the new ones are shown to Pulsar from now on",
+                "the credentials in [%s] have changed: requests to Pulsar use the new ones from now on",
                 self._section,
             )
             self._current, self._next_word = credentials, Deadline(0.0, self._clock)
@@ -111,8 +111,8 @@ class CredentialFiles:
             return
         self._next_word = Deadline.after(_SAY_AGAIN_SECONDS, self._clock)
         log.error(
-            "the token in [%s] token_file ended at %s, so brokers refuse it: write a new one into that file"
-            " (`pulsar tokens create`); it is read anew, nothing needs a restart",
+            "the token in [%s] token_file expired at %s, so brokers reject it: write a new one to that file"
+            " (`pulsar tokens create`); trimtab reads it again without a restart",
             self._section,
             utc(int(end * 1000)),
         )
@@ -141,8 +141,8 @@ def read_credentials(section: str, token_file: str, user: str, password_file: st
     token = _secret(token_file, f"{section}.token_file")
     if not is_sendable(token):
         raise SettingsError(
-            f"{section}.token_file: the file that it names holds no token: there are spaces, line breaks or other than"
-            " ASCII characters in it"
+            f"{section}.token_file: the file does not contain a token: it has spaces, line breaks or "
+            f"characters that are not ASCII"
         )
     return Credentials(token=token, user=user, password=_secret(password_file, f"{section}.password_file"))
 

@@ -114,7 +114,7 @@ class PulsarHttp:
     ) -> None:
         """*pool* makes the connections, as ``connection_pool`` does."""
         if not urls:
-            raise TrimtabError("no admin URL of Pulsar is given")
+            raise TrimtabError("no admin URL of Pulsar is configured")
         self._urls, self._cluster = tuple(url.rstrip("/") for url in urls), cluster
         fixed = Credentials() if credentials is None or callable(credentials) else credentials
         #: Asked before each request.
@@ -214,7 +214,7 @@ class PulsarHttp:
         is_listed = self._in_fresh_list(lambda: broker in self._trusted.names)
         if not is_listed and not self._trusted.is_known:
             raise PulsarError(
-                f"the active brokers are not known: {self._trusted.problem}", sent=False, away=self._trusted.away
+                f"cannot determine the active brokers: {self._trusted.problem}", sent=False, away=self._trusted.away
             )
         return is_listed
 
@@ -223,7 +223,7 @@ class PulsarHttp:
         answer = self._follow("GET", url + quote(path), None) if url else self._call("GET", path, query)
         names = self._json(answer, path)
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise PulsarError(f"GET {path}: no list of names: {excerpt(answer)}", status=200)
+            raise PulsarError(f"GET {path}: expected a list of names, found {excerpt(answer)}", status=200)
         return tuple(sorted(names))
 
     def _learn(self, brokers: Sequence[str]) -> None:
@@ -232,7 +232,9 @@ class PulsarHttp:
         odd = next((name for name in brokers if not is_name(name)), None)
         if odd is not None:
             name = redacted(repr(odd))
-            raise PulsarError(f"an active broker is listed as {name:.100}, which is no name of a broker", status=200)
+            raise PulsarError(
+                f"an active broker is listed as {name:.100}, which is not a valid broker name", status=200
+            )
         self._trusted.learn(brokers)
         for removed in [name for name in list(self._addresses) if name not in self._trusted.names]:
             self._addresses.pop(removed, None)
@@ -246,7 +248,7 @@ class PulsarHttp:
                     try:
                         self.brokers()
                     except PulsarError as error:
-                        log.warning("the active brokers cannot be listed; the last list is used: %s", error)
+                        log.warning("cannot list the active brokers; using the last list: %s", error)
         return is_listed()
 
     def _require(self, method: str, url: str) -> None:
@@ -258,8 +260,8 @@ class PulsarHttp:
     def _not_listed(self, call: str) -> NotListedError:
         problem, cluster = self._trusted.problem, f" of {self._cluster}" if self._cluster else ""
         return NotListedError(
-            f"{call:.300}: nothing is sent there: it is neither an active broker{cluster} nor an admin_url in"
-            f" {self.section}" + (f"; the active brokers could not be listed: {problem}" if problem else "")
+            f"{call:.300}: request not sent: the address is neither an active broker{cluster} nor an "
+            f"admin_url in {self.section}" + (f"; the active brokers could not be listed: {problem}" if problem else "")
         )
 
     def _get(self, path: str, at: str = "", query: Mapping[str, str] = NO_QUERY) -> Any:
@@ -389,7 +391,7 @@ class PulsarHttp:
         self._require(method, url)
         remaining = self.seconds_left
         if remaining <= 0:
-            raise PulsarError(f"{method} {url}: not sent, since its time limit has passed", sent=False, away=True)
+            raise PulsarError(f"{method} {url}: not sent: its time limit has passed", sent=False, away=True)
         timeout = urllib3.Timeout(
             connect=min(self._connect_seconds, remaining), read=min(self._read_seconds, remaining)
         )
@@ -434,7 +436,7 @@ def _named(error: Exception) -> str:
 def _target(path: str, query: Mapping[str, str]) -> str:
     if not _DOTS.isdisjoint(path.split("/")):
         # The HTTP client would make another path of it.
-        raise PulsarError(f"{path}: nothing is sent: . and .. are no names", sent=False)
+        raise PulsarError(f"{path}: not sent: . and .. are not valid names", sent=False)
     return quote(path, safe="/:") + (f"?{urlencode(query)}" if query else "")
 
 

@@ -88,7 +88,7 @@ class PulsarLoadData:
                 try:
                     self._known[broker] = read_object(value), now + _TIME_TO_LIVE_SECONDS
                 except WireError as error:
-                    log.warning("load data of %.100s cannot be read: %s", broker, error)
+                    log.warning("cannot read load data of %.100s: %s", broker, error)
                 if len(self._known) > _MOST_BROKERS:
                     self._known = {name: each for name, each in self._known.items() if now < each[1]}
                     while len(self._known) > _MOST_BROKERS:  # the oldest first
@@ -104,8 +104,8 @@ class PulsarLoadData:
             hangs = now - self._beat > _HANGS_SECONDS
             if (self._thread.is_alive() and not hangs) or now < self._next_start:
                 return
-            what = f"has not come round for {now - self._beat:.0f} s" if hangs else "has ended"
-            log.error("the thread that reads %s %s; another one is started", _TOPIC, what)
+            what = f"has made no progress for {now - self._beat:.0f} s" if hangs else "has ended"
+            log.error("the thread that reads %s %s; starting another one", _TOPIC, what)
             self._may_have_missed(now)
             self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
         self._turn += 1
@@ -136,9 +136,7 @@ class PulsarLoadData:
                     self._may_have_missed(self._clock())
                 message = f"{type(error).__name__}: {redacted(str(error))}"
                 if message != last_message:
-                    log.warning(
-                        "%s cannot be read; the load metrics of the brokers are used instead: %s", _TOPIC, message
-                    )
+                    log.warning("cannot read %s; using the load metrics of the brokers instead: %s", _TOPIC, message)
                 last_message = message
                 self._closed.wait(_RETRY_SECONDS)
 

@@ -96,7 +96,7 @@ class TokenProvider:
         try:
             self._renew(client)
         except TrimtabError as error:
-            log.warning("%s; the present token is used until it ends", error)
+            log.warning("%s; using the current token until it expires", error)
 
     def _renew(self, client: _Client) -> _Token:
         try:
@@ -115,12 +115,12 @@ class TokenProvider:
         except OSError as error:
             problem = error.strerror or str(error)
         except (ValueError, TypeError, KeyError, RecursionError):
-            problem = problem or "expected is a JSON object with the texts client_id and client_secret"
+            problem = problem or "expected a JSON object with the strings client_id and client_secret"
         else:
             if all(isinstance(text, str) and text for text in (client.id, client.secret)):
                 SECRETS.register(key, client.secret)
                 return client
-            problem = "client_id and client_secret are texts that are not empty"
+            problem = "client_id and client_secret must be strings that are not empty"
         raise SettingsError(f"{key}: the file that it names cannot be used: {problem}")
 
     def _requested(self, client: _Client) -> _Token:
@@ -149,9 +149,7 @@ class TokenProvider:
         parts = urlsplit(endpoint) if isinstance(endpoint, str) else urlsplit("")
         if parts.scheme == "https" or (parts.scheme, parts.netloc) == ("http", urlsplit(issuer).netloc):
             return str(endpoint)
-        raise self._unusable(
-            f"GET {issuer}{_DISCOVERY}: token_endpoint = {endpoint!r:.200}: expected is an https address"
-        )
+        raise self._unusable(f"GET {issuer}{_DISCOVERY}: token_endpoint = {endpoint!r:.200}: expected an https address")
 
     def _object(self, method: str, url: str, form: bytes | None = None) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip"}
@@ -174,7 +172,7 @@ class TokenProvider:
                 f"[{self._section}] {method} {url}: the client is refused: {_reason(answer_json, answer.status)}"
             )
         if answer.status != 200 or not isinstance(answer_json, dict):
-            raise self._unusable(f"{method} {url}: status {answer.status}, expected is a JSON object")
+            raise self._unusable(f"{method} {url}: status {answer.status}, expected a JSON object")
         return answer_json
 
     def _unusable(self, what: str) -> TrimtabError:

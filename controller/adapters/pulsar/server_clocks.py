@@ -88,7 +88,8 @@ class ServerClocks:
         is_wrong = abs(ahead) > TOLERATED_SECONDS
         if is_wrong and not self._has_told:
             log.warning(
-                "%s. Commands count as late by the later one. Set this host's clock (chrony, ntpd)", difference(ahead)
+                "%s. The later clock decides whether a command has expired. Set this host's clock (chrony, ntpd)",
+                difference(ahead),
             )
         elif self._has_told and not is_wrong:
             log.info("this host's clock and the brokers' clocks agree again")

@@ -62,7 +62,7 @@ class TrustedAddresses:
         #: The active brokers, as last listed.
         self.names: frozenset[str] = frozenset()
         #: Why the list could not be read the last time, "" where it could.
-        self.problem = "they were not asked for"
+        self.problem = "they were not requested"
         #: Whether that was since nobody could be reached.
         self.away = False
         #: Held by whoever reads the list; all others wait for its outcome.

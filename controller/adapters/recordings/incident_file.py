@@ -69,7 +69,7 @@ def write_incident(path: Path, about: IncidentAbout, recording: Path) -> int:
     try:
         files.create(path, value)
     except FileExistsError:
-        raise RecordingError(f"{path}: is there already; choose another name with -o") from None
+        raise RecordingError(f"{path}: already exists; choose another name with -o") from None
     return len(value)
 
 
@@ -95,9 +95,9 @@ def unpacked_incident(path: Path) -> Iterator[UnpackedIncident]:
     with scratch_folder("trimtab-incident-") as folder:
         about_json = _unpack(path, folder)
         if about_json is None:
-            raise RecordingError(f"{path}: has no {_ABOUT}: it is no incident of `trimtab incident make`")
+            raise RecordingError(f"{path}: has no {_ABOUT}: it is not an incident made by `trimtab incident make`")
         if not (folder / _RECORDING / MANIFEST).is_file():
-            raise RecordingError(f"{path}: has no {_RECORDING}/{MANIFEST}: it is cut off; copy it again")
+            raise RecordingError(f"{path}: has no {_RECORDING}/{MANIFEST}: it is truncated; copy it again")
         try:
             about = validate(IncidentAbout, about_json)
         except WireError as error:
@@ -114,7 +114,9 @@ def _unpack(path: Path, folder: Path) -> bytes | None:
             for about in tar:
                 name = about.name
                 if name in names or not about.isreg() or about.sparse or len(names) > MOST_FILES:
-                    raise RecordingError(f"{path}: {name!r:.80} is there twice or is no plain file: it is no incident")
+                    raise RecordingError(
+                        f"{path}: {name!r:.80} appears twice or is not a regular file: not an incident"
+                    )
                 names.add(name)
                 member = tar.extractfile(about)
                 value = b"" if member is None else member.read()
@@ -126,12 +128,12 @@ def _unpack(path: Path, folder: Path) -> bytes | None:
                     target.write_bytes(value)
                 elif name == BEGIN:
                     raise RecordingError(
-                        f"{path}: {BEGIN} is not in its recording: an older trimtab made it; make it again"
+                        f"{path}: {BEGIN} is not in its recording: an older version of trimtab made it; make it again"
                     )
                 else:
-                    raise RecordingError(f"{path}: {name!r:.80} does not belong into an incident")
+                    raise RecordingError(f"{path}: {name!r:.80} is not part of an incident")
     except (tarfile.TarError, ValueError, OverflowError, EOFError, RecursionError) as error:
-        raise RecordingError(f"{path}: is no incident, or is damaged: {error}") from error
+        raise RecordingError(f"{path}: not an incident, or damaged: {error}") from error
     return about_json
 
 
@@ -141,7 +143,7 @@ def _content(path: Path) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             about = os.fstat(descriptor)
             if not stat.S_ISREG(about.st_mode):
-                raise RecordingError(f"{path}: is no file")
+                raise RecordingError(f"{path}: is not a regular file")
             if about.st_size > LARGEST_INCIDENT:
                 raise RecordingError(f"{path}: has {about.st_size} bytes, allowed: {LARGEST_INCIDENT}")
             return file.read(LARGEST_INCIDENT)

@@ -154,8 +154,8 @@ class RecordedSettings(Record):
             name = self.broker_conf.get(kind.key, "")
             if is_python_name(name):
                 raise SettingsError(
-                    f"the recording was made with {kind.key}={name}, a class that is no part of trimtab: give the"
-                    " settings that name it with --conf"
+                    f"the recording was made with {kind.key}={name}, a class that is not part of "
+                    f"trimtab: pass the settings that name it with --conf"
                 )
         return self.policy_with(self.broker_conf, cluster)
 
@@ -269,9 +269,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _refuse_other_formats(path: Path, fields: Mapping[str, object]) -> None:
     if fields.get("format") != "trimtab-recording":
-        raise RecordingError(
-            f"{path}: this is no manifest of a recording: its format is {_printable(fields.get('format'))}"
-        )
+        raise RecordingError(f"{path}: not a manifest of a recording: its format is {_printable(fields.get('format'))}")
     version = fields.get("version")
     if type(version) is not int or version != FORMAT_VERSION:
         raise RecordingError(
@@ -302,7 +300,7 @@ def content_of(path: Path, limit: int) -> bytes:
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode):
         os.close(descriptor)
-        raise RecordingError(f"{path}: is no file; a recording has no links and no devices")
+        raise RecordingError(f"{path}: is not a regular file; a recording contains no links and no devices")
     with os.fdopen(descriptor, "rb") as file:
         if about.st_size > limit:
             raise RecordingError(f"{path}: has {about.st_size} bytes, allowed: {limit}")

@@ -57,11 +57,11 @@ def refuse_bombs(about: Any, content: bytes, where: object) -> None:
         column = about.row_group(0).column(number)
         name, start, size = column.path_in_schema, column.data_page_offset, column.total_compressed_size
         if column.has_dictionary_page or start < 0 or size < 0 or start + size > len(content):
-            raise RecordingError(f"{where}: column {name} is not as trimtab writes it")
+            raise RecordingError(f"{where}: column {name} does not have the layout that trimtab writes")
         of_a_value = OF_A_HEADER if name.startswith("headers.") else OF_A_VALUE
         for page in _pages(content, start, start + size, where):
             if page.kind != _DATA_PAGE or page.encoding not in _OF_VALUES or page.levels != _OF_LEVELS:
-                raise RecordingError(f"{where}: column {name} has pages that trimtab does not write")
+                raise RecordingError(f"{where}: column {name} has a kind of page that trimtab does not write")
             pages, room = pages - 1, room - page.unpacked - of_a_value * page.values
             if room < 0 or pages < 0:
                 raise RecordingError(f"{where}: unpacks to more than {LARGEST_FILE} bytes")
@@ -133,7 +133,7 @@ class _Compact:
         elif kind in (_LIST, _SET):
             self._list(depth)
         else:
-            raise ValueError("a kind that page headers do not have")
+            raise ValueError("a type that page headers do not have")
         return None
 
     def _list(self, depth: int) -> None:

@@ -111,8 +111,8 @@ class Recording:
     def _check_sum(path: Path, content: bytes, declared: RecordingFile | KnownBeginning) -> None:
         if len(content) != declared.bytes or hashlib.sha256(content).hexdigest() != declared.sha256:
             raise RecordingError(
-                f"{path}: has {len(content)} bytes and another SHA-256 than in {MANIFEST} ({declared.bytes} bytes): it"
-                " was cut off or changed; copy the recording again"
+                f"{path}: has {len(content)} bytes and another SHA-256 than in {MANIFEST} "
+                f"({declared.bytes} bytes): it was truncated or changed; copy the recording again"
             )
 
 
@@ -134,9 +134,9 @@ def _check(table: pa.Table, file: RecordingFile, path: Path) -> None:
     ]
     declared = {part.partition: part for part in file.partitions}
     if len(table) != file.records or not all(_fits(each, declared.get(each.partition)) for each in places):
-        raise RecordingError(f"{path}: holds other records than {MANIFEST} says")
+        raise RecordingError(f"{path}: contains other records than {MANIFEST} says")
     if sum(each.records for each in places) != len(table):
-        raise RecordingError(f"{path}: holds an offset twice")
+        raise RecordingError(f"{path}: contains an offset twice")
 
 
 def _fits(place: _Place, declared: RecordedExtent | None) -> bool:

@@ -154,7 +154,7 @@ def unpacked(content: bytes, where: object) -> pa.Table:
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise RecordingError(
-            f"{where}: is no Parquet file of a recording: {' '.join(str(error).split())[:300]}"
+            f"{where}: is not a Parquet file of a recording: {' '.join(str(error).split())[:300]}"
         ) from error
     return _in_order(_whole(table, where))
 
@@ -168,7 +168,7 @@ def _whole(table: pa.Table, where: object) -> pa.Table:
         return table
     numbers, lengths = digits.flatten(), np.asarray(digits.value_lengths().fill_null(0))
     if numbers.null_count:
-        raise RecordingError(f"{where}: has digits that are none")
+        raise RecordingError(f"{where}: has digits that are not valid")
     ends = np.cumsum(lengths)
     made = whole(values, repeats, np.asarray(numbers), ends, where)
     starts = pa.array(np.concatenate([[0], ends]), pa.int32())
@@ -213,7 +213,7 @@ def _values(table: pa.Table, where: object) -> Iterator[bytes | SplitJson]:
     digits = table.column("digits").combine_chunks()
     numbers, ends = np.asarray(digits.flatten()), np.cumsum(np.asarray(digits.value_lengths().fill_null(0)))
     if digits.flatten().null_count or (numbers < 0).any():
-        raise RecordingError(f"{where}: has digits that are none")
+        raise RecordingError(f"{where}: has digits that are not valid")
     start = 0
     for text, decimal, end in zip(texts, decimals, ends.tolist(), strict=True):
         if decimal is None:

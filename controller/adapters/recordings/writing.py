@@ -121,8 +121,8 @@ class RecordingWriter:
         size = read_size(record)
         if size > LARGEST_FILE - FILE_BYTES:
             raise RecordingError(
-                f"{topic}, partition {record.partition}, offset {record.offset}: reading this record again would take"
-                f" {size} bytes, allowed: {LARGEST_FILE - FILE_BYTES}: leave it out with --offsets"
+                f"{topic}, partition {record.partition}, offset {record.offset}: reading this record "
+                f"back would take {size} bytes, allowed: {LARGEST_FILE - FILE_BYTES}: leave it out with --offsets"
             )
         if self._waiting and (self._waiting_bytes + size > FILE_BYTES or len(self._waiting) >= self._file_records):
             self._write(topic)
@@ -265,6 +265,6 @@ def _locked(folder: Path) -> int:
     except OSError as error:
         os.close(lock)
         raise SettingsError(
-            f"{folder}: another `trimtab record` writes there: choose another folder with -o"
+            f"{folder}: another `trimtab record` is writing to it: choose another folder with -o"
         ) from error
     return lock

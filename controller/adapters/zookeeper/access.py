@@ -67,18 +67,21 @@ class ZooKeeperAccess:
         if isinstance(error, SessionClosedRequireSaslError):
             if auth is None:
                 return f"serves only clients that authenticate: add [{section}] with scheme, user and password_file"
-            return f"does not accept scheme = {auth.scheme!r} of [{section}]: it asks for another scheme"
+            return f"does not accept scheme = {auth.scheme!r} of [{section}]: it requires another scheme"
         if isinstance(error, NoAuthError):
             if auth is None:
-                return f"refuses node {node}: its ACL does not let everybody in; add [{section}] with the node's user"
-            also = " (with another password it is another user)" if auth.scheme == "digest" else ""
+                return (
+                    f"refuses node {node}: its ACL does not allow anonymous access; add [{section}] "
+                    f"with the node's user"
+                )
+            also = " (the password is part of the user's identity)" if auth.scheme == "digest" else ""
             return (
                 f"refuses node {node} to user {auth.user!r} of [{section}]: its ACL needs {self.identity}:cdrwa{also};"
                 f" getAcl {node} shows it"
             )
         if isinstance(error, InvalidACLError) and auth is not None:
             return (
-                f"does not take an ACL for {self.identity} on node {node}: its zoo.cfg needs an authProvider for"
+                f"does not accept an ACL for {self.identity} on node {node}: its zoo.cfg needs an authProvider for"
                 f" {auth.scheme}"
             )
         return f"refused{f' node {node}' if node else ''}: {redacted(repr(error))}"

@@ -137,7 +137,7 @@ class ZooKeeperConnection:
         section = self.access.auth_section.partition(".")[0]
         try:
             zookeeper_session.granted_timeout_ms(self.access, self._seconds, answer_seconds=_PROBE_SECONDS)
-            why = "it opens sessions, but answers no request"
+            why = "it opens sessions but does not answer requests"
         except TrimtabError as error:
             why = str(error)
         return TrimtabError(

@@ -80,7 +80,7 @@ class ZooKeeperGroup:
                 why = self._refusal(error) if isinstance(error, NoAuthError | InvalidACLError) else repr(error)
                 # That ZooKeeper cannot be reached is said by controller.adapters.outages.
                 level = logging.DEBUG if isinstance(error, ConnectionLoss) else logging.WARNING
-                log.log(level, "the group of collectors cannot be read; its last known members stay in use: %s", why)
+                log.log(level, "cannot read the group of collectors; using its last known members: %s", why)
             self._answers = False
         else:
             if not self._answers:

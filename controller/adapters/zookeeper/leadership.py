@@ -78,7 +78,7 @@ class ZooKeeperLeadership:
         while not stop():
             doubts, changed = self._doubts, threading.Event()
             if self._session_lost:
-                why = ": it refuses our credentials now" if self._connection.auth_failed else ""
+                why = ": it now refuses the configured credentials" if self._connection.auth_failed else ""
                 raise LeadershipLostError(f"the session at ZooKeeper ({self._hosts}) has ended{why}")
             if not self._client.connected:
                 time.sleep(_POLL_SECONDS)
@@ -110,8 +110,8 @@ class ZooKeeperLeadership:
         known = epoch_of(stored)
         if known is None:
             raise StateError(
-                f"{self._epoch_path} holds {stored[:_LONGEST_EXCERPT]!r}, not an epoch: `trimtab stop-all`"
-                " begins a new one"
+                f"{self._epoch_path} holds {stored[:_LONGEST_EXCERPT]!r}, not an epoch: `trimtab "
+                f"stop-all` starts a new one"
             )
         epoch = newer_epoch(known, journal_epoch) + 1
         conditions.set_data(self._epoch_path, b"%d" % epoch, version=stat.version)
@@ -210,7 +210,7 @@ class ZooKeeperLeadership:
         if isinstance(refusal, BadVersionError):
             return f"a newer epoch has begun ({self._epoch_path}): another controller leads, or somebody ran stop-all"
         if isinstance(refusal, NoNodeError):
-            return f"this process takes part in the election no more: {self._contender} is gone"
+            return f"this process no longer takes part in the election: {self._contender} was deleted"
         return f"ZooKeeper at {self._hosts} refused {self._contender}: {refusal!r}"
 
     def _ask(self, request: Any, node: str) -> Any:

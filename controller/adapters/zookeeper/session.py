@@ -45,7 +45,7 @@ def granted_timeout_ms(access: ZooKeeperAccess, asked_seconds: float, *, answer_
             )
             failures.append(f"{host}:{port}: {why}")
         except EOFError as error:
-            hint = f"; does it want TLS, [{access.tls_section}]?" if context is None else ""
+            hint = f"; does it require TLS, [{access.tls_section}]?" if context is None else ""
             failures.append(f"{host}:{port}: {error}{hint}")
         except struct.error:
             failures.append(f"{host}:{port}: {NOT_ZOOKEEPER}")

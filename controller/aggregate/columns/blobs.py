@@ -51,7 +51,7 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
     start = len(_MAGIC) + _LENGTH
     end = start + int.from_bytes(blob[len(_MAGIC) : start], "little")
     if end > len(blob):
-        raise StateError(f"stored state is cut off: its header ends at byte {end}, it has {len(blob)} bytes")
+        raise StateError(f"stored state is truncated: its header ends at byte {end}, it has {len(blob)} bytes")
     try:
         head = json.loads(blob[start:end])
         version, header, layout = head["version"], head["header"], head["layout"]
@@ -59,15 +59,16 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
         raise StateError(f"the header of a stored state cannot be read: {error!r}") from error
     if version not in versions:
         raise StateError(
-            f"stored state has version {version}, this trimtab reads {', '.join(map(str, versions))}: "
-            "start with the release that wrote it, or with a new checkpoint"
+            f"stored state has version {version}, but this version of trimtab reads "
+            f"{', '.join(map(str, versions))}: start the release that wrote it, or with a new checkpoint"
         )
     arrays = {}
     for name, dtype, shape in layout:
         kind, count = np.dtype(dtype), math.prod(shape)
         if count < 0 or count * kind.itemsize > len(blob) - end:
             raise StateError(
-                f"stored state is cut off in column {name}: {count} values of {dtype} do not fit into {len(blob)} bytes"
+                f"stored state is truncated in column {name}: {count} values of {dtype} do not fit into "
+                f"{len(blob)} bytes"
             )
         arrays[name] = np.frombuffer(blob, kind, count, end).reshape(shape)
         end += arrays[name].nbytes
@@ -91,7 +92,7 @@ def names_from_bytes(array: NDArray[np.uint8]) -> list[str]:
     stored, width = array.tobytes(), _SIZE.itemsize
     count = int.from_bytes(stored[:width], "little")
     if len(stored) < width or count > len(stored) // width - 1:
-        raise StateError(f"stored state is cut off: {count} names in {len(stored)} bytes")
+        raise StateError(f"stored state is truncated: {count} names in {len(stored)} bytes")
     sizes, text = np.frombuffer(stored, _SIZE, count, width), stored[(count + 1) * width :]
     ends = np.cumsum(sizes).tolist()
     if (sizes < 0).any() or (ends[-1] if ends else 0) != len(text):

@@ -47,8 +47,8 @@ def check_shards(state: ShardState, shards: int) -> None:
     """Raise StateError if *state* was made with another number of shards: its bundles are in other shards."""
     if state.shards != shards:
         raise StateError(
-            f"the checkpoint was made with shards = {state.shards}, the settings say {shards}: "
-            "set intervals.shards back, or start with a new checkpoint"
+            f"the checkpoint was made with shards = {state.shards}, but the settings have {shards}: set "
+            f"intervals.shards back, or start with a new checkpoint"
         )
 
 

@@ -54,4 +54,4 @@ def fact_from_json(item: dict[str, Any]) -> Fact:
             terms = ("short_term", "long_term")
             return BundleSeed(**values | {term: tuple(values[term]) for term in terms})
         case other:
-            raise StateError(f"stored state has a fact of kind {other!r}, which this trimtab does not know")
+            raise StateError(f"stored state has a fact of kind {other!r}, which this version of trimtab does not know")

@@ -47,7 +47,7 @@ class FolderClaims:
             done = self.claim(0).done
             self._reader = FolderReader(self._commands, Start(position=done + 1))
             if done >= self._commands.end:
-                raise StateError(f"{self._cell.where}: commands up to its position are missing. {self.remedy}")
+                raise StateError(f"{self._cell.where}: commands before its position are missing. {self.remedy}")
         records = list[LogRecord]()
         while len(records) < limit and (record := self._reader.next(0 if records else timeout_seconds)) is not None:
             records.append(record)
@@ -71,8 +71,8 @@ class _PositionFile:
         self._lock_file, self._position = folder / _LOCK, folder / "position.json"
         self.where = str(self._position)
         self.remedy = (
-            "Delete it, and the executor goes through all commands again; those that expired, or have a result, are not"
-            " carried out"
+            "Delete it, and the executor reads all commands again; commands that expired or have a "
+            "result are not carried out"
         )
         with disk_errors():
             folder.mkdir(parents=True, exist_ok=True)

@@ -66,8 +66,8 @@ class ExclusiveFiles:
             # Of commands and ticks old files are deleted by their times.
             if self._topic == "journal" and one.number + 1 != other.number:
                 raise DamagedJournalError(
-                    f"{self._folder}: files between {one.name} and {other.name} are gone: put them back, or move all"
-                    f" files from {other.name} on out of the journal"
+                    f"{self._folder}: files between {one.name} and {other.name} are missing: restore "
+                    f"them, or move all files from {other.name} on out of the journal"
                 )
         if about is not None:
             newest = listing.read_backwards(ListedFile(self._mark, "").begin, about)

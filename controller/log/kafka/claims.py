@@ -112,7 +112,7 @@ class KafkaClaims:
     def claim(self, partition: int) -> "KafkaClaim":
         """See Claims.  The group fences who had it."""
         if partition not in self._claims:
-            raise PartitionTakenOverError(f"{self._commands}: partition {partition} was taken away")
+            raise PartitionTakenOverError(f"{self._commands}: partition {partition} was revoked")
         return self._claims[partition]
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class KafkaClaims:
     def check(self, claim: "KafkaClaim") -> None:
         """PartitionTakenOverError where *claim* has ended."""
         if self._claims.get(claim.partition) is not claim:
-            raise PartitionTakenOverError(f"{self._commands}: partition {claim.partition} was taken away")
+            raise PartitionTakenOverError(f"{self._commands}: partition {claim.partition} was revoked")
 
     def offset(self, partition: int, offset: int, state: bytes) -> ck.TopicPartition:
         """*offset* of the command topic with *state* as its metadata, to be committed."""
@@ -155,7 +155,8 @@ class KafkaClaims:
         self._without_results = sorted(each.partition for each in partitions if each.partition >= results)
         if self._without_results:
             log.error(
-                "%s has %d partitions: commands of partitions %s of %s are not carried out until it has those, too",
+                "%s has %d partitions: commands of partitions %s of %s are not carried out until it has "
+                "these partitions, too",
                 self._results,
                 results,
                 self._without_results,

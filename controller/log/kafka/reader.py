@@ -204,7 +204,7 @@ def record_of(message: Any, where: str) -> LogRecord | None:
     value, headers = message.value() or b"", dict(message.headers() or ())
     if len(value) > LARGEST_RECORD:
         place = (where, message.partition(), message.offset())
-        log.error("%s, partition %d: the record at offset %d is skipped: it has %d bytes", *place, len(value))
+        log.error("%s, partition %d: skipping the record at offset %d: it has %d bytes", *place, len(value))
         return None
     if MARK in headers:
         return None

@@ -57,7 +57,9 @@ class KafkaTopics:
         name, log = self._names[topic], self._settings
         count = self._offsets.partitions(name)
         if not count:
-            raise TrimtabError(f"Kafka at {log.bootstrap}: topic {name!r} does not exist, or may not be seen")
+            raise TrimtabError(
+                f"Kafka at {log.bootstrap}: topic {name!r} does not exist or is not visible to this user"
+            )
         partitions = range(count) if partition is None else (partition,)
         starts = {each: self._first(topic, each, start) for each in partitions}
         return KafkaReader(

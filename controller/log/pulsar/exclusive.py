@@ -89,7 +89,7 @@ class ExclusivePartition:
             if at.ledger_id() >= 0:
                 return number_of(at.ledger_id(), at.entry_id(), -1)
         raise self._fail(
-            JournalError(f"{self._place}: the brokers did not say where {_MARKS} records lie that they stored")
+            JournalError(f"{self._place}: the brokers stored {_MARKS} records but did not return their positions")
         )
 
     def append(self, outs: Sequence[Out]) -> None:
@@ -136,7 +136,7 @@ class ExclusivePartition:
         raise JournalError(self._too_short(mark))
 
     def _too_short(self, mark: Position) -> str:
-        return f"{self._place}: it was not read up to {entry_of(mark)}, its end; try again"
+        return f"{self._place}: reading did not reach its end, {entry_of(mark)}; try again"
 
     def prune_before(self, first: Position) -> None:
         """See Exclusive.  Retention deletes what is here."""

@@ -178,7 +178,7 @@ class PulsarLog:
         if commands > number:
             raise SettingsError(
                 f"{settings.commands_topic} has {commands} partitions, and {control} {number}: it needs at least as"
-                " many, since it says what was begun of the commands in the partition of the same number"
+                " many, since it records the started commands of the partition with the same number"
             )
         return PulsarClaims(
             self, group, cluster=self._cluster, name=self._executor, patience_seconds=self._claim_seconds

@@ -91,7 +91,7 @@ class PartitionReader:
         while self._connection.patiently(self._reader.has_message_available, self._name, "consume"):
             message = self._message(_READ_SECONDS)
             if message is None:
-                raise TrimtabError(f"{self._where}: a record that is there did not come within {_READ_SECONDS:g} s")
+                raise TrimtabError(f"{self._where}: an existing record was not received within {_READ_SECONDS:g} s")
             yield message
 
     def record(self, message: Any) -> LogRecord | None:

@@ -31,7 +31,7 @@ class TopBundles:
         "loadBalancerMaxNumberOfBundlesInBundleLoadReport",
         default=10,
         unit="bundles",
-        meaning="of each broker so many bundles with most traffic are looked at",
+        meaning="number of bundles with the most traffic that are considered on each broker",
     )
     with_policies: bool = option(
         "loadBalancerSheddingBundlesWithPoliciesEnabled",

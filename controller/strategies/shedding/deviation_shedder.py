@@ -53,7 +53,7 @@ class DeviationShedder(ABC):
         meaning="a broker less than this above the average never stands out",
     )
     max_bundles: int = option(
-        "trimtabDeviationShedderMaxBundles", default=1000, meaning="at most so many bundles at once; -1 is no limit"
+        "trimtabDeviationShedderMaxBundles", default=1000, meaning="maximum number of bundles at once; -1: no limit"
     )
     fixed_receiver: bool = option(
         "trimtabDeviationShedderFixedReceiver",

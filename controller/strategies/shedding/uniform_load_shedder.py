@@ -78,18 +78,18 @@ class UniformLoadShedder:
         "minUnloadMessage",
         default=1000,
         unit="msg/s",
-        meaning="with less than this to unload, message rates are left alone",
+        meaning="message rates are not evened out if less than this would be unloaded",
     )
     min_unload_throughput: int = option(
         "minUnloadMessageThroughput",
         default=1024 * 1024,
         unit="bytes/s",
-        meaning="with less than this to unload, throughputs are left alone",
+        meaning="throughputs are not evened out if less than this would be unloaded",
     )
     max_bundles: int = option(
         "maxUnloadBundleNumPerShedding",
         default=_NO_LIMIT,
-        meaning="at most so many bundles at once; -1 is no limit",
+        meaning="maximum number of bundles at once; -1: no limit",
         # The name of a getter, which is used as the name of the option in places.
         aliases=("getMaxUnloadBundleNumPerShedding",),
     )

@@ -87,7 +87,7 @@ class Provider:
         own = urlsplit(self._settings.issuer)
         if parts.scheme == "https" or (parts.scheme, parts.netloc) == ("http", own.netloc):
             return str(value)
-        raise ProviderError(f"[web.oidc] {name} = {value!r:.200}: expected is an https address")
+        raise ProviderError(f"[web.oidc] {name} = {value!r:.200}: expected an https address")
 
     def _request(self, method: str, url: str, form: dict[str, str] | None = None) -> dict[str, Any]:
         headers = {"Accept": "application/json"}
@@ -106,7 +106,7 @@ class Provider:
         except (ValueError, RecursionError):
             value = None
         if answer.status != 200 or not isinstance(value, dict):
-            raise ProviderError(f"[web.oidc] {method} {url}: status {answer.status}, expected is a JSON object")
+            raise ProviderError(f"[web.oidc] {method} {url}: status {answer.status}, expected a JSON object")
         return value
 
 

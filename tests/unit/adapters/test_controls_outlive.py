@@ -235,7 +235,7 @@ def test_a_controller_that_could_never_read_them_issues_nothing(
     store = Away(tmp_path, cluster="standalone")
     controller = ControlsInForce(standing_controls(settings), store, lambda: INTERVAL)
     assert controller.at(INTERVAL).unknown == "it is not known whether somebody paused: no connection"
-    assert "nothing is issued until it can be read: no connection" in caplog.text
+    assert "no commands are issued until they can be read: no connection" in caplog.text
     store.away = False
     assert controller.at(INTERVAL) == Controls(mode="active")
 

@@ -22,7 +22,7 @@ def test_what_trimtab_did_not_write_is_told_from_what_is_damaged() -> None:
     whole = pack(3, {}, {})
     with pytest.raises(StateError, match="trimtab did not write it"):
         unpack(b"x" + whole[1:], versions={3})
-    with pytest.raises(StateError, match="is cut off: its header ends at byte"):
+    with pytest.raises(StateError, match="is truncated: its header ends at byte"):
         unpack(whole[:-1], versions={3})
     assert unpack(whole, versions={3}).version == 3
 
@@ -30,10 +30,10 @@ def test_what_trimtab_did_not_write_is_told_from_what_is_damaged() -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda blob: blob[:-1], r"cut off in column numbers: 10 values of <i8 do not fit into \d+ bytes"),
+        (lambda blob: blob[:-1], r"truncated in column numbers: 10 values of <i8 do not fit into \d+ bytes"),
         (lambda blob: blob + b"x", r"has \d+ bytes, but its columns end at byte \d+"),
-        (lambda blob: blob.replace(b"[10]", b"[11]"), "cut off in column numbers: 11 values"),
-        (lambda blob: blob.replace(b"[10]", b"[-1]"), "cut off in column numbers: -1 values"),
+        (lambda blob: blob.replace(b"[10]", b"[11]"), "truncated in column numbers: 11 values"),
+        (lambda blob: blob.replace(b"[10]", b"[-1]"), "truncated in column numbers: -1 values"),
         (lambda blob: blob.replace(b'{"version"', b'x"version"'), "header of a stored state cannot be read"),
         (lambda blob: blob.replace(b'"version"', b'"v_rsion"'), "header of a stored state cannot be read"),
     ],

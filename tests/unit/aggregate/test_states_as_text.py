@@ -57,5 +57,5 @@ def test_a_list_counts_against_the_bound_once_and_only_with_a_state_that_fits(mo
 
 
 def test_a_fact_of_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(StateError, match="a fact of kind 'Odd', which this trimtab does not know"):
+    with pytest.raises(StateError, match="a fact of kind 'Odd', which this version of trimtab does not know"):
         fact_from_text('{"is":"Odd"}')

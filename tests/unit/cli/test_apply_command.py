@@ -155,7 +155,7 @@ def test_what_is_no_plan_is_refused(live: LiveCluster, tmp_path: Path, content: 
     conf = str(live.folder / "trimtab.toml")  # type: ignore[attr-defined]
     result = CliRunner().invoke(app, [str(tmp_path / "no.json"), "--hash", "0" * 64, "--conf", conf])
     assert isinstance(result.exception, PlanRefusedError)
-    assert str(result.exception).startswith(f"{tmp_path / 'no.json'} is no plan: ")
+    assert str(result.exception).startswith(f"{tmp_path / 'no.json'} is not a valid plan: ")
 
 
 def test_a_drained_broker_is_released_by_name_or_with_all_others(live: LiveCluster) -> None:

@@ -152,7 +152,9 @@ def test_a_log_without_a_journal_is_named_with_what_to_check(conf: Path) -> None
     error = run(conf).exception
     assert isinstance(error, TrimtabError)
     journal = conf.parent / "log" / "journal"
-    assert str(error).startswith(f"there is no journal: '{journal}' does not exist, or may not be seen; `trimtab run`")
+    assert str(error).startswith(
+        f"there is no journal: '{journal}' does not exist or is not visible to this user; `trimtab run`"
+    )
 
 
 def test_an_empty_journal_is_told(conf: Path) -> None:

@@ -125,7 +125,7 @@ def test_of_more_namespaces_than_a_reading_asks_for_each_has_its_turn_with_its_g
     state = state_of(pulsar)
     read = [sorted(namespaces(state.read(T + i * PERIOD, whole=i == 0))) for i in range(3)]
     assert read == [pulsar.more, ALL[:2], ["lab/more-0", "lab/ns-2"]]
-    assert "namespaces: 3 of 5 have their turn in the next readings" in caplog.text
+    assert "namespaces: 3 of 5 are left for the next reads" in caplog.text
     asked = [path.split("/")[-2] for path in first(pulsar).asked if path.endswith("antiAffinity")]
     assert sorted(asked) == ["more-0", "more-1", "ns-0", "ns-1", "ns-2"], "of each once, though only one was whole"
 
@@ -267,7 +267,7 @@ def test_a_policy_that_cannot_be_read_is_published_for_the_namespaces_that_it_na
         assert [each.isolation_policies for each in found.values()] == [None, (odd,), None]
     [told] = [record.message for record in caplog.records]
     assert "odd: isolation policy of lab/ns-1: policy_type 'most_available' is unknown" in told
-    assert "what they name stays where it is" in told
+    assert "bundles that they name stay where they are" in told
 
 
 @pytest.mark.parametrize("odd", ["text", {"namespaces": "lab/ns-1"}, {"namespaces": [1]}])
@@ -284,7 +284,7 @@ def test_of_many_policies_that_cannot_be_read_the_log_names_one_their_number_and
     pulsar.policies = {name: POLICY | {"namespaces": []} for name in "abcdefg"}
     state_of(pulsar).read(T, whole=True)
     [told] = [record.message for record in caplog.records]
-    assert "namespaces must list regular expressions; and 6 more; what they name stays where it is" in told
+    assert "namespaces must list regular expressions; and 6 more; bundles that they name stay where they are" in told
 
 
 def test_policies_that_were_once_read_count_until_they_are_read_anew(pulsar: FakePulsar) -> None:

@@ -176,7 +176,7 @@ def test_a_lock_that_cannot_be_taken_is_told_once_and_tried_again(
     (tmp_path / "election" / "lock").mkdir()  # so nobody can write there
     assert [group.look().leads for _ in range(2)] == [False, False]
     [told] = [record.message for record in caplog.records]
-    assert "the collector that leads is not known: " in told
+    assert "cannot determine which collector leads: " in told
     assert "lock cannot be locked: Is a directory" in told
     (tmp_path / "election" / "lock").rmdir()
     assert group.look().leads

@@ -150,7 +150,9 @@ def test_intervals_that_were_never_ticked_are_forgotten() -> None:
 def test_a_chunk_that_no_collector_writes_is_passed_over(changes: dict[str, Any], refused: bool) -> None:
     found = arrivals()
     take(found, chunk(**changes))
-    assert found.passed_over == ({"of no interval, in too many chunks, or with too long an id": 1} if refused else {})
+    assert found.passed_over == (
+        {"without a valid interval, in too many chunks, or with too long an id": 1} if refused else {}
+    )
 
 
 def test_what_is_passed_over_is_counted_by_its_reason_and_one_broker_is_named() -> None:

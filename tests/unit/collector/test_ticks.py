@@ -131,10 +131,10 @@ def test_chunks_that_are_passed_over_are_told_once_and_once_more_when_all_count_
         log.new = [chunk(broker, interval=T + i * PERIOD)]
         writer.read()
         writer.end(T + i * PERIOD, anybody_asked=True)
-    told = [record.message for record in caplog.records if "passed over" in record.message]
+    told = [record.message for record in caplog.records if "of sweeps in the metrics topic" in record.message]
     assert len(told) == 2
     assert "1 of brokers that are not active; one names broker 'stranger:8080'" in told[0]
-    assert told[1].startswith("no chunks of sweeps")
+    assert told[1].startswith("no more chunks of sweeps")
 
 
 def test_who_takes_over_again_ends_no_interval_that_it_has_ended_but_those_before_that_the_log_does_not_count() -> None:

@@ -172,7 +172,7 @@ def test_the_extensible_load_manager_has_no_load_report_and_that_is_no_failure(
 
 def test_an_answer_that_is_no_json_is_a_failed_call(servers: list[AdminServer], tmp_path: Path) -> None:
     servers[0].answers[REPORT] = (200, "<html>")
-    assert "no JSON" in found(tmp_path, servers)["broker-call-failed"].observed
+    assert "not JSON" in found(tmp_path, servers)["broker-call-failed"].observed
 
 
 def test_overrides_beside_the_settings_are_read(servers: list[AdminServer], tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_server_that_hangs_up_is_named_with_all_the_others() -> None:
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it answers, but not as ZooKeeper does: another server has this port"),
         (b"\0\0\0\x08hello!!!", "it answers, but not as ZooKeeper does: another server has this port"),
-        (b"\x15\x03\x03\0\x02\x02\x50", "it speaks TLS; does it want TLS, [election.tls]?"),
+        (b"\x15\x03\x03\0\x02\x02\x50", "it speaks TLS; does it require TLS, [election.tls]?"),
     ],
 )
 def test_a_server_that_is_no_zookeeper_is_told_in_words(answer: bytes, why: str) -> None:

@@ -236,7 +236,7 @@ def test_a_dead_executors_split_with_impossible_boundaries_has_failed() -> None:
         (split(), HALVED, None, Answer(status="done")),
         (split(), HALVED, failure(500), Answer(status="done", detail="in spite of: HTTP 500")),
         (split(), OWNED, TIMEOUT, Answer(status="unknown", detail="no answer")),
-        (unload(), HALVED, None, Answer(status="obsolete", detail="it was split or deleted meanwhile")),
+        (unload(), HALVED, None, Answer(status="obsolete", detail="it was split or deleted in the meantime")),
         (
             split(boundaries=(0x50000000,)),
             HALVED,

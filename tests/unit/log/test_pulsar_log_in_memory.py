@@ -159,7 +159,7 @@ def test_an_answer_that_is_lost_once_changes_nothing(
 def test_a_leader_that_never_learns_where_its_mark_lies_does_not_lead(monkeypatch: pytest.MonkeyPatch) -> None:
     place = places.PulsarPlace(monkeypatch)
     place.broker.loses_answer = lambda _: True
-    with pytest.raises(JournalError, match="did not say where 5 records lie"):
+    with pytest.raises(JournalError, match="stored 5 records but did not return their positions"):
         place.journal().open()
 
 

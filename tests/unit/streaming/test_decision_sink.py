@@ -47,7 +47,7 @@ def test_verdicts_that_cannot_be_stored_are_logged_once_and_decisions_continue(
     assert full.write.call_count == len(CLOSED)
     assert journalled(tmp_path) == INTERVALS
     [told] = [record.getMessage() for record in caplog.records]
-    assert "verdicts are not kept, decisions go on" in told
+    assert "cannot store verdicts; decisions continue" in told
     assert "No space left" in told
 
 
@@ -128,7 +128,7 @@ def test_more_commands_than_an_entry_holds_are_held_back_and_the_interval_is_jou
     assert held
     for interval in held:
         assert f"interval {utc(interval)}: " in caplog.text
-    assert "commands are held back" in caplog.text
+    assert "commands are not issued" in caplog.text
     assert all(isinstance(parse_event(event), EpochEvent) for event in commands_in(tmp_path).poll())
 
 

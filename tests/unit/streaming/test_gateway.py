@@ -32,7 +32,7 @@ def test_as_a_user_without_a_name_it_is_not_started_and_the_number_is_told(monke
     monkeypatch.setattr("pyspark.SparkContext._gateway", None)
     monkeypatch.setattr("os.getuid", lambda: 12345)
     monkeypatch.setattr("pwd.getpwuid", unknown)
-    with pytest.raises(SettingsError, match="runs as user 12345, for whom the system has no name"):
+    with pytest.raises(SettingsError, match="runs as user 12345, who has no user name on this system"):
         gateway.start_jvm({})
 
 

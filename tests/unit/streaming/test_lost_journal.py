@@ -163,6 +163,6 @@ def test_where_verdicts_are_another_clusters_a_leader_keeps_none_and_says_so(
     (folder / "cluster").write_text("west\n")
     lead(tmp_path)
     [told] = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert f"verdicts are not kept, decisions go on: {folder} is of cluster 'west'" in told
+    assert f"cannot store verdicts; decisions continue: {folder} is of cluster 'west'" in told
     assert f"give cluster '{CLUSTER}' a folder of its own with journal.verdicts_path" in told
     assert own_verdict_store(settings(tmp_path)) is None

@@ -108,5 +108,5 @@ def test_where_nothing_can_be_kept_it_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     archive = tmp_path / "file" / "trimtab" / "spark.jsa"
     assert not class_archive.is_to_be_made(archive)
-    with pytest.raises(TrimtabError, match="file/trimtab: Not a directory: no archive of Spark's classes can be kept"):
+    with pytest.raises(TrimtabError, match="file/trimtab: Not a directory: cannot store an archive of Spark's classes"):
         make_class_archive.make(archive)

@@ -21,7 +21,7 @@ Traceback (most recent call last):
 @pytest.mark.parametrize(
     ("raised", "exit_code", "text"),
     [
-        ("controller.model.errors.StateError: stored state is cut off", 2, "stored state is cut off"),
+        ("controller.model.errors.StateError: stored state is truncated", 2, "stored state is truncated"),
         ("controller.model.errors.AccessDeniedError: may not read", 77, "may not read"),
         ("controller.model.errors.LogOfflineError: partition 3 is offline", 1, "partition 3 is offline"),
         ("controller.adapters.pulsar.log.planner.ReplacedLogError: created anew", 1, "created anew"),

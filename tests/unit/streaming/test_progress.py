@@ -150,7 +150,7 @@ def test_a_strategy_that_never_answers_is_named_with_its_line(
     thread.start()
     endless.asked.wait()
     line = Endless.decide.__code__.co_firstlineno
-    name = rf"Endless \({re.escape(__name__)}, line ({line + 1}|{line + 2})\) was asked and has not answered: mend it"
+    name = rf"Endless \({re.escape(__name__)}, line ({line + 1}|{line + 2})\) was called and has not returned: fix it"
     try:
         with pytest.raises(StalledError, match=f"{told}.*; {name}"):
             stall(answered, monkeypatch)

@@ -24,23 +24,23 @@ def test_a_message_is_as_long_as_it_says() -> None:
     left = len(BARE) - batch(BARE).at - 8
     for length in (left + 1, -1, 0):
         spoilt = put(BARE, batch(BARE).at + 4, "<i", length)
-        assert refusal(spoilt) == f"{SPOILT}a message of {length} bytes, but {left} are left"
+        assert refusal(spoilt) == f"{SPOILT}a message of {length} bytes, but only {left} remain"
     # All that is left is no message, but is looked at.
-    assert "are left" in refusal(put(BARE, batch(BARE).at + 4, "<i", left)).removeprefix(f"{SPOILT}a message of {left}")
+    assert "remain" in refusal(put(BARE, batch(BARE).at + 4, "<i", left)).removeprefix(f"{SPOILT}a message of {left}")
 
 
 def test_the_end_mark_is_the_last_thing_in_the_record() -> None:
     assert decode(BARE) is not None
     left = len(WHOLE) - batch(WHOLE).at - 8
     spoilt = put(WHOLE, batch(WHOLE).at + 4, "<i", 0)
-    assert refusal(spoilt) == f"{SPOILT}a message of 0 bytes, but {left} are left"
+    assert refusal(spoilt) == f"{SPOILT}a message of 0 bytes, but only {left} remain"
 
 
 def test_the_body_of_a_message_lies_within_the_record() -> None:
     left = len(BARE) - batch(BARE).body
     for follows in (left + 1, -1, 1 << 62):
         spoilt = put(BARE, batch(BARE).root.field(3), "<q", follows)
-        assert refusal(spoilt) == f"{SPOILT}a message of version 4 and {follows} bytes, but {left} are left"
+        assert refusal(spoilt) == f"{SPOILT}a message of version 4 and {follows} bytes, but only {left} remain"
     shorter = put(BARE, batch(BARE).root.field(3), "<q", left - 8)
     assert refusal(shorter).endswith(f"but the batch has {left - 8} bytes")
 
@@ -173,7 +173,7 @@ def test_numbers_have_as_many_bytes_as_the_rows_need_and_may_have_more() -> None
 def test_texts_have_a_place_more_than_rows() -> None:
     extent = batch(WHOLE).buffer(TOPIC_PLACES)
     changed = put(WHOLE, extent + 8, "<q", 15)
-    assert refusal(changed) == "bad_value: column topic has 15 bytes of offsets for 3 texts"
+    assert refusal(changed) == "bad_value: column topic has 15 bytes of offsets for 3 strings"
     assert decode(put(WHOLE, extent + 8, "<q", 16)) == decode(WHOLE)
 
 
@@ -183,7 +183,7 @@ def test_texts_follow_each_other_within_their_bytes(places: tuple[int, ...]) -> 
     (size,) = struct.unpack_from("<q", WHOLE, message.buffer(TOPIC_TEXT) + 8)
     (start,) = struct.unpack_from("<q", WHOLE, message.buffer(TOPIC_PLACES))
     changed = put(WHOLE, message.body + start, "<4i", *places)
-    assert refusal(changed) == f"bad_value: column topic has texts beyond its {size} bytes"
+    assert refusal(changed) == f"bad_value: column topic has strings beyond its {size} bytes"
 
 
 def test_texts_may_begin_late_be_empty_and_end_with_the_bytes() -> None:

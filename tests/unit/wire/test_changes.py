@@ -39,8 +39,8 @@ def test_a_change_says_what_is_new_in_the_shortest_form(old: Any, new: Any, said
     [
         ([], "expected an object, found list"),
         ({"removed": "a"}, "removed is not a list"),
-        ({"removed": ["gone"]}, "removes 'gone', which is not there"),
-        ({"removed": [1]}, "removes 1, which is not there"),
+        ({"removed": ["gone"]}, "removes 'gone', which does not exist"),
+        ({"removed": [1]}, "removes 1, which does not exist"),
         ({"values": [1]}, "expected a list of 2 values"),
         ({"values": {"a": 1}}, "expected a list of 2 values"),
         ({"changed": {"a": {}}}, "expected an object, found int"),

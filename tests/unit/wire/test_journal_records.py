@@ -125,7 +125,8 @@ def test_a_reader_that_begins_in_the_middle_knows_no_memory_until_the_next_whole
     assert found[-1].entry == entries(70)[-1]
     for each in found[:10]:
         with pytest.raises(
-            JournalError, match=f"builds on the entry of {utc(START + 49 * PERIOD)}.*restore the journal"
+            JournalError,
+            match=f"is stored as a difference to the entry of {utc(START + 49 * PERIOD)}.*restore the journal",
         ):
             _ = each.entry
 

@@ -158,7 +158,7 @@ def test_a_plan_that_moves_a_bundle_of_pulsar_itself_is_refused() -> None:
     "value", [b"", b"[]", b"{}", b"\xff", b"null", b'{"sha256": 1, "plan": 2}', b"[" * 100_000, b"9" * 10_000]
 )
 def test_what_is_no_plan_is_refused(value: bytes) -> None:
-    with pytest.raises(PlanRefusedError, match="no plan"):
+    with pytest.raises(PlanRefusedError, match="not a valid plan"):
         parse_plan(value)
 
 

@@ -66,7 +66,8 @@ class LogConnection:
         number = self.partitions(name)
         if not number:
             raise TrimtabError(
-                f"{where(self.log, name)} does not exist as a partitioned topic, or may not be seen: `trimtab collect`,"
+                f"{where(self.log, name)} does not exist as a partitioned topic or is not visible to "
+                f"this user: `trimtab collect`,"
                 " `run` and `execute` create what they use when they start"
             )
         return number

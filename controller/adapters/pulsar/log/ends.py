@@ -37,7 +37,7 @@ class BrokersClock:
         try:
             self._ms = int(parsedate_to_datetime(date or "").timestamp()) * 1_000 + 999
         except (ValueError, OverflowError):
-            log.debug("a broker's answer has no date, but %.100s", date)
+            log.debug("a broker's response has no valid date: %.100s", date)
 
     @property
     def now_ms(self) -> int:
@@ -136,7 +136,9 @@ def read_extent(stats: Mapping[str, Any], path: str) -> Ledgers:
         sizes = {_whole(each, "ledgerId", path): max(0, _whole(each, "entries", path)) for each in stats["ledgers"]}
         size = max(0, _whole(stats, "totalSize", path)) if "totalSize" in stats else 0
     except (AttributeError, KeyError, TypeError, ValueError, PulsarError) as error:
-        raise PulsarError(f"GET {path}: no ledgers or no lastConfirmedEntry, but {stats!s:.200}", status=200) from error
+        raise PulsarError(
+            f"GET {path}: expected ledgers and lastConfirmedEntry, found {stats!s:.200}", status=200
+        ) from error
     # The list says 0 for the ledger that is open, and for a moment for one that has just ended.
     if confirmed.ledger in sizes:
         sizes[confirmed.ledger] = max(sizes[confirmed.ledger], confirmed.entry + 1)

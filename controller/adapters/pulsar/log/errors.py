@@ -25,11 +25,11 @@ _MEANINGS: Final[dict[type[BaseException], str]] = {
     pulsar.MessageTooBig: "the record is longer than the brokers accept (maxMessageSize)",
     pulsar.ProducerBlockedQuotaExceededError: "the backlog quota of the namespace is used up",
     pulsar.ProducerBlockedQuotaExceededException: "the backlog quota of the namespace is used up",
-    pulsar.LookupError: "the brokers do not say which of them has the topic",
+    pulsar.LookupError: "the brokers do not say which of them owns the topic",
     pulsar.BrokerMetadataError: "the brokers cannot read their metadata store",
     pulsar.BrokerPersistenceError: "the brokers cannot store or read the records: is a bookie down?",
     pulsar.TopicTerminated: "the topic is terminated",
-    pulsar.InvalidTopicName: "this is no name of a topic",
+    pulsar.InvalidTopicName: "this is not a valid topic name",
 }
 #: Refusals: asking again does not help.
 DENIED: Final = (pulsar.AuthenticationError, pulsar.AuthorizationError, pulsar.ErrorGettingAuthenticationData)

@@ -81,8 +81,8 @@ def blocks(client: pulsar.Client, entries: Range, *, seconds: float = PATIENCE_S
         yield from _in_blocks(_missed(client, entries, fetched, seconds))
     if len(fetched) < entries.entries:
         log.info(
-            "%s: %d of the %d entries after %s up to %s have no message of their own: parts of longer messages, marks"
-            " of the brokers, or entries that retention has deleted",
+            "%s: %d of the %d entries after %s up to %s have no separate message: they are parts of "
+            "longer messages, markers of the brokers, or entries that retention has deleted",
             partition_name(entries.topic, entries.partition),
             entries.entries - len(fetched),
             entries.entries,
@@ -189,7 +189,7 @@ def _close(reader: Any) -> None:
     try:
         reader.close()
     except pulsar.PulsarException as error:
-        log.debug("a reader does not close: %s", error)  # it ends with its client
+        log.debug("cannot close a reader: %s", error)  # it ends with its client
 
 
 def first_part(encoded: bytes) -> Entry | None:

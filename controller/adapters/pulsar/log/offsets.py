@@ -64,7 +64,7 @@ def _entry(place: Any) -> Entry:
         raise ValueError(f"{place!s:.100} is not [ledger, entry, batch index]")
     ledger, entry, batch = map(_whole, place)
     if ledger < -1 or entry < -1 or batch != _WHOLE_ENTRY:
-        raise ValueError(f"{place!s:.100} is not the place of a whole entry")
+        raise ValueError(f"{place!s:.100} is not the position of a whole entry")
     return Entry(ledger, entry)
 
 

@@ -93,7 +93,7 @@ class Planner:
         strange = sorted({topic for topic, _ in start.read} - set(self._topics))
         if strange:
             raise StateError(
-                f"the checkpoint says how far {', '.join(strange)} is read, but [log.pulsar] names"
+                f"the checkpoint has positions of {', '.join(strange)}, but [log.pulsar] names"
                 f" {', '.join(self._topics)}: name the old topics, or start with a new checkpoint"
             )
         earlier, self._extents = self._extents, self._look()
@@ -105,8 +105,8 @@ class Planner:
         other = replaced(place, read, now)
         if other is not None:
             raise ReplacedLogError(
-                f"{place[0]}, partition {place[1]} ends at {other.end}, but was read up to {read}: it was deleted and"
-                " created anew; start with a new checkpoint"
+                f"{place[0]}, partition {place[1]} ends at {other.end}, but was read up to {read}: it "
+                f"was deleted and recreated; start with a new checkpoint"
             )
         known_for, until = self._deleted.get(place, (read, read))
         missing_range = missing(place, until if known_for == read else read, now, earlier)
@@ -129,12 +129,12 @@ class Planner:
         if _stays(error) or self._last is not None:  # a query that ends would end as if it had read everything
             raise error
         if self._give_up is None:
-            log.info("the log in Pulsar cannot be asked for its end, and is asked again: %s", error)
+            log.info("cannot get the end of the log in Pulsar, will retry: %s", error)
             self._give_up = Deadline.after(self._patience_seconds)
         elif self._give_up.passed:
             if isinstance(error, ReplacedLogError):
                 raise error
-            raise TrimtabError(f"the log in Pulsar cannot be asked for its end: {error}") from error
+            raise TrimtabError(f"cannot get the end of the log in Pulsar: {error}") from error
 
 
 def _stays(error: Exception) -> bool:

@@ -42,9 +42,10 @@ def number_of(ledger: int, entry: int, batch: int) -> int:
     """
     if not 0 <= ledger < 1 << _LEDGER_BITS or not 0 <= entry < 1 << _ENTRY_BITS:
         raise TrimtabError(
-            f"the message {ledger}:{entry} of Pulsar cannot be numbered: allowed are ledgers below 2^{_LEDGER_BITS} and"
-            f" entries below 2^{_ENTRY_BITS}; bound the entries of a ledger in broker.conf:"
-            " managedLedgerMaxEntriesPerLedger, managedLedgerMinLedgerRolloverTimeMinutes"
+            f"the message {ledger}:{entry} of Pulsar has no position: trimtab supports ledgers below "
+            f"2^{_LEDGER_BITS} and"
+            f" entries below 2^{_ENTRY_BITS}; limit the entries of a ledger in broker.conf: "
+            f"managedLedgerMaxEntriesPerLedger, managedLedgerMinLedgerRolloverTimeMinutes"
         )
     return in_batch((ledger << _ENTRY_BITS | entry) << _BATCH_BITS, batch)
 

@@ -84,8 +84,8 @@ class Missing(NamedTuple):
         topic, partition = self.partition
         deleted = f"has deleted at least {self.known} entries" if self.known else "may have deleted entries"
         return (
-            f"{topic}, partition {partition}: retention {deleted} that were not read: those after {self.after} and"
-            f" before {self.until}; reading goes on at {self.until}"
+            f"{topic}, partition {partition}: retention {deleted} that were not read, after "
+            f"{self.after} and before {self.until}; continuing at {self.until}"
         )
 
 

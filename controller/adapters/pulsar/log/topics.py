@@ -126,8 +126,9 @@ def create_topics(connection: LogConnection, *names: str) -> dict[str, int]:
             and name in (connection.log.journal_topic, ticks_control(connection.log))
         ):
             raise SettingsError(
-                f"{where(connection.log, name)} has {number} partitions: it needs to have one, since its records are"
-                " in one order; delete it, or choose another name, and trimtab creates it"
+                f"{where(connection.log, name)} has {number} partitions, but must have exactly one, "
+                f"because its records are totally ordered; delete it or choose another name, and "
+                f"trimtab creates the topic"
             )
     return existing
 
@@ -163,7 +164,7 @@ def _check_namespace(settings: PulsarLogSettings) -> None:
     except PulsarError as error:
         if error.status in _DENIED:
             _check_credentials(admin, place)
-            log.debug("%s: the policies of %s may not be read, and are not checked: %s", place, name, error)
+            log.debug("%s: cannot read the policies of %s, so they are not checked: %s", place, name, error)
             return
         raise TrimtabError(f"{place}: namespace {name}: {error}") from error
     finally:
@@ -199,7 +200,7 @@ def _policies(admin: LogAdmin, settings: PulsarLogSettings) -> dict[str, Any] | 
         if error.status == _NOT_FOUND:
             tenant = name.partition("/")[0]
             raise SettingsError(
-                f"{where(settings)}: namespace {name} cannot be created, since there is no tenant {tenant}: run"
+                f"{where(settings)}: namespace {name} cannot be created: tenant {tenant} does not exist: run"
                 f" `pulsar-admin tenants create {tenant}`, or name another namespace in [log.pulsar]"
             ) from error
         if error.status in _DENIED:

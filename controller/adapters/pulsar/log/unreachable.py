@@ -44,7 +44,7 @@ def why_refused(log: PulsarLogSettings) -> str:
     end = end_of(credentials(log)().token)
     if end is None or end > time.time():
         return ""
-    return f"the token in [log.pulsar] token_file ended at {utc(int(end * 1000))}: write a new one into that file"
+    return f"the token in [log.pulsar] token_file expired at {utc(int(end * 1000))}: write a new one to that file"
 
 
 def why_unreachable(log: PulsarLogSettings, refused: Callable[[ssl.SSLError], str] = lambda _: "") -> str:

@@ -71,7 +71,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         "loadBalancerMaxNumberOfBrokerSheddingPerCycle",
         default=3,
         unit="brokers",
-        meaning="so many brokers give in one round at most",
+        meaning="maximum number of brokers that give bundles in one round",
     )
     shedding_delay_seconds: int = option(
         "loadBalanceSheddingDelayInSeconds",
@@ -83,7 +83,7 @@ class TransferShedder(BrokerLoadFeatures, TopBundles):
         "loadBalancerBrokerLoadDataTTLInSeconds",
         default=1800,
         unit="s",
-        meaning="a broker whose data are older does not count for average and deviation",
+        meaning="brokers whose data are older than this do not count for average and deviation",
     )
     overloaded_percent: int = options.overloaded_percent(
         "a broker above this, and above the average by the target deviation, gives even if load is even"

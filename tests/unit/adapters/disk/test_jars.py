@@ -158,9 +158,9 @@ def test_java_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("banner", "said"),
     [
-        ('java version "1.8.0_402"', "is Java 8; needed is 17"),
-        ('openjdk version "11.0.23" 2024-04-16', "is Java 11; needed is 17"),
-        ("no such runtime", "no Java that tells its version"),
+        ('java version "1.8.0_402"', "is Java 8; trimtab needs 17"),
+        ('openjdk version "11.0.23" 2024-04-16', "is Java 11; trimtab needs 17"),
+        ("no such runtime", "not a Java that reports its version"),
     ],
 )
 def test_an_old_java_is_refused_with_the_way_to_a_newer_one(

@@ -126,7 +126,7 @@ def test_an_epoch_that_is_no_number_is_refused_until_stop_all_writes_one(tmp_pat
     (tmp_path / "epoch").write_bytes(content)
     leadership = FileLeadership(tmp_path)
     assert leadership.acquire(lambda: False)
-    with pytest.raises(StateError, match=r"epoch does not hold the number .* `trimtab stop-all` begins a new one"):
+    with pytest.raises(StateError, match=r"epoch does not contain an epoch: `trimtab stop-all` starts a new one"):
         leadership.claim(0)
     controls = FileControls(tmp_path, cluster="demo")
     assert controls.epoch() == 0

@@ -35,7 +35,7 @@ def test_a_position_that_is_damaged_is_told_with_what_to_do_and_keeps_no_lock(tm
     for _ in range(2):
         with (
             closing(inbox_in(tmp_path)) as inbox,
-            pytest.raises(StateError, match=r"position.json: .* Delete it, and the executor goes through"),
+            pytest.raises(StateError, match=r"position.json: .* Delete it, and the executor reads all"),
         ):
             inbox.poll(1, 0.0)
     (place / "position.json").unlink()
@@ -81,7 +81,7 @@ def test_commands_are_taken_where_all_earlier_ones_were_deleted_and_not_where_ol
     (tmp_path / "first").rename(tmp_path / "commands" / numbered(7))
     with (
         closing(inbox_in(tmp_path)) as inbox,
-        pytest.raises(StateError, match="commands up to its position are missing"),
+        pytest.raises(StateError, match="commands before its position are missing"),
     ):
         inbox.poll(1, 0.0)
 
@@ -159,10 +159,8 @@ def test_a_file_that_may_end_the_query_is_told_of_and_others_are_not(
         (tmp_path / "results" / f"link-{name}.jsonl").symlink_to("nowhere")
         line_files.warn_of_large_files(tmp_path)
     assert len(caplog.messages) == 2
-    assert caplog.messages[0].startswith(
-        f"{tmp_path / 'results' / 'b.jsonl'} has more than 64 MiB, of which Spark needs"
-    )
-    assert "(spark.driver.memory), and so have 1 more: if" in caplog.messages[1]
+    assert caplog.messages[0].startswith(f"{tmp_path / 'results' / 'b.jsonl'} is larger than 64 MiB, and Spark needs")
+    assert "(spark.driver.memory), and so are 1 more files: if" in caplog.messages[1]
 
 
 def no_locks(_: int, __: int) -> None:

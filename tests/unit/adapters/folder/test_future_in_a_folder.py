@@ -135,6 +135,6 @@ def test_a_collector_that_starts_with_a_clock_that_is_behind_ticks_no_interval_a
     for interval in (NOW - 2 * PERIOD, NOW):
         ticks.end(interval, anybody_asked=True)
     assert contents(tmp_path) == before
-    assert "has its tick already: this host's clock is behind or was ahead" in caplog.text
+    assert "already has a tick: this host's clock is behind, or was ahead earlier" in caplog.text
     ticks.end(NOW - PERIOD, anybody_asked=True)
     assert len(contents(tmp_path)) == len(before) + 2

@@ -222,7 +222,7 @@ def test_a_file_with_a_name_that_spark_cannot_read_is_passed_over_and_told_of_on
         file.with_name(f"stray-{name}.jsonl").write_bytes(file.read_bytes())
     assert [*tail.backwards("metrics", (b"",))] == before
     assert [*tail.backwards("metrics", (b"",))] == before
-    assert sum("Spark cannot read a file with such a name" in message for message in caplog.messages) == 5
+    assert sum("Spark cannot read a file with this name" in message for message in caplog.messages) == 5
 
 
 def test_a_recording_passes_over_the_pipes_and_folders_that_the_query_passes_over(

@@ -57,7 +57,10 @@ def test_a_producer_that_is_stuck_is_not_called_again(never: threading.Event, mo
     monkeypatch.setattr("controller.adapters.kafka.transactions.ck.Producer", Mock(return_value=stuck))
     transactional = TransactionalProducer("localhost:1", "id")
     transactional.init()
-    with pytest.raises(JournalError, match="no answer about the group's offsets"), transactional.transaction() as one:
+    with (
+        pytest.raises(JournalError, match="no response to the request for the group's offsets"),
+        transactional.transaction() as one,
+    ):
         one.send_offsets([], "group")
     stuck.abort_transaction.assert_not_called()
     with pytest.raises(JournalError), transactional.transaction():

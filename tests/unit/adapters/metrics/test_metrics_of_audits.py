@@ -103,5 +103,5 @@ def test_an_audit_that_fails_ends_and_nothing_else_does(caplog: pytest.LogCaptur
         watch.take([], {at(0): entry(0)})  # the interval's load is not there
         watch.take([load(1, "b-1")], {at(1): entry(1)})
     assert [record.levelname for record in caplog.records] == ["ERROR"]
-    assert "decisions go on" in caplog.text
+    assert "decisions continue" in caplog.text
     assert shown(metrics)["trimtab_owner_changes_total others"] == 0

@@ -147,7 +147,7 @@ def test_a_receiver_that_never_answers_or_answers_nonsense_is_told_in_one_line(
         traces.add(T, "query", 0, 1)
         until(partial(has_dropped, traces, 1))
         until(lambda: bool(caplog.messages))
-    assert "does not take them" in caplog.messages[0]
+    assert "does not accept them" in caplog.messages[0]
     assert caplog.messages[0].isprintable()
 
 
@@ -171,8 +171,8 @@ def test_after_an_outage_spans_are_sent_again(receiver: Receiver, caplog: pytest
     traces.add(T, "query", 0, 1)
     until(lambda: bool(receiver.spans))
     until(lambda: len(caplog.messages) == 2)
-    assert "does not take them: it answers 503" in caplog.messages[0]
-    assert caplog.messages[1].endswith("takes spans again; 2 were dropped so far")
+    assert "does not accept them: it answers 503" in caplog.messages[0]
+    assert caplog.messages[1].endswith("accepts spans again; 2 were dropped so far")
 
 
 def test_without_an_endpoint_there_is_no_thread_and_no_wrapper() -> None:

@@ -169,7 +169,7 @@ def test_the_secret_goes_to_no_address_without_tls_but_the_issuers(
     provider: Provider, tmp_path: Path, endpoint: object
 ) -> None:
     provider.discovery = {"token_endpoint": endpoint}
-    with pytest.raises(TrimtabError, match="expected is an https address"):
+    with pytest.raises(TrimtabError, match="expected an https address"):
         tokens(provider, tmp_path)()
     assert provider.forms == []
 

@@ -100,8 +100,8 @@ def test_entries_that_retention_took_are_named() -> None:
     found = missing(PLACE, Entry(3, 1), now, EXTENT)
     assert found is not None
     assert str(found) == (
-        f"{TOPIC}, partition 0: retention has deleted at least 3 entries that were not read: those after 3:1 and before"
-        " 8:0; reading goes on at 8:0"
+        f"{TOPIC}, partition 0: retention has deleted at least 3 entries that were not read, after 3:1 and before"
+        " 8:0; continuing at 8:0"
     )
 
 
@@ -110,7 +110,7 @@ def test_it_is_not_known_how_many_are_missing_where_nobody_looked_before() -> No
     for earlier in (None, Ledgers(ledgers=(LedgerSize(1, 5), LedgerSize(3, 2)))):
         found = missing(PLACE, Entry(3, 1), now, earlier)
         assert found is not None
-        assert "may have deleted entries that were not read: those after 3:1 and before 8:0" in str(found)
+        assert "may have deleted entries that were not read, after 3:1 and before 8:0" in str(found)
 
 
 def test_a_ledger_that_was_read_to_its_end_may_be_deleted() -> None:

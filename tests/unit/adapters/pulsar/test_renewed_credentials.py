@@ -78,7 +78,7 @@ def test_where_the_file_cannot_be_read_any_more_the_last_token_is_shown_and_it_i
         assert found().token == (content or "one")
     assert [each.levelname for each in caplog.records] == ["WARNING", "WARNING"]
     assert "cannot be read" in caplog.text
-    assert "is empty; what was read before is shown" in caplog.text
+    assert "is empty; continuing with the credentials" in caplog.text
 
 
 @pytest.mark.parametrize("content", ["two\nlines", "two words", "€", "a\0b"])
@@ -92,7 +92,7 @@ def test_a_token_that_no_request_could_carry_is_not_shown(
     for _ in range(2):
         clock.now += 1.5
         assert found().token == "one"
-    assert "log.pulsar.token_file: the file that it names holds no token" in caplog.text
+    assert "log.pulsar.token_file: the file does not contain a token" in caplog.text
     assert [each.levelname for each in caplog.records] == ["WARNING"]
 
 
@@ -131,8 +131,8 @@ def test_a_token_that_has_ended_is_named_with_its_file_and_what_to_do(
     clock.now += 60
     found()
     assert len(caplog.records) == 2
-    assert "the token in [log.pulsar] token_file ended at 2023-11-14 22:13:20" in caplog.text.replace("T", " ")
-    assert "write a new one into that file" in caplog.text
+    assert "the token in [log.pulsar] token_file expired at 2023-11-14 22:13:20" in caplog.text.replace("T", " ")
+    assert "write a new one to that file" in caplog.text
     caplog.clear()
     file.write_text(token("me", expires_at=time.time() + 60))
     clock.now += 60

@@ -65,7 +65,7 @@ def test_what_was_written_is_read_and_the_same_content_has_the_same_bytes(tmp_pa
 
 def test_a_file_that_is_there_is_not_replaced(tmp_path: Path, recording: Path) -> None:
     (tmp_path / "kept.tar").write_bytes(b"mine")
-    with pytest.raises(RecordingError, match="is there already"):
+    with pytest.raises(RecordingError, match="already exists"):
         write_incident(tmp_path / "kept.tar", ABOUT, recording)
     assert (tmp_path / "kept.tar").read_bytes() == b"mine"
 
@@ -76,27 +76,27 @@ GOOD = [("incident.json", encode(ABOUT)), ("recording/begin.jsonl", b""), ("reco
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (lambda: b"", "is no incident"),
+        (lambda: b"", "not an incident"),
         (lambda: b"\0" * 4096, "has no incident.json"),
-        (lambda: b"not a tar at all" * 100, "is no incident"),
-        (lambda: tar(*GOOD)[:700], "is no incident|has no"),
-        (lambda: nested(5000), "is no incident"),
+        (lambda: b"not a tar at all" * 100, "not an incident"),
+        (lambda: tar(*GOOD)[:700], "not an incident|has no"),
+        (lambda: nested(5000), "not an incident"),
         (lambda: tar(*GOOD[1:]), "has no incident.json"),
         (lambda: tar(*GOOD[:2]), "has no recording/manifest.json"),
-        (lambda: tar(GOOD[0], ("begin.jsonl", b""), GOOD[2]), "an older trimtab made it; make it again"),
+        (lambda: tar(GOOD[0], ("begin.jsonl", b""), GOOD[2]), "an older version of trimtab made it; make it again"),
         (lambda: tar(("incident.json", b"{}"), *GOOD[1:]), "incident.json"),
         (lambda: tar(("incident.json", b"\xff["), *GOOD[1:]), "incident.json"),
-        (lambda: tar(*GOOD, GOOD[0]), "there twice"),
-        (lambda: tar(*GOOD, ("../evil", b"x")), "does not belong"),
-        (lambda: tar(*GOOD, ("/tmp/evil", b"x")), "does not belong"),
-        (lambda: tar(*GOOD, ("recording/../../evil", b"x")), "does not belong"),
-        (lambda: tar(*GOOD, ("recording/metrics/000000.parquet/x", b"x")), "does not belong"),
-        (lambda: tar(*GOOD, ("recording/metrics/00000\u0660.parquet", b"x")), "does not belong"),
-        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.SYMTYPE)), "no plain file"),
-        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.LNKTYPE)), "no plain file"),
-        (lambda: tar(*GOOD, link("recording/metrics", tarfile.DIRTYPE)), "no plain file"),
-        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.CHRTYPE)), "no plain file"),
-        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.FIFOTYPE)), "no plain file"),
+        (lambda: tar(*GOOD, GOOD[0]), "appears twice"),
+        (lambda: tar(*GOOD, ("../evil", b"x")), "is not part of an incident"),
+        (lambda: tar(*GOOD, ("/tmp/evil", b"x")), "is not part of an incident"),
+        (lambda: tar(*GOOD, ("recording/../../evil", b"x")), "is not part of an incident"),
+        (lambda: tar(*GOOD, ("recording/metrics/000000.parquet/x", b"x")), "is not part of an incident"),
+        (lambda: tar(*GOOD, ("recording/metrics/00000\u0660.parquet", b"x")), "is not part of an incident"),
+        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.SYMTYPE)), "not a regular file"),
+        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.LNKTYPE)), "not a regular file"),
+        (lambda: tar(*GOOD, link("recording/metrics", tarfile.DIRTYPE)), "not a regular file"),
+        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.CHRTYPE)), "not a regular file"),
+        (lambda: tar(*GOOD, link("recording/metrics/000000.parquet", tarfile.FIFOTYPE)), "not a regular file"),
     ],
 )
 def test_what_does_not_belong_is_refused(tmp_path: Path, content: Callable[[], bytes], says: str) -> None:

@@ -72,8 +72,8 @@ def test_kazoo_gets_the_credentials_and_keeps_them_for_later_connections(passwor
         ("sasl", NoAuthError(), "its ACL needs sasl:trimtab:cdrwa; getAcl /trimtab/a shows it"),
         ("digest", SessionClosedRequireSaslError(), "does not accept scheme = 'digest' of [election.auth]"),
         (None, SessionClosedRequireSaslError(), "serves only clients that authenticate: add [election.auth]"),
-        (None, NoAuthError(), "refuses node /trimtab/a: its ACL does not let everybody in; add [election.auth]"),
-        ("sasl", InvalidACLError(), "does not take an ACL for sasl:trimtab on node /trimtab/a: its zoo.cfg needs"),
+        (None, NoAuthError(), "refuses node /trimtab/a: its ACL does not allow anonymous access; add [election.auth]"),
+        ("sasl", InvalidACLError(), "does not accept an ACL for sasl:trimtab on node /trimtab/a: its zoo.cfg needs"),
         (None, ConnectionLoss(), "refused node /trimtab/a: ConnectionLoss()"),
     ],
 )

@@ -238,7 +238,7 @@ def test_a_controller_that_dies_ends_the_demo_with_an_error_instead_of_a_wait(tm
         def run(self) -> None:
             pass
 
-    with pytest.raises(TrimtabError, match="ended before it had decided"):
+    with pytest.raises(TrimtabError, match="ended before it decided"):
         run(tmp_path, start=Dying)
 
 
