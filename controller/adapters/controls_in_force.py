@@ -13,13 +13,13 @@ from controller.wire.controls_text import change_text, pauses_text
 log = logging.getLogger(__name__)
 
 _DAY_MS: Final = 86_400_000
-#: Ten years: data of any age are acted on.
+#: Ten years, so data of any age are acted on.
 _ANY_AGE_MS: Final = 3650 * _DAY_MS
 _NOT_READ: Final = "it is not known whether somebody paused"
 
 
 def mode_in_force(mode: str, store: ControlStore) -> str:
-    """The mode that holds now; *mode*, that of the settings, where the store cannot be read."""
+    """The mode in force; *mode*, the one in the settings, if the store cannot be read."""
     try:
         controls, _ = store.read()
     except TrimtabError as error:
@@ -29,10 +29,11 @@ def mode_in_force(mode: str, store: ControlStore) -> str:
 
 
 class ControlsInForce:
-    """Read once an interval.  Where the store cannot be read its last value counts; without one nothing is issued."""
+    """Read once an interval. If the store cannot be read, its last value counts; without one, no commands are
+    issued."""
 
     def __init__(self, standing: StandingControls, store: ControlStore, now_ms: Callable[[], int]) -> None:
-        """*standing* holds where *store* has nothing else."""
+        """*standing* applies unless *store* has something else."""
         self._mode, self._paused = standing.mode, standing.paused
         self._stale_after_ms, self._maintenance = standing.stale_after_ms, standing.maintenance
         self._store, self._now_ms = store, now_ms
@@ -43,7 +44,7 @@ class ControlsInForce:
         """The controls of *interval*, T, epoch ms."""
         unknown, now_ms = self._look(), self._now_ms()
         known, is_recorded = self._known or OperatorControls(), self._is_recorded(interval, now_ms)
-        # A pause ends by the clock; what runs by no clock has its own time.
+        # A pause ends by the clock; recordings and modelled logs have their own time.
         pauses = known.pauses_at(interval if is_recorded else now_ms)
         explains = pauses[0] if pauses else known.mode
         return Controls(
@@ -65,14 +66,14 @@ class ControlsInForce:
         )
 
     def _is_recorded(self, interval: int, now_ms: int) -> bool:
-        """Whether the log is a recording or a modelled one, which runs by no clock.
+        """Whether the log is a recording or a modelled one, whose times are not those of a clock.
 
-        Only settings for one act on data of any age, and only its intervals are far from now.
+        Only settings for such a log act on data of any age, and only its intervals are far from now.
         """
         return self._stale_after_ms >= _ANY_AGE_MS and abs(now_ms - interval) > _DAY_MS
 
     def _look(self) -> str:
-        """Read the store; why nothing may be issued although it was asked, "" where something may."""
+        """Read the store. Returns why no commands may be issued, or "" if they may."""
         try:
             controls, _ = self._store.read()
         except ControlsCorruptError as error:
@@ -114,5 +115,5 @@ class ControlsInForce:
 
 
 def _logged_part(controls: OperatorControls) -> tuple[object, ...]:
-    """What the log tells of *controls*: not the orders of a plan, which are renewed again and again."""
+    """*controls* as they are logged: without a plan's orders, which are renewed all the time."""
     return controls.mode, controls.pauses, controls.history, controls.resumed_ms

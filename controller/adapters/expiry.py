@@ -31,7 +31,7 @@ class ExpiringFile:
     file: str
 
     def expires_at(self) -> float | None:
-        """When it expires, epoch seconds; None where it does not say, or cannot be read."""
+        """When it expires, epoch seconds; None if unknown or unreadable."""
         if why_not_read_again(Path(self.file)):
             return None
         try:

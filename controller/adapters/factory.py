@@ -1,4 +1,4 @@
-"""The one place where ``[election] kind`` of trimtab.toml becomes an election; the server of the log; verdicts.
+"""The one place that maps ``[election] kind`` of trimtab.toml to an election; also the log's server, and verdicts.
 
 A new system is a folder beside this file and a case here.  controller.log.factory opens the log.
 """
@@ -33,7 +33,7 @@ def election_system(settings: Settings) -> ElectionSystem:
             return ZooKeeperElection(election, settings)
         case ElectionByFile() as election:
             if isinstance(settings.log, LogInFolder):  # the folder of an election may not say whose it is
-                with suppress(OSError):  # who reads the log says what is wrong
+                with suppress(OSError):  # reading the log reports what is wrong
                     refuse_another(Path(settings.log.folder.path), settings.cluster.name, key=LOG_PATH)
             return FileElection(Path(election.path), cluster=settings.cluster.name)
         case other:
@@ -70,13 +70,14 @@ def verdict_store(settings: Settings) -> VerdictStore:
 
 
 def own_verdict_store(settings: Settings) -> VerdictStore | None:
-    """Where a leader keeps verdicts: the folder becomes its cluster's.  None, with an error logged, if it is another's.
+    """Where a leader stores verdicts; the folder is claimed for its cluster. None, with an error in the log, if it
+    belongs to another cluster.
 
-    Verdicts are for people: a folder that cannot be used keeps nobody from deciding.
+    Verdicts are for people, so an unusable folder does not stop decisions.
     """
     folder = Path(settings.verdicts_folder)
     try:
-        with suppress(OSError):  # writing meets it again, and tells of it
+        with suppress(OSError):  # writing fails the same way and logs it
             claim(folder, settings.cluster.name, key=_VERDICTS_KEY)
     except AnotherClusterError as error:
         log.error("cannot store verdicts; decisions continue: %s", error)

@@ -1,4 +1,4 @@
-"""Says how far long work has come: a bar on a terminal, else one line now and then; nothing after ``--quiet``.
+"""Shows the progress of long work: a bar on a terminal, otherwise an occasional line; nothing with ``--quiet``.
 
 Only the standard library is imported here at first: controller.adapters.disk.jars runs before anything is installed.
 """
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 log = logging.getLogger(__name__)
 
-#: Seconds before the first line: work may follow other work of which nothing was said.
+#: Seconds before the first line.
 _FIRST_SECONDS: Final = 3.0
 #: The shortest time between two lines.
 _EVERY_SECONDS: Final = 4.5

@@ -1,4 +1,4 @@
-"""What trimtab depends on and cannot reach: said in words, once within seconds, and once when it answers again."""
+"""Logs outages of the servers that trimtab depends on: once, within seconds, and once when the server answers again."""
 
 import logging
 import threading

@@ -1,6 +1,6 @@
-"""Each process keeps its entry in the registry, in a thread of its own; and who asks reads all of them.
+"""Each process maintains its entry in the registry, in a separate thread; commands read all entries.
 
-The registry is for people.  Whatever happens to it, a process goes on with its work, and waits for nothing.
+The registry is for people. Whatever happens to it, a process continues its work and does not wait.
 """
 
 import logging

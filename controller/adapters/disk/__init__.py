@@ -1,1 +1,1 @@
-"""Files of its own on this machine: where they lie, jars, and how a file is written whole."""
+"""trimtab's own files on this machine: where they are, jars, and atomic writes."""

@@ -1,6 +1,6 @@
-"""Which cluster a folder is of that one cluster alone may use: its file ``cluster`` has the name.
+"""The cluster that a folder belongs to, for folders that only one cluster may use: the file ``cluster`` has its name.
 
-Folders of earlier releases have none: the first process that works there writes it.
+Folders of earlier releases lack it; the first process that uses such a folder writes it.
 """
 
 from contextlib import suppress
@@ -18,7 +18,7 @@ _MOST_BYTES: Final = 1_000
 def claim(folder: Path, cluster: str, *, key: str) -> None:
     """Make *folder*, which the setting *key* names, the one of *cluster*.
 
-    AnotherClusterError where it is another's; OSError.
+    AnotherClusterError if it belongs to another cluster; OSError.
     """
     if not (folder / _NAME).exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def claim(folder: Path, cluster: str, *, key: str) -> None:
 
 
 def refuse_another(folder: Path, cluster: str, *, key: str) -> None:
-    """AnotherClusterError where *folder*, which *key* names, is another's than *cluster*'s; OSError."""
+    """AnotherClusterError if *folder*, which *key* names, belongs to another cluster than *cluster*; OSError."""
     try:
         with open_to_read(folder / _NAME) as file:
             of = file.read(_MOST_BYTES).decode(errors="replace").strip()

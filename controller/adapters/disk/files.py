@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from controller.model.errors import SettingsError, TrimtabError
 
-#: The name of a file that is being written.
+#: The name of a file while it is being written.
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{32}", re.ASCII | re.DOTALL)
-#: Of errors in writing, those that pass without another setting: a full disk, a file server that is away.
+#: Write errors that may pass without a change of settings: a full disk, an unreachable file server.
 _PASSES: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH}
 )
@@ -23,10 +23,10 @@ _PASSES: Final = frozenset(
 def create(
     path: Path, content: bytes, *, modified_ms: int | None = None, before: Callable[[], None] | None = None
 ) -> None:
-    """Create *path* with *content*; the first one wins, for all others: FileExistsError.
+    """Create *path* with *content*; the first process wins, all others get FileExistsError. *modified_ms*: its
+    modification time, if other than now.
 
-    *modified_ms* is its time of modification where now will not do.  *before* is called with everything
-    written and only the name missing; what it raises leaves no file.
+    *before* is called when the content is written and only the name is missing; if it raises, no file is left.
     """
     temporary = _write_beside(path, content)
     try:
@@ -52,7 +52,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether the open file of *descriptor* is the one at *path*: the lock of a deleted file keeps nobody out."""
+    """Whether the open file of *descriptor* is the one at *path*: a lock on a deleted file excludes nobody."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def why_not_writable(folder: Path) -> str:
 def refuse_not_writable(key: str, folder: str) -> None:
     """Raise SettingsError where no file can be written to *folder*, which the setting *key* names and need not exist.
 
-    TrimtabError where that may pass, as a full disk does: the service manager is to start this process again.
+    TrimtabError if the problem may pass, like a full disk, so that the service manager restarts this process.
     """
     try:
         _try_to_write(Path(folder))
@@ -93,7 +93,7 @@ def _try_to_write(folder: Path) -> None:
                 Path(made, "probe").write_bytes(b"x")
             return
     except OSError as error:
-        # Of an existing parent, as /proc, the error would say that it does not exist.
+        # For an existing parent such as /proc, the error would say that it does not exist.
         why = "no file can be created there" if isinstance(error, FileNotFoundError) else error.strerror
         raise OSError(error.errno, f"{place} cannot be written to: {why}") from error
     raise OSError(errno.ENOTDIR, f"{place} is not a folder")
@@ -112,7 +112,7 @@ def why_not_lockable(folder: Path) -> str:
 
 
 def is_left(path: Path) -> bool:
-    """Whether *path* is what a process that was killed left of a file that it was writing."""
+    """Whether *path* is an unfinished file of a process that was killed."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
@@ -125,9 +125,9 @@ def _write_beside(path: Path, content: bytes) -> Path:
             file.flush()
             os.fsync(file.fileno())
     except BaseException as error:
-        temporary.unlink(missing_ok=True)  # on a full disk, of all places, nothing is to be left lying about
+        temporary.unlink(missing_ok=True)  # especially on a full disk, leave no unfinished file
         if isinstance(error, OSError):
-            error.filename = str(path)  # a failed write names no file
+            error.filename = str(path)  # the error of a failed write has no file name
         raise
     return temporary
 

@@ -1,9 +1,9 @@
-"""Jars by a lock: conf/jars.lock says which and with what content, Ivy fetches those that are missing.
+"""Jars by a lock: conf/jars.lock names them with the hashes of their contents, and Ivy fetches missing ones.
 
-What is no jar has its extension, and maybe its classifier, behind the revision: ``org:name:1.0:tar.gz:bin``.
+Files other than jars have their extension, and a classifier if any, after the revision: ``org:name:1.0:tar.gz:bin``.
 
-PySpark ships Ivy, so neither Maven nor Docker is needed.  Each jar is fetched by itself: Ivy resolves nothing, and
-what a set consists of does not change behind our back.
+PySpark ships Ivy, so neither Maven nor Docker is needed.  Each jar is fetched on its own: Ivy resolves no dependencies,
+so a set never changes unnoticed.
 """
 
 import errno
@@ -31,15 +31,15 @@ LOCK: Final = SHIPPED / "jars.lock"
 FOLDER: Final = cache_folder()
 #: Environment variable: URL of a Maven repository to fetch from instead of Ivy's default.
 MIRROR: Final = "TRIMTAB_MAVEN_MIRROR"
-#: What stays so however often it is tried.
+#: Errors that a retry does not fix.
 _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 _OLDEST_JAVA: Final = 17
 _FETCH_SECONDS: Final = 900
 _LOOK_SECONDS: Final = 0.5
-#: Ivy, and by what it speaks HTTP: of PySpark's other jars it would only read the contents.
+#: Ivy and its HTTP client; it would only scan PySpark's other jars.
 _IVY: Final = ("ivy", "httpclient", "httpcore", "commons-codec", "jcl-over-slf4j", "slf4j-api")
-#: Options of a JVM that lives for a moment: better compiled quickly than well.
+#: Options for a short-lived JVM, where fast compilation pays off more than optimized code.
 SHORT_LIFE: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
@@ -126,7 +126,7 @@ def _fetch_into(target: Path, set_name: str, missing: Sequence[Jar], temporary: 
 
 
 def janino() -> list[Path]:
-    """The Java compiler that PySpark ships, for sources of ours where there is a JRE alone."""
+    """The Java compiler that PySpark ships, for our own sources on hosts that have only a JRE."""
     return sorted([*pyspark_jars().glob("janino-*.jar"), *pyspark_jars().glob("commons-compiler-*.jar")])
 
 
@@ -188,9 +188,9 @@ def _accept(jar: Jar, fetched: Path, path: Path) -> None:
 
 
 def _run_ivy(jars: Iterable[Jar], folder: Path, done: Done) -> str:
-    """Let Ivy fetch *jars* into *folder*; returns its output, which says what it could not get, and why.
+    """Let Ivy fetch *jars* into *folder*; returns its output, which names the jars that it could not fetch, and why.
 
-    *done* is told how many bytes have come.
+    *done* is called with the number of bytes received.
     """
     cache = folder / "cache"
     settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
@@ -221,7 +221,7 @@ def _classpath_of_ivy() -> str:
 def _bytes_in(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # Ivy renames what has come whole
+        with suppress(FileNotFoundError):  # Ivy renames complete downloads
             total += path.stat().st_size if path.is_file() else 0
     return total
 
@@ -259,7 +259,7 @@ def fingerprint(jar_files: Iterable[Path]) -> str:
 
 
 def _modules() -> Path:
-    """A file that another version of Java has otherwise: its modules."""
+    """A file that differs between versions of Java: its modules."""
     program = Path(java_program()).resolve()
     modules = program.parents[1] / "lib" / "modules"
     return modules if modules.exists() else program

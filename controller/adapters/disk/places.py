@@ -1,4 +1,4 @@
-"""Where trimtab's own files lie: those that come with it, and those that it fetches or makes once.
+"""Where trimtab's own files are: those that it ships, and those that it fetches or makes once.
 
 ``controller/conf`` is a link to ``conf`` in a checkout, and a folder in an installed package: one way to find either.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 _PACKAGE: Final = Path(__file__).parents[2]
-#: What comes with trimtab: the folder conf.
+#: The folder conf that trimtab ships.
 SHIPPED: Final = (_PACKAGE / "conf").resolve()
 #: Environment variable: the folder for what is fetched or made once, in place of the user's cache.
 CACHE: Final = "TRIMTAB_CACHE"

@@ -1,4 +1,4 @@
-"""Folders for what a command needs while it works; they go with it, also where a signal ends it."""
+"""Folders for what a command needs while it works; they are deleted when it ends, also by a signal."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ _IN_USE: Final = "in-use"
 def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
     """A new folder for the length of the block, which only this user may read; *inside* the system's, or another one.
 
-    Unlike TemporaryDirectory's it is deleted where Ctrl-C ends the process, too: recordings hold the names of clusters.
+    Unlike TemporaryDirectory's, it is also deleted when Ctrl-C ends the process: recordings hold the names of clusters.
     """
     made = Path(tempfile.mkdtemp(prefix=prefix, dir=inside))
     try:
@@ -35,7 +35,7 @@ def held_folder(prefix: str) -> Path:
     Folders of that prefix whose processes were killed are deleted first.
     """
     _delete_left(prefix)
-    # Under another name until it is held: so nobody finds one that is not.
+    # Under another name until it is locked, so that no other process finds it unlocked.
     made = Path(tempfile.mkdtemp(prefix=f".{prefix}"))
     lock = os.open(made / _IN_USE, os.O_CREAT | os.O_RDWR, 0o600)  # never closed: that gives the lock back
     fcntl.flock(lock, fcntl.LOCK_EX)

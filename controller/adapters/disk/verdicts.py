@@ -1,6 +1,6 @@
-"""Verdicts of the last intervals, whole: what was looked at and why it was, or was not, acted on.
+"""All verdicts of the last intervals: what was examined, and why it was or was not acted on.
 
-The journal has the decisions, and keeps them for longer.  Verdicts answer the question "why not?".
+The journal has the decisions, for longer. Verdicts answer the question "why not?".
 """
 
 import logging
@@ -29,16 +29,17 @@ _COLUMNS: Final[dict[str, pa.DataType]] = {
 
 
 class VerdictStore:
-    """One Parquet file an interval in *folder*; the newest *keep* stay, as far as they have *keep_bytes* together.
+    """One Parquet file for each interval in *folder*; the newest *keep* are retained, as long as they have at most
+    *keep_bytes* together.
 
-    The newest one is that which was written last, whatever a clock that was ahead has left there.
+    The newest is the one written last, even if a clock that was ahead has left files with later times.
     """
 
     def __init__(self, folder: Path, *, keep: int = 60, keep_bytes: int = 256 << 20) -> None:
         self._folder, self._keep, self._keep_bytes = folder, keep, keep_bytes
 
     def write(self, decision: Decision) -> None:
-        """Keep the verdicts of *decision*; once more changes nothing.  OSError where there is no room."""
+        """Store the verdicts of *decision*; idempotent. OSError if there is no room."""
         self._folder.mkdir(parents=True, exist_ok=True)
         columns = {name: [getattr(verdict, name) for verdict in decision.verdicts] for name in _COLUMNS}
         content = BytesIO()
@@ -47,7 +48,7 @@ class VerdictStore:
         self._prune(decision.interval)
 
     def intervals(self) -> list[int]:
-        """The intervals that are kept, oldest first; none, and the log tells of it, where this user may not look."""
+        """The stored intervals, oldest first; none, with a warning in the log, if this user may not read the folder."""
         try:
             return [int(path.stem) for path in self._paths()]
         except PermissionError as error:
@@ -55,9 +56,9 @@ class VerdictStore:
             return []
 
     def read(self, interval: int) -> tuple[Verdict, ...]:
-        """The verdicts of *interval*, in the order they were given; FileNotFoundError when they are gone.
+        """The verdicts of *interval*, in the order they were given; FileNotFoundError if they no longer exist.
 
-        So are those of a file that is damaged, or of a later release with reasons of its own: the log tells of it.
+        So it is for a file that is damaged, or from a later release with new reasons; the log has a warning then.
         """
         path = self._path(interval)
         try:
@@ -71,11 +72,11 @@ class VerdictStore:
 
     def _prune(self, last: int) -> None:
         remaining = self._keep_bytes
-        # What is later than the *last* interval is of a time when a clock was ahead: it goes first.
+        # Files later than the *last* interval were written while a clock was ahead: they are deleted first.
         paths = sorted(self._paths(), key=lambda path: (int(path.stem) <= last, path))
         for age, path in enumerate(reversed(paths)):
             remaining -= path.stat().st_size
-            # The last interval's stay, however large they are.
+            # Those of the last interval are retained, whatever their size.
             if age and (age >= self._keep or remaining < 0):
                 path.unlink(missing_ok=True)
 

@@ -29,15 +29,15 @@ class CollectorGroup(Protocol):
     """One collector's membership of the group.  Used from one thread."""
 
     def look(self) -> GroupView:
-        """The group as it is now; as it was last seen where that cannot be known.  Joins it where need be."""
+        """The group as it is now, or as last seen if it cannot be read. Joins it if necessary."""
         ...
 
     def share(self, shares: Mapping[str, Sequence[str]]) -> None:
-        """Tell what was shared out; of no effect where another one has told something else since ``look``."""
+        """Publish the shares; no effect if another member has published others since ``look``."""
         ...
 
     def step_back(self) -> None:
-        """Let another one lead, if there is one: leave, and join again as the last with the next look that succeeds."""
+        """Let another member lead, if there is one: leave, and rejoin as the last one at the next successful look."""
         ...
 
     def leave(self) -> None:

@@ -16,11 +16,11 @@ class ControlStore(Protocol):
         ...
 
     def write(self, controls: OperatorControls, version: int) -> bool:
-        """Replace the controls that have *version*; False, and no change, where they have another one by now."""
+        """Replace the controls if they still have *version*; otherwise change nothing and return False."""
         ...
 
     def version(self) -> int:
-        """The version of the controls that are kept, even if they cannot be read."""
+        """The version of the stored controls, even if they cannot be read."""
         ...
 
     def epoch(self) -> int:

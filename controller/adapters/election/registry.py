@@ -1,19 +1,19 @@
-"""The registry: every process of a cluster writes down that it runs, for people who ask.  No decision depends on it."""
+"""The registry: every process of a cluster records that it runs, for people who ask. No decision depends on it."""
 
 from typing import Final, NamedTuple, Protocol
 
-#: So many entries are read at most; a cluster has a few processes.
+#: Maximum number of entries that are read; a cluster has a few processes.
 MOST_ENTRIES: Final = 1_000
-#: A process renews its entry so often, seconds, also where nothing has changed.
+#: How often a process renews its entry, even if nothing has changed, seconds.
 RENEWED_EVERY: Final = 10.0
-#: Where no session tells that a process has ended, its entry counts for so long after it was renewed, seconds.
+#: How long an entry is valid after its renewal if no session ends with its process, seconds.
 LASTS_SECONDS: Final = 3 * RENEWED_EVERY
 
 
 class RegistryEntry(NamedTuple):
     """What a process wrote, unchecked."""
 
-    #: Of the node, the file or the key: messages name it.
+    #: The node, file or key, as messages name it.
     name: str
     #: None: too long to be read.
     value: bytes | None
@@ -38,8 +38,8 @@ class Registry(Protocol):
     def write(self, name: str, value: bytes) -> bool:
         """Write, or renew, the entry *name* of this process; it has one.
 
-        Writes it again where it is gone, as after a lost session.  False, and nothing is written, while there is no
-        election yet that the registry belongs to.  TrimtabError where it cannot be written.
+        Writes it again if it was lost, as after the end of a session. Returns False, and writes nothing, while the
+        election that the registry belongs to does not exist yet. TrimtabError if it cannot be written.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What an election system has to offer, and the servers that systems lie on."""
+"""The interface of an election system, and of the servers that systems run on."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -10,22 +10,23 @@ from controller.model.leadership import Leader, Leadership
 
 
 class WatchedServer(NamedTuple):
-    """A server that a system lies on, as whoever depends on it looks at it."""
+    """A server that a system runs on, as its clients see it."""
 
-    #: As messages name it.
+    #: Its name in messages.
     name: str
     #: What to do where it cannot be reached.
     advice: str
-    #: Why it cannot be reached, "" where it can; takes four seconds at most.  For one thread.
+    #: Why it cannot be reached, "" if it can; takes at most four seconds. For one thread.
     why: Callable[[], str]
     close: Callable[[], None] = lambda: None
 
 
 class ElectionSystem(Protocol):
-    """A system in which controllers elect their leader; what else all processes of a cluster share lies there too."""
+    """A system in which controllers elect their leader; it also stores everything else that all processes of a cluster
+    share."""
 
     def server(self) -> WatchedServer | None:
-        """The server that it lies on; None for a folder."""
+        """The server that it runs on; None for a folder."""
         ...
 
     def leadership(self) -> Leadership:
@@ -33,7 +34,7 @@ class ElectionSystem(Protocol):
         ...
 
     def leader(self) -> Leader | None:
-        """The process that leads now, None where none does; for people who ask.  Creates nothing.
+        """The process that leads now, None if there is none; for people who ask.  Creates nothing.
 
         Raises TrimtabError where the election cannot be read.
         """

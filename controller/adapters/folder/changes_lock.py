@@ -1,4 +1,4 @@
-"""The lock of a file election's folder, for whoever changes ``controls.json`` or ``epoch``: it reads, then replaces."""
+"""The lock of a file election's folder, held while ``controls.json`` or ``epoch`` is read and replaced."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ def lock_in(folder: Path) -> Path:
 
 @contextmanager
 def changes_locked(folder: Path) -> Iterator[None]:
-    """Nobody else changes anything in *folder* meanwhile.
+    """Within the block, no other process changes anything in *folder*.
 
     ControlsUnreachableError where another process does not release the lock in time, or nothing can be locked there.
     """
@@ -39,7 +39,8 @@ def changes_locked(folder: Path) -> Iterator[None]:
 
 
 def _locked(path: Path, deadline: Deadline) -> int:
-    """The descriptor of the locked file: a change takes milliseconds, but one that stands still locks for ever."""
+    """The descriptor of the locked file. A change takes milliseconds, but a process that hangs holds the lock for
+    ever."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Errors of the disk under a log in a folder, for those who work on it for long."""
+"""Disk errors under a log in a folder, for code that works on it for long."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from controller.settings.small_file import open_to_read
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """An error of the disk in the block as a TrimtabError, which names the file."""
+    """Turn a disk error in the block into a TrimtabError that names the file."""
     try:
         yield
     except OSError as error:
@@ -20,13 +20,13 @@ def disk_errors() -> Iterator[None]:
 
 
 def content_of(path: Path) -> bytes:
-    """The content of the file *path*.  OSError, also where it is a named pipe: it would be waited for without end."""
+    """The content of the file *path*.  OSError, also for a named pipe, which would block for ever."""
     with open_to_read(path) as file:
         return file.read()
 
 
 def file_in(path: Path) -> bytes:
-    """The content of the file *path*; none where it was deleted since it was listed, as old files are, or is no file.
+    """The content of the file *path*; empty if it was deleted since it was listed, as old files are, or is not a file.
 
     OSError.
     """

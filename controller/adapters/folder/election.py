@@ -17,7 +17,7 @@ class FileElection:
     def __init__(self, folder: Path, *, cluster: str) -> None:
         """AnotherClusterError where *folder* is another's than *cluster*'s."""
         self._folder, self._cluster = folder, cluster
-        with suppress(OSError):  # whoever uses it says what is wrong
+        with suppress(OSError):  # using it reports what is wrong
             refuse_another(folder, cluster, key=ELECTION_PATH)
 
     def server(self) -> None:

@@ -20,14 +20,14 @@ class FileGroup:
         self._lock = FileLeadership(folder)
         self._me = f"{socket.gethostname()}-{os.getpid()}"
         self._shares: Mapping[str, Sequence[str]] = {}
-        #: Why the lock could not be seen, or taken, at the last look.
+        #: Why the lock could not be read or taken at the last look.
         self._problem = ""
 
     def look(self) -> GroupView:
         """See CollectorGroup.
 
-        Where the file of the lock was deleted, this one leads with the next look at the earliest, and takes over anew:
-        another one may have led meanwhile.
+        If the lock file was deleted, this member leads again at the next look at the earliest, and takes over as if for
+        the first time: another one may have led in between.
         """
         problem, self._problem = self._problem, ""
         try:

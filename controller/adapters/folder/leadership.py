@@ -25,7 +25,7 @@ def leader_in(folder: Path) -> Leader | None:
     try:
         with open_to_read(_lock_in(folder)) as lock:
             try:
-                # Shared, and for a moment: a process that wants the lock just now tries again.
+                # A shared lock, held for a moment: a process that wants the lock meanwhile tries again.
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 host, process = process_in(lock.read())
@@ -121,7 +121,7 @@ class FileLeadership:
         else:
             is_locked = self._holds_the_file()
         if is_locked:
-            with suppress(OSError):  # a full disk keeps nobody from leading
+            with suppress(OSError):  # a full disk does not prevent leading
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, own_process(), 0)
         else:
@@ -129,7 +129,7 @@ class FileLeadership:
         return is_locked
 
     def _holds_the_file(self) -> bool:
-        """True while the locked file is the one others would find."""
+        """True while the locked file is the one that other processes would open."""
         return self._descriptor is not None and files.is_at(self._descriptor, self._lock)
 
     def _stored(self) -> int:

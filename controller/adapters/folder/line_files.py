@@ -23,9 +23,9 @@ from controller.wire.readable import utc
 
 log = logging.getLogger(__name__)
 
-#: A file, since NFS locks no folders.  It holds the name of the file that was written last.
+#: A file, because NFS cannot lock folders. It contains the name of the last file written.
 _LOCK: Final = ".lock"
-#: So long one process waits for another that writes: ticks do not depend on an executor that hangs.
+#: How long a process waits for another writer, so that ticks do not depend on an executor that hangs.
 _TURN_SECONDS: Final = 0.5
 #: Bytes of a file at most: Spark reads a whole one at once, and with a driver of 1 GB one of 128 MiB ends it.
 _LARGEST: Final = 32 << 20
@@ -34,7 +34,7 @@ _TRIES: Final = 100
 
 
 class LineFiles:
-    """Writes to *folder*, behind all that any process has written there."""
+    """Writes to *folder*, after everything that any process has written there."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -45,7 +45,7 @@ class LineFiles:
     def append(self, lines: Sequence[bytes], interval: int = 0, before: Callable[[], None] = lambda: None) -> None:
         """Write *lines* to new files, the last by name; *interval* is the one that they tick, if any.
 
-        An interval that has its tick gets no second one, whatever this host's clock says.  *before* is called when this
+        An interval never gets a second tick, whatever this host's clock says.  *before* is called when this
         process has its turn to write.
         """
         refuse_line_breaks(lines)
@@ -73,11 +73,11 @@ class LineFiles:
                 self._changed = self._folder.stat().st_mtime_ns
 
     def _is_last(self, lock: int) -> bool:
-        """Whether nobody else has written since: listing ten thousand files takes longer than to look here."""
+        """Whether no other process has written since. Cheaper than listing ten thousand files."""
         return _content(lock) == self._name and self._folder.stat().st_mtime_ns == self._changed
 
     def _go_on(self) -> None:
-        """Behind the last file that is there, but for those of the future."""
+        """After the last existing file, ignoring those of the future."""
         self._interval, self._number, self._modified_ms = 0, -1, 0
         written = written_files(self._folder)
         if written:
@@ -90,7 +90,7 @@ class LineFiles:
         """Create the next file, of *lines*; False where there is one of that name."""
         if interval > self._interval:
             self._interval, self._number = interval, -1
-        # Spark's file source reads by time of modification, in ms: let that be the order of names, too.
+        # Spark's file source reads by modification time in ms, so names must have the same order.
         modified_ms = max(time.time_ns() // 1_000_000, self._modified_ms + 1)
         path = self._path(self._interval, self._number + 1)
         try:
@@ -143,7 +143,7 @@ def _set_content(lock: int, content: bytes) -> None:
 
 @contextmanager
 def _turn(folder: Path) -> Iterator[int]:
-    """The turn to write to *folder*: one process after the other, but none waits for long for one that hangs.
+    """The right to write to *folder*: one process at a time, but none waits long for one that hangs.
 
     The lock's descriptor; 0 where it was not locked.
     """
@@ -162,7 +162,7 @@ def _turn(folder: Path) -> Iterator[int]:
 
 
 def _try_to_lock(lock: Path, descriptor: int) -> bool | None:
-    """Whether *lock* is ours now, and not another process's; None where this file system locks nothing."""
+    """Whether this process, and no other, has *lock* now; None if the file system does not support locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

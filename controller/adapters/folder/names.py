@@ -1,6 +1,6 @@
-"""The names of the files of a log in a folder.  A file with another name is passed over, and told of once.
+"""The names of the files of a log in a folder.  A file with another name is skipped, with one warning.
 
-Copies that somebody keeps beside the files ("001732678000 copy.jsonl") are no decisions, leaderships or commands.
+Copies that somebody keeps beside the files ("001732678000 copy.jsonl") are not decisions, leaderships or commands.
 Records of metrics and results may come from anywhere: there each ``*.jsonl`` counts, under any name that does not begin
 with ``.`` or ``_``, which hides a file from Spark, and that Spark can read.
 """
@@ -29,7 +29,7 @@ _LINES: Final = re.compile(rf"([0-9]{{{DIGITS}}})-([0-9]{{6,9}})\.jsonl")
 _UNREADABLE: Final = re.compile(r"[^ -~]|[\\{}\[\]*?:]")
 #: The longest period: no interval is further ahead of a right clock.
 _LONGEST_MS: Final = 86_400_000
-#: What has been told of is remembered, of so many names: somebody may go on and on giving files new ones.
+#: Maximum number of names whose warning is remembered: somebody may keep adding files with new names.
 _once: Final = lru_cache(maxsize=10_000)
 _DEAD_LETTERS: Final = re.compile(rf"[0-9]{{{DIGITS}}}-[0-9]{{1,9}}-[0-9a-f]{{16}}\.jsonl")
 #: The setting that names the folder of a log.
@@ -118,7 +118,7 @@ def is_ahead(name: str) -> bool:
 
 
 def in_future(time_ms: int) -> bool:
-    """Whether *time_ms* is so far ahead of this host's clock that no right clock has given it."""
+    """Whether *time_ms* is further ahead of this host's clock than any correct clock can be."""
     return time_ms > time.time_ns() // 1_000_000 + _LONGEST_MS
 
 
@@ -142,12 +142,12 @@ def _matching(folder: Path, glob: str) -> list[Path]:
 
 @_once
 def _tell(path: Path) -> None:
-    """Tell once in a process that *path* is passed over."""
+    """Warn once in a process that *path* is skipped."""
     log.warning("%s: not a file name that trimtab uses: skipping it; move it out of the log", path)
 
 
 def is_endless(path: Path) -> bool:
-    """Whether *path* is a named pipe or a device: who reads one may never come to an end.  It is told of once."""
+    """Whether *path* is a named pipe or a device, which may never end when read. Warns once."""
     endless = path.is_fifo() or path.is_char_device()
     if endless:
         warn_no_file(path)
@@ -155,11 +155,11 @@ def is_endless(path: Path) -> bool:
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether *path* is a plain file, or a link to one; what is not is told of once."""
+    """Whether *path* is a regular file, or a link to one; warns once about anything else."""
     try:
         plain = stat.S_ISREG(path.stat().st_mode)
     except OSError:
-        return True  # who reads it says why it cannot be read
+        return True  # reading it reports why it cannot be read
     if not plain:
         warn_no_file(path)
     return plain
@@ -167,11 +167,11 @@ def _is_plain(path: Path) -> bool:
 
 @_once
 def warn_no_file(path: Path) -> None:
-    """Tell once in a process that *path* is passed over."""
+    """Warn once in a process that *path* is skipped."""
     log.warning("%s: is a folder, a named pipe or a device, not a file: skipping it; move it out of the log", path)
 
 
 @_once
 def _tell_unreadable(name: str) -> None:
-    """Tell once in a process that records in a file with this *name* are passed over."""
+    """Warn once in a process that records in a file with this *name* are skipped."""
     log.warning("%a: Spark cannot read a file with this name: skipping it; use ASCII without * ? [ ] { } \\ :", name)

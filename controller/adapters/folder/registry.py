@@ -65,7 +65,7 @@ class FileRegistry:
 
 
 def _has_ended(path: Path) -> bool:
-    """Whether nobody renews it any more; a time in the future is no sign of life either."""
+    """Whether it is no longer renewed; a time in the future does not count as a renewal."""
     try:
         return abs(time.time() - path.lstat().st_mtime) > LASTS_SECONDS
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def _has_ended(path: Path) -> bool:
 
 
 def _entry(path: Path, longest: int) -> RegistryEntry | None:
-    """None where it has gone meanwhile.  What cannot be read has no value, and its reader says so."""
+    """None if it was deleted in the meantime. An unreadable one has no value, and its reader reports that."""
     try:
         renewed_ms = path.lstat().st_mtime_ns // 1_000_000
         try:

@@ -1,4 +1,4 @@
-"""What leaves a log in a folder: files that trimtab wrote, whose records are old and were read."""
+"""Deletes old files of a log in a folder: files that trimtab wrote and whose records were read."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -28,14 +28,13 @@ class _Records(NamedTuple):
 class FolderRetention:
     """Retention of the log in *folder*: records older than *kept_ms* go; the journal prunes itself.
 
-    Age is counted by the log, not by a clock: back from the last interval that was read.  So what nobody has read
-    stays, however old it is, and so does a log that was copied here.  A file goes where both its time of modification
-    and the interval in its name, if it has one, are that old.  Each deletion stands by itself, so a crash leaves the
-    rest for later.
+    Age counts back from the last interval that was read, not from a clock. So records that nobody has read are retained
+    whatever their age, and so is a log that was copied here. A file is deleted if both its modification time and the
+    interval in its name, if any, are that old. Deletions are independent, so after a crash the rest is deleted later.
     """
 
     def __init__(self, folder: Path, *, kept_ms: int, summaries_ms: int | None = None) -> None:
-        """*summaries_ms*: summaries stay for so long; None: as long as records."""
+        """*summaries_ms*: how long summaries are retained; None: as long as records."""
         self._folder, self._kept_ms = folder, kept_ms
         self._summaries_ms = kept_ms if summaries_ms is None else summaries_ms
         self._listed: int | None = None
@@ -60,7 +59,7 @@ class FolderRetention:
     def _older_than(self, before: int) -> list[Path]:
         try:
             records = [*self._records("metrics"), *self._records("results")]
-            # Names of commands have no interval: those go that were written before all records that stay.
+            # File names of commands have no interval: those written before all retained records are deleted.
             written = min((each.modified_ms for each in records if each.interval >= before), default=0)
             return [
                 *(
@@ -82,7 +81,7 @@ class FolderRetention:
             raise TrimtabError(f"{self._folder} cannot be listed: {error.strerror}") from error
 
     def _records(self, topic: str) -> Iterator[_Records]:
-        """The files of records, oldest first.  The newest stays: who writes there goes on behind it."""
+        """The files of records, oldest first, without the newest: writers continue after it."""
         paths = sorted(filter(interval_and_number, (self._folder / topic).glob("*.jsonl")))
         for path in paths:
             name = interval_and_number(path)

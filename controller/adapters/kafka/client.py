@@ -1,4 +1,4 @@
-"""What all connections to Kafka share: their options, and how long Kafka may be silent.
+"""Options and timeouts of all connections to Kafka.
 
 *client* is what the settings add to every connection (security.protocol ...), under librdkafka's names.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 Client: TypeAlias = Mapping[str, str | int | float | bool]
 Headers: TypeAlias = Mapping[str, bytes]
 
-#: What librdkafka says by itself: every attempt to connect, many times.  controller.adapters.outages says once that
+#: librdkafka's own log, which repeats every connection attempt.  controller.adapters.outages says once that
 #: Kafka cannot be reached; everything else comes as an error of a call.
 LIBRDKAFKA_LOG: Final = logging.getLogger("controller.adapters.kafka.librdkafka")
 LIBRDKAFKA_LOG.setLevel(logging.CRITICAL)
@@ -43,7 +43,7 @@ NO_HEADERS: Final[Headers] = {}
 
 
 def connection_options(bootstrap: str, client: Client, **ours: Any) -> dict[str, Any]:
-    """The options of a connection: *ours*, and those of *client*, which come first."""
+    """The options of a connection: *ours*, and those of *client*, which take precedence."""
     if "debug" in client:
         LIBRDKAFKA_LOG.setLevel(logging.DEBUG)
     return {"bootstrap.servers": bootstrap, **ours, **client}

@@ -1,7 +1,7 @@
-"""Messages for what Kafka refuses: which credential, which certificate, or which right on which topic, group or id.
+"""Error messages for Kafka's refusals: the credential, the certificate, or the right that is missing on a topic, group
+or id. librdkafka reports why a connection failed only to a callback, and does not say what is wrong with a certificate.
 
-librdkafka says why a connection failed to a callback only, and of a certificate not what is wrong with it.  So where
-Kafka does not answer, it is asked once more, only for the reason.
+So if Kafka does not answer, one more connection is made just to find the reason.
 """
 
 import socket
@@ -21,7 +21,7 @@ from controller.settings.redaction import redacted
 _SECTION: Final = "log.kafka.client"
 _PROBE_SECONDS: Final = 3.0
 _CONNECT_SECONDS: Final = 1.5
-#: Refusals: asking again does not help.
+#: Refusals: a retry does not help.
 DENIED: Final = frozenset(
     {
         ck.KafkaError._AUTHENTICATION,
@@ -73,7 +73,7 @@ def failure(
 
 
 def principal(client: Client) -> str:
-    """Who *client* is to Kafka."""
+    """The principal that *client* authenticates as."""
     user = client.get("sasl.username")
     if user:
         return f"user {user!r} of [{_SECTION}]"
@@ -81,7 +81,8 @@ def principal(client: Client) -> str:
 
 
 def silence(bootstrap: str, client: Client, error: BaseException | ck.KafkaError | str) -> TrimtabError:
-    """Kafka at *bootstrap* did not answer, with *error*: why, an AccessDeniedError where it refuses us."""
+    """The error to raise when Kafka at *bootstrap* did not answer, with *error*: an AccessDeniedError if it refuses
+    us."""
     where = f"Kafka at {bootstrap}"
     for complaint in _complaints(bootstrap, client):
         if complaint.code() in DENIED:
@@ -115,7 +116,7 @@ def _complaints(bootstrap: str, client: Client) -> list[ck.KafkaError]:
 
 
 def tls_problem(bootstrap: str, client: Client) -> str:
-    """What is wrong with certificates, or with TLS as such, at the first broker that is named; "" if nothing."""
+    """What is wrong with TLS or its certificates at the first broker in the list; "" if nothing."""
     host, _, port = bootstrap.split(",")[0].strip().rpartition("://")[2].rpartition(":")
     host = host.strip("[]")
     try:
@@ -156,7 +157,7 @@ def tls_context(client: Client) -> ssl.SSLContext:
 
 
 def _trusting() -> ssl.SSLContext:
-    """A context that trusts every certificate: only to see whether the server speaks TLS."""
+    """A context that trusts every certificate, only used to find out whether the server speaks TLS."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

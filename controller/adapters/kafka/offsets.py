@@ -10,7 +10,7 @@ import confluent_kafka as ck
 from controller.adapters.network.waiting import retry
 
 _RETRY_SECONDS: Final = 0.05
-#: How much earlier it is asked for where the broker cannot tell the offset of a time: a second, a minute, an hour.
+#: How much earlier to ask if the broker cannot return the offset of a time: a second, a minute, an hour.
 _EARLIER_MS: Final = (1_000, 60_000, 3_600_000)
 _WITHOUT_LEADER: Final = frozenset(
     {

@@ -35,7 +35,7 @@ class BatchSkipper:
         self._consumer: Any = None
 
     def skip(self, message: Any) -> ck.TopicPartition:
-        """Where reading goes on after *message*, the error of an unreadable batch; says so in the log.
+        """The offset to continue at after *message*, the error of an unreadable batch, which is logged.
 
         TrimtabError where Kafka does not answer.
         """

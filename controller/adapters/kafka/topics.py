@@ -1,4 +1,4 @@
-"""Kafka's topics: those there are, whether their partitions can be written to, and how new ones are created."""
+"""Kafka's topics: which exist, whether their partitions can be written to, and how new ones are created."""
 
 import logging
 import time
@@ -49,8 +49,8 @@ class ExistingTopic(NamedTuple):
 def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = NO_CLIENT) -> dict[str, int]:
     """Create those of *topics* that do not exist; returns every one's number of partitions.
 
-    A topic that exists stays as it is.  A partition without a leader is waited for, and logged where it stays so:
-    whoever needs it learns it there.  Raises TrimtabError where Kafka cannot be reached or refuses.
+    An existing topic is not changed. Waits for partitions without a leader, and logs those that stay without one.
+    Raises TrimtabError where Kafka cannot be reached or refuses.
     """
     specs = tuple(topics)
     admin = AdminClient(connection_options(bootstrap, client), logger=LIBRDKAFKA_LOG)

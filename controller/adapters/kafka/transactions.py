@@ -70,7 +70,7 @@ class Transaction:
 
     def send_offsets(self, offsets: list[ck.TopicPartition], group: Any) -> None:
         """Add how far *group*, a consumer's group metadata, has read; refused where the group has moved on."""
-        # Behind an outage of Kafka this call was seen never to return, whatever time it was given.
+        # After an outage of Kafka this call sometimes never returns, whatever its timeout.
         call = partial(self._producer.send_offsets_to_transaction, offsets, group, _OFFSETS_SECONDS)
         ended = side_by_side({"offsets": call}, _OFFSETS_SECONDS + _GRACE_SECONDS)["offsets"]
         self.stuck = ended.late
@@ -81,9 +81,9 @@ class Transaction:
         ended.result()
 
     def flush(self) -> None:
-        """Return when every record lies in its topic, or was refused: only the commit is missing then.
+        """Return when every record is in its topic or was refused; only the commit is missing then.
 
-        Who is fenced by now learns it here; a record refused makes the commit fail.
+        A fenced producer gets its error here; a refused record makes the commit fail.
         """
         # No delivery callbacks: a fatal error is an exception by itself, and would break into them.
         unwritten = self._producer.flush(PATIENCE_SECONDS)
@@ -116,7 +116,7 @@ class TransactionalProducer(Writer):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """A transaction, committed at the end of the block.  What the block raises aborts it and is raised on."""
+        """A transaction, committed at the end of the block. An exception in the block aborts it and is re-raised."""
         if self._failure is not None:
             raise self._failure
         with self._failures("transaction"):
@@ -132,7 +132,7 @@ class TransactionalProducer(Writer):
             self._commit()
 
     def close(self) -> None:
-        """Write no more.  The next ``init`` of this id, by any process, need not wait for this one."""
+        """Stop writing. The next ``init`` of this id, by any process, does not have to wait for this producer."""
         self._failure = JournalError(f"{self._id}: close() was called")
         vars(self).pop("_producer", None)
 

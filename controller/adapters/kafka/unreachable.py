@@ -1,4 +1,4 @@
-"""Whether Kafka answers: asked by the first request of every client, which needs no credential and leaves no trace.
+"""Whether Kafka answers, tested with the first request of every client, which needs no credential and leaves no trace.
 
 librdkafka says "transport failure" for everything, after many seconds.
 """
@@ -26,7 +26,7 @@ def why_unreachable(bootstrap: str, client: Client) -> str:
         if len(answer) == _ANSWER.size and _ANSWER.unpack(answer)[1] == _NUMBER:
             return ""
         if tls_problem(bootstrap, client):
-            return ""  # somebody answers, who speaks TLS, or refuses us: whoever connects says so
+            return ""  # a server answers, with TLS or with a refusal: connecting reports which
         return _NOT_KAFKA if answer else CLOSES
 
     def why(broker: str, seconds: float) -> str:

@@ -61,7 +61,7 @@ class Writer:
         return there
 
     def offline(self, topic: str, there: ExistingTopic) -> LogOfflineError:
-        """What is to be raised where *topic* cannot be written to now."""
+        """The error to raise if *topic* cannot be written to now."""
         return LogOfflineError(f"Kafka at {self._bootstrap}: {offline_text(topic, there)}")
 
 
@@ -107,7 +107,7 @@ class Producer(Writer):
             raise silence(self._bootstrap, self._client, why)
 
     def drop(self) -> None:
-        """Drop what is not written yet; the producer is not to be used any more."""
+        """Drop all unwritten records; the producer cannot be used afterwards."""
         self._producer.purge(in_queue=True, in_flight=True)
 
     def _on_delivery(self, error: ck.KafkaError | None, record: ck.Message) -> None:

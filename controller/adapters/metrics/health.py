@@ -1,4 +1,4 @@
-"""Whether a process is alive, and whether it does its part: what /healthz and /readyz answer."""
+"""Whether a process is alive and ready: the answers of /healthz and /readyz."""
 
 import math
 import time
@@ -21,15 +21,15 @@ class ProcessHealth:
         self._now = (False, _STARTING)
 
     def limit_standstill(self, seconds: float) -> None:
-        """Call the process dead once its main loop has not come round for so many *seconds*."""
+        """Report the process as dead if its main loop makes no progress for *seconds*."""
         self._limit_seconds = seconds
 
     def beat(self) -> None:
-        """The main loop comes round."""
+        """The main loop has made progress."""
         self._beat_at = self._clock()
 
     def beating(self, stop: Callable[[], bool]) -> Callable[[], bool]:
-        """*stop*, which every main loop asks again and again; each time it beats."""
+        """*stop*, which every main loop calls repeatedly; each call counts as progress."""
 
         def beat_and_ask() -> bool:
             self.beat()
@@ -38,11 +38,11 @@ class ProcessHealth:
         return beat_and_ask
 
     def ready(self, state: str) -> None:
-        """From now on the process does its part; *state* says which."""
+        """From now on the process is ready; *state* says what it does."""
         self._now = (True, state)
 
     def not_ready(self, why: str) -> None:
-        """From now on the process does not do its part."""
+        """From now on the process is not ready."""
         self._now = (False, why)
 
     @property
@@ -52,12 +52,12 @@ class ProcessHealth:
 
     @property
     def since_beat_seconds(self) -> float:
-        """For so long the main loop has not come round."""
+        """Seconds since the main loop last made progress."""
         return self._clock() - self._beat_at
 
     @property
     def standstill(self) -> str:
-        """Why the process counts as dead; "" where it is alive."""
+        """Why the process counts as dead; "" if it is alive."""
         seconds = self.since_beat_seconds
         if seconds < self._limit_seconds:
             return ""

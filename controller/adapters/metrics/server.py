@@ -1,8 +1,8 @@
 """The small HTTP server that answers /metrics, /healthz and /readyz.
 
-Whoever can reach its address may send anything.  So it reads one GET of a few kilobytes, answers it within seconds, and
-hangs up.  One thread does that for many connections, and waits for none: whoever says nothing, or does not read, keeps
-nobody else from an answer, as from the one that a liveness probe waits for.
+Anybody who can reach its address may send anything. So it reads one GET of a few kilobytes, answers it within seconds,
+and closes the connection. One thread serves many connections and blocks on none, so a client that sends or reads
+nothing delays no other, such as a liveness probe.
 """
 
 import logging

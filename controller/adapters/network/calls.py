@@ -1,7 +1,7 @@
-"""Calls made side by side in threads: so many at a time, an answer or an error for each, and nobody waits for ever.
+"""Concurrent calls in threads: a limited number at a time, a result or an error for each, and no unbounded waiting.
 
 The one thread runner.  ``concurrent.futures`` has no thread that the end of the process does not wait for; here a call
-that never returns keeps neither the process nor those who asked for it.
+that never returns blocks neither the process nor its callers.
 """
 
 import math

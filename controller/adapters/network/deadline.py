@@ -1,4 +1,4 @@
-"""How much time is left: one value for everything that has to end in time.
+"""A deadline: one value that all steps of a piece of work share.
 
 Only the standard library is imported here: signals are handled before the rest is loaded.
 """
@@ -21,7 +21,7 @@ def steady() -> float:
 
 
 class Deadline:
-    """The moment at which time is over; one never changes.  A test brings its own *clock*."""
+    """A fixed moment at which time is over. A test passes its own *clock*."""
 
     __slots__ = ("_at", "_clock")
 

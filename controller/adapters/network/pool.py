@@ -1,6 +1,6 @@
-"""The one HTTP client: connections with two limits on an answer, the time for the whole of it and its size.
+"""The one HTTP client, with limits on the size of an answer and on its total time.
 
-A timeout of a socket is for one read.  Here it is for the whole answer, head and body.
+A socket's timeout applies to one read; here the timeout applies to the whole answer, head and body.
 """
 
 import http.client

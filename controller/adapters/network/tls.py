@@ -67,9 +67,9 @@ def tls_of(settings: TlsSettings) -> Tls:
     )
 
 
-#: What OpenSSL makes of an answer that is no TLS.
+#: OpenSSL's errors for an answer that is not TLS.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
-#: What a server says about our certificate, by the end of OpenSSL's name for it.
+#: A server's alerts about our certificate, by the end of OpenSSL's name for them.
 _ALERTS: Final = {
     "CERTIFICATE_EXPIRED": "it has expired",
     "CERTIFICATE_REVOKED": "it was revoked",

@@ -1,4 +1,5 @@
-"""Why a server cannot be reached, in words.  Looks with time limits of its own, so that a person waits for seconds."""
+"""Why a server cannot be reached, in words. The checks have their own time limits, so that a person waits only
+seconds."""
 
 import errno
 import socket
@@ -31,7 +32,7 @@ _WORDS: Final = {
 
 
 def words(error: OSError) -> str:
-    """What *error*, met while connecting or asking, means."""
+    """What *error*, raised while connecting or sending a request, means."""
     if isinstance(error, socket.gaierror):
         return "the name of the host is unknown"
     if isinstance(error, TimeoutError):

@@ -35,5 +35,5 @@ def pulsar_admin(
 
 
 def credentials_of(pulsar: PulsarSettings) -> CredentialFiles:
-    """What *pulsar* says we show, read anew while we run.  SettingsError where a file cannot be read."""
+    """Our credentials from *pulsar*, re-read while the process runs.  SettingsError where a file cannot be read."""
     return credential_files(pulsar, "pulsar")

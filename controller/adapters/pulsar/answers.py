@@ -24,11 +24,11 @@ _AWAY: Final = frozenset({TOO_MANY, 502, 503, 504})
 
 
 class PulsarError(TrimtabError):
-    """A call of the admin API failed.  ``status`` is HTTP's, 0 where no answer came.
+    """A call of the admin API failed. ``status`` is HTTP's, 0 if no answer came.
 
-    ``sent`` is False where no broker can have received the call: nothing has happened then.  ``away`` is True where
-    nobody took the call: no connection, no answer, or an answer that says no more than that.  ``wait_seconds``: the
-    broker asks for so much time before the next call; 0 where it does not say.
+    ``sent`` is False if no broker can have received the call, so nothing has happened. ``away`` is True if no broker
+    accepted the call: no connection, no answer, or an answer that says no more than that. ``wait_seconds``: how long
+    the broker asks to wait before the next call; 0 if it does not say.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class PulsarError(TrimtabError):
 
 
 class NotListedError(PulsarError):
-    """The call would have gone to an address that is no admin URL and no active broker; nothing was sent there."""
+    """The call was not sent, because its address is neither an admin URL nor an active broker."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, sent=False)
 
 
 class LargeAnswerError(PulsarError):
-    """An answer is larger than is read."""
+    """An answer exceeds the limit on what is read."""
 
 
 def refuse_many(body: bytes, most_values: int, path: str) -> None:

@@ -1,4 +1,5 @@
-"""What we show to Pulsar's brokers, read anew while a process runs: administrators replace tokens before they end."""
+"""Our credentials for Pulsar's brokers, re-read while a process runs: administrators replace tokens before they
+expire."""
 
 import base64
 import logging
@@ -58,7 +59,7 @@ class Credentials:
 class CredentialFiles:
     """Credentials whose files are read anew, so that a token can be replaced while a process runs.
 
-    Where they cannot be read any more, the last ones are shown, and the log says so.  Threads may share it.
+    If they become unreadable, the last ones stay in use, and the log says so.  Threads may share it.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Calls of Pulsar's REST API.
 
-What only asks goes on to the next admin URL where one does not answer.  What acts does so only where no broker can have
+A read continues with the next admin URL if one does not answer. A call that acts does so only if no broker can have
 received it.
 
 Redirects are followed here: brokers send callers on to each other with 307, and clients that follow by themselves

@@ -1,6 +1,6 @@
-"""What time it is by the brokers' clocks, beside this host's: by the Date of each HTTP answer.
+"""The time by the brokers' clocks, from the Date of each HTTP answer, compared with this host's clock.
 
-Several brokers are heard, so that one wrong clock among them does not matter: the median counts.
+The median of several brokers counts, so one wrong clock among them does not matter.
 """
 
 import logging
@@ -15,9 +15,9 @@ from controller.adapters.process.awake import seconds_awake_or_not
 
 log = logging.getLogger(__name__)
 
-#: Clocks that are set from outside are closer than this.
+#: Synchronized clocks are closer than this.
 TOLERATED_SECONDS: Final = 2.0
-#: A server that was not heard for so long does not count.
+#: A server without an answer for this long does not count.
 _RECENT_SECONDS: Final = 900.0
 #: Servers that went are forgotten once there are more than these.
 _MANY: Final = 1_000

@@ -1,4 +1,4 @@
-"""What a token says of itself."""
+"""Claims that a token makes about itself."""
 
 import base64
 import json

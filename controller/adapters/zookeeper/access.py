@@ -23,7 +23,7 @@ from controller.settings.trimtab_toml import CollectorSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperAccess:
-    """A ZooKeeper, and our credentials there."""
+    """A ZooKeeper, and our credentials for it."""
 
     #: host:port, comma separated; a chroot may follow.
     hosts: str
@@ -52,7 +52,7 @@ class ZooKeeperAccess:
         return [make_acl("sasl", self.auth.user, all=True)]
 
     def refusal(self, error: KazooException, node: str = "") -> TrimtabError:
-        """The error for *error*, ZooKeeper's answer about *node*; it names the credential or the permission."""
+        """The exception for *error*, ZooKeeper's answer about *node*; it names the credential or the permission."""
         denied = isinstance(error, AuthFailedError | SessionClosedRequireSaslError | NoAuthError | InvalidACLError)
         kind = AccessDeniedError if denied else TrimtabError
         return kind(f"ZooKeeper at {self.hosts} {self._why(error, node)}")

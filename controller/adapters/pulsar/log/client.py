@@ -47,7 +47,7 @@ def where(log: PulsarLogSettings, topic: str = "") -> str:
 
 
 def credentials(log: PulsarLogSettings) -> CredentialFiles:
-    """What *log* says we show, read anew while we run.  SettingsError where a file cannot be read."""
+    """Our credentials from *log*, re-read while the process runs.  SettingsError where a file cannot be read."""
     return credential_files(log, _SECTION)
 
 

@@ -31,7 +31,7 @@ _MEANINGS: Final[dict[type[BaseException], str]] = {
     pulsar.TopicTerminated: "the topic is terminated",
     pulsar.InvalidTopicName: "this is not a valid topic name",
 }
-#: Refusals: asking again does not help.
+#: Refusals: a retry does not help.
 DENIED: Final = (pulsar.AuthenticationError, pulsar.AuthorizationError, pulsar.ErrorGettingAuthenticationData)
 
 
