@@ -1,7 +1,7 @@
 """The columns of a sweep in its Arrow form: an IPC stream of one record batch.
 
-It is read here, and not by Arrow's own reader, so that every length is checked against the bytes there are before
-anything is allocated by it.  Other columns than a sweep's are ignored; nested ones are refused.
+It is parsed here and not by Arrow's own reader, so that every length is checked against the available bytes before
+anything is allocated.  Other columns than a sweep's are ignored; nested ones are refused.
 streaming/jvm/ArrowStream.java applies the same rules.
 """
 
@@ -37,7 +37,7 @@ _BUFFERS: Final = {**dict.fromkeys((2, 3, 6, 7, 8, 9, 10, 11, 15, 18), 2), **dic
 _CODECS: Final = {0: "lz4", 1: "zstd"}
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _MOST_COLUMNS, _LONGEST_NAME = 256, 1024
-#: What is unpacked of compressed columns: so many times the record's size, and never more than that.
+#: Limits on unpacked columns: a multiple of the record's size, and an absolute maximum.
 _MOST_TIMES, _MOST_UNPACKED = 64, 1 << 26
 _PAIR: Final = struct.Struct("<qq")
 _SIZE: Final = struct.Struct("<q")

@@ -44,7 +44,7 @@ REASONS: Final[tuple[str, ...]] = get_args(DeadLetterReason)
 
 #: The one schema version written and read.
 VERSION: Final = 1
-#: Longest record that is looked at, bytes, unless the settings say otherwise.
+#: Maximum size of a record in bytes, unless the settings have another one.
 MAX_RECORD_BYTES: Final = 8 * 1024 * 1024
 
 #: Digits of a number at most, in a field of any name; streaming/jvm/Fields.java has the same.

@@ -1,4 +1,4 @@
-"""What changed between two JSON objects, so that the journal need not repeat what did not.
+"""The difference between two JSON objects, so that the journal does not repeat what has not changed.
 
 A change is one of:
 
@@ -23,7 +23,7 @@ _LARGEST_SHARE: Final = 1 / 3
 
 
 def change(old: Json, new: Json) -> Json:
-    """What makes *new* of *old*.  The order of keys in *old* makes no difference."""
+    """The change from *old* to *new*. The order of keys in *old* does not matter."""
     if old.get("kind") != new.get("kind"):
         return {"to": new}  # another strategy's memory
     put: Json = {}

@@ -31,7 +31,7 @@ from controller.wire.base import (
 
 
 class Preconditions(Record):
-    """What must still hold on the cluster for the command to be carried out."""
+    """The preconditions on the cluster under which the command is carried out."""
 
     source_broker: Name
     bundle: tuple[Boundary, Boundary]
@@ -125,7 +125,7 @@ class SplitEvent(SplitCommand, _CloudEvent):
 
 
 class EpochData(Record):
-    """Who leads from here on in this partition."""
+    """The leader from this point of the partition on."""
 
     cluster: str
     epoch: Count

@@ -1,4 +1,4 @@
-"""What persons have set, as it is kept beside the election: one small JSON object."""
+"""The operator's controls as they are stored with the election: one small JSON object."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
@@ -59,7 +59,7 @@ class PauseRecord(_ChoiceRecord):
 
 
 class ControlChangeRecord(_ChoiceRecord):
-    """Something that an operator did."""
+    """An operator's action."""
 
     action: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
     detail: Annotated[str, Field(max_length=MAX_REASON, pattern=_PRINTABLE)] = ""
@@ -120,9 +120,9 @@ MODELS: Final[dict[str, type[Any]]] = {"controls": ControlsDocument}
 
 
 def encode_controls(controls: OperatorControls) -> bytes:
-    """*controls* as they are kept; WireError where a reason or a name is too long or not printable.
+    """*controls* as they are stored; WireError if a reason or a name is too long or not printable.
 
-    The oldest changes of the history give way where all together would be too large.
+    The oldest changes of the history are dropped if the whole would be too large.
     """
     value = _encoded(controls)
     while len(value) > MAX_BYTES and controls.history:

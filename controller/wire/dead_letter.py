@@ -1,4 +1,4 @@
-"""Dead letters: a record that was refused, why, where it lay, and what can be kept of it."""
+"""Dead letters: a refused record, with the reason, its position, and as much of its content as is retained."""
 
 from base64 import b64decode, b64encode
 from typing import Final, Literal
@@ -8,7 +8,7 @@ from pydantic import Field
 from controller.model.errors import WireError
 from controller.wire.base import Count, DeadLetterReason, Record
 
-#: So much of the original is kept, bytes.
+#: Maximum number of bytes of the original that are retained.
 KEPT_BYTES: Final = 64 * 1024
 
 

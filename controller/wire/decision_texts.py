@@ -7,14 +7,14 @@ from controller.wire.results import Result
 
 
 def became(result: Result | None) -> str:
-    """What became of a command."""
+    """The outcome of a command."""
     if result is None:
         return "no result yet"
     return result.status + (f": {result.detail}" if result.detail else "")
 
 
 def does(command: Command | CommandAnswer) -> str:
-    """What the command wants to be done, without the bundle."""
+    """The action of the command, without the bundle."""
     if command.action == "unload":
         return f"{command.source} -> {command.destination or 'chosen by the brokers'}"
     at = "".join(f" 0x{boundary:08x}" for boundary in command.boundaries)

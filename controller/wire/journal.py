@@ -130,7 +130,7 @@ class VersionRecord(Record):
     """Who said so: the settings, Pulsar's own leader, all brokers alike, the oldest of several, the last interval in
     which it was known; or nobody."""
     leader: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
-    """Pulsar's own leader, where it said so."""
+    """Pulsar's own leader, if that is the source."""
 
 
 class FailedRecord(Record):
@@ -218,7 +218,7 @@ class MemoryRecord(Record):
 
 
 class ControlsRecord(Record):
-    """What the operator and the age of the data allowed."""
+    """What the operator's controls and the age of the data allowed."""
 
     mode: str
     paused: bool

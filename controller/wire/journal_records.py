@@ -63,7 +63,7 @@ def parse_record(value: bytes) -> JournalRecord:
 
 
 def unreadable(where: str, error: OSError | WireError) -> JournalError:
-    """What to raise where the record at *where* cannot be read because of *error*."""
+    """The exception to raise if the record at *where* cannot be read because of *error*."""
     if isinstance(error, WireError) and error.reason == "unknown_version":
         return NewerJournalError(
             f"{where}: {error}: a later release of trimtab wrote it.  Start that release again, or a "
@@ -99,7 +99,7 @@ class Encoded:
 
 
 class EntryWriter:
-    """Makes records of entries, each of which builds on the one before."""
+    """Encodes entries as records, each based on the one before."""
 
     def __init__(self, *, whole_every_ms: int, base: Remembered | None) -> None:
         """*base*: the memory of the journal's last entry; None where there is none."""
@@ -124,7 +124,7 @@ class EntryWriter:
         return Encoded(value=value, records=records, whole=value is whole, remembered=remembered)
 
     def wrote(self, encoded: Encoded) -> None:
-        """The next entry builds on this one."""
+        """The next entry is a difference to this one."""
         self._base = encoded.remembered
 
     def _is_whole(self, interval: int) -> bool:

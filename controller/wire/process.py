@@ -49,7 +49,7 @@ class RunningProcess(ProcessDocument):
     ready: bool
     """What /readyz answers."""
     state: Annotated[NameOrEmpty, Field(max_length=_LONGEST_STATE)] = ""
-    """What it does, or why it does not."""
+    """What it does, or why it is not ready."""
     leads: bool = False
     """A controller: whether it decides.  A collector: whether it ends the intervals."""
     brokers: Count | None = None

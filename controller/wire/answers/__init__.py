@@ -1,1 +1,1 @@
-"""What the commands print with --json, for programs that read it; docs/schemas/answer.*.json is made from it."""
+"""The output of commands with --json, for programs; docs/schemas/answer.*.json is generated from it."""

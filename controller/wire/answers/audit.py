@@ -11,9 +11,9 @@ class BrokerFiguresAnswer(JsonAnswer):
     """How full a broker is."""
 
     usage: Number | None
-    """Percent of its limit, of the resource that is fullest as the shedder weighs them; null: it is not known."""
+    """Usage of the resource that is fullest by the shedder's weights, percent of its limit; null: unknown."""
     resource: str
-    """That resource; "" where it is not known."""
+    """That resource; "" if unknown."""
     msg_rate: Number
     """Messages/s of its bundles, in and out."""
     msg_throughput: Number
@@ -24,23 +24,23 @@ class AuditedSideAnswer(JsonAnswer):
     """The source or the destination of a move."""
 
     broker: str
-    """"" where the brokers were to choose."""
+    """"" if the brokers choose the destination."""
     before: BrokerFiguresAnswer | None
-    """In the interval that was decided on; null: the broker had no data, or the log does not have that interval."""
+    """In the interval of the decision; null: the broker had no data, or the log does not have that interval."""
     predicted: BrokerFiguresAnswer | None
-    """As of the decision, with all that was decided by then."""
+    """As of the decision, including everything decided by then."""
     predicted_by: Literal["promise", "computed", ""]
     """Of its usage: the decision's own record, or computed from the load that the decision saw."""
     actual: BrokerFiguresAnswer | None
     """Two intervals later."""
     presence: Literal["there", "no_data", "left", ""]
-    """Whether the broker had data two intervals later; "": nobody could look."""
+    """Whether the broker had data two intervals later; "": unknown."""
     error: Number | None
     """Percentage points: the actual usage less the predicted one."""
 
 
 class CarriedLoadAnswer(JsonAnswer):
-    """What a bundle took along: its load in the interval that was decided on."""
+    """The load of a moved bundle in the interval of the decision."""
 
     msg_rate_in: Number
     msg_rate_out: Number
@@ -52,20 +52,20 @@ class CarriedLoadAnswer(JsonAnswer):
 
 
 class AuditedMoveAnswer(JsonAnswer):
-    """One unload that was commanded."""
+    """One unload command."""
 
     id: str
     interval: Moment
-    """T, the interval decided on, epoch ms."""
+    """T, the interval of the decision, epoch ms."""
     bundle: str
     namespace: str
     strategy: str
-    """Who asked for it: a strategy, or "plan"."""
+    """Who requested it: a strategy, or "plan"."""
     reason: str
     source: AuditedSideAnswer
     destination: AuditedSideAnswer
     result: str
-    """The executor's status (docs/executor.md); "": no result came."""
+    """The executor's status (docs/executor.md); "": no result arrived."""
     outcome: Annotated[
         Literal["arrived", "elsewhere", "stayed", "split", "merged", "unlisted", "not_recorded", "not_yet", "too_many"],
         Shown(form=lambda outcome: outcome.replace("_", " ")),
@@ -77,7 +77,7 @@ class AuditedMoveAnswer(JsonAnswer):
     """Epoch ms."""
     carried: CarriedLoadAnswer | None
     clients: int | None
-    """Producers and consumers that had to reconnect; null: it is not known whether the bundle was unloaded."""
+    """Producers and consumers that had to reconnect; null: unknown whether the bundle was unloaded."""
     producers_back_seconds: Number | None
     """From the interval that first showed the bundle on another broker to the one in which it had as many producers
     there as when it was decided; 0: the same interval.  null: not seen within the hour, or not known, as without
@@ -85,7 +85,7 @@ class AuditedMoveAnswer(JsonAnswer):
     drift: Number | None
     """Traffic of the cluster two intervals later, as a multiple of that before."""
     later: int
-    """Moves from or to its brokers that were decided in between: no prediction knows of them."""
+    """Moves from or to its brokers that were decided in between, which predictions do not include."""
     helped: bool | None
     """The fuller broker lost more load than the cluster as a whole."""
     undone: bool | None
@@ -93,22 +93,22 @@ class AuditedMoveAnswer(JsonAnswer):
     undone_at: int | None
     undone_by: Literal["trimtab", "others", "broker_left", ""]
     shorter: bool | None
-    """A shorter sequence of moves would have led to the same end; null: that cannot be known yet."""
+    """A shorter sequence of moves would have had the same result; null: not known yet."""
 
 
 class AuditSumsAnswer(JsonAnswer):
-    """Figures of several moves."""
+    """Totals over several moves."""
 
     moves: int
     arrived: int
     elsewhere: int
     stayed: int
     late: int
-    """Those of them that were done later than two intervals after the decision."""
+    """Those that were done later than two intervals after the decision."""
     gone: int
     """Split, merged or not listed any more."""
     unknown: int
-    """Nobody could look two intervals later."""
+    """No data about two intervals later."""
     helped: int
     judged: int
     """Moves of which it is known whether they helped."""
@@ -122,13 +122,13 @@ class AuditSumsAnswer(JsonAnswer):
     had_producers: int
     """Moves of bundles that had producers and came to another broker."""
     producers_back: int
-    """Those of them whose bundle was seen there with as many producers as before, within an hour."""
+    """Those whose bundle had as many producers as before on the new broker within an hour."""
     producers_back_at_once: int
-    """Those of them where it was the interval that first showed the bundle there."""
+    """Those where this was already so in the interval that first showed the bundle there."""
     msg_rate: Annotated[Number, Shown(heading="msg/s", form=compact)]
-    """Messages/s that the moves took along."""
+    """Messages/s of the moved bundles."""
     predictions: int
-    """Brokers of moves that arrived, whose usage was predicted and seen."""
+    """Brokers of moves that arrived, whose usage was predicted and observed."""
     promises: int
     """How many of these predictions are the decision's own record."""
     unpredicted: int
@@ -165,7 +165,7 @@ class AuditAnswer(JsonAnswer):
     total: AuditSumsAnswer
     strategies: dict[str, AuditSumsAnswer]
     namespaces: dict[str, AuditSumsAnswer]
-    """Those with the most moves, 10,000 at most."""
+    """Those with the most moves, at most 10,000."""
     hours: dict[str, AuditSumsAnswer]
     """Begin of the hour in UTC -> its sums; 10,000 at most."""
     not_needed: int

@@ -1,4 +1,4 @@
-"""What several answers share: the base, a verdict, and a command with what became of it."""
+"""Common parts of the answers: the base, a verdict, and a command with its outcome."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,17 +20,17 @@ class Shown:
 
     #: The column's heading; "": the field's name.
     heading: str = ""
-    #: What makes the text of a value: a function, or a specification as format() takes it.
+    #: How a value is formatted: a function, or a format specification as for format().
     form: Callable[[Any], str] | str = ""
     #: Text that may be wrapped between words.
     prose: bool = False
-    #: A number that is a name, such as a time: it stands at the left of its column.
+    #: A number that identifies something, such as a time: it is left-aligned.
     is_text: bool = False
 
 
 #: A time, epoch ms.
 Moment: TypeAlias = Annotated[int, Shown(form=utc, is_text=True)]
-#: What a command does; and the brokers that it moves a bundle between.
+#: The action of a command, and the brokers that it moves a bundle between.
 ShownAction: TypeAlias = Annotated[Literal["unload", "split"], Shown(heading="do")]
 SourceBroker: TypeAlias = Annotated[str, Shown(heading="from")]
 DestinationBroker: TypeAlias = Annotated[str, Shown(heading="to")]
@@ -59,7 +59,7 @@ class JsonAnswer(BaseModel):
         return cls.model_validate({name: getattr(source, name) for name in names} | values, by_name=True)
 
     def as_line(self) -> str:
-        """The JSON object on one line, without the fields that were not given."""
+        """The JSON object on one line, without fields that were not set."""
         return harmless_json(self.model_dump_json(by_alias=True, exclude_unset=True))
 
 
@@ -71,20 +71,20 @@ class PulsarVersionAnswer(JsonAnswer):
     """Who said so: the settings, Pulsar's own leader, all brokers alike, the oldest of several, the last interval in
     which it was known; or nobody."""
     leader: str
-    """Pulsar's own leader, where it said so."""
+    """Pulsar's own leader, if that is the source."""
     text: str
     """The same in words."""
 
     @classmethod
     def of(cls, used: VersionInUse | None) -> Self | None:
-        """*used* as an answer; None where nothing depends on it."""
+        """*used* as an answer; None if nothing depends on it."""
         if used is None:
             return None
         return cls.from_object(used, version=str(used.version), text=version_text(used))
 
 
 class VerdictAnswer(JsonAnswer):
-    """What was found about one subject, and the reason that follows."""
+    """A finding about one subject, and its reason."""
 
     subject: str
     """A broker, a bundle, a command id, or "cluster"."""
@@ -104,12 +104,12 @@ class VerdictAnswer(JsonAnswer):
 
     @classmethod
     def short(cls, verdict: Verdict) -> Self:
-        """*verdict* without what it does not say."""
+        """*verdict* without its empty fields."""
         return cls(**{key: value for key, value in asdict(verdict).items() if value not in (None, "")})
 
 
 class CommandAnswer(JsonAnswer):
-    """A command that was issued, and what became of it.  Its keys are in snake_case."""
+    """An issued command and its outcome. Its keys are in snake_case."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -118,7 +118,7 @@ class CommandAnswer(JsonAnswer):
     cluster: str
     bundle: str
     interval: int
-    """T, the interval decided on, epoch ms."""
+    """T, the interval of the decision, epoch ms."""
     expires_at_ms: int
     mode: Literal["active", "dry_run"]
     source: str
@@ -132,7 +132,7 @@ class CommandAnswer(JsonAnswer):
     """Of a split: where to cut; empty leaves it to the algorithm."""
     unload_after_split: bool
     result: Result | None
-    """null: none has come yet."""
+    """null: no result yet."""
 
     @classmethod
     def of(cls, command: Command, result: Result | None) -> Self:

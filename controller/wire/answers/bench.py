@@ -130,11 +130,11 @@ class ArrivalAnswer(_Measured):
     state_megabytes: Annotated[float, Shown(heading="state MB")]
     """Written to the checkpoint in an interval."""
     resident_megabytes: Annotated[float, Shown(heading="memory MB")]
-    """The most at the end of an interval."""
+    """The maximum at the end of an interval."""
     growth_megabytes: Annotated[float, Shown(heading="growth MB")]
-    """How much more it was in the last fifth of the intervals than in the first; 0 for fewer than five."""
+    """The increase from the first to the last fifth of the intervals; 0 for fewer than five."""
     idle_cores: float
-    """Cores that the controller takes while no records come."""
+    """Cores that the controller uses while no records arrive."""
     stages: StagesAnswer
 
 

@@ -15,7 +15,7 @@ class FindingAnswer(JsonAnswer):
     seen: str
     wanted: str
     advice: str
-    """The command, or the setting, that mends it."""
+    """The command or setting that fixes it."""
 
 
 class DoctorAnswer(JsonAnswer):

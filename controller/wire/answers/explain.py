@@ -8,9 +8,9 @@ from controller.wire.base import Number
 
 ReasonKind: TypeAlias = Literal["normal", "throttled", "configuration", "impossible", ""]
 SubjectKind: TypeAlias = Literal["bundle", "broker", "interval"]
-#: Where the decision that is explained comes from.
+#: Where the explained decision comes from.
 ExplainedSource: TypeAlias = Literal["journal", "recording", "load"]
-#: What is said of a broker as the destination of a bundle: it goes there, it is there, it could go there, or not.
+#: The status of a broker as the destination of a bundle: chosen, the source, possible, or excluded.
 DestinationAnswer: TypeAlias = Literal["yes", "no", "chosen", "source"]
 
 
@@ -25,11 +25,11 @@ class JournalAnswer(JsonAnswer):
     stale: bool
     """Whether the interval was too old to act on."""
     by: str
-    """Who set the mode, or paused first if it was paused; "": nobody, the settings."""
+    """Who set the mode, or paused first if it was paused; "": the settings."""
     reason: str
     """Why."""
     pauses: list[PauseAnswer]
-    """Every pause that stood."""
+    """Every pause in force."""
     commands: list[CommandAnswer]
     """Those that were looked for."""
     pulsar: PulsarVersionAnswer | None
@@ -44,7 +44,7 @@ class GivenAnswer(JsonAnswer):
     asked: str
     """The option, or the strategy."""
     answer: Literal["yes", "no", "not asked"]
-    """yes: it allows, or does, the move.  not asked: another one said no before."""
+    """yes: it allows, or does, the move. not asked: an earlier one refused."""
     reason: str
     """"" with yes and not asked."""
     kind: Annotated[ReasonKind, Shown(heading="class")]
@@ -52,17 +52,17 @@ class GivenAnswer(JsonAnswer):
     text: Annotated[str, Shown(heading="found", prose=True)]
     """What was found."""
     means: Annotated[str, Shown(heading="meaning", prose=True)]
-    """What the reason says, and what changes it."""
+    """The meaning of the reason, and what changes it."""
 
 
 class BrokerForBundleAnswer(JsonAnswer):
-    """What the filters and the placement say about a broker as the destination of the bundle."""
+    """The answers of the filters and the placement about a broker as the destination of the bundle."""
 
     broker: str
     answer: DestinationAnswer
-    """chosen: the bundle goes there.  yes: it might.  source: it is there."""
+    """chosen: the bundle goes there. yes: it could. source: it is there."""
     by: str
-    """The filter or the placement that says no."""
+    """The filter or the placement that excludes it."""
     reason: str
     """Of a filter; "" of a placement, which prefers another broker."""
     kind: ReasonKind
@@ -71,7 +71,7 @@ class BrokerForBundleAnswer(JsonAnswer):
     filters: dict[str, bool | None]
     """Filter -> whether it keeps the broker; null: an earlier one has excluded it."""
     usage: Number
-    """The largest share of its limits as the shedder weighs resources: 1 is all; heap memory never counts."""
+    """The largest weighted usage of a resource, a fraction of its limit; heap memory never counts."""
     resource: str
     """The resource that the usage is of; "" where that is not known."""
     msg_rate: Number
@@ -110,7 +110,7 @@ class ExplainAnswer(JsonAnswer):
     verdicts: list[VerdictAnswer]
     """Those about the subject; of an interval, all."""
     reproduced: bool | None
-    """Whether the decision came out the same when it was made again; null: it was not made again."""
+    """Whether recomputing the decision gave the same result; null: it was not recomputed."""
     notes: list[str]
 
 

@@ -111,23 +111,24 @@ class PlanAnswer(JsonAnswer):
     """T of the load, epoch ms."""
     kind: Literal["balance", "drain", "join", "rolling_restart", "remove"]
     sha256: str
-    """What is approved: the hash of the plan."""
+    """The hash of the plan, which is what gets approved."""
     file: str
-    """Where the plan was written; "": it was not."""
+    """Where the plan was written; "": nowhere."""
     moves: int
     fewest_moves: int | None
     """No plan that empties the same brokers has fewer; null: not known."""
     waves: int
     seconds: float
-    """Of all steps, with the controllers' budgets and windows; what a person does between steps is not counted."""
+    """For all steps, with the controllers' budgets and windows; time that a person needs between steps is not
+    included."""
     slowed: str
-    """Which budgets and windows make it longer, and how long it would take without; "": none."""
+    """Which budgets and windows extend it, and how long it would take without them; "": none."""
     never_issued: list[str]
-    """Moves that a budget or a window never lets through, and why."""
+    """Moves that a budget or a window never permits, and why."""
     connections: int
     """Producers and consumers that reconnect."""
     connections_at_once: int
-    """The most of any wave: its moves are issued together."""
+    """The maximum of any wave: its moves are issued together."""
     deadline_ms: int | None
     """Epoch ms; null: none was given."""
     in_time: bool | None
@@ -155,7 +156,7 @@ class ApplyAnswer(JsonAnswer):
     """From 1."""
     moves: int
     done: int
-    """Moves whose bundle is where it is to go."""
+    """Moves whose bundle has reached its destination."""
     notes: list[str]
     left: list[str]
     """Bundles that are still on a broker that was to be empty."""
@@ -174,9 +175,9 @@ class RightsizingAnswer(JsonAnswer):
     """The mean usage of the scarcest resource."""
     headroom: float
     needed: int | None
-    """Fewer brokers like the average one do not keep the headroom, as is proved; null: no number does."""
+    """A proven lower bound on the number of average brokers that keep the headroom; null: no number does."""
     enough: int | None
-    """So many do: all bundles were placed on them; null: no such number was found."""
+    """A sufficient number of brokers: all bundles were placed on them; null: none was found."""
     resource: str
     """What needs the most brokers."""
     added: int

@@ -13,7 +13,7 @@ class ListedScenarioAnswer(JsonAnswer):
     """Its name, to be given to `trimtab simulate`."""
     title: Prose
     source: Prose
-    """Who has described it; "" if nobody."""
+    """Who described it; "" if unknown."""
     intervals: int
     brokers: int
     bundles: int
@@ -81,7 +81,7 @@ class DuelAnswer(JsonAnswer):
     winner: str
     """The one that wins more seeds; "" where neither does."""
     probability: Number
-    """How probable so uneven a result is if both are equally good (sign test, two sides)."""
+    """The probability of a result at least this uneven if both are equally good (two-sided sign test)."""
 
 
 class CompareAnswer(JsonAnswer):

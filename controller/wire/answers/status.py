@@ -11,7 +11,7 @@ class LeaderAnswer(JsonAnswer):
     """The process that leads."""
 
     host: str
-    """Empty where the process did not say who it is."""
+    """Empty if the process did not identify itself."""
     process: int
     since_ms: int
 
@@ -48,7 +48,7 @@ class InFlightAnswer(JsonAnswer):
 
 
 class ImbalanceAnswer(JsonAnswer):
-    """How much more the busiest broker has than all have on average; 1 is even.  Its keys are in snake_case."""
+    """The load of the busiest broker divided by the mean of all; 1 is even.  Its keys are in snake_case."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -60,7 +60,7 @@ class ImbalanceAnswer(JsonAnswer):
 
 
 class ChoiceAnswer(JsonAnswer):
-    """What a person set."""
+    """A setting that a person changed."""
 
     value: str
     reason: str
@@ -129,14 +129,14 @@ class BudgetAnswer(JsonAnswer):
 
 
 class GuardrailsAnswer(JsonAnswer):
-    """What stops commands now, and how much of the budgets is used."""
+    """What blocks commands now, and how much of the budgets is used."""
 
     mode: ModeAnswer
     paused: PausedAnswer
     drained: list[str]
     """Brokers that get no bundles until `trimtab release`."""
     plan: str
-    """The plan that is being applied: its hash, step and wave; "": none is."""
+    """The plan that is being applied: its hash, step and wave; "": none."""
     unknown: str
     """Why the controls cannot be read; "": they can."""
     maintenance: str
@@ -148,11 +148,11 @@ class GuardrailsAnswer(JsonAnswer):
     unlisted: dict[str, int]
     """Broker -> how many bundles were moved to it and not listed by it so far, for whatever reason."""
     fatal: dict[str, int] = Field(default_factory=dict)
-    """Bundle -> how many owners of it died one after the other: it is not moved."""
+    """Bundle -> how many of its owners died one after another; it is not moved."""
     brokers_balance: str
-    """Why mode active issues nothing: brokers balance by themselves, or nobody knows; "": neither is so."""
+    """Why no commands are issued in mode active: brokers balance by themselves, or that is unknown; "": neither."""
     came: dict[str, int]
-    """Broker -> the interval in which it came, epoch ms."""
+    """Broker -> the interval in which it joined, epoch ms."""
     went: dict[str, int]
     budgets: list[BudgetAnswer]
 
@@ -173,18 +173,18 @@ class ProcessAnswer(JsonAnswer):
     """controller, collector or executor."""
     host: str
     process: int
-    """Its number on that host."""
+    """Its process id on that host."""
     version: str
     commit: str
     """Empty where it is not known."""
     started_at: int
     """By the clock of its host, epoch ms."""
     seen_at: int
-    """Its last sign of life: when its main loop last came round, epoch ms."""
+    """Its last sign of life: when its main loop last made progress, epoch ms."""
     ready: bool
     """What /readyz answers."""
     state: str
-    """What it does, or why it does not."""
+    """What it does, or why it is not ready."""
     leads: bool
     """A controller: whether it decides.  A collector: whether it ends the intervals."""
     brokers: int | None
@@ -216,7 +216,7 @@ class StatusAnswer(JsonAnswer):
 
     cluster: str
     problems: list[ProblemAnswer]
-    """What needs attention, the most urgent first; none: all is well."""
+    """What needs attention, most urgent first; empty: no problems."""
     epoch: int
     """The number of the newest leadership; 0 before the first."""
     leader: LeaderAnswer | None
@@ -291,15 +291,15 @@ class LookupAnswer(JsonAnswer):
 
 
 class ControlsAnswer(JsonAnswer):
-    """What holds from now on: pause, resume, mode, release, stop-all and accept-loss with --json."""
+    """The controls in force from now on: pause, resume, mode, release, stop-all and accept-loss with --json."""
 
     cluster: str
     paused: bool | None = None
-    """Whether somebody's pause stands."""
+    """Whether a pause is in force."""
     ended: list[PauseAnswer] | None = None
     """The pauses that resume ended."""
     pauses: list[PauseAnswer] | None = None
-    """The pauses that stand after a resume."""
+    """The pauses still in force after a resume."""
     mode: str | None = None
     epoch: int | None = None
     """The epoch that stop-all started; executors refuse older commands that they have not started."""

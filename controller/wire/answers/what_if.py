@@ -7,7 +7,7 @@ from controller.wire.base import Number
 
 
 class UsageFitAnswer(JsonAnswer):
-    """How one resource of some brokers follows their load, and how far off that is."""
+    """How one resource of some brokers depends on their load, and the error of that model."""
 
     of: str
     """A machine class, named by its limits (cpu/memory/direct memory/bandwidth in/bandwidth out), or one broker."""
@@ -16,7 +16,7 @@ class UsageFitAnswer(JsonAnswer):
     error: Annotated[Number, Shown(form=".2f")]
     """Percentage points: nine of ten errors on intervals that the fit did not see are below."""
     error_of_constant: Annotated[Number, Shown(heading="of a constant", form=".2f")]
-    """The same if usage were taken for constant.  Where both are equal, load explains nothing."""
+    """The same for a model with constant usage. If both are equal, load explains nothing."""
     samples: int
     """Broker-intervals."""
     constant: Number
@@ -38,7 +38,7 @@ class NotReproducedAnswer(JsonAnswer):
 
 
 class ReproductionAnswer(JsonAnswer):
-    """How much of what was recorded a replay with the recorded settings does again."""
+    """How much of the recording a replay with the recorded settings reproduces."""
 
     recorded: int
     """Moves and splits."""
@@ -75,7 +75,7 @@ class ReplayAnswer(JsonAnswer):
     decisions: int
     """Intervals that were decided."""
     uncertain: int
-    """How many of them might have come out otherwise, within the model's error."""
+    """How many of them could have been different within the model's error."""
     largest_error: Number
     """Percentage points: how far off a broker's usage may be at most."""
     commands: int
