@@ -228,7 +228,7 @@ class Assembly:
             yield wait
 
     def open_gate(self, spark: SparkSession) -> None:
-        """Let the query read all that lies in the log now."""
+        """Let the query read everything that is in the log now."""
         self._source.open_gate(spark)
 
     def records(self, spark: SparkSession, max_offsets: int | None = None) -> DataFrame:

@@ -30,13 +30,13 @@ _MARKED: Final = re.compile(rf"{_MARK}[0-9]{{1,9}}")
 _CLUSTER: Final = "cluster"
 #: Of a file's content, bytes that are shown.
 _LONGEST: Final = 80
-#: What Java says of a file system for which it has no class.
+#: Java's error for a file system without a class.
 _NO_CLASS: Final = ("ClassNotFoundException", "No FileSystem for scheme")
 #: What it says of a place that does not exist or is none: Java's own, and that of s3a.
 _MISTAKES: Final = ("IllegalArgumentException", "UnknownStoreException")
-#: What s3a says where nobody gives it credentials: the service that does may be away.
+#: s3a's error if no provider gives it credentials; the service may be unavailable.
 _NO_CREDENTIALS: Final = ("NoAuthWithAWSException",)
-#: What is said of credentials that are refused: by s3a, and by HDFS.
+#: Errors for refused credentials, from s3a and from HDFS.
 _DENIED: Final = ("AccessDeniedException", "AccessControlException")
 
 

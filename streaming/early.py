@@ -1,4 +1,4 @@
-"""What `trimtab run` starts first: the JVM takes longer to start than all that is loaded and asked beside it."""
+"""Starts the JVM first in `trimtab run`, because it takes longer than everything that is loaded meanwhile."""
 
 from pathlib import Path
 

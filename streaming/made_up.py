@@ -1,4 +1,4 @@
-"""Records of a small cluster that does not exist: what a rehearsal reads."""
+"""Records of an invented small cluster, which a rehearsal reads."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Errors that come back from Spark as text: trimtab's own, of Python workers and sources; and what led to others."""
+"""Errors that Spark returns as text: trimtab's own, from Python workers and sources, and the causes of others."""
 
 import re
 from typing import Final
@@ -16,7 +16,7 @@ _FOR_A_PERSON: Final[dict[str, type[TrimtabError]]] = {
 
 #: In a trace of Java: what led to the error above it, and how much of that is told.
 _CAUSE: Final = re.compile(r"^Caused by: (.{1,300})", re.MULTILINE)
-#: What Spark says where files of its checkpoint are cut off, gone, or no JSON.
+#: Spark's errors for files of its checkpoint that are truncated, missing, or not JSON.
 _DAMAGED: Final = re.compile(
     r"Incomplete log file|CHECKPOINT_MISSING_METADATA_FILE|MISSING_STATE_DIRECTORY|batch \d+ doesn't exist"
     r"|StreamReadFeature|EOFException: Stream ended prematurely"

@@ -1,4 +1,4 @@
-"""What a standby does while it waits: the query runs once, on made-up records, and decides nothing.
+"""A standby runs the query once while it waits, on made-up records, and decides nothing.
 
 A JVM that has never run them spends most of a takeover loading classes, planning and compiling.  After a rehearsal, and
 a look at the log, all of that is done.  Records, state and checkpoint lie in a folder that is deleted.
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 #: In two micro-batches: only the second one reads state.
 _INTERVALS: Final = 2
-#: How long it mostly takes.
+#: Its usual duration.
 _USUAL_SECONDS: Final = 10.0
 
 

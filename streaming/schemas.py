@@ -50,7 +50,8 @@ RECORDS = _struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, appen
 RECORD = tuple(RECORDS.names)
 #: A column that a source may have beside these: why the row stands for what was not unpacked, null for a record.
 REFUSAL = "refusal"
-#: What streaming.jvm makes of records: a ROW and where its record lies.  ``body``: the record, of a fact or tick.
+#: The output of streaming.jvm for records: a ROW and the position of its record.  ``body``: the record, of a fact or
+#: tick.
 PLACED_ROW = StructType([*_struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, body=_STRING), *ROW])
 
 #: One shard's state in the state store.

@@ -93,7 +93,7 @@ class LogSource(Protocol):
         ...
 
     def open_gate(self, spark: SparkSession) -> None:
-        """Let the query read all that lies in the log now."""
+        """Let the query read everything that is in the log now."""
         ...
 
     def peek(self, spark: SparkSession) -> None:

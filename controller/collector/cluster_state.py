@@ -38,7 +38,7 @@ _MOST_BUNDLES: Final = 20_000
 _MOST_NAMESPACES: Final = 20_000
 #: After so many failures in a row the metadata store is not asked again in this reading.
 _MOST_FAILURES: Final = 3
-#: The log line about what cannot be read names so many.
+#: How many problems the log line about unreadable parts names.
 _NAMED: Final = 5
 _NOBODY: Final[frozenset[str]] = frozenset()
 
@@ -57,7 +57,7 @@ class StoredLoad(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one reading found."""
+    """The result of one read."""
 
     states: tuple[State, ...]
     #: The broker that leads Pulsar's own load manager, "" where there is none.
@@ -87,10 +87,10 @@ class ClusterState:
     #: As last read, and the interval in which they were found to be others than before; None: never.
     _policies: ClusterPolicies | None = None
     _policies_since: int = 0
-    #: What of them cannot be read.
+    #: Which of them cannot be read.
     _flaws: str = ""
     _leader: str = ""
-    #: What could not be read, and why: of this reading, and what of the one before.
+    #: What could not be read, and why: in this read, and in the previous one.
     _problems: dict[str, str] = field(default_factory=dict)
     _reported_problems: frozenset[str] = _NOBODY
 

@@ -1,4 +1,4 @@
-"""Which brokers do not answer, how long each is not asked, and when that is logged.  Pure.
+"""Which brokers do not answer, how long they are not queried, and when that is logged. Pure.
 
 A broker that fails is retried at the next interval, then after more and more intervals.  The log has one line when it
 becomes silent, and one when it is back.
@@ -21,7 +21,7 @@ class _Silence:
 
 @dataclass(slots=True)
 class Health:
-    """What one collector knows of the brokers that it asks."""
+    """What one collector knows about the brokers that it queries."""
 
     period_ms: int
     _silent: dict[str, _Silence] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Health:
         return sum(broker in self._silent for broker in brokers)
 
     def failures(self, broker: str) -> int:
-        """How often in a row it has failed; those that fail are asked last."""
+        """Its number of consecutive failures; brokers that fail are queried last."""
         silence = self._silent.get(broker)
         return silence.failures if silence else 0
 
@@ -52,6 +52,6 @@ class Health:
         return failures == 1
 
     def answered(self, broker: str) -> int:
-        """*broker* gave a sweep; returns how often in a row it had failed before."""
+        """*broker* was swept; returns its number of consecutive failures before."""
         silence = self._silent.pop(broker, None)
         return silence.failures if silence else 0

@@ -81,7 +81,7 @@ class _Round:
 
 
 class BrokerAccess(NamedTuple):
-    """What a collector asks brokers by."""
+    """How a collector queries brokers."""
 
     sweeper: Sweeper
     state: ClusterState
@@ -140,7 +140,7 @@ class Collector:
             until.wait(_STEP_SECONDS)
 
     def step(self) -> None:
-        """Do what is due now."""
+        """Do the work that is due now."""
         self._metrics.health.beat()
         interval = int(self._now_ms() // self._period_ms * self._period_ms)
         if interval > self._round.interval or self._was_set_back(interval):

@@ -67,7 +67,7 @@ class Publisher:
         self._due.forget()
 
     def publish(self) -> None:
-        """Publish what waits, if it is time.  AccessDeniedError: the log does not allow it."""
+        """Publish waiting records, if it is time.  AccessDeniedError: the log does not allow it."""
         # A broker's state goes before its sweep: the tick may follow the last sweep at once.
         self._publish_states([state for state in self._states.values() if isinstance(state, BrokerStateRecord)])
         sweeps, states = self._sweeps, list(self._states.values())

@@ -3,7 +3,7 @@ package trimtab;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Says when the query may begin a micro-batch: after it was opened, until all that lies in the log has been read.
+ * Decides when the query may begin a micro-batch: after the gate was opened, until everything in the log has been read.
  *
  * A micro-batch costs much the same whether it reads one record or many, so streaming.batches.gate opens it a few times in an
  * interval only.  One query of a JVM has it.
@@ -13,7 +13,7 @@ public final class Gate {
 
     private Gate() {}
 
-    /** Let the query read what lies in the log now. */
+    /** Let the query read what is in the log now. */
     public static void open() {
         OPENED.incrementAndGet();
     }

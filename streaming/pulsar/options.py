@@ -1,4 +1,4 @@
-"""What the data source of a log in Pulsar is told, as options of Spark's."""
+"""The options of the data source for a log in Pulsar, as Spark passes them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class PulsarOptions:
 
     @classmethod
     def from_spark(cls, options: Mapping[str, str]) -> "PulsarOptions":
-        """What ``to_spark`` made."""
+        """The options that ``to_spark`` made."""
         rest = json.loads(options["rest"])
         rest["spans"] = [Span(*span) for span in rest["spans"]]
         return cls(log=PulsarLogSettings.model_validate_json(options["log"]), **rest)

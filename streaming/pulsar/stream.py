@@ -31,7 +31,7 @@ from streaming.schemas import RECORDS
 
 @dataclass
 class PulsarPartition(InputPartition):
-    """What one task of Spark's reads."""
+    """What one Spark task reads."""
 
     range: Range
     #: When the end was looked up, by a broker's clock, epoch ms: no record in it was appended later.
