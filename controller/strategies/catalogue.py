@@ -84,7 +84,7 @@ SPLIT_ALGORITHMS: Final[Mapping[str, type[SplitAlgorithm]]] = {
     "topic_count_equally_divide": TopicCountEquallyDivide,
 }
 
-#: In which bundle a topic lies: topicBundleAssignmentStrategy; Pulsar has the first one alone.
+#: Which bundle a topic belongs to: topicBundleAssignmentStrategy; Pulsar has only the first one.
 ASSIGNMENTS: Final[Mapping[str, type[TopicBundleAssignment]]] = {
     "ConsistentHashingTopicBundleAssigner": ConsistentHashingTopicBundleAssigner,
     "RoundRobinTopicBundleAssigner": RoundRobinTopicBundleAssigner,

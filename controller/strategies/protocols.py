@@ -19,7 +19,7 @@ M = TypeVar("M", bound=StrategyMemory)
 
 
 class SplitThresholds(NamedTuple):
-    """Above which values a split policy looks at a bundle; infinity: it never does because of that."""
+    """The values above which a split policy examines a bundle; infinity: never because of that value."""
 
     topics: float
     sessions: float
@@ -36,20 +36,20 @@ class Shedder(Protocol[M]):
         ...
 
     def decide(self, view: ClusterView, memory: M) -> tuple[UnloadDecision, M]:
-        """The bundles to unload, with a verdict for everything looked at."""
+        """The bundles to unload, with a verdict for everything that was examined."""
         ...
 
 
 @runtime_checkable
 class HurriedShedder(Protocol):
-    """A shedder that knows brokers that cannot wait."""
+    """A shedder that can tell which brokers need relief at once."""
 
     def hurries(self, view: ClusterView) -> bool:
         """Whether a broker is so full now that its bundles have to leave at once."""
         ...
 
     def relieving(self) -> "Shedder[Any]":
-        """The same shedder, which does no more than relieve such brokers."""
+        """The same shedder, restricted to relieving such brokers."""
         ...
 
 
@@ -172,7 +172,7 @@ class SplitAlgorithm(Protocol):
 
 
 class TopicBundleAssignment(Protocol):
-    """Says in which bundle a topic lies.  Pulsar: TopicBundleAssignmentStrategy (PIP-255)."""
+    """Assigns topics to bundles. Pulsar: TopicBundleAssignmentStrategy (PIP-255)."""
 
     def assign(self, topics: Sequence[str], boundaries: Sequence[int]) -> Ints:
         """The bundle of each of *topics* (full names, of one namespace): i lies from boundary i up to i + 1.

@@ -1,1 +1,1 @@
-"""In which bundle of its namespace a topic lies."""
+"""Which bundle of its namespace a topic belongs to."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from controller.model.errors import StrategyError
 
-#: Of an error's text as much is told.
+#: Maximum number of characters of an error's text in the message.
 _MAX_SHOWN_CHARS: Final = 300
 
 
@@ -17,21 +17,21 @@ class Blamed:
     """
 
     strategy: object
-    #: The method, or the property, that is asked.
+    #: The method or property that is called.
     part: str
 
     def __enter__(self) -> None:
         """Nothing to do."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Tell the error."""
+        """Raise the error as a StrategyError."""
         # Spark waits for ever for a batch that SystemExit ends.
         if isinstance(error, Exception | SystemExit) and not isinstance(error, StrategyError | MemoryError):
             raise raised_by(self.strategy, self.part, error) from error
 
 
 def raised_by(strategy: object, part: str, error: Exception | SystemExit) -> StrategyError:
-    """What tells that *part* of *strategy* raised *error*."""
+    """The StrategyError for *error*, which *part* of *strategy* raised."""
     return StrategyError(type(strategy).__name__, f"its {part} raises {_describe(error)}{_place(strategy, error)}")
 
 

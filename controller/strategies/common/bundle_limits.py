@@ -1,4 +1,4 @@
-"""How much a bundle may hold and carry before it is split; Pulsar's split policies and algorithms share this.
+"""The limits above which a bundle is split; Pulsar's split policies and algorithms share them.
 
 Pulsar: ServiceConfiguration.loadBalancerNamespaceBundleMax..., loadBalancerNamespaceMaximumBundles
 """
@@ -23,7 +23,8 @@ from controller.model.option import option
 from controller.strategies.protocols import SplitThresholds
 
 MB: Final = 1024 * 1024
-#: What is compared with a limit, in Pulsar's order, and its unit; the first one above its limit is the reason.
+#: The values that are compared with limits, in Pulsar's order, and their units; the first one above its limit is the
+#: reason.
 _LOOKED_AT: Final = (
     (Reason.TOPICS, "topics"),
     (Reason.SESSIONS, "sessions"),
@@ -34,7 +35,7 @@ _LOOKED_AT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficLimits:
-    """The limits of what a bundle carries; only more than the limit counts, not the limit itself."""
+    """The limits on a bundle's load; a value must be above its limit, not equal to it."""
 
     max_msg_rate: int = option(
         "loadBalancerNamespaceBundleMaxMsgRate",

@@ -1,4 +1,4 @@
-"""Which of a broker's bundles a shedder may take, and why the others stay.
+"""Which of a broker's bundles a shedder may unload, and why the others stay.
 
 Pulsar: LoadData.getBundleDataForLoadShedding and getRecentlyUnloadedBundles.
 """

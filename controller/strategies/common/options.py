@@ -11,7 +11,7 @@ def overloaded_percent(meaning: str) -> Any:
 
 
 def history_fraction() -> Any:
-    """How much of a broker's usage is that of its past."""
+    """The weight of past usage in a broker's smoothed usage."""
     return option(
         "loadBalancerHistoryResourcePercentage",
         default=0.9,
@@ -20,7 +20,7 @@ def history_fraction() -> Any:
 
 
 def difference_percent() -> Any:
-    """How far below the average a broker is among the best."""
+    """How far below the average a broker must be to be among the best."""
     return option(
         "loadBalancerAverageResourceUsageDifferenceThresholdPercentage",
         default=10,

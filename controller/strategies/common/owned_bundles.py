@@ -1,4 +1,4 @@
-"""Which brokers got, gave or split a bundle: those that have other bundles than before.
+"""Which brokers received, gave away or split a bundle, that is, whose set of bundles changed.
 
 A broker of the extensible load manager forgets its averages then, since its load before says little about its load
 now.  Only a digest of the names is remembered of each broker, as a cluster can have 100,000 bundles (see

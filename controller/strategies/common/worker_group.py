@@ -1,4 +1,4 @@
-"""A group of workers and the resources they share out: what both rebalance protocols take and give.
+"""A group of workers and the resources assigned to them: the input and output of both rebalance protocols.
 
 Kafka Connect: WorkerCoordinator.ConnectorsAndTasks, ConnectorTaskId, ClusterConfigState, ExtendedAssignment
 """
@@ -89,7 +89,7 @@ def _tasks(connector: str, number: int) -> tuple[ConnectorTaskId, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What the leader sees in one rebalance."""
+    """The leader's input in one rebalance."""
 
     #: Member -> what it says it holds, in its own order.
     members: Mapping[str, ConnectorsAndTasks]
@@ -121,7 +121,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAssignment:
-    """What one member is to do now, besides going on with everything else that it holds."""
+    """What one member starts and stops now; it continues with everything else that it holds."""
 
     start: ConnectorsAndTasks = NOTHING
     stop: ConnectorsAndTasks = NOTHING

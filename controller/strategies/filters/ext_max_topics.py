@@ -1,4 +1,5 @@
-"""Leave out brokers that hold the maximum of topics, even if that leaves no broker: the extensible load manager's way.
+"""Exclude brokers that hold the maximum number of topics, even if no broker is left, as the extensible load manager
+does.
 
 Topics count as the brokers last reported them; topics of bundles on their way do not count.
 

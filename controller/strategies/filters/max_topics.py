@@ -1,4 +1,4 @@
-"""Leave out brokers that hold too many topics, those on their way counted.
+"""Exclude brokers that hold too many topics, including those on their way.
 
 If all hold too many, no broker is left out.
 

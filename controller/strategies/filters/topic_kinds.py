@@ -1,4 +1,4 @@
-"""Leave out brokers that do not serve the kinds of topics that a bundle holds: persistent, non-persistent, or both.
+"""Exclude brokers that do not serve the kinds of topics that a bundle holds: persistent, non-persistent, or both.
 
 Such a broker refuses to load the topics (enablePersistentTopics, enableNonPersistentTopics in its broker.conf).  So
 this holds also under an isolation policy, where Pulsar does not look at it, and where it leaves no broker: the bundle

@@ -1,1 +1,1 @@
-"""Who gets what when the members of a group change: all spread anew, or only what has to move."""
+"""Rebalancing when the members of a group change: reassign everything, or only what has to move."""

@@ -1,4 +1,4 @@
-"""What a leader goes by: the release whose rules it follows, and what it remembers of its last rebalance."""
+"""The leader's rules, by release, and its memory of the last rebalance."""
 
 from dataclasses import dataclass
 from enum import StrEnum

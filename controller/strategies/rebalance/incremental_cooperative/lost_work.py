@@ -1,4 +1,4 @@
-"""What a member that left was running, and who gets it when.
+"""Work of a member that left, and who gets it when.
 
 Lost work waits for a delay: a member that only restarts comes back in time and takes it over.  After the delay it goes
 to members that had nothing, or is dealt out like new work; that depends on the release.
@@ -30,7 +30,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What becomes of lost work in one rebalance."""
+    """The treatment of lost work in one rebalance."""
 
     #: Member -> what it takes over.
     taken_over: Mapping[str, ConnectorsAndTasks]

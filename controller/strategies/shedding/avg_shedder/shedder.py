@@ -51,7 +51,7 @@ _Move: TypeAlias = tuple[int, Pair, Verdict]
 
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """What a round has found so far."""
+    """The findings of a round so far."""
 
     moves: list[_Move] = field(default_factory=list)
     #: For each pair, in their order: its verdicts, or the pair itself if it was not hit.
