@@ -39,7 +39,7 @@ from controller.wire.results import Result
 
 #: The settings, with a broker.conf beside them.
 SCENARIO: Final = SHIPPED / "scenarios" / "pulsar.toml"
-#: What `trimtab run` says when it waits for its first interval.
+#: What `trimtab run` logs when it waits for its first interval.
 _READY: Final = "this controller reads the log"
 #: Enough to show the cluster become balanced.
 PULSAR_INTERVALS: Final = 12
@@ -47,7 +47,7 @@ PULSAR_INTERVALS: Final = 12
 _ADMIN_URL: Final = '["http://127.0.0.1:8080"]'
 _SERVICE_URL: Final = '"pulsar://127.0.0.1:6650"'
 _POLL_SECONDS: Final = 0.2
-#: How long trimtab's processes mostly take to start.
+#: How long trimtab's processes usually take to start.
 _USUAL_SECONDS: Final = 20.0
 #: Much longer than any start takes on a slow machine.
 _PATIENCE_SECONDS: Final = 300.0

@@ -51,7 +51,7 @@ class PulsarPart(Server):
     ) -> None:
         super().__init__(folder, (*web, *plain)[0])
         self.name = folder.name
-        #: What its next start runs: to upgrade it, set another one between its stop and its start.
+        #: The release that its next start runs; to upgrade, change it between a stop and a start.
         self.release = release
         self._words, self._web, self._plain = tuple(words), tuple(web), tuple(plain)
 

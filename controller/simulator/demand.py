@@ -21,7 +21,7 @@ _MESSAGE_SPREAD: Final = 0.5
 
 
 class Demand:
-    """What clients ask of each topic."""
+    """The load that clients put on each topic."""
 
     def __init__(self, scenario: Scenario, chance: np.random.Generator) -> None:
         """Make the topics of all namespaces, in the order of the file, and give each its share of the load."""

@@ -44,7 +44,7 @@ def topic_records(sweep: ModelledSweep) -> Iterator[KeyValue]:
         yield sweep.broker, json.dumps(common | dict(zip(names, row, strict=True)), separators=(",", ":")).encode()
 
 
-#: What a record of the metrics topic can be, by the name that ``trimtab bench`` gives it; the first is the primary one.
+#: The forms of a record of the metrics topic, by their names in ``trimtab bench``; the first is the primary one.
 FORMS: Final[dict[str, Callable[[ModelledSweep], Iterator[KeyValue]]]] = {
     "broker_sweep": json_records,
     "broker_sweep_arrow": arrow_records,

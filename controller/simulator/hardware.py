@@ -32,7 +32,7 @@ _HEAP: Final = (0.2, 0.9)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reported:
-    """What the brokers report about themselves."""
+    """The brokers' reports about themselves."""
 
     #: (brokers, 5) usage and limit in the units of LocalBrokerData.
     usage: Floats
