@@ -1,1 +1,1 @@
-"""What each process shows of itself: metrics for Prometheus, whether it is alive, and whether it is ready."""
+"""What each process exposes about itself: metrics for Prometheus, liveness and readiness."""

@@ -1,4 +1,4 @@
-"""What became of the controller's moves, as metrics of ``trimtab run``."""
+"""Outcomes of the controller's moves, as metrics of ``trimtab run``."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,8 @@ class AuditMetrics:
     def __init__(self, declared: DeclaredMetrics) -> None:
         self._moves = declared.counter(
             "trimtab_audited_moves_total",
-            "Moves by where the bundle was two intervals after the one decided on. This metric and the others of audits"
+            "Moves by where the bundle was two intervals after the decision's interval. This metric and "
+            "the others of audits"
             " know the moves that this process decided: after a takeover, those of the leader before are missing."
             " `outcome`: arrived, elsewhere,"
             " stayed, split, merged, unlisted, not_recorded, too_many (docs/audit.md). `strategy`: who asked for the"
@@ -53,19 +54,19 @@ class AuditMetrics:
         )
         self._undone = declared.counter(
             "trimtab_audited_moves_undone_total",
-            "Moves whose bundle was back on its source within an hour; counted when that is over. `by`: trimtab,"
+            "Moves whose bundle was back on its source within an hour; counted when the hour is over. `by`: trimtab,"
             " broker_left, others.",
             "strategy",
             "by",
         )
         self._shorter = declared.counter(
             "trimtab_audited_moves_not_needed_total",
-            "Moves that a shorter sequence of moves within an hour would not have needed; counted when that is over.",
+            "Moves that a shorter sequence of moves within an hour would have avoided; counted when the hour is over.",
             "strategy",
         )
         self._clients = declared.counter(
             "trimtab_audited_clients_total",
-            "Producers and consumers that had to reconnect, as far as that is known; counted an hour after the move.",
+            "Producers and consumers that had to reconnect, as far as known; counted an hour after the move.",
             "strategy",
         )
         self._changes = declared.counter(
@@ -90,7 +91,7 @@ class AuditMetrics:
             self._clients.labels(strategy)
 
     def take(self, step: AuditStep) -> None:
-        """Count what an interval brought to light."""
+        """Count the findings of an interval."""
         for move in step.looked_at:
             self._looked_at(move)
         for move in step.settled:

@@ -11,24 +11,26 @@ _MS: Final = 1000.0
 
 
 class CollectorMetrics(ProcessMetrics):
-    """What the collector's loop tells."""
+    """The events that the collector's loop reports."""
 
     role: ClassVar[Role] = "collector"
 
     def __init__(self) -> None:
         super().__init__()
         self._sweep = self.histogram(
-            "trimtab_broker_sweep_seconds", "From the question to a broker to its whole load; all brokers together."
+            "trimtab_broker_sweep_seconds", "From the request to a broker to its complete load; all brokers together."
         )
         self._sweeps = self.counter(
-            "trimtab_broker_sweeps_total", "Brokers asked. `result`: answered, or failed (no answer in time).", "result"
+            "trimtab_broker_sweeps_total",
+            "Brokers queried. `result`: answered, or failed (no answer in time).",
+            "result",
         )
         self._answered, self._failed = self._sweeps.labels("answered"), self._sweeps.labels("failed")
         self._silent = self.gauge(
             "trimtab_silent_brokers",
-            "Brokers that did not answer when this collector asked them last; the log names them.",
+            "Brokers that did not answer this collector's last query; the log names them.",
         )
-        self._share = self.gauge("trimtab_collector_share", "Brokers that are this collector's to ask.")
+        self._share = self.gauge("trimtab_collector_share", "Brokers that this collector queries.")
         self._members = self.gauge("trimtab_collectors", "Collectors of the cluster, as this one sees them.")
         self._leads = self.gauge("trimtab_collector_leads", "1 if this collector writes the ticks, else 0.")
         self._records = self.counter("trimtab_published_records_total", "Records written to the metrics log.")
@@ -38,15 +40,15 @@ class CollectorMetrics(ProcessMetrics):
         )
         self._clock_ahead = self.gauge(
             "trimtab_clock_ahead_seconds",
-            "So far this host's clock is ahead of the brokers' clocks (their median; below 0: behind). Beyond a sixth"
-            " of the period, and 2 s, this collector ends no interval.",
+            "How far this host's clock is ahead of the brokers' clocks (their median; below 0: behind). "
+            "Beyond a sixth of the period, and 2 s, this collector ends no interval.",
         )
         self._last_tick = self.gauge(
             "trimtab_last_tick_timestamp_seconds", "T of the last tick that this process wrote; 0: none."
         )
         self._tick_delay = self.histogram(
             "trimtab_interval_sweep_seconds",
-            "From T to the tick: how long the sweep of the whole cluster took. Only of the collector that leads.",
+            "From T to the tick: how long the sweep of the whole cluster took. Only in the collector that leads.",
             buckets=DELAY_SECONDS,
         )
         self._roster = self.gauge(
@@ -63,12 +65,12 @@ class CollectorMetrics(ProcessMetrics):
             self.health.ready("stands by: other collectors ask all brokers")
 
     def swept(self, seconds: float) -> None:
-        """A broker has given its load, after so many *seconds*."""
+        """A broker returned its load after *seconds*."""
         self._sweep.observe(seconds)
         self._answered.inc()
 
     def no_sweep(self) -> None:
-        """A broker has given none."""
+        """A broker returned no load."""
         self._failed.inc()
 
     def clock_ahead(self, seconds: float) -> None:

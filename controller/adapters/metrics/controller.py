@@ -55,7 +55,7 @@ _MS: Final = 1000.0
 
 
 class ControllerMetrics(ProcessMetrics):
-    """What the supervisor, the sink and the dead letters tell."""
+    """The events that the supervisor, the sink and the dead letters report."""
 
     role: ClassVar[Role] = "controller"
 
@@ -126,22 +126,24 @@ class ControllerMetrics(ProcessMetrics):
         )
         self._delay = self.histogram(
             "trimtab_interval_delay_seconds",
-            "From T, the begin of an interval, to its decision, journalled with its commands.",
+            "From T, the start of an interval, to its decision, journalled with its commands.",
             buckets=DELAY_SECONDS,
         )
         self._from_tick = self.histogram(
             "trimtab_tick_to_decision_seconds",
-            "From the moment when this process saw the tick of an interval to its decision, journalled with its"
-            " commands. Not with a log in a folder.",
+            "From the time when this process saw the tick of an interval to its decision, journalled "
+            "with its commands. Not with a log in a folder.",
         )
         self._brokers = self.gauge("trimtab_brokers", "Active brokers in the last decided interval.")
         self._bundles = self.gauge("trimtab_bundles", "Bundles with an owner in the last decided interval.")
         self._dropped = self.gauge(
-            "trimtab_dropped_rows", "Rows dropped since the checkpoint began, because too much waited for a tick."
+            "trimtab_dropped_rows",
+            "Rows dropped since the checkpoint was created, because too many rows waited for a tick.",
         )
         self._dropped_states = self.gauge(
             "trimtab_dropped_states",
-            "States of namespaces and brokers dropped since the checkpoint began, because all of them were too long.",
+            "States of namespaces and brokers dropped since the checkpoint was created, because "
+            "together they were too long.",
         )
 
     def tick_came(self, interval: int | None) -> None:
@@ -199,24 +201,24 @@ class ControllerMetrics(ProcessMetrics):
             self._stage.labels(stage)
         self._batch = self.gauge(
             "trimtab_batch",
-            "Number of the micro-batch that was finished when this process looked last, ten times in"
-            " `intervals.stalled_after_seconds`.",
+            "Number of the last finished micro-batch; this process checks ten times in "
+            "`intervals.stalled_after_seconds`.",
         )
         self._batch_rows = self.gauge("trimtab_batch_rows", "Records that this micro-batch read.")
         self._batch_seconds = self.gauge(
             "trimtab_batch_seconds", "Time of this micro-batch by Spark's phases; `phase` has Spark's names.", "phase"
         )
-        self._state_bytes = self.gauge("trimtab_state_bytes", "Memory of the query's state, as Spark tells it.")
+        self._state_bytes = self.gauge("trimtab_state_bytes", "Memory of the query's state, as Spark reports it.")
         self._state_rows = self.gauge("trimtab_state_rows", "Rows of the query's state, one for each shard.")
-        self._letters = self.counter("trimtab_dead_letters_total", "Dead letters that were kept.", "reason")
+        self._letters = self.counter("trimtab_dead_letters_total", "Dead letters that were stored.", "reason")
         for reason in REASONS:
             self._letters.labels(reason)
 
     def _declare_summaries(self) -> None:
         self._summaries = self.counter(
             "trimtab_summaries_total",
-            "Summaries of intervals for the page. `outcome`: written, dropped (a newer interval came before there was"
-            " time), failed (the log did not take it). No decision depends on them.",
+            "Summaries of intervals for the page. `outcome`: written, dropped (a newer interval arrived "
+            "before it was written), failed (the log did not accept it). No decision depends on them.",
             "outcome",
         )
         for outcome in SUMMARY_OUTCOMES:
@@ -268,7 +270,7 @@ class ControllerMetrics(ProcessMetrics):
         )
         self._results = self.counter(
             "trimtab_results_total",
-            "Commands that ended. `status`: the executor's (docs/executor.md), or lost if no result came back.",
+            "Commands that ended. `status`: the executor's (docs/executor.md), or lost if no result arrived.",
             "action",
             "status",
         )
@@ -303,7 +305,8 @@ class ControllerMetrics(ProcessMetrics):
         self._declare_ages()
         self._stale = self.gauge("trimtab_stale", "1 if the last interval was too old to act on, else 0.")
         self._unknown = self.gauge(
-            "trimtab_controls_unknown", "1 if the operator's controls could not be read: nothing is issued. Else 0."
+            "trimtab_controls_unknown",
+            "1 if the operator's controls could not be read, so that no commands are issued. Else 0.",
         )
         self._maintenance = self.gauge(
             "trimtab_maintenance", "1 if maintenance windows forbade commands at the last decision, else 0."
@@ -315,15 +318,17 @@ class ControllerMetrics(ProcessMetrics):
         self._in_window = self.gauge("trimtab_breaker_failures_in_window", "Failed commands in the rolling window.")
         self._budget_remaining = self.gauge(
             "trimtab_budget_left",
-            "How much of a budget is left: of the rolling window, and of what may be in flight. `budget` is its key in"
-            " [guardrails]; of a budget for each broker or namespace, the one with the least left. An unlimited budget"
+            "Remaining budget: of the rolling window, and of commands in flight. `budget` is its key in"
+            " [guardrails]; of a budget for each broker or namespace, the one with the smallest remainder. "
+            "An unlimited budget"
             " has no series.",
             "budget",
         )
         self._limit = self.gauge("trimtab_budget_limit", "The budget's limit.", "budget")
         self._unreadable = self.gauge(
             "trimtab_unreadable_policies",
-            "Isolation policies that could not be read at the last decision: what they name stays where it is.",
+            "Isolation policies that could not be read at the last decision: bundles that they name "
+            "stay where they are.",
         )
         self._any_namespace = self.gauge(
             "trimtab_unreadable_policy_of_any_namespace",
@@ -336,12 +341,12 @@ class ControllerMetrics(ProcessMetrics):
         """Guardrails that watch brokers."""
         self._balancing = self.gauge(
             "trimtab_brokers_balancing",
-            "Brokers that did by themselves at the last decision what trimtab does: shed or split. Must be 0 in mode"
-            " active, which issues nothing otherwise.",
+            "Brokers that shed or split bundles by themselves at the last decision. Must be 0 in mode "
+            "active, which issues no commands otherwise.",
         )
         self._balancing_unknown = self.gauge(
             "trimtab_brokers_balancing_unknown",
-            "Brokers of which nobody could say at the last decision whether they balance by themselves. Always 0 with"
+            "Brokers of which it was unknown at the last decision whether they balance by themselves. Always 0 with"
             ' guardrails.brokers_balance_unknown = "ignore".',
         )
         self._waits = self.gauge(
@@ -362,7 +367,7 @@ class ControllerMetrics(ProcessMetrics):
             "trimtab_unconfirmed_moves", "Bundles that these brokers should have listed by now."
         )
         self._unlisted = self.gauge(
-            "trimtab_unlisted_bundles", "Moved bundles that their destinations have not listed, for whatever reason."
+            "trimtab_unlisted_bundles", "Moved bundles that their destinations do not list, for any reason."
         )
 
     def _declare_ages(self) -> None:
@@ -374,13 +379,13 @@ class ControllerMetrics(ProcessMetrics):
         )
         self._paused_since = self.gauge(
             "trimtab_paused_since_timestamp_seconds",
-            "When the oldest pause that stands and does not end by itself was set, seconds since 1970;"
+            "When the oldest pause in force that does not end by itself was set, seconds since 1970;"
             f" {first} NaN without one.",
         )
         self._drained = self.gauge("trimtab_drained_brokers", "Brokers that get no bundles until `trimtab release`.")
         self._drained_since = self.gauge(
             "trimtab_drained_since_timestamp_seconds",
-            "When the broker was drained that is drained for longest, seconds since 1970; NaN without one.",
+            "When the broker that has been drained for longest was drained, seconds since 1970; NaN without one.",
         )
         self._first_seen = ages.FirstSeen()
 
@@ -403,7 +408,7 @@ class ControllerMetrics(ProcessMetrics):
                 self._of_memory[family] = self.gauge(family, meaning, *([label] if label else []))
         self._of_own_strategy = self.gauge(
             "trimtab_strategy_metric",
-            "What the memory of a strategy of your own shows (docs/write_your_own_strategy.md). `role`: shedder,"
+            "Values that the memory of a strategy of your own shows (docs/write_your_own_strategy.md). `role`: shedder,"
             " placement, split or membership.",
             "role",
             "name",

@@ -16,7 +16,7 @@ _PASSED_OVER: Final = ("repeated", "unreadable")
 
 
 class ExecutorMetrics(ProcessMetrics):
-    """What the executor's loop tells; several threads tell it."""
+    """The events that the executor's loop reports, from several threads."""
 
     role: ClassVar[Role] = "executor"
 
@@ -34,7 +34,7 @@ class ExecutorMetrics(ProcessMetrics):
                 self._executions.labels(action, status)
         self._passed_over = self.counter(
             "trimtab_passed_over_total",
-            "Events of the command log that got no answer. `why`: repeated (its result is in the log already),"
+            "Events of the command log without an answer. `why`: repeated (its result is in the log already),"
             " unreadable.",
             "why",
         )
@@ -42,21 +42,21 @@ class ExecutorMetrics(ProcessMetrics):
             self._passed_over.labels(why)
         self._attempts = self.counter("trimtab_attempts_total", "Calls to Pulsar that unload or split.", "action")
         self._seconds = self.histogram(
-            "trimtab_execution_seconds", "Time of a command that was begun, until it was verified.", "action"
+            "trimtab_execution_seconds", "Time from the start of a command until it was verified.", "action"
         )
         self._delay = self.histogram(
             "trimtab_execution_delay_seconds",
-            "From T of a command's interval to the end of its execution; only of commands that were begun.",
+            "From T of a command's interval to the end of its execution; only for commands that were started.",
             buckets=DELAY_SECONDS,
         )
         self._partitions = self.gauge(
             "trimtab_executor_partitions",
-            "Partitions of the command topic that this executor has now; on a log in Pulsar, what the brokers said at"
-            " most ten seconds ago.",
+            "Partitions of the command topic that this executor has now; with a log in Pulsar, as the "
+            "brokers reported at most ten seconds ago.",
         )
         self._restarts = self.counter(
             "trimtab_executor_restarts_total",
-            "How often the executor began anew because the log was unavailable or another executor took over.",
+            "How often the executor restarted its work because the log was unavailable or another executor took over.",
         )
 
     def assigned(self, partitions: int | None) -> None:

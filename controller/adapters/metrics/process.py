@@ -44,14 +44,15 @@ class ProcessMetrics(DeclaredMetrics):
         self._ready.set_function(lambda: float(self.health.now[0]))
         self._reachable = self.gauge(
             "trimtab_reachable",
-            "1 if the server answered at the last look, at most a few seconds ago, else 0. `part`: log (Kafka, Pulsar),"
-            " election (ZooKeeper), brokers (Pulsar's admin API). A part that is no server has no series.",
+            "1 if the server answered at the last check, at most a few seconds ago, else 0. `part`: log "
+            "(Kafka, Pulsar),"
+            " election (ZooKeeper), brokers (Pulsar's admin API). A part that is not a server has no series.",
             "part",
         )
         self._expiry = self.gauge(
             "trimtab_credential_expiry_timestamp_seconds",
             "When a token or certificate in a file expires, seconds since 1970. `section` and `key` name it in"
-            " trimtab.toml. A file that does not say so has no value (NaN).",
+            " trimtab.toml. A file without an expiry has the value NaN.",
             "section",
             "key",
         )

@@ -8,7 +8,7 @@ from controller.wire.process import Role
 
 
 class WebMetrics(ProcessMetrics):
-    """What the page's server counts; several threads tell it."""
+    """The counters of the page's server, used by several threads."""
 
     role: ClassVar[Role | Literal["web"]] = "web"
 
@@ -17,8 +17,8 @@ class WebMetrics(ProcessMetrics):
         self._answers = self.counter(
             "trimtab_web_answers_total", "Requests to the page and REST, by the status of the answer.", "status"
         )
-        self._streams = self.gauge("trimtab_web_streams", "Streams of events that are open.")
-        self._jobs = self.gauge("trimtab_web_jobs", "What-ifs, audits and incidents that wait or run.")
+        self._streams = self.gauge("trimtab_web_streams", "Open streams of events.")
+        self._jobs = self.gauge("trimtab_web_jobs", "What-ifs, audits and incidents that are queued or running.")
 
     def answered(self, status: int) -> None:
         """A request was answered."""

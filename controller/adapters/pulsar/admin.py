@@ -140,7 +140,7 @@ class PulsarAdmin(PulsarHttp):
         settle(ask, source=source, destination=destination, leader=leader, sleep=self._sleep)
 
     def _lookup_at(self, bundle: str, broker: str, *, authoritative: bool = False) -> str:
-        """Whom *broker* names as the owner of *bundle*, "" where it sends us on.  *authoritative*: it never does."""
+        """The owner of *bundle* according to *broker*, "" if it redirects.  *authoritative*: it never does."""
         query = {"authoritative": "true"} if authoritative else {}
         return _owner(bundle, self._object_there(_lookup_path(bundle), broker, query))
 

@@ -161,7 +161,7 @@ class PulsarHttp:
         return limited
 
     def why_unreachable(self) -> str:
-        """Why none of the admin URLs answers; "" where one does, also where it refuses us."""
+        """Why none of the admin URLs answers; "" if one does, even with a refusal."""
         reasons = {url: self._why_unreachable(url) for url in self._urls}
         if not all(reasons.values()):
             return ""

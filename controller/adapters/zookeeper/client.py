@@ -31,7 +31,7 @@ _KAZOO_LOG.addFilter(lambda record: not str(record.msg).startswith("Exception ra
 
 _POLL_SECONDS: Final = 0.1
 _PROBE_SECONDS: Final = 1.5
-#: kazoo's own waits grow to an hour; a process that was cut off should be back within a second.
+#: kazoo's own retry delays grow to an hour; a process that was cut off should be back within a second.
 _RECONNECT: Final = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 1.0}
 
 
@@ -63,7 +63,7 @@ class ZooKeeperConnection:
 
     @property
     def ended(self) -> bool:
-        """True where only ``open`` connects again: it was not called, or failed, or the credentials were refused."""
+        """True if only ``open`` can reconnect: it was not called, or failed, or the credentials were refused."""
         return self._ended or self._auth_failed
 
     def begin(self) -> None:
@@ -99,7 +99,7 @@ class ZooKeeperConnection:
     def asking(self, node: str, seconds: float, expected: tuple[type[KazooException], ...] = ()) -> Iterator[None]:
         """For requests about *node*, each answered within *seconds*: TrimtabError for all but *expected* answers.
 
-        Connects first where only ``open`` does.  Without a connection it fails at once, where kazoo would wait for one.
+        Connects first where only ``open`` does.  Without a connection it fails at once, while kazoo would wait for one.
         """
         where = f"{node} in ZooKeeper at {self.access.hosts}"
         try:

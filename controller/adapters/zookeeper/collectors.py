@@ -95,7 +95,7 @@ class ZooKeeperGroup:
             self._ask(self._client.set_async(self._shares, encoded, version=self._version), self._shares)
 
     def step_back(self) -> None:
-        """See CollectorGroup.  Until ZooKeeper says otherwise, nobody leads."""
+        """See CollectorGroup.  Until the next answer from ZooKeeper, nobody leads."""
         self._view = replace(self._view, members=())
         with suppress(KazooException, KazooTimeoutError):
             for name in self._contenders.own(self._contenders.names()):
@@ -111,7 +111,7 @@ class ZooKeeperGroup:
             # The server refused our credentials, after which kazoo gives up.  They may be in order again.
             self._connection.open(_ANSWER_SECONDS)
         if not self._client.connected:
-            raise ConnectionLoss("no connection")  # asking would only wait for one
+            raise ConnectionLoss("no connection")  # a request would only wait for a connection
         names = self._contenders.names()
         if not self._contenders.own(names):
             self._enter()

@@ -1,4 +1,4 @@
-"""Which process leads, for people who ask; it takes no part in the election."""
+"""Finds the process that leads, for people who ask, without taking part in the election."""
 
 from contextlib import closing
 from typing import Any
@@ -32,7 +32,7 @@ def leader_of(access: ZooKeeperAccess, path: str, cluster: str, *, answer_second
                 return None
             value, entered = ask(client.get_async(f"{folder}/{names[0]}"))
             _, claimed = ask(client.get_async(f"{root}/epoch"))
-        except NoNodeError:  # it has gone meanwhile
+        except NoNodeError:  # it was deleted in the meantime
             return None
     host, process = process_in(value)
     return Leader(host=host, process=process, since_ms=max(entered.ctime, claimed.mtime))

@@ -43,7 +43,7 @@ from controller.model.leadership import Agreement, epoch_of, newer_epoch, no_pre
 from controller.settings.redaction import redacted
 
 _POLL_SECONDS: Final = 0.1
-#: Of a node that holds what it should not, bytes.
+#: Maximum number of bytes shown of a node with unexpected content.
 _LONGEST_EXCERPT: Final = 60
 #: No answer: the request may have been carried out or not.
 _UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, SessionMovedError, KazooTimeoutError)
@@ -159,7 +159,7 @@ class ZooKeeperLeadership:
         try:
             self._started = self._connection.open(self._timeout_seconds, stop)
         except BaseException:
-            self._session_lost = False  # it never was one: acquire may be called again
+            self._session_lost = False  # it never was a contender: acquire may be called again
             raise
         return self._started
 
@@ -185,7 +185,7 @@ class ZooKeeperLeadership:
         if self.lost():
             raise LeadershipLostError(f"the connection to ZooKeeper ({self._hosts}) was interrupted")
         transaction = self._client.transaction()
-        transaction.check(self._contender, 0)  # nobody writes to it, so its version never grows
+        transaction.check(self._contender, 0)  # nobody writes to it, so its version never changes
         if self._epoch_version is not None:
             transaction.check(self._epoch_path, self._epoch_version)
         return transaction
@@ -206,7 +206,7 @@ class ZooKeeperLeadership:
         return results
 
     def _why(self, refusal: KazooException) -> str:
-        """Why ZooKeeper refused what only the leader may do."""
+        """Why ZooKeeper refused an operation that only the leader may do."""
         if isinstance(refusal, BadVersionError):
             return f"a newer epoch has begun ({self._epoch_path}): another controller leads, or somebody ran stop-all"
         if isinstance(refusal, NoNodeError):

@@ -11,7 +11,7 @@ from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 
 _CHANGES: Final = Permissions.WRITE | Permissions.CREATE | Permissions.DELETE | Permissions.ADMIN
-#: So many nodes of a kind are looked at; more would look the same.
+#: Maximum number of nodes of a kind that are checked.
 _MOST_NODES: Final = 1_000
 
 
@@ -44,6 +44,6 @@ def _below(client: Any, root: str, seconds: float) -> Iterator[str]:
 def _is_open(client: Any, node: str, seconds: float) -> bool:
     try:
         entries, _ = client.get_acls_async(node).get(timeout=seconds)
-    except (NoNodeError, NoAuthError):  # who may not even read the ACL is kept out by it
+    except (NoNodeError, NoAuthError):  # a client that may not even read the ACL has no access
         return False
     return any(entry.id == ANYONE_ID_UNSAFE and entry.perms & _CHANGES for entry in entries)

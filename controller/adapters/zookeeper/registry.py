@@ -66,7 +66,7 @@ class ZooKeeperRegistry:
         self._connection.close()
 
     def _entry(self, name: str, stat: Any, answer: Any | None) -> RegistryEntry | None:
-        """None where it has gone meanwhile."""
+        """None if it was deleted in the meantime."""
         if answer is None:
             return RegistryEntry(name, None, stat.mtime)
         try:

@@ -16,7 +16,7 @@ from controller.settings.pulsar_log import PulsarLogSettings
 T = TypeVar("T")
 
 _RETRY_SECONDS: Final = 0.1
-#: What passes by itself: a topic moves between brokers, or a broker has just started.
+#: Transient errors: a topic moves between brokers, or a broker has just started.
 _PASSING: Final = (
     pulsar.ServiceUnitNotReady,
     pulsar.NotConnected,
@@ -25,7 +25,7 @@ _PASSING: Final = (
     pulsar.BrokerMetadataError,
     pulsar.BrokerPersistenceError,
 )
-#: What the library says where brokers refuse a certificate, or a token that has ended.
+#: The library's errors if brokers refuse a certificate or an expired token.
 _HIDING_REFUSALS: Final = (pulsar.Timeout, pulsar.ConnectError, pulsar.NotConnected)
 
 

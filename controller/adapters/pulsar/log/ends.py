@@ -27,7 +27,7 @@ _HIGHEST: Final = (1 << 63) - 1
 
 
 class BrokersClock:
-    """What time it is by the clock of the broker that answered last."""
+    """The time by the clock of the broker that answered last."""
 
     def __init__(self) -> None:
         self._ms: int | None = None

@@ -1,4 +1,4 @@
-"""What the client library's errors mean: which topic, what was tried, and what to do."""
+"""The meaning of the client library's errors: which topic, which operation, and what to do."""
 
 from typing import Any, Final
 

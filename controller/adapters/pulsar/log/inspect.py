@@ -35,7 +35,7 @@ class PulsarLogFacts:
 
 
 def inspect_log(log: PulsarLogSettings, *, answer_seconds: float) -> PulsarLogFacts:
-    """What is there; an error in its place where it could not be learnt."""
+    """What exists; an error instead if that could not be determined."""
     policies: Mapping[str, Any] | None = {}
     problem, has_retention = "", None
     try:

@@ -1,4 +1,4 @@
-"""What a message says of itself.  Its producer writes all of that, and no broker checks it."""
+"""A message's metadata. Its producer writes all of it, and no broker checks it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
