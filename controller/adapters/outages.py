@@ -16,12 +16,12 @@ from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
 
-#: Between two looks.  With the time that a look takes an outage is said within five seconds.
+#: Between two checks. Including the time that a check takes, an outage is logged within five seconds.
 _EVERY_SECONDS: Final = 2.0
-#: A look that fails at once is made a second time, after so long: a server may only have restarted.
+#: A check that fails at once is repeated after this long: a server may only have restarted.
 _AGAIN_SECONDS: Final = 0.5
 _FAILED_AT_ONCE_SECONDS: Final = 1.0
-#: For all looks together, where a person waits for them.
+#: For all checks together, if a person waits for them.
 _LOOKS_SECONDS: Final = 4.5
 
 
@@ -43,7 +43,7 @@ class Outage(NamedTuple):
 
     @classmethod
     def of(cls, server: WatchedServer, why: str) -> Self:
-        """What is said of *server*, where *why* it cannot be reached."""
+        """The message about *server*, with *why* it cannot be reached."""
         return cls(f"{server.name} cannot be reached: {why}", server.advice)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, Watc
 
 
 def outages(settings: Settings, *parts: Part) -> dict[Part, Outage]:
-    """Those of *parts*, or of all, that cannot be reached now; takes five seconds at most."""
+    """Those of *parts*, or of all, that cannot be reached now; takes at most five seconds."""
     probed = servers(settings, parts or Part)
     outages_by_part: dict[Part, Outage] = {}
     for part, call in side_by_side({part: server.why for part, server in probed.items()}, _LOOKS_SECONDS).items():
@@ -75,7 +75,7 @@ def outages(settings: Settings, *parts: Part) -> dict[Part, Outage]:
 
 
 class OutageWatch:
-    """Looks at servers every two seconds, each in a thread; a context manager."""
+    """Checks servers every two seconds, each in a thread; a context manager."""
 
     def __init__(self, watched: Mapping[Part, WatchedServer], say: Callable[[int, str], None] = log.log) -> None:
         """*say* takes a level of logging and a sentence."""
@@ -95,11 +95,11 @@ class OutageWatch:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is watched."""
+        """The parts that are watched."""
         return tuple(self._watched)
 
     def is_away(self, part: Part) -> bool:
-        """Whether *part* could not be reached at the last look."""
+        """Whether *part* could not be reached at the last check."""
         return part in self._away
 
     def wait_for(self, parts: Iterable[Part], stop: Callable[[], bool] = lambda: False, *, every: float = 0.1) -> bool:
@@ -157,5 +157,5 @@ def _brokers(settings: Settings) -> WatchedServer | None:
 
 
 def _in_background(close: Callable[[], None]) -> None:
-    """Call *close*, for which nobody waits: it may wait for the server."""
+    """Call *close* without waiting for it: it may block on the server."""
     threading.Thread(target=close, name="close", daemon=True).start()

@@ -34,9 +34,9 @@ from controller.wire.process import (
 
 log = logging.getLogger(__name__)
 
-#: How soon a change of what the process does is written.
+#: How soon a changed state of the process is written.
 _LOOK_SECONDS: Final = 1.0
-#: The end of a process does not wait longer for its entry to be removed.
+#: How long the end of a process waits for its entry to be removed.
 _END_SECONDS: Final = 0.5
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_HOST: Final = 100
@@ -47,7 +47,7 @@ class SeenProcess:
     """A process that runs."""
 
     process: RunningProcess
-    #: When its main loop last came round, epoch ms by the registry's clock.
+    #: When its main loop last made progress, epoch ms by the registry's clock.
     seen_ms: int
 
 
@@ -61,7 +61,7 @@ class RegisteredProcesses:
     unusable: Mapping[str, str] = field(default_factory=dict)
     #: RegistryEntries beyond those that were read.
     left_out: int = 0
-    #: Why nobody knows which processes run; "": the registry was read.
+    #: Why the registry cannot be read; "": it was read.
     unknown: str = ""
 
     def of(self, role: str) -> tuple[RunningProcess, ...]:
@@ -108,7 +108,7 @@ def _order(registered: SeenProcess) -> tuple[int, bool, str, int]:
 
 @contextmanager
 def registered(settings: Settings, metrics: ProcessMetrics, version: str) -> Iterator[None]:
-    """Within the block the registry shows this process, as *metrics* know it; waits for nothing."""
+    """Within the block the registry shows this process, as *metrics* describe it; never blocks."""
     describe = _description(settings, metrics, version)
     registration = Registration(lambda: election_system(settings).registry(), describe)
     with signals.cleaned_up_at_end(registration.end):

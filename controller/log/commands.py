@@ -9,7 +9,7 @@ from controller.log.port import Log
 class IssuedEvent(NamedTuple):
     """An event of the command topic as bytes, with its place in the topic."""
 
-    #: As people call it.
+    #: Its name in messages.
     place: str
     partition: int
     value: bytes

@@ -27,9 +27,9 @@ from controller.wire.base import Count, Items, Record, validate
 from controller.wire.commands import own_event
 from controller.wire.results import answered_command
 
-#: Of each partition: at the default budgets the commands of 16 hours at least, 4 MB.
+#: For each partition: at least 16 hours of commands at the default budgets, 4 MB.
 MOST_ANSWERED: Final = 20_000
-#: The end of a partition is looked at so often.
+#: How often the end of a partition is checked.
 _LOOK_AGAIN_SECONDS: Final = 1.0
 
 

@@ -41,11 +41,12 @@ from controller.wire.readable import utc
 
 log = logging.getLogger(__name__)
 
-#: So many records are read from the end, then all: usually the last entry with the whole memory is among them.
+#: How many records are read from the end before all are read: usually the last entry with the whole memory is among
+#: them.
 _NEAR: Final = (200, 10_000, None)
-#: So many bytes are searched for one pruning, or more where nothing in them can be pruned.
+#: How many bytes one pruning searches, or more if nothing in them can be pruned.
 _PRUNED_BYTES: Final = 64 << 20
-#: A decision that is so far ahead of the clock is warned of, ms.
+#: A decision further ahead of the clock than this causes a warning, ms.
 _FAR_AHEAD_MS: Final = 600_000
 
 

@@ -55,7 +55,7 @@ class JournalReader:
     def refuse_another(self) -> None:
         """AnotherClusterError where the newest record is another cluster's, or no release of this form wrote it."""
         for newest in self._log.read_backwards("journal", 0, None, 1)[-1:]:
-            if CLUSTER in newest.headers or _is_json(newest.value):  # what is damaged is found by who reads it
+            if CLUSTER in newest.headers or _is_json(newest.value):  # reading reports what is damaged
                 self._refuse(newest.headers.get(CLUSTER, b"").decode(errors="replace"))
 
     def entries(self) -> Iterator[JournalEntry]:

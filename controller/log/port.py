@@ -56,7 +56,7 @@ class Start(NamedTuple):
     since_ms: int | None = None
     #: The newest record.
     last: bool = False
-    #: What is appended from now on.
+    #: Records appended from now on.
     end: bool = False
 
 

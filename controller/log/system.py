@@ -19,7 +19,7 @@ from controller.settings.trimtab_toml import Settings
 
 
 class LogSystem:
-    """All that is kept in the logs that *connect* opens, a new one for each object.
+    """Everything that is stored in the logs that *connect* opens, one connection for each object.
 
     Each method opens something of its own; the caller closes what has a ``close``.
     """
@@ -51,7 +51,7 @@ class LogSystem:
         return CommandLog(self._connect())
 
     def dead_letters(self) -> DeadLetterLog:
-        """Where records go that cannot be used."""
+        """Where unusable records go."""
         return DeadLetterLog(self._connect())
 
     def summaries(self) -> SummaryLog:

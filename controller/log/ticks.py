@@ -10,7 +10,7 @@ from controller.wire.base import encode
 from controller.wire.chunks import Arrived, KeyValue, glance
 from controller.wire.metrics import Partitions, RosterEntry, TickRecord, decode_metric
 
-#: How long others than collectors, which have deadlines, wait until their records are stored.
+#: How long processes other than collectors, which have deadlines, wait until their records are stored.
 _PATIENCE_SECONDS: Final = 30.0
 #: How long catching up with the log may take when the ticks are taken over.
 _CATCH_UP_SECONDS: Final = 60.0

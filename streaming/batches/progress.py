@@ -21,7 +21,7 @@ _LOOKS = 10
 class Look:
     """How far everything had come at a moment."""
 
-    #: By a clock that never goes back.
+    #: By a monotonic clock.
     at_seconds: float
     #: The number of the last finished batch; -1 before the first.
     batch: int

@@ -1,1 +1,1 @@
-"""What an election system offers, as protocols; the folders of the systems implement them."""
+"""Protocols of an election system; the folders of the systems implement them."""

@@ -25,16 +25,16 @@ from controller.settings.redaction import HIDDEN, redacted, redacted_bytes
 
 #: The largest answer that is read, unpacked: a broker with 100,000 topics sends some 100 MB.
 LARGEST_ANSWER: Final = 256 << 20
-#: So much of an error's answer is read, in bytes.
+#: How much of an error response is read, in bytes.
 _LARGEST_ERROR: Final = 64 << 10
 #: Read at once, as it is sent: packed data may hold a thousand times as much.
 _PIECE: Final = 64 << 10
-#: Files of certificates are looked at so often.
+#: How often files of certificates are checked.
 _LOOK_AGAIN_SECONDS: Final = 5.0
 
 log = logging.getLogger(__name__)
 
-#: No answer, or none that is used.
+#: No answer, or an unusable one.
 HttpError: TypeAlias = urllib3.exceptions.HTTPError
 
 
@@ -136,7 +136,7 @@ class RenewedConnections:
     def pool(self) -> urllib3.PoolManager:
         """For the next request."""
         if self._tls is not None:
-            with self._look:  # a request beside it waits, rather than show what may have ended
+            with self._look:  # a concurrent request waits, rather than use credentials that may have expired
                 self._look_again(self._tls)
         return self._pool
 

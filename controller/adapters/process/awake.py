@@ -1,4 +1,4 @@
-"""A clock that nobody sets."""
+"""A monotonic clock."""
 
 import time
 from typing import Final

@@ -1,4 +1,4 @@
-"""Tells systemd's watchdog that this process is alive; where that ends, systemd starts it again (sd_notify(3))."""
+"""Tells systemd's watchdog that this process is alive; without that, systemd restarts it (sd_notify(3))."""
 
 import os
 import socket

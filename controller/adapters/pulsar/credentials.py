@@ -22,15 +22,15 @@ from controller.wire.readable import utc
 
 log = logging.getLogger(__name__)
 
-#: The files are looked at so often.
+#: How often the files are checked.
 _LOOK_AGAIN_SECONDS: Final = 1.0
-#: That a token has ended is said so often.
+#: How often an expired token is logged.
 _SAY_AGAIN_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """How brokers know who calls: a token, or a user with a password; none is allowed."""
+    """How brokers authenticate the caller: a token, or a user with a password; may be empty."""
 
     token: str = ""
     user: str = ""
@@ -52,7 +52,7 @@ class Credentials:
         return {"Authorization": f"{scheme} {self.credential}"} if self.credential else {}
 
     def __repr__(self) -> str:
-        """Without the secrets: errors and logs show it."""
+        """Without the secrets, because errors and logs show it."""
         return f"Credentials({'token' if self.token else self.user or 'none'})"
 
 
@@ -80,8 +80,8 @@ class CredentialFiles:
         self._look_at_end()
 
     def __call__(self) -> Credentials:
-        """What is to be shown now.  It raises nothing: the client library asks for it, too."""
-        with self._turn:  # a request beside it waits, rather than show what may have ended
+        """The credentials to use now. It never raises, because the client library calls it, too."""
+        with self._turn:  # a concurrent request waits, rather than use credentials that may have expired
             if self._next_look.passed:
                 self._next_look = Deadline.after(_LOOK_AGAIN_SECONDS, self._clock)
                 self._look()

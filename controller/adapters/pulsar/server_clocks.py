@@ -37,8 +37,8 @@ class _ClockReading(NamedTuple):
 class ServerClocks:
     """The clocks of the servers that answer this host; several threads hear them.
 
-    They are kept beside a steady clock, which nobody sets.  So a step of this host's clock is seen at once, also while
-    no server answers.
+    They are stored relative to a monotonic clock, so a step of this host's clock is detected at once, even while no
+    server answers.
     """
 
     def __init__(

@@ -14,17 +14,17 @@ from urllib3.util import parse_url
 
 from controller.adapters.network.deadline import Clock, steady
 
-#: A list of this age is read anew before a broker in it is called, seconds.
+#: A list older than this is re-read before a broker in it is called, seconds.
 _FRESH_SECONDS: Final = 60.0
-#: Where that failed, the old list counts for so long, before the next try.
+#: How long the old list stays valid after a failed read, before the next attempt.
 _TRY_AGAIN_SECONDS: Final = 30.0
-#: How often the list is read anew for a name that is not in it, seconds: made-up names cause no more calls.
+#: How often the list is read anew for a name that is not in it, seconds: invented names cause no more calls.
 _UNKNOWN_SECONDS: Final = 1.0
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Origin(NamedTuple):
-    """Where a request goes."""
+    """The target of a request."""
 
     scheme: str
     host: str
@@ -61,11 +61,11 @@ class TrustedAddresses:
         self._listed = self._requested_at = -math.inf
         #: The active brokers, as last listed.
         self.names: frozenset[str] = frozenset()
-        #: Why the list could not be read the last time, "" where it could.
+        #: Why the list could not be read the last time, "" if it could.
         self.problem = "they were not requested"
-        #: Whether that was since nobody could be reached.
+        #: Whether that was because no broker could be reached.
         self.away = False
-        #: Held by whoever reads the list; all others wait for its outcome.
+        #: Held by the thread that reads the list; all others wait for its result.
         self.reading = threading.RLock()
 
     def is_own(self, url: str) -> bool:

@@ -52,7 +52,7 @@ _UNANSWERED: Final = (ConnectionLoss, OperationTimeoutError, SessionExpiredError
 class ZooKeeperLeadership:
     """Leadership by an ephemeral node under *path* in the ZooKeeper of *access*.
 
-    A process that stays silent for the session's timeout is replaced, and must be restarted.
+    A process that sends nothing for the session's timeout is replaced, and must be restarted.
     """
 
     def __init__(self, *, access: ZooKeeperAccess, path: str, cluster: str, session_timeout_seconds: float) -> None:

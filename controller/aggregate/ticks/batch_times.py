@@ -24,7 +24,7 @@ _AGAIN: Final = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class BatchTimes:
-    """Says when the next batch is due; all times in seconds of one clock that never goes back."""
+    """Decides when the next batch is due; all times in seconds of one monotonic clock."""
 
     #: Length of an interval, seconds.
     period: float
@@ -51,7 +51,7 @@ class BatchTimes:
         return min(_AT_MOST, _AT_MOST_OF_AN_INTERVAL * self.period)
 
     def _foreseen(self, now: float) -> bool:
-        """The next tick is near, and no batch has been so near to it."""
+        """The next tick is near, and no batch has been this close to it."""
         near = self._came + self.period - min(_AHEAD, _AHEAD_OF_AN_INTERVAL * self.period)
         return self._last < near <= now
 

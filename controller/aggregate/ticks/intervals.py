@@ -1,4 +1,4 @@
-"""Which interval a record belongs to, and when an interval closes: only ticks in the log decide that.
+"""Ticks in the log alone decide which interval a record belongs to and when an interval closes.
 
 A record belongs to T if it precedes, in its own partition, the first tick with interval >= T.  T closes when every
 partition has such a tick.  The first tick of T in partition 0 of the metrics topic has the roster; an interval without

@@ -20,7 +20,7 @@ _CLAIM, _TOPIC, _HEADER, _FACT = 160, 40, 240, 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitLimits:
-    """How much may wait, in each shard and partition."""
+    """Limits on waiting rows, in each shard and partition."""
 
     #: Number of intervals whose sweeps wait.
     intervals: int = 10

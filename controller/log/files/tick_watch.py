@@ -48,7 +48,7 @@ class FolderTickWatch(TickWatch):
     def _look_at_new_files(self) -> None:
         names = self._names()
         for name in sorted(filter(holds_records, names - self._known)):
-            with suppress(OSError):  # it is gone again, or cannot be read: that hides no other file
+            with suppress(OSError):  # it was deleted again, or cannot be read: that must not hide other files
                 self._look_at(self._folder / name)
         self._known = names
 

@@ -84,8 +84,9 @@ class ExclusivePartition:
         """Write *mark*; returns its position."""
         for _ in range(_MARKS):
             at = self._send(mark, {MARK: str(uuid4())})
-            # Brokers do not say where a message lies that the client had to send twice: its connection broke before the
-            # answer came.  Another mark comes after it, and so after all that earlier writers wrote.
+            # Brokers do not return the position of a message that the client had to send twice because its connection
+            # broke before the answer arrived.  Another mark comes after it, and so after all that earlier writers
+            # wrote.
             if at.ledger_id() >= 0:
                 return number_of(at.ledger_id(), at.entry_id(), -1)
         raise self._fail(

@@ -38,10 +38,10 @@ class PulsarLog:
         executor: str = "",
         claim_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        """*seconds*: how long Pulsar may be away before a call gives up.
+        """*seconds*: how long Pulsar may be unavailable before a call gives up.
 
         *executor*: this process's name among the executors, "" for one of its own.  *claim_seconds*: how long an
-        executor waits for the results of one that has just begun commands.
+        executor waits for the results of one that has just started commands.
         """
         self._settings, self._cluster = settings, cluster
         self._executor, self._claim_seconds = executor or str(uuid4()), claim_seconds

@@ -81,7 +81,7 @@ class NamedProducers:
                 full, producer_name=self._writer, send_timeout_millis=round(PATIENCE_SECONDS * 1000)
             ),
             _NAME_SECONDS,
-            # Busy: whoever had the name before has not let go of it yet.
+            # Busy: the previous holder has not released the name yet.
             again_after=lambda error: is_passing(error) or isinstance(error, pulsar.ProducerBusy),
             every=_RETRY_SECONDS,
         )

@@ -105,7 +105,7 @@ class PartitionReader:
         try:
             self._reader.close()
         except pulsar.PulsarException:
-            return  # it is closed, or the broker is away
+            return  # it is closed, or the broker is unavailable
 
     def _message(self, seconds: float) -> Any:
         try:

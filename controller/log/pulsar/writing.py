@@ -161,4 +161,4 @@ def close_quietly(producer: pulsar.Producer) -> None:
     try:
         producer.close()
     except pulsar.PulsarException:
-        return  # it is closed, fenced, or the broker is away
+        return  # it is closed, fenced, or the broker is unavailable
