@@ -61,4 +61,4 @@ class ProcessHealth:
         seconds = self.since_beat_seconds
         if seconds < self._limit_seconds:
             return ""
-        return f"the main loop has made no progress for {seconds:.0f} s, the limit is {self._limit_seconds:g} s"
+        return f"the main loop has not completed a round for {seconds:.0f} s, the limit is {self._limit_seconds:g} s"

@@ -1069,7 +1069,7 @@ def test_each_step_says_that_the_main_loop_goes_on(world: World) -> None:
     world.metrics["one"].health = health
     health.limit_standstill(10)
     now[0] = 60.0
-    assert health.standstill == "the main loop has made no progress for 60 s, the limit is 10 s"
+    assert health.standstill == "the main loop has not completed a round for 60 s, the limit is 10 s"
     one.step()
     assert health.standstill == ""
 

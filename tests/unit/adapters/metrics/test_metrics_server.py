@@ -97,7 +97,7 @@ def test_a_process_whose_main_loop_does_not_come_round_is_not_healthy() -> None:
         clock.now = 601.0
         status, _, body = get(server, "/healthz")
         assert status == 503
-        assert "has made no progress for 601 s, the limit is 600 s" in body
+        assert "has not completed a round for 601 s, the limit is 600 s" in body
         assert not stop()
         assert get(server, "/healthz")[0] == 200
 
