@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.resume and given.planted:
         parser.error("--resume has the results of runs without a bug; leave it out with --planted")
     if given.resume and not (given.resume.is_file() or (not given.resume.exists() and given.resume.parent.is_dir())):
-        parser.error(f"--resume {given.resume}: it is no file, or its folder is not there")
+        parser.error(f"--resume {given.resume}: it is not a file, or its folder does not exist")
     results, began = dict[int, dict[str, Any]](), time.monotonic()
     for result in _played(given):
         results[result["seed"]] = result

@@ -55,9 +55,9 @@ def test_its_json_has_the_time_of_each_wave_and_no_path_of_this_machine(tmp_path
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"{}", "is no plan"),
-        (b"[" * 100_000, "is no plan"),
-        (b"\x00\xff", "is no plan"),
+        (b"{}", "is not a valid plan"),
+        (b"[" * 100_000, "is not a valid plan"),
+        (b"\x00\xff", "is not a valid plan"),
         (encode_plan(plan_for("west")), "the plan is for cluster 'west'"),
         (encode_plan(replace(plan_for("east"), period_ms=1)), "the plan is for intervals of"),
         (encode_plan(plan_for("east")).replace(b'"kind":"drain"', b'"kind":"join"', 1), "the plan was changed"),
