@@ -355,8 +355,8 @@ class ControllerMetrics(ProcessMetrics):
         )
         self._unconfirmed = self.gauge(
             "trimtab_unconfirmed_brokers",
-            "Brokers that do not list what was moved to them: they get no more bundles, and count as brokers without"
-            " data. `trimtab status` names them.",
+            "Brokers that do not list bundles that were moved to them: they get no more bundles, and "
+            "count as brokers without data. `trimtab status` names them.",
         )
         self._fatal = self.gauge(
             "trimtab_fatal_bundles",
