@@ -88,7 +88,7 @@ def test_only_who_decides_needs_the_checkpoint_and_broker_conf(
 
 def test_a_log_that_cannot_be_written_to_is_refused_by_all(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError, match=r"log\.folder\.path = .*file' is no folder|file is not a folder"):
+    with pytest.raises(SettingsError, match=r"log\.folder\.path = .*file' is not a folder|file is not a folder"):
         refuse_wrong_settings(settings(tmp_path, log="file/log"), decides=False)
 
 
