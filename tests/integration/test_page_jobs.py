@@ -177,6 +177,6 @@ def test_an_uploaded_file_is_deleted_when_its_job_ends_and_an_error_names_no_fol
     (job.folder / "plan.json").write_bytes(b"{}")
     assert _ended(jobs.start(job, "00" * 32, 2)) is job
     assert job.state == "failed"
-    assert job.problem == "plan.json is no plan: missing_field: sha256: Field required"
+    assert job.problem == "plan.json is not a valid plan: missing_field: sha256: Field required"
     assert not job.folder.exists()
     assert not job.result.exists()

@@ -285,7 +285,7 @@ def test_a_bound_of_a_later_release_is_named(client: TestClient, shown: Site) ->
 def test_a_file_that_is_no_plan_says_why_and_an_unknown_one_is_not_found(client: TestClient, shown: Site) -> None:
     job = uploaded(client, shown)
     assert "The plan is being checked" in client.get(f"/plans?job={job.id}").text
-    job.state, job.problem = "failed", f"plan.json is no plan: {HOSTILE}"
+    job.state, job.problem = "failed", f"plan.json is not a valid plan: {HOSTILE}"
     text = client.get(f"/plans?job={job.id}").text
     assert "This file cannot be shown as a plan" in text
     assert "<img src=x" not in text
