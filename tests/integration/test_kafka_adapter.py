@@ -85,7 +85,7 @@ def test_records_unwritten_are_counted(tmp_path: Path) -> None:
         server.stop()
         producer.send(name, b"one")
         producer.send(name, b"two")
-        with pytest.raises(TrimtabError, match="2 records unwritten"):
+        with pytest.raises(TrimtabError, match="2 records not written"):
             producer.flush(timeout_seconds=1.0)
         server.start()
         producer.flush()

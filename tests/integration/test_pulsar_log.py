@@ -187,7 +187,7 @@ def test_a_namespace_that_does_not_deduplicate_is_refused(pulsar: PulsarCluster)
     with closing(log_admin(settings)) as admin:
         admin.create_namespace(settings.namespace, {})
     nobodys = settings.model_copy(update={"namespace": "nobody/trimtab"})
-    for there, problem in ((settings, "set-deduplication"), (nobodys, "no tenant nobody")):
+    for there, problem in ((settings, "set-deduplication"), (nobodys, "tenant nobody does not exist")):
         journal = LogJournal(PulsarLog(there, cluster=CLUSTER), cluster=CLUSTER)
         with closing(journal), pytest.raises(SettingsError, match=problem):
             journal.open()
