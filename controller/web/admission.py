@@ -43,7 +43,7 @@ class Admission:
             return None
         name = request.scope["state"].get(CERTIFICATE_NAME, "")
         # Reads files, and may ask the identity provider for its keys.
-        viewer = await site_of(request).workers.run(lambda: gate.viewer(headers, peer, name))
+        viewer = await site_of(request).admission_workers.run(lambda: gate.viewer(headers, peer, name))
         gate.check_origin(request.method, headers, viewer)
         if viewer is None and not _is_public(path):
             raise unauthorised("this needs a token, or a login")

@@ -70,6 +70,8 @@ class Site:
         self.templates = template_environment(self.assets)
         self.gate = AccessGate(settings, now=lambda: self.now_ms() / 1000)
         self.workers = Workers()
+        #: Find out who sends a request.  All connections may wait: who has used up a share is to hear just that.
+        self.admission_workers = Workers(calls=settings.connections)
         self.jobs = Jobs(settings.jobs, settings.job_seconds)
         self.places = StreamPlaces(settings.streams_per_client, settings.streams)
         self.metrics = metrics or WebMetrics()

@@ -28,15 +28,28 @@ class Workers:
     async def run(self, call: Callable[[], T]) -> T:
         """What *call* returns or raises.  RefusedError 503 where too many calls wait.
 
-        Where the caller gives up, the call goes on in its thread, and counts until it has ended.
+        Where the caller gives up, a call that runs goes on in its thread, and counts until it has ended.  One that
+        waits is not made any more, but counts until a thread has come to it: it takes memory until then.
         """
         if not self._free.acquire(blocking=False):
             error = RefusedError(503, "Busy", "too many requests wait for an answer; try again in a moment")
             error.headers["Retry-After"] = "2"
             raise error
-        future = self._pool.submit(call)
-        future.add_done_callback(lambda _: self._free.release())
-        return await asyncio.wrap_future(future)
+        given_up = threading.Event()
+
+        def called() -> T:
+            try:
+                if given_up.is_set():
+                    raise RefusedError(503, "Too slow", "the caller has given up")
+                return call()
+            finally:
+                self._free.release()
+
+        try:
+            return await asyncio.shield(asyncio.wrap_future(self._pool.submit(called)))
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
 
     def wait(self, event: threading.Event, seconds: float) -> None:
         """Wait for *event*, up to *seconds*, in a call that runs here; not at all where too many wait already."""

@@ -161,8 +161,7 @@ def test_of_a_thousand_streams_only_the_allowed_ones_stay_open(page: tuple[int, 
         streams = [opened.enter_context(_sent(port, request)) for _ in range(TRIES)]
         statuses = [each.recv(100).split(b" ")[1] for each in streams]
         assert statuses.count(b"200") == STREAMS
-        # While many begin at once a server may also be too busy to judge them.
-        assert set(statuses) - {b"200"} <= {b"429", b"503", b"408"}, set(statuses)
+        assert statuses.count(b"429") == TRIES - STREAMS
         assert _get(port, "/api/v1/clusters")[0] == 200
     ends = time.monotonic() + 40  # their places are free again
     while True:

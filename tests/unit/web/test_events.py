@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -94,14 +96,56 @@ def test_a_parameter_that_streams_do_not_know_is_refused(tmp_path: Path) -> None
     assert client.get("/api/v1/events?cluster=north").status_code == 404
 
 
+@pytest.mark.parametrize("credentials", [(), ((b"authorization", b"Bearer unknown"),)], ids=["anonymous", "a token"])
+def test_a_client_over_its_share_hears_just_that_however_busy_the_server_is(
+    tmp_path: Path, credentials: tuple[tuple[bytes, bytes], ...]
+) -> None:
+    web = ("[web]", 'anonymous = "viewer"', "requests_per_second = 10000.0", "streams_per_client = 3")
+    shown, tries = site(tmp_path, "east", web=web), 50
+    app, ends, statuses = create_app(shown), threading.Event(), Counter[int]()
+
+    async def ask() -> None:
+        async def receive() -> dict[str, Any]:
+            return await asyncio.Future()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses[message["status"]] += 1
+
+        await app(_events_scope(credentials), receive, send)
+
+    async def run() -> None:
+        busy: set[asyncio.Task[bool]] = set()
+        with suppress(RefusedError):
+            while True:  # until it takes no more
+                busy.add(asyncio.create_task(shown.workers.run(lambda: ends.wait(20))))
+                await asyncio.sleep(0)
+                for each in busy:
+                    if each.done():
+                        await each
+        streams = [asyncio.create_task(ask()) for _ in range(tries)]
+        while statuses.total() < tries:
+            await asyncio.sleep(0.001)
+        ends.set()
+        for stream in streams:
+            stream.cancel()
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert statuses == ({401: tries} if credentials else {200: 3, 429: tries - 3})
+
+
+def _events_scope(headers: Iterable[tuple[bytes, bytes]] = (), version: str = "2.4") -> dict[str, Any]:
+    """Of a request for the stream of events, as a server gives it to an application."""
+    path = "/api/v1/events"
+    scope: dict[str, Any] = {"type": "http", "asgi": {"spec_version": version}, "method": "GET", "path": path}
+    scope |= {"raw_path": path.encode(), "query_string": b"", "headers": [(b"host", b"localhost"), *headers]}
+    return {**scope, "client": ("127.0.0.1", 5), "state": {}}
+
+
 @pytest.mark.parametrize("version", ["2.3", "2.4"])
 def test_a_client_that_has_gone_before_the_first_message_keeps_no_place(tmp_path: Path, version: str) -> None:
     shown = site(tmp_path, "east")
     app = create_app(shown)
-    path = "/api/v1/events"
-    scope: dict[str, Any] = {"type": "http", "asgi": {"spec_version": version}, "method": "GET", "path": path}
-    scope |= {"raw_path": path.encode(), "query_string": b"", "headers": [(b"host", b"localhost")]}
-    scope |= {"client": ("127.0.0.1", 5)}
 
     async def gone() -> dict[str, Any]:
         return {"type": "http.disconnect"}
@@ -111,7 +155,7 @@ def test_a_client_that_has_gone_before_the_first_message_keeps_no_place(tmp_path
 
     async def run() -> None:
         with suppress(OSError):
-            await app({**scope, "state": {}}, gone, not_sent)
+            await app(_events_scope(version=version), gone, not_sent)
 
     asyncio.run(run())
     assert shown.places.open == 0

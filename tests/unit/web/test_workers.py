@@ -4,6 +4,9 @@ import asyncio
 import threading
 from functools import partial
 
+import pytest
+
+from controller.web.access.viewer import RefusedError
 from controller.web.workers import Workers
 
 
@@ -31,3 +34,27 @@ def test_a_place_to_wait_is_free_again_after_the_wait() -> None:
     threading.Timer(0.02, before.set).start()
     workers.wait(before, 20)
     assert before.is_set()
+
+
+def test_calls_whose_callers_have_given_up_count_until_a_thread_has_come_to_them() -> None:
+    ends, workers = threading.Event(), Workers(threads=1, calls=3)
+    made: list[str] = []
+
+    async def run() -> None:
+        running = asyncio.create_task(workers.run(partial(ends.wait, 20)))
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(workers.run(partial(made.append, "given up")), 0.01)
+        with pytest.raises(RefusedError) as refused:
+            await workers.run(partial(made.append, "too many"))
+        assert refused.value.status == 503
+        ends.set()
+        await running
+        while True:
+            try:
+                return await workers.run(partial(made.append, "wanted"))
+            except RefusedError:
+                await asyncio.sleep(0.001)
+
+    asyncio.run(run())
+    assert made == ["wanted"]
