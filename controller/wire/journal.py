@@ -6,7 +6,7 @@ floats come back as they were: the same decision has the same bytes, whoever jou
 
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from controller.cycle.stored_memory import UnreadableMemoryError, read_stored, stored
 from controller.model.controls import Controls
@@ -186,7 +186,13 @@ class BrokerDeathsRecord(Record):
     resumed_ms: Millis = 0
 
 
+_NO_BALANCING: Final = BalancingRecord()
 _NO_DEATHS: Final = to_record(BrokerDeathsRecord, BrokerDeaths())
+
+
+def _or(nothing: Record) -> BeforeValidator:
+    """Read null as *nothing*: schemas of earlier releases allow it."""
+    return BeforeValidator(lambda value: nothing if value is None else value)
 
 
 class MemoryRecord(Record):
@@ -213,8 +219,8 @@ class MemoryRecord(Record):
     breaker: BreakerRecord = BreakerRecord()
     roster: RosterRecord = RosterRecord()
     destinations: Annotated[ByKey[DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
-    balancing: Annotated[BalancingRecord, Field(exclude_if=BalancingRecord().__eq__)] = BalancingRecord()
-    deaths: Annotated[BrokerDeathsRecord, Field(exclude_if=_NO_DEATHS.__eq__)] = _NO_DEATHS
+    balancing: Annotated[BalancingRecord, _or(_NO_BALANCING), Field(exclude_if=_NO_BALANCING.__eq__)] = _NO_BALANCING
+    deaths: Annotated[BrokerDeathsRecord, _or(_NO_DEATHS), Field(exclude_if=_NO_DEATHS.__eq__)] = _NO_DEATHS
 
 
 class ControlsRecord(Record):

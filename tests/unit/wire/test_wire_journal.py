@@ -44,6 +44,14 @@ def test_a_number_that_is_none_comes_back_too() -> None:
     assert list(map(repr, read.memory.shedder.usage.values())) == ["nan", "inf", "-inf"]
 
 
+@pytest.mark.parametrize("part", ["balancing", "deaths"])
+def test_a_part_of_the_memory_that_is_null_is_an_empty_one(part: str) -> None:
+    """Schemas of earlier releases allow null there."""
+    written = json.loads(encode_entry(entry()))
+    written["memory"][part] = None
+    assert parse_entry(as_bytes(written)) == entry()
+
+
 def test_an_entry_says_nothing_of_epoch_or_clock() -> None:
     written = json.loads(encode_entry(entry(T, UNLOAD)))
     assert set(written) == {"v", "type", "cluster", "interval", "summary", "commands", "memory", "controls"}
