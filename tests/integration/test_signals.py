@@ -216,6 +216,34 @@ def test_output_that_nobody_takes_keeps_no_command_from_ending() -> None:
         assert process.process.wait(30) == 130
 
 
+#: Each is what keeps a process from coming to the end of its own end.
+_HINDRANCES = {
+    "output that nobody takes": "[os.write(1, b'x' * 65536) for _ in range(64)]",
+    "a log that waits": (
+        "logging.basicConfig(); lock = logging.getLogger().handlers[0].lock\n"
+        "import threading; threading.Thread(target=lambda: (lock.acquire(), time.sleep(60)), daemon=True).start()\n"
+        "time.sleep(60)"
+    ),
+    "a machine that is slow to list processes": (
+        "from controller.adapters.process import process_tree\n"
+        "look = process_tree.descendants\n"
+        "process_tree.descendants = lambda pid: (time.sleep(0.5), look(pid))[1]\n"
+        "with signals.interrupts():\n  try: time.sleep(60)\n  finally: time.sleep(60)"
+    ),
+}
+
+
+@pytest.mark.parametrize("hindrance", _HINDRANCES.values(), ids=_HINDRANCES)
+def test_what_a_process_has_started_ends_with_it_also_where_its_end_is_forced(hindrance: str) -> None:
+    start = "subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+    with played(f"signals.end_at_once(130)\n{start}{_READY}\n{hindrance}") as process:
+        [below] = descendants(process.process.pid)
+        time.sleep(0.2)
+        process.process.send_signal(signal.SIGINT)
+        process.process.wait(30)
+    wait_for(lambda: below not in descendants(1), 10.0, every=0.05)
+
+
 def test_what_is_to_be_cleaned_up_is_when_a_signal_ends_the_process(tmp_path: Path) -> None:
     lines = f"signals.end_at_once(); signals.clean_up_at_end(lambda: os.rmdir({str(tmp_path / 'x')!r})); "
     os.mkdir(tmp_path / "x")

@@ -74,7 +74,7 @@ def kill_descendants(pid: int, seconds: float = _KILL_SECONDS) -> None:
         _send([*new], signal.SIGSTOP)
         if deadline.passed:
             break
-    kill_stopped()
+    _kill_stopped()
     while pids := descendants(pid):
         _send(pids, signal.SIGKILL)
         if deadline.passed:
@@ -82,7 +82,7 @@ def kill_descendants(pid: int, seconds: float = _KILL_SECONDS) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def kill_stopped() -> None:
+def _kill_stopped() -> None:
     """SIGKILL what ``kill_descendants`` has stopped and not killed yet, in whichever thread it is called."""
     while _STOPPED:
         with suppress(KeyError):  # another thread was faster

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, NoReturn
 
-from controller.adapters.process.process_tree import kill_descendants, kill_stopped
+from controller.adapters.process.process_tree import kill_descendants
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +43,10 @@ _PATIENCE_SECONDS: Final = 1.5
 #: The same signal that comes again so soon was sent twice at once, and is no sign of impatience.
 _TWICE_SECONDS: Final = 1.0
 #: After this long the process ends, whatever it does.
-_LIMIT_SECONDS: Final = 2.3
+_LIMIT_SECONDS: Final = 2.2
 #: A main thread that has not run its handler by then is in a call that blocks: nobody waits for that.
 _HANDLED_SECONDS: Final = 0.5
-#: How long the end itself may take, where it is forced: output may block.
+#: How long the end itself may take, where it is forced, since output may block; and the end without any output.
 _LAST_SECONDS: Final = 0.4
 _POLL_SECONDS: Final = 0.1
 _SHOW_CURSOR: Final = b"\x1b[?25h"
@@ -231,7 +231,9 @@ def _force(reader: int, exit_code: int) -> None:
     last = threading.Thread(target=_end_now, args=[number, exit_code], daemon=True)
     last.start()
     last.join(_LAST_SECONDS)
-    kill_stopped()
+    # Whoever ends this process may wait for output that nobody takes, or be slow on a busy machine: what this process
+    # has started would go on without it.
+    kill_descendants(os.getpid(), _LAST_SECONDS)
     os._exit(exit_code)
 
 
