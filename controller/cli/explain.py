@@ -14,7 +14,7 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.option_groups import LoadSource, grouped
 from controller.cli.shared.reachable import require
 from controller.cli.texts.explanation import print_explanation
-from controller.model.errors import TrimtabError
+from controller.model.errors import NothingFoundError
 from controller.model.some_of import some_of
 from controller.offline.explanations.explanation import ExplainedDecision, explain
 from controller.offline.explanations.sources import decision_on_load, journalled_decision, recorded_decision
@@ -111,7 +111,7 @@ def kind_of(subject: str) -> SubjectKind:
 
 
 def _refuse_unknown(decision: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
-    """Raise TrimtabError where nothing is known of *subject* although the load is."""
+    """Raise NothingFoundError where nothing is known of *subject* although the load is."""
     if decision.examined is None or kind == "interval":
         return
     view = decision.examined.view
@@ -122,7 +122,7 @@ def _refuse_unknown(decision: ExplainedDecision, subject: str, kind: SubjectKind
         return
     have = f"{len(table)} {kind}s"
     names = "`trimtab lookup` finds a topic's bundle" if kind == "bundle" else f"it has {_some(view.brokers.names)}"
-    raise TrimtabError(f"{subject} is not in the load of {utc(decision.interval)}, which has {have}: {names}")
+    raise NothingFoundError(f"{subject} is not in the load of {utc(decision.interval)}, which has {have}: {names}")
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.log.factory import log_system
 from controller.model.decision import Reason
-from controller.model.errors import TrimtabError
+from controller.model.errors import NothingFoundError, TrimtabError
 from controller.settings.trimtab_toml import read_settings
 from controller.status.decisions import DecisionFilter, FoundDecision, decisions
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
@@ -74,7 +74,7 @@ def journal(
                 f"`trimtab run` creates it at its"
                 " first start, so check [log] in the settings, and the rights"
             )
-        raise TrimtabError(
+        raise NothingFoundError(
             f"no decision about cluster {settings.cluster.name!r} in the journal"
             + ("" if wanted_filter == DecisionFilter() else " matches: leave out an option")
         )

@@ -25,6 +25,10 @@ class ViewError(TrimtabError):
     """A ClusterView that was built by hand is inconsistent, or holds an impossible number."""
 
 
+class NothingFoundError(TrimtabError):
+    """What was asked about is not there, and everything that was needed to say so was read."""
+
+
 class PlanRefusedError(TrimtabError):
     """A plan's file is no plan, was changed, or says something that is not so."""
 

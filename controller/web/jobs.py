@@ -23,7 +23,7 @@ from typing import Final, Literal, TypeAlias
 
 from controller.adapters.disk.scratch import held_folder
 from controller.adapters.network.deadline import Deadline
-from controller.adapters.process.tied_child import tied_child
+from controller.adapters.process.tied_child import NOTHING_FOUND_VARIABLE, tied_child
 from controller.settings.redaction import redacted
 from controller.web.access.viewer import RefusedError
 from controller.wire.base import printable
@@ -51,6 +51,8 @@ _SPARE_SECONDS: Final = 30
 _END_SECONDS: Final = 2.0
 #: Of standard error: its last line says how far the work is, or why it failed.
 _TAIL_BYTES: Final = 4096
+#: With this exit code a command says that there is nothing of what was asked for.
+_NOTHING_FOUND: Final = 66
 #: The placeholder for the job's own folder in a command's words.
 FOLDER: Final = "{folder}"
 #: The file there that has what the last command prints.
@@ -93,6 +95,8 @@ class Job:
     progress: str = ""
     #: Why it failed, for whoever asked for it.
     problem: str = ""
+    #: Whether it failed since there is nothing of what was asked for.
+    found_nothing: bool = False
     ended_ms: int | None = None
     #: Bytes of the result, and of the file that was uploaded.
     size: int = 0
@@ -286,6 +290,7 @@ class Jobs:
             if job.state == "cancelled":
                 return "cancelled"
             if why or process.returncode not in allowed:
+                job.found_nothing = not why and process.returncode == _NOTHING_FOUND
                 job.problem = why or _last_line(job.folder) or f"it ended with exit code {process.returncode}"
                 return "failed"
         result = job.folder / (job.order.file or _ANSWER)
@@ -351,7 +356,7 @@ def _started(words: Sequence[str], job: Job, seconds: float) -> Iterator["subpro
     folder = job.folder
     command = [sys.executable, "-m", "controller.cli", *(word.replace(FOLDER, str(folder)) for word in words)]
     # Where it is killed it deletes no temporary files.
-    environment = os.environ | {"TMPDIR": str(job.temporary)}
+    environment = os.environ | {"TMPDIR": str(job.temporary), NOTHING_FOUND_VARIABLE: str(_NOTHING_FOUND)}
     with (
         (folder / _ANSWER).open("wb") as out,
         (folder / "errors.txt").open("wb") as errors,

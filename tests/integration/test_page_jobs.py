@@ -5,15 +5,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from controller.adapters.process.process_tree import descendants
 from controller.web.access.viewer import RefusedError
+from controller.web.app import create_app
 from controller.web.jobs import FOLDER, Job, JobOrder, Jobs
 from tests.folder_settings import write_settings
+from tests.folders import journal_in
+from tests.records import CLUSTER
+from tests.web_sites import site
 
 pytestmark = pytest.mark.integration
 
@@ -126,6 +131,40 @@ def test_a_command_that_fails_says_why(jobs: Jobs) -> None:
     job = _ended(jobs.submit(_order("audit", "--conf", "/nowhere/trimtab.toml"), "ann"))
     assert job.state == "failed"
     assert "/nowhere/trimtab.toml" in job.problem
+
+
+def _with_an_empty_journal(conf: Path) -> None:
+    journal_in(conf.parent / "log", cluster=CLUSTER).open()
+
+
+def _with_no_settings(conf: Path) -> None:
+    conf.unlink()
+
+
+@pytest.mark.parametrize("path", ["journal", "decisions/60000/explain"])
+@pytest.mark.parametrize(
+    ("prepare", "status"), [(_with_an_empty_journal, 404), (_with_no_settings, 503)], ids=["nothing", "not readable"]
+)
+def test_a_question_about_what_is_not_there_is_not_one_that_cannot_be_answered_now(
+    tmp_path: Path, path: str, prepare: Callable[[Path], None], status: int
+) -> None:
+    shown = site(tmp_path, CLUSTER)
+    prepare(shown.cluster(None).conf)
+    client = TestClient(create_app(shown), base_url="http://localhost")
+    answer = client.get(f"/api/v1/{path}")
+    ends = time.monotonic() + 60
+    while answer.status_code == 202:  # on a busy machine
+        assert time.monotonic() < ends
+        assert shown.jobs.all()[0].ended.wait(60)
+        answer = client.get(f"/api/v1/{path}")
+    job = shown.jobs.all()[0]
+    assert (answer.status_code, job.state) == (status, "failed"), job.problem
+    assert answer.json()["detail"] == job.problem
+    assert ("retry-after" in answer.headers) == (status == 503)
+    # Of a job that has failed there will be no result, whyever it failed.
+    result = client.get(f"/api/v1/jobs/{job.id}/result")
+    assert (result.status_code, result.json()["detail"], "retry-after" in result.headers) == (404, job.problem, False)
+    shown.jobs.close()
 
 
 def test_the_same_order_is_one_job_and_one_that_failed_is_done_again(jobs: Jobs) -> None:

@@ -19,6 +19,9 @@ from controller.adapters.process.process_tree import kill_descendants
 
 #: The environment variable that tells the child its end of the pipe, and its time limit in seconds.
 _VARIABLE: Final = "TRIMTAB_PARENT_PIPE"
+#: The environment variable that, where it is set, tells a command its exit code for a NothingFoundError.  By itself a
+#: command ends with 1, as where the log did not answer: a parent has to know which of both it is.
+NOTHING_FOUND_VARIABLE: Final = "TRIMTAB_NOTHING_FOUND_EXIT_CODE"
 #: The child's limit is later than the parent's by this: where both run, the parent ends the child and says why.
 _LATER_SECONDS: Final = 5.0
 _ENDED: Final = 1

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from controller.model.errors import TrimtabError
+from controller.adapters.process.tied_child import NOTHING_FOUND_VARIABLE
+from controller.model.errors import NothingFoundError, TrimtabError
 from controller.model.names import NO_NAME_HAS
 from controller.settings.redaction import redacted_log
 
@@ -67,6 +68,8 @@ def traces_are_shown() -> bool:
 def exit_code_of(error: Exception, *, logged: bool = False) -> int:
     """Print *error*, which ended the command, to standard error, or log it.  Returns the exit code."""
     code = error.exit_code if isinstance(error, TrimtabError) else _FAILED
+    if isinstance(error, NothingFoundError):
+        code = int(os.environ.get(NOTHING_FOUND_VARIABLE, code))
     if isinstance(error, BrokenPipeError) and _reader_is_gone():
         _forget_output()  # as `trimtab options | head`: nobody reads the rest
         return READER_GONE

@@ -9,7 +9,7 @@ from controller.log.factory import log_system
 from controller.log.recent import ReadEntry, decided_at, entries_backwards, recent_results
 from controller.log.tail import LogTail
 from controller.model.decision import Command, Decision
-from controller.model.errors import TrimtabError, WireError
+from controller.model.errors import NothingFoundError, WireError
 from controller.model.journal import JournalEntry
 from controller.model.pulsar_version import PulsarVersion
 from controller.offline.decide import decide_on_load, recorded_policy
@@ -123,7 +123,7 @@ _NO_VERDICTS = "the verdicts of this interval are no longer stored, or are on an
 def journalled_decision(settings: Settings, interval: int | None, *, before: int) -> ExplainedDecision:
     """The newest decision, or the newest one that is not after *interval*, epoch ms.
 
-    *before*: this many intervals before it are read from the log, too.  TrimtabError where there is none.
+    *before*: this many intervals before it are read from the log, too.  NothingFoundError where there is none.
     """
     tail, cluster, policy = log_system(settings).tail(), settings.cluster.name, read_policy(settings)
     record = _newest(tail, cluster, interval).record
@@ -155,7 +155,7 @@ def _newest(tail: LogTail, cluster: str, interval: int | None) -> ReadEntry:
         if interval is None or read.record.interval <= interval:
             return read
     when = "" if interval is None else f" at or before {utc(interval)}"
-    raise TrimtabError(f"the journal has no decision about cluster {cluster!r}{when}: see `trimtab journal`")
+    raise NothingFoundError(f"the journal has no decision about cluster {cluster!r}{when}: see `trimtab journal`")
 
 
 def _again(

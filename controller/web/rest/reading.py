@@ -103,7 +103,7 @@ def broker(api: ApiRequest[SpanQuery, None]) -> BrokerPastAnswer:
     name = str(api.path["name"])
     past = checked(lambda: api.cluster.data.broker(name, since, until))
     if not past.known:
-        raise _unknown(f"no broker {name!r} was seen in this span")
+        raise unknown(f"no broker {name!r} was seen in this span")
     return BrokerPastAnswer.of(past)
 
 
@@ -113,7 +113,7 @@ def bundle(api: ApiRequest[SpanQuery, None]) -> BundlePastAnswer:
     name = bundle_name(str(api.path["name"]))
     past = checked(lambda: api.cluster.data.bundle(name, since, until))
     if not past.known:
-        raise _unknown(f"no bundle {name!r} was seen in this span")
+        raise unknown(f"no bundle {name!r} was seen in this span")
     places = [each.place for each in past.hot_topics]
     names = api.cluster.topic_names.at(name, places, _NAMES_SECONDS, api.site.workers.wait)
     return BundlePastAnswer.of(past, names)
@@ -125,7 +125,7 @@ def namespace(api: ApiRequest[SpanQuery, None]) -> NamespacePastAnswer:
     name = namespace_name(str(api.path["name"]))
     past = checked(lambda: api.cluster.data.namespace(name, since, until))
     if not past.known:
-        raise _unknown(f"no namespace {name!r} was seen in this span")
+        raise unknown(f"no namespace {name!r} was seen in this span")
     return NamespacePastAnswer.of(past)
 
 
@@ -150,7 +150,7 @@ def decision(api: ApiRequest[Query, None]) -> DecisionAnswer:
     interval = interval_of(api)
     detail = checked(lambda: api.cluster.data.decision(interval))
     if detail is None:
-        raise _unknown(f"no decision of {interval} is known")
+        raise unknown(f"no decision of {interval} is known")
     return DecisionAnswer.of(detail)
 
 
@@ -191,7 +191,7 @@ def interval_of(api: ApiRequest[Query, None]) -> int:
     """The interval that the path names.  RefusedError 404 where no interval can be so late."""
     interval = int(api.path["interval"])
     if interval > LATEST_MS:
-        raise _unknown("no decision is that late")
+        raise unknown("no decision is that late")
     return interval
 
 
@@ -215,5 +215,6 @@ def _span(api: ApiRequest[SpanQuery, None]) -> tuple[int, int]:
     return since, until
 
 
-def _unknown(detail: str) -> RefusedError:
+def unknown(detail: str) -> RefusedError:
+    """404: there is no such thing."""
     return RefusedError(404, "Not known", detail)

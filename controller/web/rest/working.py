@@ -14,7 +14,7 @@ from controller.web.admission import require
 from controller.web.jobs import Job, JobOrder
 from controller.web.rest.answers import JobAnswer, JobsAnswer
 from controller.web.rest.endpoint import BASE, ApiRequest, Parameters, Query, Reply, Time
-from controller.web.rest.reading import SpanQuery, interval_of, not_known, span_of
+from controller.web.rest.reading import SpanQuery, interval_of, not_known, span_of, unknown
 from controller.wire.readable import utc
 
 #: A request waits no longer for its job.
@@ -148,7 +148,7 @@ def result(api: ApiRequest[Query, None]) -> Reply:
     """What a job has worked out: the JSON of its command, or a file."""
     job = _job(api)
     if job.state in ("failed", "cancelled"):
-        raise not_known(job.problem or "it was cancelled")
+        raise RefusedError(404, "No result", job.problem or "it was cancelled")
     if job.state != "done":
         error = RefusedError(404, "Not done yet", f"the job is {job.state}: ask for it until it is done")
         error.headers["Retry-After"] = _AGAIN_SECONDS
@@ -171,6 +171,8 @@ def _worked_out(api: ApiRequest[Query, None], order: JobOrder) -> Reply:
     api.site.workers.wait(job.ended, _WAIT_SECONDS)
     if job.state == "done":
         return _result(job)
+    if job.found_nothing:
+        raise unknown(job.problem)
     if job.state in ("failed", "cancelled"):
         raise not_known(job.problem or "it was cancelled")
     return _under_way(job)
