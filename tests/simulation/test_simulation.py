@@ -109,7 +109,7 @@ def test_results_that_a_stop_cut_off_or_that_are_of_another_commit_count_as_not_
         ("--jobs 0", "0 is less than 1"),
         ("--from x", "invalid int value: 'x'"),
         ("--resume .", "it is not a file"),
-        ("--resume nowhere/seeds", "its folder is not there"),
+        ("--resume nowhere/seeds", "its folder does not exist"),
         ("--resume seeds --planted letters-lost", "leave it out with --planted"),
     ],
 )
