@@ -102,6 +102,8 @@ class TopicFeed:
                     if stop.is_set() or self._is_outdated():
                         return
             self.caught_up()
+            if self._is_outdated():
+                return
             self._in_order, self.stored_ms = True, self.read_ms
             self._report(1.0, "", behind=False)
             looked = time.monotonic()

@@ -93,6 +93,7 @@ class Store:
 
     def rebuild(self, why: str) -> None:
         """Empty the store, since its file is damaged: *why*.  A Feed has to read everything again."""
+        self._forget_progress()  # before it is empty: it must not seem complete meanwhile
         self._database.rebuild(why)
         self._begin_again()
 
@@ -285,10 +286,13 @@ class Store:
 
     def _begin_again(self) -> None:
         self._begin()
-        with self._changed:
-            self._sources = {name: replace(each, done=0.0) for name, each in self._sources.items()}
+        self._forget_progress()
         self.generation += 1
         self._touch()
+
+    def _forget_progress(self) -> None:
+        with self._changed:
+            self._sources = {name: replace(each, done=0.0) for name, each in self._sources.items()}
 
     def _finished(self, tile: Tile) -> Tile:
         """*tile*, final only if nothing that is still loading may change it."""

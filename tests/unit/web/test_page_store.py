@@ -656,6 +656,19 @@ def test_a_source_is_read_whatever_came_between(
     filled.close()
 
 
+def test_a_store_that_is_emptied_is_not_complete_for_a_moment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty, seen = Database.rebuild, list[bool]()
+
+    def watched(database: Database, why: str) -> None:
+        empty(database, why)
+        seen.append(store.progress().complete)
+
+    monkeypatch.setattr(Database, "rebuild", watched)
+    assert store.progress().complete
+    store.rebuild("damaged")
+    assert seen == [False]
+
+
 def _wait_until_rebuilt(store: Store) -> None:
     _wait_for(store, lambda: store.progress().rebuilt != "" and store.progress().complete)
     _wait_for(store, lambda: store.progress().newest == day().intervals[-1])
