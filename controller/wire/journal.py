@@ -4,9 +4,18 @@ No wall clock and no epoch lie in a decision's entry, mappings are written in th
 floats come back as they were: the same decision has the same bytes, whoever journals it.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from controller.cycle.stored_memory import UnreadableMemoryError, read_stored, stored
 from controller.model.controls import Controls
@@ -190,9 +199,22 @@ _NO_BALANCING: Final = BalancingRecord()
 _NO_DEATHS: Final = to_record(BrokerDeathsRecord, BrokerDeaths())
 
 
-def _or(nothing: Record) -> BeforeValidator:
-    """Read null as *nothing*: schemas of earlier releases allow it."""
-    return BeforeValidator(lambda value: nothing if value is None else value)
+@dataclass(frozen=True)
+class _Or:
+    """Read null as *nothing*: schemas of earlier releases allow it.
+
+    Not a BeforeValidator: behind one a strict model refuses the arrays of JSON, as if they were lists of Python.
+    """
+
+    nothing: Record
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """What there is, or null, and then *nothing* in its place."""
+        nullable = core_schema.nullable_schema(handler(source))
+        return core_schema.no_info_after_validator_function(self._of, nullable)
+
+    def _of(self, value: Record | None) -> Record:
+        return self.nothing if value is None else value
 
 
 class MemoryRecord(Record):
@@ -219,8 +241,8 @@ class MemoryRecord(Record):
     breaker: BreakerRecord = BreakerRecord()
     roster: RosterRecord = RosterRecord()
     destinations: Annotated[ByKey[DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
-    balancing: Annotated[BalancingRecord, _or(_NO_BALANCING), Field(exclude_if=_NO_BALANCING.__eq__)] = _NO_BALANCING
-    deaths: Annotated[BrokerDeathsRecord, _or(_NO_DEATHS), Field(exclude_if=_NO_DEATHS.__eq__)] = _NO_DEATHS
+    balancing: Annotated[BalancingRecord, _Or(_NO_BALANCING), Field(exclude_if=_NO_BALANCING.__eq__)] = _NO_BALANCING
+    deaths: Annotated[BrokerDeathsRecord, _Or(_NO_DEATHS), Field(exclude_if=_NO_DEATHS.__eq__)] = _NO_DEATHS
 
 
 class ControlsRecord(Record):

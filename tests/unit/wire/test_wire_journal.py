@@ -8,12 +8,12 @@ import pytest
 
 from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
-from controller.model.memory import Memory
+from controller.model.memory import BrokerDeaths, Memory, OwnBalancing
 from controller.model.strategy_memory import NoMemory
 from controller.strategies.common.usage_history import UsageHistory
 from controller.wire.journal import EpochEntry, encode_entry, encode_epoch
 from tests.journal_entries import SPLIT, UNLOAD, entry, parse_entry
-from tests.records import CLUSTER, T, as_bytes
+from tests.records import CLUSTER, T, as_bytes, without
 
 
 def test_an_entry_comes_back_as_it_was() -> None:
@@ -42,6 +42,12 @@ def test_a_number_that_is_none_comes_back_too() -> None:
     assert isinstance(read, JournalEntry)
     assert isinstance(read.memory.shedder, UsageHistory)
     assert list(map(repr, read.memory.shedder.usage.values())) == ["nan", "inf", "-inf"]
+
+
+def test_what_is_known_of_the_brokers_comes_back_with_its_lists() -> None:
+    known = BrokerDeaths(brokers=("a:80", "b:80"), alive=("a:80",), died=("b:80",))
+    written = entry(balancing=OwnBalancing(why="a:80 sheds", unknown={"b:80": T}), deaths=known)
+    assert parse_entry(encode_entry(written)) == written
 
 
 @pytest.mark.parametrize("part", ["balancing", "deaths"])
@@ -76,3 +82,8 @@ def test_an_entry_that_another_version_wrote_is_refused(change: dict[str, object
     with pytest.raises(WireError) as caught:
         parse_entry(as_bytes(written))
     assert caught.value.reason == reason
+
+
+def test_an_entry_without_its_memory_is_refused() -> None:
+    with pytest.raises(WireError, match="missing_field: memory"):
+        parse_entry(as_bytes(without(json.loads(encode_entry(entry())), "memory")))
