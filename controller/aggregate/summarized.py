@@ -51,7 +51,8 @@ class ViewSummary:
         *forecast*: broker -> its highest usage to come, a fraction.
         """
         view, table = self._view, self._view.brokers
-        usage = _percent(table.usage, table.limit)
+        with np.errstate(all="ignore"):
+            usage = _percent(np.where(table.limit > 0, table.usage / table.limit, np.nan))
         rows = np.arange(len(table))
         if len(rows) > MOST_BROKERS:
             with np.errstate(all="ignore"):
@@ -66,7 +67,7 @@ class ViewSummary:
         owned = self._view.bundles.broker
         connections = np.bincount(owned[owned >= 0], weights=self._connections[owned >= 0], minlength=len(table))
         blank = len(missing)
-        foreseen = np.array([100.0 * forecast.get(name, np.nan) for name in table.names], np.float64)
+        foreseen = _percent(np.array([forecast.get(name, np.nan) for name in table.names], np.float64))
 
         def column(values: Floats | Ints, kind: type, nothing: float = 0) -> NDArray[Any]:
             filler = np.full((blank, *values.shape[1:]), nothing)
@@ -182,10 +183,12 @@ def hottest_topics(detail: TopicDetail) -> tuple[Ints, Floats]:
     return place, hot_load
 
 
-def _percent(usage: Floats, limit: Floats) -> Floats:
+def _percent(share: Floats) -> Floats:
+    """*share* in percent; NaN where it is no number from 0 up, or beyond the single precision of a summary."""
     with np.errstate(all="ignore"):
-        percent = 100.0 * usage / limit
-    return np.where(np.isfinite(percent) & (limit > 0) & (usage >= 0), percent, np.nan)
+        percent = 100.0 * share
+        fits = np.isfinite(percent.astype(np.float32)) & (percent >= 0)
+    return np.where(fits, percent, np.nan)
 
 
 def _listed_namespaces(table: BundleTable, throughput: Floats) -> tuple[Ints, list[str]]:

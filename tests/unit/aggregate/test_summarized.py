@@ -53,8 +53,11 @@ def test_a_broker_without_data_is_listed_without_figures() -> None:
     assert np.isnan(brokers.usage[0]).all()
 
 
-@pytest.mark.parametrize(("usage", "limit"), [(np.nan, 100.0), (-1.0, 100.0), (50.0, 0.0), (50.0, -1.0), (np.inf, 1.0)])
-def test_a_usage_that_was_not_measured_is_no_number(usage: float, limit: float) -> None:
+@pytest.mark.parametrize(
+    ("usage", "limit"),
+    [(np.nan, 100.0), (-1.0, 100.0), (50.0, 0.0), (50.0, -1.0), (0.0, -1.0), (np.inf, 1.0), (1e15, 1e-30)],
+)
+def test_a_usage_that_was_not_measured_or_is_absurd_is_no_number(usage: float, limit: float) -> None:
     cluster = cluster_view(
         broker_table(["a"], usage=np.full((1, 5), usage), limit=np.full((1, 5), limit)),
         bundle_table((), np.zeros(0, np.int64)),

@@ -101,6 +101,22 @@ def test_limit_goal_and_forecast_are_read_as_they_were_written() -> None:
     assert read.brokers.forecast.tolist() == [95.0, pytest.approx(np.nan, nan_ok=True)]
 
 
+def test_an_absurd_usage_or_forecast_of_one_broker_leaves_a_summary_readable() -> None:
+    cluster = view(broker("a:8080", usage=0.9), broker("b:8080", usage=0.1))
+    limit = cluster.brokers.limit.copy()
+    limit[0] = 1e-40
+    cluster = replace(cluster, brokers=replace(cluster.brokers, limit=limit))
+    made = entry(T)
+    made = replace(made, decision=replace(made.decision, outlook=UsageOutlook(forecast={"a:8080": 1e300})))
+    read = decode_summary(
+        encode_summary(summary_of(cluster, made, Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=T)), cluster=CLUSTER
+    )
+    assert read is not None
+    assert np.isnan(read.brokers.usage[0, 0])
+    assert np.isnan(read.brokers.forecast).all()
+    assert read.brokers.usage[1, 0] == 10.0
+
+
 def test_a_summary_of_the_first_release_has_no_forecast_and_no_hot_topics() -> None:
     fields = json.loads(encode_summary(summary()))
     arrays = dict(unpack(part(fields["columns"]), versions=(1,)).arrays)
