@@ -90,8 +90,8 @@ class _Walk:
         #: No window opens before, epoch ms.
         self._opens = 0
         self._ledger = Ledger(limits, used, ())
-        #: How many bundles went to each broker; it is taken to have listed them by the next decision.
-        self._sent: Counter[str] = Counter()
+        #: The brokers that bundles went to; they are taken to have listed them by the next decision.
+        self._listed: dict[str, Destination] = {}
         #: What held moves back, and in how many decisions; and moves that are not issued, a sentence each.
         self.blockers: Counter[str] = Counter()
         self.never: list[str] = []
@@ -157,13 +157,14 @@ class _Walk:
         issued_now = list[Issued]()
         while self._window and self._window[0].interval <= at - self._limits.window_ms:
             issued_now.append(self._window.popleft())
-        listed = {broker: Destination(listed=bundles) for broker, bundles in self._sent.items()}
-        self._ledger = ledger = self._ledger.of_next_interval(issued_now, Rooms(listed, (), self._limits, at))
+        self._ledger = ledger = self._ledger.of_next_interval(issued_now, Rooms(self._listed, (), self._limits, at))
         issued = [move for move in moves if ledger.try_charge(move.bundle, move.issued(at)) is None]
-        self._sent.update(move.destination for move in issued)
         self._window.extend(move.issued(at) for move in issued)
         for verdict in ledger.verdicts():
             self.blockers[describe_budget(verdict, self._limits.window_ms)] += 1
+        for broker in (move.destination for move in issued):
+            bundles = self._listed[broker].listed if broker in self._listed else 0
+            self._listed[broker] = Destination(listed=bundles + 1)
         return issued
 
     def _until_next(self, issued: Sequence[NamedMove]) -> int:
