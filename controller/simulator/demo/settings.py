@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Final
 
 from controller.adapters.disk.places import SHIPPED
-from controller.settings.trimtab_toml import Settings, read_settings
 
 #: The demo's settings, with a broker.conf beside them.
 SCENARIO: Final = SHIPPED / "scenarios" / "demo.toml"
@@ -14,11 +13,6 @@ _SHARED: Final = "../../.trimtab/demo"
 _PERIOD: Final = re.compile(r"period_seconds = \d+")
 #: The folder of a run; others may lie beside it.
 _RUN: Final = re.compile(r"[0-9]{4,9}")
-
-
-def demo_settings(base: Path) -> Settings:
-    """The settings for one run in a new folder under *base*, so that runs do not share a log."""
-    return read_settings(demo_conf(base))
 
 
 def demo_conf(base: Path, *, period_seconds: int | None = None) -> Path:

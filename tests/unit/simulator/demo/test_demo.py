@@ -17,10 +17,10 @@ from controller.model.journal import JournalEntry
 from controller.model.memory import Memory
 from controller.model.records import CommandResult
 from controller.settings.log import KafkaLogSettings, LogInKafka
-from controller.settings.trimtab_toml import Settings
+from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape
 from controller.simulator.demo.demo import DemoOutcome, command_line, run_demo
-from controller.simulator.demo.settings import demo_settings
+from controller.simulator.demo.settings import demo_conf
 from controller.wire.metrics import NamespaceStateRecord, TickRecord, decode_metric
 from controller.wire.results import Result, decode_result
 from controller.wire.sweep import BrokerSweep
@@ -90,7 +90,7 @@ def run(
     seed: int = 1,
 ) -> tuple[DemoOutcome, Path, str]:
     """The outcome, the run's folder and what was printed."""
-    settings, out = demo_settings(base), io.StringIO()
+    settings, out = read_settings(demo_conf(base)), io.StringIO()
     assert settings.log.folder is not None
     outcome = run_demo(
         settings,
@@ -243,7 +243,7 @@ def test_a_controller_that_dies_ends_the_demo_with_an_error_instead_of_a_wait(tm
 
 
 def test_every_run_has_a_folder_of_its_own_with_log_election_and_checkpoint_in_it(tmp_path: Path) -> None:
-    first, second = demo_settings(tmp_path), demo_settings(tmp_path)
+    first, second = read_settings(demo_conf(tmp_path)), read_settings(demo_conf(tmp_path))
     folders = []
     for settings in (first, second):
         assert settings.log.folder is not None
@@ -258,7 +258,7 @@ def test_every_run_has_a_folder_of_its_own_with_log_election_and_checkpoint_in_i
 
 def test_settings_without_a_folder_are_refused(tmp_path: Path) -> None:
     log = LogInKafka(kind="kafka", kafka=KafkaLogSettings(bootstrap="127.0.0.1:1"))
-    kafka = demo_settings(tmp_path).model_copy(update={"log": log})
+    kafka = read_settings(demo_conf(tmp_path)).model_copy(update={"log": log})
     with pytest.raises(SettingsError, match="'kafka': the demo needs 'folder'"):
         run_demo(kafka, start_controller=StubController, console=Console(file=io.StringIO()))
 
