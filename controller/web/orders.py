@@ -28,7 +28,9 @@ _EXPLAIN_SECONDS: Final = 20.0
 #: Intervals before a what-if that are read for averages.
 _BEFORE: Final = "120"
 _INCIDENT: Final = "incident.tar"
-#: The kind of jobs that read a plan's file, and that file.
+#: Kinds of jobs that a page shows; of the last one the file, too.
+WHAT_IF: Final = "whatif"
+INCIDENT: Final = "incident"
 PLAN: Final = "plan"
 _PLAN: Final = "plan.json"
 #: In whose name the page itself orders work.
@@ -83,7 +85,7 @@ def of_what_if(site: Site, cluster: ShownCluster, times: tuple[int, int], strate
     copy = ("record", "--output", f"{FOLDER}/recording", "--before", _BEFORE, *_conf(cluster), *span)
     options = [word for name in strategies for word in ("--strategy", strategy_name(name))]
     replay = ("what-if", f"{FOLDER}/recording", "--json", *span, *options)
-    return JobOrder(kind="whatif", cluster=cluster.name, commands=(copy, replay))
+    return JobOrder(kind=WHAT_IF, cluster=cluster.name, commands=(copy, replay))
 
 
 def of_incident(site: Site, cluster: ShownCluster, around_ms: int, minutes: int, *, anonymise: bool) -> JobOrder:
@@ -92,7 +94,7 @@ def of_incident(site: Site, cluster: ShownCluster, around_ms: int, minutes: int,
     about = ("--around", utc(around_ms), "--minutes", str(minutes), "--output", f"{FOLDER}/{_INCIDENT}")
     words = ("incident", "make", *about, "--json", *_conf(cluster), *(("--anonymise",) if anonymise else ()))
     # Exit code 1: it is written, and a decision comes out differently; the file says which.
-    return JobOrder(kind="incident", cluster=cluster.name, commands=(words,), file=_INCIDENT, answered_by=(0, 1))
+    return JobOrder(kind=INCIDENT, cluster=cluster.name, commands=(words,), file=_INCIDENT, answered_by=(0, 1))
 
 
 def of_plan_file(cluster: ShownCluster) -> JobOrder:
@@ -129,8 +131,12 @@ def explained(site: Site, cluster: ShownCluster, interval: int, subject: str, vi
 
 
 def answer_of(job: Job, model: type[T]) -> T:
-    """The result of *job*, which is done, as *model*."""
-    return model.model_validate(json.loads(job.result.read_bytes()), by_alias=True, by_name=True, strict=False)
+    """The result of *job*, which is done, as *model*.  RefusedError 404 where it is forgotten since."""
+    try:
+        content = job.result.read_bytes()
+    except FileNotFoundError:
+        raise RefusedError(404, "No result", "it is not kept any more: start it again") from None
+    return model.model_validate(json.loads(content), by_alias=True, by_name=True, strict=False)
 
 
 def bundle_name(text: str) -> str:

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from controller.web.access.viewer import Viewer
+from controller.web.access.viewer import RefusedError, Viewer
 from controller.web.admission import viewer_of
+from controller.web.jobs import Job
 from controller.web.orders import explained, findings
 from controller.web.site import ShownCluster, Site, site_of
 from controller.web.store.queries import PageData
@@ -48,6 +49,16 @@ class PageRequest:
         """The names of the hot topics of *past*, as far as the brokers say them in time."""
         places = [each.place for each in past.hot_topics]
         return self.cluster.topic_names.at(past.bundle, places, _NAMES_SECONDS, self.site.workers.wait)
+
+    def job(self, *kinds: str) -> Job | None:
+        """The job that the address names, one of *kinds*; None where it names none.  RefusedError 404."""
+        key = self.request.query_params.get("job", "")[:200]
+        if not key:
+            return None
+        job = self.site.jobs.job(key)
+        if job is None or job.order.cluster != self.cluster.name or job.order.kind not in kinds:
+            raise RefusedError(404, "No such job", "it never was, or its result is not kept any more: start it again")
+        return job
 
     def findings(self) -> DoctorAnswer | None:
         """What the doctor finds, at most some minutes old; None: it is not known yet, and is being found out."""

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from controller.settings.web import ViewerRole
@@ -27,7 +26,7 @@ _MOVES: Final = 50
 def plans(page: PageRequest) -> Response:
     """The plan in force and what became of its moves; of an uploaded file all that it says."""
     context = context_of(page)
-    job = _job(page)
+    job = page.job(PLAN)
     view = _view(page, context, job)
     orders = orders_in_force(context.state, page.now_ms)
     progress = None if orders is None else issued_plan(page.data, orders.plan, context.state, page.now_ms)
@@ -55,23 +54,10 @@ def plans(page: PageRequest) -> Response:
     )
 
 
-def _job(page: PageRequest) -> Job | None:
-    key = page.request.query_params.get("job", "")[:200]
-    if not key:
-        return None
-    job = page.site.jobs.job(key)
-    if job is None or job.order.cluster != page.cluster.name or job.order.kind != PLAN:
-        raise HTTPException(404, "there is no such plan, or it is not kept any more: upload its file again")
-    return job
-
-
 def _view(page: PageRequest, context: Context, job: Job | None) -> PlanView | None:
     if job is None or job.state != "done":
         return None
-    try:
-        answer = answer_of(job, PlanAnswer)
-    except FileNotFoundError:  # forgotten since
-        raise HTTPException(404, "this plan is not kept any more: upload its file again") from None
+    answer = answer_of(job, PlanAnswer)
     progress: IssuedPlan = issued_plan(page.data, answer.sha256, context.state, page.now_ms)
     return plan_view(answer, progress, context.names, page.now_ms)
 

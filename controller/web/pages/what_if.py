@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from controller.settings.web import ViewerRole
 from controller.strategies.catalogue import SHEDDERS
-from controller.web.orders import answer_of
+from controller.web.orders import INCIDENT, WHAT_IF, answer_of
 from controller.web.pages.frame import context_of, newest_end, render
 from controller.web.pages.page import PageRequest
 from controller.web.pages.spans import form_time, time_of, usual_spans
@@ -26,12 +25,9 @@ def what_if(page: PageRequest) -> Response:
     hour_ago = end - _HOUR_MS
     since = _time(page, "since", hour_ago if oldest is None else max(hour_ago, min(oldest, end - _MINUTE_MS)))
     until = _time(page, "until", end)
-    key = parameters.get("job", "")[:200]
-    job = page.site.jobs.job(key) if key else None
-    if key and (job is None or job.order.cluster != page.cluster.name):
-        raise HTTPException(404, "there is no such job, or its result is not kept any more: start it again")
+    job = page.job(WHAT_IF, INCIDENT)
     result = None
-    if job is not None and job.state == "done" and job.order.kind == "whatif":
+    if job is not None and job.state == "done" and job.order.kind == WHAT_IF:
         result = comparison(answer_of(job, WhatIfAnswer))
     return render(
         page,

@@ -388,3 +388,16 @@ def test_a_plan_whose_apply_has_ended_is_not_in_force(tmp_path: Path) -> None:
     client, _ = in_force(tmp_path, drain(), orders(drain(), expires=NOW - 1))
     assert "No plan is being applied" in client.get("/plans").text
     assert client.get("/api/v1/plans").json()["progress"] is None
+
+
+def test_a_page_of_a_job_whose_result_is_forgotten_or_that_does_something_else_is_not_there(
+    client: TestClient, shown: Site
+) -> None:
+    plan = uploaded(client, shown)
+    what_if = shown.jobs.job(client.post("/api/v1/whatif", json={"since": T, "until": T + 60_000}).json()["id"])
+    assert what_if is not None
+    for path, own, other in (("/plans", plan, what_if), ("/what-if", what_if, plan)):
+        own.state = "done"
+        for job in (own, other):
+            page = client.get(f"{path}?job={job.id}")
+            assert (page.status_code, "not kept any more" in page.text) == (404, True), (path, job.order.kind)
