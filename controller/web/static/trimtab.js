@@ -32,6 +32,44 @@ const trimtab = {
     const shift = isLocal ? new Date(ms).getTimezoneOffset() * MINUTE_MS : 0;
     return new Date(ms - shift).toISOString().slice(0, 16);
   },
+  post(address, body) {
+    return fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  },
+  // The submit event of *form* starts a job by *send*, which returns a response; the form then shows how far the job is,
+  // and opens the page of its result, with *query* in the address.
+  startJobs(form, { message, send, query = () => ({}) }) {
+    const text = form.querySelector("[data-progress]"), buttons = [...form.querySelectorAll("button")];
+    async function answerOf(response) {
+      const answer = await response.json().catch(() => ({}));
+      if (!response.ok) throw new Error(answer.detail || `the server answers ${response.status}`);
+      return answer;
+    }
+    async function follow(id) {
+      for (;;) {
+        const job = await answerOf(await fetch(`${form.dataset.jobs}${encodeURIComponent(id)}`));
+        text.textContent = `${job.state}${job.progress ? `: ${job.progress}` : ""}`;
+        if (job.state !== "waiting" && job.state !== "running") break;
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+      }
+      const url = new URL(form.dataset.here, location.href);
+      for (const [key, value] of Object.entries({ ...query(), job: id })) url.searchParams.set(key, value);
+      location.href = url;
+    }
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      for (const button of buttons) button.disabled = true;
+      text.textContent = message;
+      try {
+        await follow((await answerOf(await send(event))).id);
+      } catch (error) {
+        text.textContent = `Not done: ${error.message}`;
+        for (const button of buttons) button.disabled = false;
+      }
+    });
+    if (form.dataset.job && ["waiting", "running"].includes(form.dataset.state)) {
+      follow(form.dataset.job).catch((error) => { text.textContent = `Not known: ${error.message}`; });
+    }
+  },
   servedAt: Date.now(),
   readAt: performance.now(),
   store: {
