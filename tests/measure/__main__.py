@@ -1,63 +1,95 @@
 """``scripts/measure balance|frontier|moves``: print what was measured, a line of JSON each."""
 
-import argparse
 import json
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.process import signals
-from tests.measure.balance import balance
-from tests.measure.frontier import frontier
+from controller.cli.shared import failures
+from controller.cli.shared.plain_help import PlainGroup
+from controller.model.errors import TrimtabError
+from tests.measure.balance import SIZES
+from tests.measure.balance import balance as balanced
+from tests.measure.frontier import frontier as points_of
 
-#: So long HiGHS looks for a plan of half the moves, for each cluster and strategy that it is asked about.
+#: HiGHS searches this long for a plan of half the moves, for each cluster and strategy.
 _EXACT_SECONDS: Final = 60.0
-#: Measurement -> what it measures, and its options with their defaults.
-_OPTIONS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
-    "balance": ("how even strategies make seeded clusters, with how many moves", {"seeds": 4, "exact": False}),
-    "frontier": (
-        "how even one cluster can be, by the number of moves",
-        {"brokers": 6, "bundles": 60, "moves": 10, "seed": 1, "uneven": False, "exact": False},
-    ),
-    "moves": (
-        "how long clients of a real Pulsar stall when their bundle is unloaded",
-        {"unloads": 60, "topics": 10, "each": 5, "rate": 20.0},
-    ),
-}
+
+app = typer.Typer(
+    cls=PlainGroup,
+    help="Measure the figures behind the docs, and print a line of JSON for each.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
 
 
-def _measured(what: str, words: argparse.Namespace) -> Iterator[Any]:
-    if what == "balance":
-        yield from balance(words.seeds, exact_seconds=_EXACT_SECONDS if words.exact else 0.0)
-    elif what == "frontier":
-        sizes = words.brokers, words.bundles, words.moves
-        yield from frontier(*sizes, seed=words.seed, uneven=words.uneven, exact=words.exact)
-    else:
-        from tests.measure.moves import Load, moves  # here, because the client of Pulsar is large
+@app.command()
+def balance(
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, max=100, help=f"Clusters of each of {len(SIZES)} sizes, and of each kind of capacities."),
+    ] = 4,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="HiGHS also looks for plans of half the moves, up to a minute each.")
+    ] = False,
+) -> None:
+    """Measure how even strategies make seeded clusters, and how many moves they take."""
+    _print(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0))
 
-        load = Load(topics=words.topics, each=words.each, rate=words.rate)
-        # Servers of our own must stop whenever this process is stopped.
-        with scratch_folder("trimtab-measure-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
-            yield from moves(words.unloads, load, scratch)
+
+@app.command()
+def frontier(
+    brokers: Annotated[int, typer.Option(min=2, max=1000, help="Brokers in the cluster.")] = 6,
+    bundles: Annotated[int, typer.Option(min=4, max=100_000, help="Bundles; at least two for each broker.")] = 60,
+    moves: Annotated[int, typer.Option(min=0, max=1000, help="Make plans of 0 up to this many moves.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the cluster.")] = 1,
+    uneven: Annotated[bool, typer.Option("--uneven", help="Every second broker has twice the capacity.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Also find the best plans, by HiGHS: small clusters only.")
+    ] = False,
+) -> None:
+    """Measure how even one cluster can be, by the number of moves."""
+    if brokers > bundles // 2:
+        raise typer.BadParameter(f"{brokers} brokers need {2 * brokers} bundles or more", param_hint="--brokers")
+    _print(points_of(brokers, bundles, moves, seed=seed, uneven=uneven, exact=exact))
+
+
+@app.command("moves")
+def stalls(
+    unloads: Annotated[int, typer.Option(min=1, max=10_000, help="Unloads of each kind.")] = 60,
+    topics: Annotated[
+        int, typer.Option(min=2, max=1000, help="Topics, an even number; half of them are in the unloaded bundle.")
+    ] = 10,
+    each: Annotated[int, typer.Option(min=1, max=1000, help="Producers of each topic, and as many consumers.")] = 5,
+    rate: Annotated[float, typer.Option(min=0.1, max=10_000, help="msg/s of each producer.")] = 20.0,
+) -> None:
+    """Measure how long clients of a real Pulsar stall when their bundle is unloaded."""
+    from tests.measure.moves import Load, moves  # here, because the client of Pulsar is large
+
+    if topics % 2:
+        raise typer.BadParameter(f"{topics} topics cannot be halved between two bundles", param_hint="--topics")
+    # Servers of our own must stop whenever this process is stopped.
+    with scratch_folder("trimtab-measure-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
+        _print(moves(unloads, Load(topics=topics, each=each, rate=rate), scratch))
+
+
+def _print(measured: Iterable[Any]) -> None:
+    for one in measured:
+        typer.echo(json.dumps(asdict(one)))
 
 
 def main() -> None:
     """Measure what the command line names."""
-    parser = argparse.ArgumentParser(prog="scripts/measure", description=__doc__)
-    kinds = parser.add_subparsers(dest="what", required=True)
-    for name, (text, options) in _OPTIONS.items():
-        kind = kinds.add_parser(name, help=text, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-        for option, default in options.items():
-            if default is False:
-                kind.add_argument(f"--{option}", action="store_true", help=" ")
-            else:
-                kind.add_argument(f"--{option}", type=type(default), default=default, help=" ")
-    words = parser.parse_args()
-    for one in _measured(words.what, words):
-        sys.stdout.write(f"{json.dumps(asdict(one))}\n")
-        sys.stdout.flush()
+    try:
+        app(prog_name="scripts/measure")
+    except (TrimtabError, OSError) as error:
+        raise SystemExit(failures.exit_code_of(error)) from None
 
 
 if __name__ == "__main__":
