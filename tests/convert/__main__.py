@@ -24,7 +24,10 @@ def main() -> None:
     words = parser.parse_args()
     if words.new.exists():
         parser.error(f"{words.new} exists already")
-    KINDS[words.kind](words.old, words.new)
+    try:
+        KINDS[words.kind](words.old, words.new)
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"scripts/convert: {error}") from error
 
 
 if __name__ == "__main__":

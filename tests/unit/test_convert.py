@@ -8,6 +8,7 @@ import pytest
 
 from controller.adapters.recordings.manifest import RecordingError
 from controller.adapters.recordings.reading import Recording
+from tests.convert.__main__ import main
 from tests.convert.recording import convert_recording
 
 SESSION = Path(__file__).parents[1] / "data" / "pulsar_recordings" / "changing"
@@ -41,3 +42,9 @@ def test_what_is_no_older_recording_is_not_converted(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a recording of the formats 1, 2, 3"):
         convert_recording(SESSION, tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_what_cannot_be_converted_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["convert", "recording", str(tmp_path / "none"), str(tmp_path / "new")])
+    with pytest.raises(SystemExit, match=r"scripts/convert: .*No such file or directory"):
+        main()
