@@ -1,7 +1,7 @@
 """Pictures and figures of the page, in a real Chromium: ``scripts/pages``, which people look at.
 
-    python -m tests.page_artefacts FOLDER          # every page in each state and look, and how fast it is
-    python -m tests.page_artefacts --docs          # the pictures of README and docs, small ones
+    scripts/pages FOLDER          # every page in each state and look, and how fast it is
+    scripts/pages --docs          # the pictures of README and docs, small ones
 
 The cluster is invented (controller/lab/invented_weeks.py): 1,000 brokers, 100,000 bundles, 7 days.
 """
@@ -231,8 +231,10 @@ def _write(page: Page, png: bytes, path: Path) -> None:
 
 def main() -> None:
     """See the module docstring."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(".trimtab/pages"))
+    parser = argparse.ArgumentParser(
+        prog="scripts/pages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(".trimtab/pages"), help="default: %(default)s")
     parser.add_argument("--docs", action="store_true")
     parser.add_argument("--brokers", type=int, default=1_000)
     parser.add_argument("--bundles", type=int, default=100_000)
