@@ -35,10 +35,10 @@ from controller.wire.readable import utc
 
 _TRIES: Final = 5
 
-ReasonOption = Annotated[str, typer.Option(help="Why; shown by `trimtab status` and `trimtab controls`.")]
+ReasonOption = Annotated[str, typer.Option(help="Why; shown by `trimtab controls`.")]
 By = Annotated[
     str,
-    typer.Option(help="Your name; shown by `trimtab status` and `trimtab controls`.", show_default="your user name"),
+    typer.Option(help="Your name; shown by `trimtab controls`.", show_default="your user name"),
 ]
 _AsJson = Annotated[bool, json_option("answer.controls")]
 

@@ -70,9 +70,8 @@ def journal(
         missing = log_system(settings).tail().missing_journal
         if missing:
             raise TrimtabError(
-                f"there is no journal: {missing!r} does not exist or is not visible to this user; "
-                f"`trimtab run` creates it at its"
-                " first start, so check [log] in the settings, and the rights"
+                f"there is no journal: {missing!r} does not exist or is not visible to this user; `trimtab run` creates"
+                " it at its first start, so check [log] in the settings, and the rights"
             )
         raise NothingFoundError(
             f"no decision about cluster {settings.cluster.name!r} in the journal"

@@ -1,4 +1,4 @@
-"""``trimtab show-plan``: what is in a plan's file, for who is to approve it."""
+"""``trimtab show-plan``: the content of a plan's file, for the person who approves it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,9 +21,9 @@ def show_plan(
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.plan")] = False,
 ) -> None:
-    """Print what is in a plan's file, and its hash.  It is checked, and not compared with the cluster as it is now.
+    """Print what is in a plan's file, and its hash.  The file is checked, but not against the cluster as it is now.
 
-    How long it takes follows from the budgets and windows of the settings.
+    The time that the plan takes follows from the budgets and windows of the settings.
 
     Exit codes: 0 printed; 2 the file is no plan, or not one of this cluster.
     """

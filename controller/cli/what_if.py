@@ -79,7 +79,7 @@ def what_if(
     lies in the span.
     """
     if recording is None:
-        raise typer.BadParameter("say what is replayed, or --server", param_hint="RECORDING")
+        raise typer.BadParameter("give what to replay, or --server", param_hint="RECORDING")
     begin, end = span_of(since, until)
     span = ReplaySpan(since=begin, until=end)
     strategies = list(dict.fromkeys([*(strategy or ()), *(diff or ())]))

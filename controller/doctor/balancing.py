@@ -43,7 +43,7 @@ def balancing_off(facts: Facts) -> Iterator[Finding]:
             unknown,
             observed=f"{listed(unknown)} did not return their settings"
             + (", so mode active issues nothing if collectors cannot read them either" if holds else ""),
-            expected="settings that trimtab can read, to verify that they do not balance by themselves",
+            expected="settings that trimtab can read, to verify that these brokers do not balance by themselves",
             advice="see the other findings about these brokers, then run `trimtab doctor` again"
             + ('; or set brokers_balance_unknown = "ignore" in [guardrails]' if holds else ""),
         )

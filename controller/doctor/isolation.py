@@ -108,7 +108,7 @@ def unreadable_policies(facts: Facts) -> Iterator[Finding]:
             "isolation-policy-unusable",
             flaws,
             observed=_described([f"{name:.{_CHARACTERS}}: {why}" for name, why in flaws.items()]),
-            expected="policies that trimtab can read: whom they allow what",
+            expected="policies that trimtab can read, so that it knows which brokers they allow",
             advice="namespaces that it names, or may name, are not moved; write it in another way (any text is"
             " .* in Java's regular expressions, not *), or delete it: `pulsar-admin ns-isolation-policy` shows, sets"
             " and deletes them, and docs/strategies.md says what cannot be read",

@@ -228,7 +228,7 @@ class DecisionSettings(Section):
     split: bool = True
     """Split bundles over a threshold."""
     command_ttl_seconds: PositiveInt = 300
-    """A command that was not started this long after its interval expires: the load has changed since."""
+    """A command that has not started by this long after its interval is not executed: the load has changed since."""
     executor_timeout_seconds: PositiveInt = 60
     """An executor gives up a command after this long.  A command without a result counts as lost after this time and
     command_ttl_seconds."""

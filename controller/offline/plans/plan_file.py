@@ -1,4 +1,4 @@
-"""Reads a plan's file, and says what is in it, for who is to approve it."""
+"""Reads a plan's file, and says what is in it, for the person who approves it."""
 
 from pathlib import Path
 

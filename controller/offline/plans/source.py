@@ -240,7 +240,9 @@ def source_of_log(settings: Settings, *, before: int) -> PlanSource:
     policy, tail = read_policy(settings), log_system(settings).tail()
     interval = last_tick(settings)
     if interval is None:
-        raise TrimtabError("the log has no interval yet: start `trimtab collect`, or give recorded load with --load")
+        raise TrimtabError(
+            "the log has no interval yet: start `trimtab collect`, or give `trimtab plan` recorded load with --load"
+        )
     # Policies of namespaces are written again every few intervals: those of all have to be among what is read.
     before = max(before, 2 * settings.collector.state_every)
     snapshot = snapshot_at(tail, settings, policy, interval, before=before)
