@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from controller.adapters.process.tied_child import tied_child
 from controller.model.errors import TrimtabError
 
 _STOP_SECONDS: Final = 30.0
@@ -24,6 +25,8 @@ class Processes:
     def __init__(self, conf: Path, logs: Path) -> None:
         self._conf, self._logs = conf, logs
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        #: They end with this process, however it ends.
+        self._tied = ExitStack()
 
     def __enter__(self) -> Self:
         return self
@@ -38,9 +41,8 @@ class Processes:
         words = [sys.executable, "-m", "controller.cli", command, "--conf", str(self._conf)]
         with self.log(command).open("ab") as log:
             # A session of its own: Ctrl-C in the terminal reaches only this process, which stops the others.
-            self._running[command] = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+            child = tied_child(words, stdout=log, stderr=log, environment=os.environ, new_session=True)
+            self._running[command] = self._tied.enter_context(child)
 
     def wait_for(self, command: str, text: str) -> None:
         """Wait until the log of *command* contains *text*.  TrimtabError when it ends before, or takes too long."""
@@ -70,13 +72,14 @@ class Processes:
     def stop(self) -> dict[str, int]:
         """Stop all with SIGTERM; kill those that do not end, with their children.  Returns the exit codes."""
         codes = {}
-        for command, process in reversed(self._running.items()):
-            process.send_signal(signal.SIGTERM)
-            try:
-                codes[command] = process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                codes[command] = process.wait()
+        with self._tied:
+            for command, process in reversed(self._running.items()):
+                process.send_signal(signal.SIGTERM)
+                try:
+                    codes[command] = process.wait(_STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    codes[command] = process.wait()
         self._running = {}
         return codes

@@ -1,10 +1,13 @@
 """Commands as processes: real ones, on a folder, with a played broker."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from controller.adapters.process.process_tree import descendants
 from controller.lab.processes import Processes
 from controller.model.errors import TrimtabError
 from tests.admin_servers import admin_servers
@@ -49,3 +52,35 @@ def test_a_command_that_ends_is_reported_with_its_last_lines(tmp_path: Path) -> 
         processes.start("execute")
         with pytest.raises(TrimtabError, match=r"trimtab execute has ended; .*execute\.log ends with\n.*nowhere\.toml"):
             processes.wait_for("execute", "it is never said")
+
+
+#: Starts an executor, prints its process, and waits.
+_STARTER = """
+import sys, time
+from pathlib import Path
+from controller.adapters.process.process_tree import descendants
+from controller.lab.processes import Processes
+processes = Processes(Path(sys.argv[1]), Path(sys.argv[1]).parent)
+processes.start("execute")
+print(processes.pid("execute"), flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_command_ends_with_the_process_that_started_it_however_that_ends(tmp_path: Path) -> None:
+    with admin_servers(1) as [broker]:
+        conf = write_conf(tmp_path, broker.name)
+        with subprocess.Popen(
+            [sys.executable, "-c", _STARTER, str(conf)], stdout=subprocess.PIPE, text=True
+        ) as starter:
+            assert starter.stdout is not None
+            executor = int(starter.stdout.readline())
+            deadline = time.monotonic() + 60
+            while not (tmp_path / "log" / "executor").exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert executor in descendants(starter.pid)
+            starter.kill()
+        while executor in descendants(1):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

@@ -29,12 +29,20 @@ _ENDED: Final = 1
 
 @contextmanager
 def tied_child(
-    command: Sequence[str], *, seconds: float, stdout: IO[bytes], stderr: IO[bytes], environment: Mapping[str, str]
+    command: Sequence[str],
+    *,
+    stdout: IO[bytes],
+    stderr: IO[bytes],
+    environment: Mapping[str, str],
+    seconds: float | None = None,
+    new_session: bool = False,
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run *command*, which calls ``end_with_parent``, in a process that ends with the block, and with all it started.
 
-    It ends by itself when this process has ended, or has not ended it *seconds* from now and a little more.
+    It ends by itself when this process has ended, or has not ended it *seconds* from now and a little more; None: no
+    limit.  *new_session*: signals of the terminal do not reach it.
     """
+    limit = "" if seconds is None else str(max(0.0, seconds) + _LATER_SECONDS)
     reader, writer = os.pipe()
     try:
         try:
@@ -44,7 +52,8 @@ def tied_child(
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=(reader,),
-                env={**environment, _VARIABLE: f"{reader}:{max(0.0, seconds) + _LATER_SECONDS}"},
+                env={**environment, _VARIABLE: f"{reader}:{limit}"},
+                start_new_session=new_session,
             )
         finally:
             os.close(reader)
@@ -66,11 +75,11 @@ def end_with_parent(environment: MutableMapping[str, str] = os.environ) -> None:
         return
     descriptor, _, seconds = text.partition(":")
     os.set_inheritable(int(descriptor), False)
-    arguments = (int(descriptor), float(seconds))
+    arguments = (int(descriptor), float(seconds) if seconds else None)
     threading.Thread(target=_end_in_time, args=arguments, name="parent", daemon=True).start()
 
 
-def _end_in_time(reader: int, seconds: float) -> None:
+def _end_in_time(reader: int, seconds: float | None) -> None:
     has_ended, _, _ = select.select([reader], [], [], seconds)
     why = "the process that started this one has ended" if has_ended else f"it took longer than {seconds:g} s"
     with suppress(OSError):
