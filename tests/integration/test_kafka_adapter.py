@@ -213,3 +213,29 @@ def test_a_broker_that_went_silent_is_an_error_not_an_end(tmp_path: Path, monkey
         monkeypatch.setattr(kafka_reader, "PATIENCE_SECONDS", 1.0)
         with pytest.raises(TrimtabError, match=f"{name}.*silent"):
             list(records)
+
+
+def fail(producer: TransactionalProducer, topic: str, value: bytes, error: Exception) -> None:
+    with producer.transaction() as transaction:
+        transaction.send(topic, value)
+        transaction.flush()
+        raise error
+
+
+def test_reading_to_the_end_passes_the_markers_of_transactions(kafka: KafkaServer, topic: str) -> None:
+    producer = writer(kafka, topic)
+    for number in range(5):
+        commit(producer, topic, b"%d" % number)
+        with pytest.raises(ValueError, match="no"):
+            fail(producer, topic, b"aborted", ValueError("no"))
+    records = list(read_all(kafka.bootstrap, topic, 0))
+    assert [record.value for record in records] == [b"0", b"1", b"2", b"3", b"4"]
+    assert [record.position for record in records] == [0, 4, 8, 12, 16]
+    later = [record.value for record in read_all(kafka.bootstrap, topic, 0, first=5)]
+    assert later == [b"2", b"3", b"4"]
+    assert list(read_all(kafka.bootstrap, topic, 0, first=17)) == []
+
+
+def test_nothing_is_written_before_init(kafka: KafkaServer, topic: str) -> None:
+    with pytest.raises(JournalError, match=r"init\(\) was not called"):
+        commit(TransactionalProducer(kafka.bootstrap, topic), topic, b"too early")

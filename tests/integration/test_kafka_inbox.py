@@ -1,5 +1,6 @@
 """Commands through a real Kafka: shared out, answered once, and never acted on by an executor that was replaced."""
 
+import json
 import os
 import signal
 import subprocess
@@ -177,3 +178,23 @@ def running(log: KafkaLogSettings, cluster: Owners) -> Iterator[threading.Event]
 
 def wait_until(holds: Callable[[], bool]) -> None:
     wait_for(holds, 60, every=0.1)
+
+
+def test_every_command_is_answered_once_in_the_partition_it_came_from(log: KafkaLogSettings) -> None:
+    issue(log)
+    cluster = Owners()
+    with inbox(log) as opened:
+        work(executor(opened, log, cluster), until_seen=EVERYTHING)
+    found = answers(log)
+    assert {name: [status for status, _ in each] for name, each in found.items()} == {
+        command.id: ["done"] for command in COMMANDS
+    }
+    commands = {
+        json.loads(record.value)["id"]: partition
+        for partition in range(PARTITIONS)
+        for record in read_all(log.bootstrap, log.commands_topic, partition)
+    }
+    assert {name: each[0][1] for name, each in found.items()}.items() <= commands.items()
+    with inbox(log) as opened:
+        assert work(executor(opened, log, cluster), quiet_seconds=5) == 0
+    assert len(cluster.acted) == len(COMMANDS)

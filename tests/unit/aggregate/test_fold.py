@@ -149,3 +149,10 @@ def test_topics_that_somebody_writes_of_belong_to_no_roster() -> None:
     _, (snapshot,) = fold(ShardState(shard=0, shards=1), rows_from_records(log, NO_DETAIL), OPTIONS)
     assert snapshot.interval == T + PERIOD
     assert snapshot.unrostered == 1, "the bundle of the sweep"
+
+
+def test_a_bundle_claimed_twice_goes_to_the_later_claim_then_to_the_later_name() -> None:
+    for update, owner in ((T - 1, A), (T, B), (T + 1, B)):
+        claim = sweep(B, 0, LEFT, rate=20.0, lastUpdate=update)
+        (snapshot,) = snapshots([claim, sweep(A, 0, LEFT), ticked(0, A, B)])
+        assert rates(snapshot)[LEFT][0] == owner

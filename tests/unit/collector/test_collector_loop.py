@@ -1236,3 +1236,28 @@ def test_a_collector_that_takes_a_broker_over_does_not_publish_that_its_switches
     world.members["one"].cut_off = GroupView(me="one")
     intervals(world, 3, two, start=2)
     assert {told for name in world.pulsar.names for told in switches(world, name)} == {(False, False)}
+
+
+def test_while_a_partition_is_offline_an_interval_is_tried_to_be_ended_once_a_second(world: World) -> None:
+    one = world.collector("one")
+    world.interval(T, one)
+    world.log.offline = True
+    tried = []
+    for after in (0.0, 0.9, 1.1, 2.0, 2.2):
+        world.now = T + PERIOD + after
+        world.settle(one)
+        tried.append(world.log.tried)
+    assert tried == [1, 1, 2, 2, 3]
+
+
+def test_a_switch_that_is_turned_off_again_is_published_at_once_too(world: World) -> None:
+    one = world.collector("one")
+    for number, value in enumerate(("true", "false", "true", "false")):
+        broker = switch(world, 0, value)
+        world.interval(T + number * PERIOD, one)
+    assert [told for told in switches(world, broker) if told is not None] == [
+        (True, False),
+        (False, False),
+        (True, False),
+        (False, False),
+    ]

@@ -538,3 +538,19 @@ def test_a_list_of_unloads_will_do() -> None:
 def test_a_value_may_be_any_of_several_that_are_named() -> None:
     fits = [misfit(value, Literal["a", "b"], "it") is None for value in ("a", "b", "c", 1)]
     assert fits == [True, True, False, False]
+
+
+def test_a_text_of_4096_characters_is_not_too_long_for_a_command() -> None:
+    decision, _ = cycle(shedder=Strange(answer=shed(replace(GOOD, why=replace(WHY, detail="x" * 4096)))))
+    assert [len(command.why.detail) for command in decision.commands] == [4096]
+
+
+def test_the_longest_of_several_texts_counts() -> None:
+    long = replace(GOOD, bundle=RIGHT, why=replace(WHY, detail="x" * 4097))
+    found = refused(shedder=Strange(answer=shed(GOOD, long)))
+    assert "has 4097 characters, and 4096 are allowed in a command" in found
+
+
+def test_of_a_long_error_of_a_strategy_300_characters_are_told() -> None:
+    told = refused(shedder=Strange(answer=failing(ValueError("x" * 400))))
+    assert told.startswith(f"its decide raises ValueError: {'x' * 300} (")

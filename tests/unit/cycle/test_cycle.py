@@ -400,3 +400,14 @@ def test_a_changed_strategy_starts_with_a_new_memory_and_a_verdict() -> None:
     assert "shedder: strategy changed to " in decision.summary
     assert "placement: strategy changed to " in decision.summary
     assert "anew" not in plain.summary
+
+
+def test_without_any_broker_none_is_missing() -> None:
+    policy = replace(POLICY, limits=Limits(freeze_share=0.4))
+    assert all(each.reason is not Reason.FROZEN for each in cycle(view(), policy=policy)[0].verdicts)
+
+
+def test_exactly_forty_percent_missing_is_not_too_many() -> None:
+    three = view(broker("cold", usage=0.1, z=5), broker("hot", usage=0.9, **HOT), broker("mild", usage=0.5, m=30))
+    policy = replace(POLICY, limits=Limits(freeze_share=0.4))
+    assert cycle(replace(three, missing=("x", "y")), policy=policy)[0].commands

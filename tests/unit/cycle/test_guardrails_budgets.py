@@ -15,6 +15,7 @@ from controller.strategies.placement.least_long_term_message_rate import LeastLo
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
 from controller.strategies.shedding.overload_shedder import OverloadShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
+from controller.strategies.splitting.default_namespace_bundle_split_strategy import SplitHitCounts
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
 from tests.cluster import INTERVAL, broker, bundle, view
 
@@ -251,3 +252,27 @@ def test_commands_that_are_only_tried_find_the_same_budgets_and_use_none() -> No
     fresh = Ledger(Limits(interval=Budget(connections=10)), (), ())
     assert fresh.copy().try_charge("x", moved(8)) is None
     assert fresh.try_charge("y", moved(8)) is None
+
+
+def test_every_unload_that_finds_its_source_closed_is_counted() -> None:
+    ledger = Ledger(Limits(interval=Budget(unloads_per_source=1)), (), ())
+    one = Issued(action="unload", namespace="n", source="a", destination="", connections=1, interval=1)
+    assert ledger.try_charge("x", one) is None
+    assert [ledger.rejects_any_destination(bundle, one) for bundle in "yzw"] == [Rejection.RETRY] * 3
+    assert ledger.held_back == 3
+
+
+def test_where_source_and_destination_both_have_too_much_in_flight_the_source_is_named() -> None:
+    under_way = InFlight(action="unload", bundle="x", source="a", destination="b", interval=1, expires_at_ms=9)
+    ledger = Ledger(Limits(in_flight_per_broker=1), (), [under_way])
+    one = Issued(action="unload", namespace="n", source="b", destination="a", connections=1, interval=1)
+    assert ledger.try_charge("y", one) is Rejection.RETRY
+    assert [verdict.subject for verdict in ledger.verdicts()] == ["b"]
+
+
+def test_a_split_that_is_held_back_keeps_its_hits() -> None:
+    before = SplitHitCounts(hits={"x": 3, "y": 2}, owners={"x": "b1", "y": "b1"})
+    after = SplitHitCounts(hits={"y": 3}, owners={"y": "b2"})
+    kept = SplitHitCounts(hits={"x": 3, "y": 3}, owners={"x": "b1", "y": "b2"})
+    assert after.revert_unissued_splits(before, {"x"}) == kept
+    assert after.revert_unissued_splits(before, ()) == after

@@ -136,3 +136,15 @@ def test_unread_switches_may_be_ignored_and_known_ones_still_count() -> None:
 
 def test_where_trimtab_moves_and_splits_nothing_nobody_has_to_know() -> None:
     assert reasons([at(0)], replace(HOLDING, shed=False, split=False)) == [None]
+
+
+def test_one_unread_interval_after_the_other_with_a_read_one_between_them_holds_nothing_back() -> None:
+    assert (
+        reasons([at(number, **(ALL_OFF if number % 3 == 0 else {"hot": OFF})) for number in range(12)]) == [None] * 12
+    )
+
+
+def test_a_broker_without_data_counts_too() -> None:
+    view = replace(at(0, **ALL_OFF, silent=SHEDS), missing=("silent",))
+    assert reasons([view]) == [BALANCE]
+    assert reasons([replace(at(0, **ALL_OFF), missing=("silent",))]) == [UNKNOWN]

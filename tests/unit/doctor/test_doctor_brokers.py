@@ -258,3 +258,20 @@ def test_a_bundle_that_kills_brokers_is_named_with_what_to_do() -> None:
     assert "12 owners died in a row" in finding.observed
     assert A in finding.observed
     assert "trimtab resume" in finding.advice
+
+
+def test_brokers_that_would_unload_what_they_split_do_nothing_while_they_split_nothing() -> None:
+    assert not problems(pulsar=pulsar(broker(A, settings={**OFF, "loadBalancerAutoUnloadSplitBundlesEnabled": "true"})))
+
+
+def test_a_clock_difference_within_the_measurement_error_is_no_finding() -> None:
+    assert not problems(pulsar=pulsar(broker(A, clock=MeasuredClock(ahead_ms=2_400, give_or_take_ms=600))))
+    assert problems(pulsar=pulsar(broker(A, clock=MeasuredClock(ahead_ms=2_700, give_or_take_ms=600))))
+
+
+def test_many_brokers_are_summarised() -> None:
+    on = {**OFF, "loadBalancerSheddingEnabled": "true"}
+    found = only(pulsar=pulsar(*(broker(f"b-{nth}:8080", settings=on) for nth in range(900))))
+    assert len(found.objects) == 900
+    assert found.observed.count(":8080") == 4
+    assert "and 896 more" in found.observed

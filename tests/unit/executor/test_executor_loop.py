@@ -23,7 +23,7 @@ from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.executor.pace import RateLimiter
 from controller.log.files.log import FolderLog
-from controller.log.inbox import Inbox
+from controller.log.inbox import MOST_ANSWERED, AnsweredIds, Inbox, PartitionMemory
 from controller.log.port import TakenOverError
 from controller.model.decision import Command
 from controller.model.errors import SettingsError, TrimtabError
@@ -778,3 +778,26 @@ def test_pauses_between_attempts_end_with_the_time_of_the_command(tmp_path: Path
     assert [status for _, status in results(tmp_path)] == ["failed"]
     assert len(slept) == 29
     assert max(slept) <= 10.0
+
+
+def test_the_ids_that_were_answered_last_are_remembered_and_no_more_than_a_fixed_number() -> None:
+    answered = AnsweredIds(f"command-{number}" for number in range(MOST_ANSWERED))
+    answered.add("command-7")
+    assert len(answered) == MOST_ANSWERED
+    answered.add("one-more")
+    assert len(answered) == MOST_ANSWERED
+    assert "command-0" not in answered
+    assert "command-1" in answered
+    assert "one-more" in answered
+    memory = PartitionMemory(answered=answered, started={"command-7", "begun"})
+    memory.forget_answered()
+    assert memory.started == {"begun"}
+
+
+def test_a_command_that_was_begun_is_looked_at_however_late_and_never_called_expired(tmp_path: Path) -> None:
+    dying = Owners(disturb=lambda: die(None))
+    write(tmp_path, "1", issued(unload()))
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, dying)
+    play(tmp_path, Owners(), now_ms=unload().expires_at_ms + 1)
+    assert results(tmp_path) == [(unload().id, "unknown")]

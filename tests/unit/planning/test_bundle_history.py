@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller.model.load import ClusterView
-from controller.model.packed import pack_halves, unpack_halves
+from controller.model.packed import pack_halves, unpack_bytes, unpack_halves
 from controller.planning.foresight.bundle_history import BundleHistory
 from controller.planning.foresight.foresee import error_of, followed, foreseen
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory
@@ -250,3 +250,20 @@ def test_that_a_bundle_is_new_or_all_load_is_gone_does_not_make_load_vary() -> N
     for at in range(60, 70):
         memory = after(memory, NAMES, (0.0, 0.0, 0.0), at * MINUTE)
     assert not BundleHistory.read(memory, NAMES).varies()
+
+
+@pytest.mark.parametrize(("others", "kept"), [(1000, 1001), (1001, 1)])
+def test_as_many_as_1000_bundles_out_of_sight_are_remembered(others: int, kept: int) -> None:
+    many = tuple(f"{number:05}" for number in range(others + 1))
+    memory = after(steady(many, [1.0] * len(many), 1), many[:1], (5.0,), 2 * MINUTE)
+    assert len(BundleHistory.read(memory, many[:1]).keys) == kept
+
+
+def test_columns_that_do_not_fit_together_lose_their_hours() -> None:
+    memory = replace(steady(), hours={"00": pack_halves(load([1.0, 2.0, 3.0]))})
+    assert BundleHistory.read(replace(memory, level=""), NAMES).hours == {}
+
+
+def test_text_with_other_letters_in_between_is_no_column() -> None:
+    assert unpack_bytes("AA==").tolist() == [0]
+    assert unpack_bytes("A!A==").tolist() == []

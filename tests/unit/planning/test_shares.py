@@ -96,3 +96,9 @@ def test_a_constant_is_not_proved_by_three_brokers(brokers: int, constant: float
     drivers = np.stack([load, 0 * load, 0 * load], axis=1)
     assert fitted(4.0 + load, drivers).constant == pytest.approx(4.0)
     assert fitted(4.0 + load, drivers, cautious=True).constant == pytest.approx(constant)
+
+
+@pytest.mark.parametrize("usage", [1e-160, 1e-200, 5e-324])
+def test_usage_whose_square_is_next_to_nothing_follows_no_load(usage: float) -> None:
+    fit = fitted(np.full(2, usage), np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0]]))
+    assert (fit.factors, fit.constant) == ((0.0, 0.0, 0.0), 0.0)

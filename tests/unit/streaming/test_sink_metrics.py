@@ -268,3 +268,16 @@ def test_no_label_has_the_name_of_a_bundle_a_namespace_or_a_broker(tmp_path: Pat
     page = metrics.page().decode()
     for name in (*CLOSED[0].names, *(name.rpartition("/")[0] for name in CLOSED[0].names), *CLOSED[0].roster):
         assert name not in page
+
+
+def test_a_log_that_ticks_for_ever_undecided_fills_no_memory(metrics: ControllerMetrics) -> None:
+    for interval in range(0, 60_000 * 1000, 60_000):
+        metrics.tick_came(interval)
+    metrics.tick_came(None)
+    assert len(metrics.__dict__["_ticks"]) <= 64
+
+
+def test_a_dry_run_is_ready_beside_brokers_that_balance(metrics: ControllerMetrics) -> None:
+    metrics.leads(3)
+    assert told_of(metrics, SHEDS, mode="dry_run") == (1, 0, 0)
+    assert metrics.health.now[0]

@@ -46,3 +46,11 @@ def test_a_number_beyond_the_largest_int64_keeps_a_text_whole_and_one_up_to_it_d
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="2 numbers for 1 places"):
         joined(SplitJson(b"[\x00]", np.array([1, 2]), np.array([0, 0], np.uint8)))
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"7", b"[-1,+2,01,1e5,.5,5.,1_0]", b'{"a":" ,5,"}', b"\x00", b"[1,\x00]", b"[9223372036854775808]"]
+)
+def test_odd_texts(value: bytes) -> None:
+    parts = split(value)
+    assert parts is None or joined(parts) == value

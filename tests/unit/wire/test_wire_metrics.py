@@ -367,3 +367,10 @@ def test_a_capacity_may_name_some_resources_only() -> None:
 def test_a_million_bad_values_make_one_short_refusal() -> None:
     stats = bundle_stats(LEFT, topics=2000, msgRateIn=[-1.0] * 2000)
     assert len(refusal(broker_sweep(bundleStats=[stats]))) < 200
+
+
+@pytest.mark.parametrize("part", ["usage", "limit"])
+def test_usage_and_limit_that_are_no_numbers_are_said_to_be_none(part: str) -> None:
+    cpu = {"usage": 1.0, "limit": 100.0, part: float("nan")}
+    for record in (broker_sweep(cpu=cpu), load_report(cpu=cpu)):
+        assert refusal(record) == f"bad_value: cpu.{part}: Input should be a finite number, found nan"

@@ -1,6 +1,7 @@
 """Files that are not trimtab's, in the folder of a log: they are passed over, and told of once."""
 
 import errno
+import json
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -271,3 +272,25 @@ def test_a_folder_of_the_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
             log.read_backwards(topic, 0, None, 1)
     result = CliRunner().invoke(app, ["journal", "--conf", str(conf)])
     assert "Permission denied" in f"{result.stderr}{result.exception}"
+
+
+def test_commands_read_the_log_as_if_they_were_not_there(conf: Path) -> None:
+    log = conf.parent / "log"
+    before = CliRunner().invoke(app, ["journal", "--conf", str(conf), "--json"]).stdout
+    spoilt(log)
+    assert before.count("\n") == 4
+    assert CliRunner().invoke(app, ["journal", "--conf", str(conf), "--json"]).stdout == before
+    answer = CliRunner().invoke(app, ["replay", str(log), "--conf", str(conf), "--fast", "--json"])
+    assert json.loads(answer.stdout)["equal"] == 4
+
+
+def test_an_executor_takes_no_commands_from_a_copy(conf: Path) -> None:
+    log = conf.parent / "log"
+    inbox = inbox_in(log, cluster=CLUSTER)
+    before = inbox.poll(1000, 0)
+    inbox.close()
+    assert before
+    spoilt(log)
+    again = inbox_in(log, cluster=CLUSTER)
+    assert again.poll(1000, 0) == before
+    again.close()
