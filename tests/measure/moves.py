@@ -20,7 +20,7 @@ from controller.executor.attempt import Outcome, PulsarTarget, carry_out
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster, pulsar_cluster
 from controller.lab.pulsar_stage import StageAdmin
 from controller.model.decision import Command, Reason, Verdict
-from controller.model.names import BundleName, topic_hash
+from controller.model.names import BundleName, find_bundle, topic_hash
 from tests.measure.clients import SteadyClients
 
 _NAMESPACE: Final = "bench/moves"
@@ -50,6 +50,10 @@ class Load:
     topics: int
     each: int
     rate: float
+
+    def __post_init__(self) -> None:
+        if self.topics < _BUNDLES or self.topics % _BUNDLES:
+            raise ValueError(f"{self.topics} topics: give an even number, half of them for each bundle")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,15 +146,14 @@ def _measured(cluster: PulsarCluster, unloads: int, load: Load, log: Path) -> di
 
 def topics_of(boundaries: Sequence[int], number: int) -> tuple[list[str], list[str]]:
     """The bundles of the namespace, and *number* topics: as many for each bundle, those of the first bundle first."""
-    bundles = [BundleName(_NAMESPACE, *ends) for ends in pairwise(boundaries)]
-    topics: list[list[str]] = [[] for _ in bundles]
-    names = (f"persistent://{_NAMESPACE}/topic-{i}" for i in count())
-    while any(len(each) < number // len(bundles) for each in topics):
-        name = next(names)
-        nth = next(i for i, each in enumerate(bundles) if each.lower <= topic_hash(name) < each.upper)
-        if len(topics[nth]) < number // len(bundles):
-            topics[nth].append(name)
-    return [*map(str, bundles)], [name for each in topics for name in each]
+    topics: dict[tuple[int, int], list[str]] = {ends: [] for ends in pairwise(boundaries)}
+    each = number // len(topics)
+    for name in (f"persistent://{_NAMESPACE}/topic-{i}" for i in count()):
+        if all(len(found) >= each for found in topics.values()):
+            break
+        topics[find_bundle(boundaries, topic_hash(name))].append(name)
+    bundles = [str(BundleName(_NAMESPACE, *ends)) for ends in topics]
+    return bundles, [name for found in topics.values() for name in found[:each]]
 
 
 def _unload(
