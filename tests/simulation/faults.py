@@ -1,6 +1,5 @@
 """Which faults a seed has, and how each one comes about."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -218,8 +217,9 @@ def _come_cut(site: Site, fault: Fault) -> None:
 
 
 def _come_skew(site: Site, fault: Fault) -> None:
-    site.world.processes[fault.target].skew += fault.seconds
-    site.world.note("skewed", site.world.processes[fault.target])
+    process = site.world.processes[fault.target]
+    process.skew += fault.seconds
+    site.world.note("skewed", process, content=str(round(1000 * process.skew)))
 
 
 def _come_stopped_clock(site: Site, fault: Fault) -> None:
@@ -276,13 +276,18 @@ def _come_outage(site: Site, fault: Fault) -> None:
 
 
 def _come_rewind(site: Site, _: Fault) -> None:
-    """The group's positions expire, or somebody resets them: Kafka allows that while no executor runs."""
+    """The group's positions expire, or somebody resets them: Kafka allows that while no executor runs.
+
+    Which commands were begun is lost with them, so not in partitions where one has no answer.
+    """
     for name, process in list(site.world.processes.items()):
         if name.startswith("executor"):
             site.world.crash(process)
-    for place, (state, _position) in site.server.done.items():
-        if not (state and json.loads(state)["begun"]):
-            site.server.done[place] = (b"", -1)
+    begun = {each.command for each in site.world.trace if each.kind == "begun"}
+    begun -= {each.command for each in site.world.trace if each.kind == "answered"}
+    spared = {each.partition for each in site.world.trace if each.kind == "issued" and each.command in begun}
+    for place in [place for place in site.server.done if place[1] not in spared]:
+        del site.server.done[place]
 
 
 def _come_more_partitions(site: Site, fault: Fault) -> None:

@@ -154,10 +154,11 @@ def _letters_lost() -> list[Any]:
 
 
 def _batch_with_other_records() -> list[Any]:
-    def create(self: Query, number: int, ends: Any) -> None:
-        self._checkpoint.offsets[number] = ends
+    def begin(self: Query, *given: Any) -> None:
+        _begin(self, *given)
+        self._checkpoint.offsets.pop(self._next, None)
 
-    return [patch.object(Query, "_create_offsets", create), patch.object(Query, "_commit", lambda *_: None)]
+    return [patch.object(Query, "__init__", begin)]
 
 
 def _wrong_destination() -> list[Any]:
@@ -228,13 +229,14 @@ def _resume_not_seen() -> list[Any]:
     return [patch.object(OperatorControls, "is_paused", lambda self, *_, **__: bool(self.pauses or self.resumed_ms))]
 
 
-_within_window, _look, _open, _keep, _tick, _answer = (
+_within_window, _look, _open, _keep, _tick, _answer, _begin = (
     decide.within_window,
     ControlsInForce._look,
     LogJournal.open,
     Letters.store_suspects,
     CollectorLog.tick,
     Inbox.answer,
+    Query.__init__,
 )
 
 BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {

@@ -12,6 +12,7 @@ from tests.protocol.rules import Event
 from tests.simulation.explore import main, played, shrunk, stored_results
 from tests.simulation.faults import schedule_of
 from tests.simulation.oracle import against_the_model, histories
+from tests.simulation.planted import in_place
 from tests.simulation.run import play
 from tests.simulation.schedule import Schedule
 from tests.simulation.world import Fault
@@ -80,6 +81,49 @@ def test_a_planted_bug_is_found_and_its_schedule_shrunk_to_what_it_needs() -> No
     small = shrunk(schedule, "answered-before-the-act")
     assert small.faults == ()
     assert small.intervals < schedule.intervals
+
+
+BROKERS = [f"broker-{number}.sim:8080" for number in range(1, 5)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bug", "faults"),
+    [
+        (
+            "stop-all-without-fence",
+            [
+                Fault(kind="pause", at=246.0, target="executor-1", seconds=30.0),
+                Fault(kind="stop-all", at=257.0, seconds=60.0),
+            ],
+        ),
+        (
+            "controls-of-the-leader-before",
+            [
+                Fault(kind="pause-people", at=150.0, seconds=200.0),
+                Fault(kind="crash", at=160.0, target="controller-1"),
+            ],
+        ),
+        ("dry-run-carried-out", [Fault(kind="mode", at=130.0, seconds=60.0)]),
+        ("answers-forgotten", [Fault(kind="rewind", at=220.0)]),
+        (
+            "batch-with-other-records",
+            [Fault(kind="crash", at=170.0, target="controller-1", point="spark commit")],
+        ),
+        ("interval-budget-too-large", [Fault(kind="skew", at=150.0, target="controller-1", seconds=-100.0)]),
+        (
+            "failure-answered-as-done",
+            [Fault(kind="lie", at=180.0, target=each, point="done-not-done", seconds=100.0) for each in BROKERS],
+        ),
+    ],
+)
+def test_a_bug_that_seeds_meet_seldom_is_found_with_its_faults_and_nothing_without_it(
+    bug: str, faults: list[Fault]
+) -> None:
+    schedule = Schedule(seed=1, intervals=12, controllers=1, executors=1, faults=tuple(faults))
+    with in_place(bug):
+        assert play(schedule).findings != []
+    assert play(schedule).findings == []
 
 
 @pytest.mark.slow

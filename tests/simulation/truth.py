@@ -1,9 +1,10 @@
 """Whether commands, and what is answered to them, are true of the cluster.  Imports nothing of the product."""
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.protocol.rules import Event
 
@@ -14,6 +15,8 @@ _LOOK_MS: Final = 12_000
 _VIEW_MS: Final = 8 * _PERIOD_MS
 #: How long a command may be valid, and how long an executor may take for it after that.
 _TTL_MS, _GIVE_UP_MS = 60_000, 20_000
+#: The detail of an answer: by how much a command had expired.
+_TOO_LATE: Final = re.compile(r"(\d+) ms too late")
 
 
 def untrue(trace: Sequence[Event]) -> list[str]:
@@ -68,10 +71,8 @@ def _contents(trace: Sequence[Event]) -> Iterator[str]:
 def _answers(trace: Sequence[Event]) -> Iterator[str]:
     """An answer says what has become of its command."""
     owners, commands, effects = _Owners(trace), dict[str, Event](), dict[str, int]()
-    newest, skewed = defaultdict[int, int](int), False
+    newest, clocks = defaultdict[int, int](int), _wrong_clocks(trace)
     for each in trace:
-        if each.kind == "skewed" and each.process.startswith("executor"):
-            skewed = True
         if each.kind in ("issued", "marked"):
             newest[each.partition] = max(newest[each.partition], each.epoch)
         if each.kind == "issued":
@@ -81,11 +82,41 @@ def _answers(trace: Sequence[Event]) -> Iterator[str]:
         elif each.kind == "answered" and (command := commands.get(each.command)) is not None:
             seen = owners.between(command.content.split()[1], command.at - _PERIOD_MS, each.at)
             since = owners.between(command.content.split()[1], effects.get(each.command, each.at), each.at)
-            if each.outcome == "expired" and skewed:
-                continue  # its clock may have said so, or that of one which died before it could answer
+            if each.outcome == "expired" and any(_shows(clock, each, command) for clock in clocks):
+                continue
             why = _lie(each, command, seen, since, newest[command.partition])
             if why:
                 yield f"wrong: {each.command}, {command.content}, is answered as {each.outcome}: {why}"
+
+
+class _WrongClock(NamedTuple):
+    """An executor's clock is *ahead* from *begin* to *end*, ms."""
+
+    begin: int
+    end: int
+    ahead: int
+
+
+def _wrong_clocks(trace: Sequence[Event]) -> list[_WrongClock]:
+    """A process that starts again has a clock that is right, and in the end all have."""
+    found, wrong = list[_WrongClock](), dict[str, Event]()
+    for each in trace:
+        if each.kind in ("skewed", "died", "calm"):
+            over = [each.process] if each.kind != "calm" else [*wrong]
+            found += [_WrongClock(one.at, each.at, int(one.content)) for one in map(wrong.pop, {*over} & {*wrong})]
+        if each.kind == "skewed" and each.process.startswith("executor"):
+            wrong[each.process] = each
+    return found + [_WrongClock(one.at, trace[-1].at, int(one.content)) for one in wrong.values()]
+
+
+def _shows(clock: _WrongClock, answer: Event, command: Event) -> bool:
+    """Whether *clock* showed, when *command* was looked at, what *answer* says.
+
+    It may be another executor that gives the answer: the one with this clock died once it had stored it.
+    """
+    late = _TOO_LATE.fullmatch(answer.content)
+    looked = command.expires_at + int(late[1]) - clock.ahead if late else 0
+    return late is not None and max(clock.begin, command.at) - 2 <= looked <= min(clock.end, answer.at) + 2
 
 
 def _lie(answer: Event, command: Event, seen: set[str], since: set[str], newest: int) -> str:
@@ -140,46 +171,45 @@ def _decided(trace: Sequence[Event]) -> Iterator[str]:
 
 
 def _decided_in_time(trace: Sequence[Event]) -> Iterator[str]:
-    """Late intervals that are decided within a period share the budget of one: 3 unloads, 1 split."""
-    entries = dict[int, int]()
-    late = list[tuple[int, Event]]()
+    """Intervals decided within a period, one of them late, share the budget of one: 3 unloads, 1 split."""
+    entries, never_begun = dict[int, int](), set[str]()
+    lately = list[tuple[int, bool, Event]]()
     for each in trace:
         if each.kind == "entry":
             entries[each.interval] = int(each.content)
+        elif each.kind == "answered" and each.outcome in ("expired", "fenced"):
+            never_begun.add(each.command)
         elif each.kind == "decided" and each.outcome.startswith("active"):
             at = entries[each.interval]
-            if abs(at - each.interval) >= _PERIOD_MS:
-                late = [(when, other) for when, other in late if at - _PERIOD_MS < when <= at]
-                late.append((at, each))
-                for kind, most in (("unload", 3), ("split", 1)):
-                    count = sum(other.content.startswith(kind) for _, other in late)
-                    if count > most and each.content.startswith(kind):
-                        yield f"budget: {count} {kind}s of late intervals within a period, up to {each.interval}"
+            is_late = abs(at - each.interval) >= _PERIOD_MS
+            lately = [(when, late, other) for when, late, other in lately if when > at - _PERIOD_MS]
+            lately.append((at, is_late, each))
+            shared = [other for _, late, other in lately if is_late or late or other.interval == each.interval]
+            for kind, most in (("unload", 3), ("split", 1)):
+                count = sum(one.content.startswith(kind) and one.command not in never_begun for one in shared)
+                if count > most and each.content.startswith(kind):
+                    yield f"budget: {count} {kind}s of late intervals within a period, up to {each.interval}"
 
 
 def _stopped(trace: Sequence[Event]) -> Iterator[str]:
     """Once stop-all has returned nothing older is carried out, and nothing is decided until somebody resumes."""
-    stopped: Event | None = None
-    epochs = dict[str, int]()
-    newest = 0
+    stopped_at: int | None = None
+    issued, older = set[str](), dict[str, int]()
     is_paused = False
     for each in trace:
-        if each.kind == "all-stopped":
-            stopped, newest = (each if is_paused else None), max(newest, each.epoch)
+        if each.kind == "issued":
+            issued.add(each.command)
+        elif each.kind == "all-stopped":
+            # Not by the epoch that it begins: without one, older commands are of the newest epoch.
+            older = dict.fromkeys(issued, each.at) | older
+            stopped_at = each.at if is_paused else None
         elif each.kind == "controls":
             is_paused = each.outcome.startswith("paused")
-            stopped = stopped if is_paused else None
-        elif each.kind == "issued":
-            epochs[each.command] = each.epoch
-        elif each.kind == "decided" and stopped is not None and each.outcome.startswith("active"):
-            yield f"stop-all: {each.command} is decided {each.at - stopped.at} ms after it"
-        elif (
-            each.kind == "act"
-            and stopped is not None
-            and epochs.get(each.command, newest) < stopped.epoch
-            and each.at > stopped.at + _LOOK_MS
-        ):
-            yield f"stop-all: {each.command} is carried out {each.at - stopped.at} ms after it"
+            stopped_at = stopped_at if is_paused else None
+        elif each.kind == "decided" and stopped_at is not None and each.outcome.startswith("active"):
+            yield f"stop-all: {each.command} is decided {each.at - stopped_at} ms after it"
+        elif each.kind == "act" and each.at > older.get(each.command, each.at) + _LOOK_MS:
+            yield f"stop-all: {each.command} is carried out {each.at - older[each.command]} ms after it"
 
 
 def _takeovers(trace: Sequence[Event]) -> Iterator[str]:
