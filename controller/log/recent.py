@@ -9,7 +9,7 @@ from controller.model.errors import WireError
 from controller.model.journal import JournalEntry
 from controller.settings.trimtab_toml import Settings
 from controller.wire.journal import DecisionEntry, DeltaEntry
-from controller.wire.journal_records import Decided, EntryReader, PartEntry, PartJoiner, record_at
+from controller.wire.journal_records import BackwardsReader, Decided, EntryReader
 from controller.wire.metrics import TickRecord
 from controller.wire.results import Result, decode_result
 
@@ -57,18 +57,11 @@ class ReadEntry(NamedTuple):
 
 def entries_backwards(tail: LogTail, cluster: str) -> Iterator[ReadEntry]:
     """The decisions about *cluster* in the journal, the newest first.  JournalError where one cannot be read."""
-    joiner = PartJoiner()
+    reader = BackwardsReader(cluster)
     for value in tail.journal_backwards():
-        record, whole = record_at(value, tail.where), value
-        if record.cluster != cluster:
-            continue
-        if isinstance(record, PartEntry):
-            joined = joiner.joined_backwards(record)
-            if joined is None:
-                continue
-            record, whole = record_at(joined, tail.where), joined
-        if isinstance(record, DecisionEntry | DeltaEntry):
-            yield ReadEntry(record, whole)
+        whole = reader.read(value, tail.where)
+        if whole is not None and isinstance(whole.record, DecisionEntry | DeltaEntry):
+            yield ReadEntry(whole.record, whole.value)
 
 
 def decided_at(tail: LogTail, cluster: str, interval: int) -> tuple[JournalEntry | None, JournalEntry | None]:

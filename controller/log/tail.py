@@ -12,7 +12,7 @@ from controller.log.port import INTERVAL, Log, LogRecord, Position
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.wire.journal import DecisionEntry, DeltaEntry, to_decision
-from controller.wire.journal_records import PartEntry, PartJoiner, record_at
+from controller.wire.journal_records import BackwardsReader
 
 #: Topics that are read backwards.
 ReadTopic: TypeAlias = Literal["metrics", "results", "commands"]
@@ -83,22 +83,18 @@ class LogTail:
         """
         decisions: list[Decision] = []
         epoch, looked = 0, 0
-        joiner = PartJoiner()
+        reader = BackwardsReader()
         with self._journal() as journal:
             for raw in journal.backwards():
                 epoch = epoch or epoch_in(raw.headers)
                 if INTERVAL not in raw.headers:
                     continue  # a leadership
                 if about in raw.value or _PART in raw.value:
-                    place, value = journal.place(raw), raw.value
-                    record = record_at(value, place)
-                    if isinstance(record, PartEntry):
-                        joined = joiner.joined_backwards(record)
-                        if joined is None:
-                            continue
-                        record, value = record_at(joined, place), joined
-                    if isinstance(record, DecisionEntry | DeltaEntry) and about in value:
-                        decisions.append(to_decision(record))
+                    whole = reader.read(raw.value, journal.place(raw))
+                    if whole is None:
+                        continue
+                    if isinstance(whole.record, DecisionEntry | DeltaEntry) and about in whole.value:
+                        decisions.append(to_decision(whole.record))
                 looked += 1
                 if looked == limit:
                     break

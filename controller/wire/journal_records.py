@@ -281,6 +281,33 @@ def record_at(value: bytes, where: object) -> JournalRecord:
         raise unreadable(f"journal, {where}", error) from error
 
 
+class BackwardsReader:
+    """Joins the parts of records, newest first, and looks at no memory."""
+
+    def __init__(self, cluster: str | None = None) -> None:
+        """*cluster*: None where all records are one cluster's."""
+        self._cluster = cluster
+        self._joiner = PartJoiner()
+
+    def read(self, value: bytes, where: object) -> WholeRecord | None:
+        """What the record *value* at *where* completes; None for a part that others precede, and for another cluster's.
+
+        JournalError that names the place where it cannot be read.
+        """
+        record = record_at(value, where)
+        if self._cluster is not None and record.cluster != self._cluster:
+            return None
+        if isinstance(record, PartEntry):
+            try:
+                joined = self._joiner.joined_backwards(record)
+            except WireError as error:
+                raise unreadable(f"journal, {where}", error) from error
+            if joined is None:
+                return None
+            value, record = joined, record_at(joined, where)
+        return None if isinstance(record, PartEntry) else WholeRecord(record, value)
+
+
 class PartJoiner:
     """Joins the parts of entries.  Parts of an entry whose others were not read are left out."""
 

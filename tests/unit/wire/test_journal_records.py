@@ -12,8 +12,10 @@ from controller.model.errors import DamagedJournalError, EntryTooLargeError, Jou
 from controller.model.journal import JournalEntry
 from controller.strategies.common.usage_history import UsageHistory
 from controller.wire import journal_records
+from controller.wire.base import encode
 from controller.wire.journal import EpochEntry, encode_entry, encode_epoch
 from controller.wire.journal_records import (
+    BackwardsReader,
     Decided,
     EntryReader,
     EntryWriter,
@@ -224,6 +226,15 @@ def test_an_entry_that_never_ends_is_refused_and_the_next_one_is_read(
     with pytest.raises(WireError, match="too_large: an entry of interval"):
         [joined(part, 10**9) for part in range(300)]
     assert [joined(part, 2) for part in range(2)] == [None, 2 * text.encode()]
+
+
+def test_parts_that_never_end_are_an_error_of_the_journal_newest_first_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_records, "_MOST_PARTS", 3)
+    reader = BackwardsReader(CLUSTER)
+    parts = [encode(PartEntry(cluster=CLUSTER, interval=START, part=9 - part, parts=10, text="")) for part in range(4)]
+    assert [reader.read(value, "offset 7") for value in parts[:3]] == [None] * 3
+    with pytest.raises(JournalError, match="journal, offset 7: too_large: an entry of interval"):
+        reader.read(parts[3], "offset 7")
 
 
 def _begins(record: object) -> bool:
