@@ -656,16 +656,17 @@ def test_a_source_is_read_whatever_came_between(
     filled.close()
 
 
-def test_a_store_that_is_emptied_is_not_complete_for_a_moment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_emptied_is_not_complete_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     empty, seen = Database.rebuild, list[bool]()
 
     def watched(database: Database, why: str) -> None:
         empty(database, why)
-        seen.append(store.progress().complete)
+        seen.append(own.progress().complete)
 
     monkeypatch.setattr(Database, "rebuild", watched)
-    assert store.progress().complete
-    store.rebuild("damaged")
+    with closing(day().store(tmp_path)) as own:
+        assert own.progress().complete
+        own.rebuild("damaged")
     assert seen == [False]
 
 
