@@ -35,6 +35,12 @@ class PlanRefusedError(TrimtabError):
     exit_code = 2
 
 
+class ProposalRefusedError(TrimtabError):
+    """A proposal, or an approval of one, is refused; the text says why, and what to do."""
+
+    exit_code = 2
+
+
 class AccessDeniedError(TrimtabError):
     """A server refuses our credentials, or we lack a right.  A retry helps only after somebody has mended that."""
 

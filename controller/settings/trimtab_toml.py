@@ -16,6 +16,7 @@ from controller.model.pulsar_version import PulsarVersion
 from controller.model.topic_name import is_named_entity
 from controller.settings.access import PulsarLogin, TlsSettings, ZooKeeperAuthSettings
 from controller.settings.addresses import AdminUrls, ListenAddress, ServiceUrl, TraceReceiver, ZooKeeperServers
+from controller.settings.approvals import ApprovalSettings
 from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
@@ -321,6 +322,7 @@ class Settings(Section):
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
     web: WebSettings = WebSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
 
     def as_version(self, pulsar: PulsarVersion | None) -> Self:
         """These settings with *pulsar* in [cluster]; None: as they are."""

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from controller.adapters.election.collectors import CollectorGroup
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.proposals import ProposalStore
 from controller.adapters.election.registry import Registry
 from controller.model.leadership import Leader, Leadership
 
@@ -46,6 +47,10 @@ class ElectionSystem(Protocol):
 
     def controls(self) -> ControlStore:
         """The operator's controls."""
+        ...
+
+    def proposals(self) -> ProposalStore:
+        """What waits for approval, or is carried out."""
         ...
 
     def registry(self) -> Registry:

@@ -7,6 +7,7 @@ from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.folder.controls import ELECTION_PATH, FileControls
 from controller.adapters.folder.group import FileGroup
 from controller.adapters.folder.leadership import FileLeadership, leader_in
+from controller.adapters.folder.proposals import FileProposals
 from controller.adapters.folder.registry import FileRegistry
 from controller.model.leadership import Leader
 
@@ -40,6 +41,10 @@ class FileElection:
     def controls(self) -> FileControls:
         """See ElectionSystem."""
         return FileControls(self._folder, cluster=self._cluster)
+
+    def proposals(self) -> FileProposals:
+        """See ElectionSystem."""
+        return FileProposals(self._folder, cluster=self._cluster)
 
     def registry(self) -> FileRegistry:
         """See ElectionSystem."""

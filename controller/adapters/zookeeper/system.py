@@ -8,6 +8,7 @@ from controller.adapters.zookeeper.collectors import ZooKeeperGroup
 from controller.adapters.zookeeper.controls import ZooKeeperControls
 from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.adapters.zookeeper.proposals import ZooKeeperProposals
 from controller.adapters.zookeeper.registry import ZooKeeperRegistry
 from controller.adapters.zookeeper.unreachable import ZooKeeperLook
 from controller.model.leadership import Leader
@@ -53,6 +54,12 @@ class ZooKeeperElection:
     def controls(self) -> ZooKeeperControls:
         """See ElectionSystem."""
         return ZooKeeperControls(
+            access=self._access, path=self._path, cluster=self._cluster, session_timeout_seconds=self._timeout
+        )
+
+    def proposals(self) -> ZooKeeperProposals:
+        """See ElectionSystem."""
+        return ZooKeeperProposals(
             access=self._access, path=self._path, cluster=self._cluster, session_timeout_seconds=self._timeout
         )
 
