@@ -3,7 +3,6 @@
 import getpass
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from controller.adapters.election import changes
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.factory import election_system
 from controller.adapters.outages import Part
@@ -22,14 +22,11 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, cons
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.doctor.before_acting import require_broker_balancing_off
-from controller.log.factory import log_system
+from controller.log.fencing import fence
 from controller.model.controls import MAX_HISTORY, Choice, ControlChange, OperatorControls, Pause
-from controller.model.errors import ControlsCorruptError, LeadershipLostError, TrimtabError
-from controller.model.leadership import newer_epoch
+from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlChangeAnswer, ControlsAnswer, PauseAnswer
-from controller.wire.base import printable
-from controller.wire.controls import MAX_NAME, MAX_REASON
 from controller.wire.controls_text import change_text, pause_text, pauses_text
 from controller.wire.readable import utc
 
@@ -69,14 +66,10 @@ def pause(
     settings, made = read_settings(conf), choice_of("", reason, by)
     until_ms = made.at_ms + length_ms(ends_after, of="--for") if ends_after else 0
     added = Pause(by=made.by, reason=made.reason, at_ms=made.at_ms, until_ms=until_ms)
-    detail = f"until {utc(until_ms)}" if until_ms else ""
-
-    def paused(now: OperatorControls) -> OperatorControls:
-        return now.with_pause(added).with_change(_change("pause", made, detail))
-
     require(settings, Part.ELECTION)
+    how = changes.paused(made, until_ms)
     with_store(
-        settings, lambda store: _tell_paused(settings, conf, change(store, paused, may_replace=True), added, as_json)
+        settings, lambda store: _tell_paused(settings, conf, change(store, how, may_replace=True), added, as_json)
     )
 
 
@@ -112,33 +105,13 @@ def resume(
         raise typer.BadParameter("give names, or --all", param_hint="--of")
     settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
-    ended = list[Pause]()
+    how = changes.resumed(made, None if every else of or [made.by])
 
-    def resumed(now: OperatorControls) -> OperatorControls:
-        standing = now.pauses_at(made.at_ms)
-        ended[:] = _ending(standing, conf, None if every else of or [made.by])
-        detail = f"ends the pause of {pauses_text(ended)}"[:MAX_REASON] if ended else ""
-        return replace(
-            now,
-            pauses=tuple(each for each in standing if each not in ended),
-            resumed_ms=max(made.at_ms, now.resumed_ms + 1),
-        ).with_change(_change("resume", made, detail))
+    def resumed(store: ControlStore) -> None:
+        before, after = changes.change_controls(store, how, say=failures.say)
+        _tell_resumed(settings, after, changes.ended_pauses(before, after, made.at_ms), as_json=as_json)
 
-    with_store(settings, lambda store: _tell_resumed(settings, change(store, resumed), ended, as_json=as_json))
-
-
-def _ending(standing: Sequence[Pause], conf: Path, names: Sequence[str] | None) -> list[Pause]:
-    """The pauses of *standing* to end: those of *names*, or all; TrimtabError if a name has none."""
-    if names is None or not standing:
-        return list(standing)
-    unknown = sorted(set(names) - {each.by for each in standing})
-    if unknown:
-        of = command_line("resume", "--of", standing[0].by, conf=conf)
-        raise TrimtabError(
-            f"there is no pause of {', '.join(unknown)}, so nothing was changed; paused by {pauses_text(standing)}:"
-            f" end that with `{of}`, or every pause with `{command_line('resume', '--all', conf=conf)}`"
-        )
-    return [each for each in standing if each.by in names]
+    with_store(settings, resumed)
 
 
 def _tell_resumed(settings: Settings, now: OperatorControls, ended: Sequence[Pause], *, as_json: bool) -> None:
@@ -164,16 +137,11 @@ def mode(
 ) -> None:
     """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set."""
     settings = read_settings(conf)
-    choice = None if value is Mode.SETTINGS else choice_of(value.value, reason, by)
-    in_force = settings.decisions.mode if choice is None else choice.value
+    in_force = settings.decisions.mode if value is Mode.SETTINGS else value.value
     require(settings, Part.ELECTION, *([Part.BROKERS] if in_force == "active" else []))
     require_broker_balancing_off(settings, mode=in_force)
-    made = choice_of("", reason, by)
-
-    def changed(now: OperatorControls) -> OperatorControls:
-        return replace(now, mode=choice).with_change(_change("mode", made, value.value))
-
-    with_store(settings, lambda store: change(store, changed))
+    made = choice_of(value.value, reason, by)
+    with_store(settings, lambda store: change(store, changes.mode_set(made)))
     text = f"The mode of {settings.cluster.name} is {in_force} from the next interval on."
     show(ControlsAnswer(cluster=settings.cluster.name, mode=in_force), lambda _: _say(text), as_json=as_json)
 
@@ -193,18 +161,8 @@ def release(
         raise typer.BadParameter("name drained brokers, or give --all", param_hint="BROKER")
     settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
-    named = set(brokers or ())
-
-    def released(now: OperatorControls) -> OperatorControls:
-        unknown = named - {each.broker for each in now.drained}
-        if unknown:
-            have = ", ".join(each.broker for each in now.drained) or "none"
-            raise TrimtabError(f"{', '.join(sorted(unknown))} is not drained; drained are: {have}")
-        remaining = tuple(each for each in now.drained if not release_all and each.broker not in named)
-        released = ", ".join(each.broker for each in now.drained if each not in remaining)[:MAX_REASON]
-        return replace(now, drained=remaining).with_change(_change("release", made, released))
-
-    with_store(settings, lambda store: _tell_drained(settings, change(store, released), as_json=as_json))
+    how = changes.released(made, None if release_all else brokers)
+    with_store(settings, lambda store: _tell_drained(settings, change(store, how), as_json=as_json))
 
 
 def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bool) -> None:
@@ -220,14 +178,10 @@ def stop_all(
     settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, useful=(Part.ELECTION, Part.LOG))
 
-    def stopped(now: OperatorControls) -> OperatorControls:
-        paused = now.with_pause(_pause(made)).with_change(_change("stop-all", made))
-        return replace(paused, orders=None, stopped_ms=max(made.at_ms, now.stopped_ms + 1))
-
     def stop(store: ControlStore) -> None:
         failure = ""
         try:
-            change(store, stopped, may_replace=True)
+            change(store, changes.stopped(made), may_replace=True)
             if not as_json:
                 _say(f"Paused {settings.cluster.name}: no commands until `{command_line('resume', conf=conf)}`.")
         except TrimtabError as error:
@@ -257,11 +211,7 @@ def accept_loss(
     settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
 
-    def accepted(now: OperatorControls) -> OperatorControls:
-        paused = now.with_pause(_pause(made)).with_change(_change("accept-loss", made))
-        return replace(paused, loss_accepted_ms=max(made.at_ms, now.loss_accepted_ms))
-
-    with_store(settings, lambda store: change(store, accepted, may_replace=True))
+    with_store(settings, lambda store: change(store, changes.loss_accepted(made), may_replace=True))
     if as_json:
         typer.echo(ControlsAnswer(cluster=settings.cluster.name, paused=True).as_line())
         return
@@ -275,10 +225,13 @@ def controls(
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.control_change", each="change")] = False,
 ) -> None:
-    """Print who changed the controls, when, what and why, the newest first; the last 100 changes are stored."""
+    """Print who changed the controls, when, what and why, the newest first; the last 100 changes are stored.
+
+    Attempts that the page refused are among them; the last 20 of these are stored.
+    """
     settings = read_settings(conf)
     require(settings, Part.ELECTION)
-    with_store(settings, lambda store: _print_history(store.read()[0].history[::-1][:limit], as_json=as_json))
+    with_store(settings, lambda store: _print_history(store.read()[0].events[::-1][:limit], as_json=as_json))
 
 
 def _print_history(changes: Sequence[ControlChange], *, as_json: bool) -> None:
@@ -300,50 +253,8 @@ def _print_changes(out: Console, changes: Sequence[ControlChangeAnswer]) -> None
 def change(
     store: ControlStore, how: Callable[[OperatorControls], OperatorControls], *, may_replace: bool = False
 ) -> OperatorControls:
-    """Replace the controls by *how* of them, and return them; again if they changed meanwhile.
-
-    *may_replace*: controls that cannot be read are replaced, too.  Only what pauses may ask for that: with others
-    commands would be issued again, to drained brokers, too.  Raises TrimtabError.
-    """
-    for _ in range(_TRIES):
-        try:
-            now, version = store.read()
-        except ControlsCorruptError as error:
-            if not may_replace:
-                raise
-            failures.say(
-                f"{error}; they are replaced: set a mode other than the settings' again, and drain brokers again"
-            )
-            now, version = OperatorControls(), store.version()
-        changed = how(now)
-        if store.write(changed, version):
-            return changed
-    raise TrimtabError(f"the controls were not changed: others changed them during each of {_TRIES} tries; try again")
-
-
-def fence(settings: Settings, store: ControlStore, *, may_be_unknown: bool = False) -> int:
-    """Start a new epoch in the journal and for all readers of commands; this ends the running leadership.
-
-    What the journal holds does not matter: it stops a controller that cannot read its journal, too.
-    """
-    for _ in range(_TRIES):
-        journal = log_system(settings).journal()
-        written = journal.fence()
-        try:
-            stored = store.epoch()
-        except TrimtabError:
-            if not may_be_unknown:
-                raise
-            stored = 0
-        epoch = newer_epoch(stored, written) + 1
-        try:
-            journal.begin_epoch(epoch)
-        except LeadershipLostError:
-            continue  # a controller has just begun to lead: fence it, too
-        if not may_be_unknown:
-            store.raise_epoch(epoch)
-        return epoch
-    raise TrimtabError(f"no epoch was started: a controller began to lead during each of {_TRIES} tries; try again")
+    """``change_controls`` for a person at the command line; returns the controls after the change."""
+    return changes.change_controls(store, how, may_replace=may_replace, say=failures.say)[1]
 
 
 def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> None:
@@ -357,26 +268,11 @@ def with_store(settings: Settings, use: Callable[[ControlStore], object]) -> Non
 
 def choice_of(value: str, reason: str, by: str) -> Choice:
     """*value* as chosen now, with who chose it and why."""
-    # Whatever somebody pastes as a reason in an emergency, the command has to work.
-    return Choice(value=value, reason=printable(reason)[:MAX_REASON], by=_name_of(by), at_ms=now_ms())
-
-
-def _pause(made: Choice) -> Pause:
-    """A pause that does not end by itself."""
-    return Pause(by=made.by, reason=made.reason, at_ms=made.at_ms)
-
-
-def _change(action: str, made: Choice, detail: str = "") -> ControlChange:
-    return ControlChange(at_ms=made.at_ms, by=made.by, action=action, detail=printable(detail), reason=made.reason)
+    return changes.choice_by(by or user(), reason, now_ms(), value)
 
 
 def _say(text: str) -> None:
     print_line(console(), text)
-
-
-def _name_of(by: str) -> str:
-    """*by*, or who runs this command, as the controls keep it."""
-    return printable(by or user())[:MAX_NAME]
 
 
 def user() -> str:

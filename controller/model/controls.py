@@ -121,11 +121,25 @@ class ControlChange:
     #: Epoch ms, wall clock.
     at_ms: int
     by: str
-    #: The command: pause, resume, mode, stop-all, accept-loss, release or apply.
+    #: What somebody did, by its command: pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release or
+    #: apply; or "refused".
     action: str
     #: What it changed.
     detail: str = ""
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredRequest:
+    """A request that changed something, by the key that its client gave it (Idempotency-Key)."""
+
+    #: Hash of the key and of who sent it, and hash of what was asked for.
+    key: str
+    body: str
+    #: Epoch ms.
+    at_ms: int
+    #: What the answer needs beside the request itself.
+    answer: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +174,11 @@ class OperatorControls:
     orders: Orders | None = None
     #: What operators did, the oldest first, at most MAX_HISTORY.
     history: tuple[ControlChange, ...] = ()
+    #: What the page refused them, the oldest first, at most MAX_REFUSED: a flood of these leaves the history alone.
+    refused: tuple[ControlChange, ...] = ()
+    #: Requests of clients that were carried out, so that one that is sent again is not; the oldest first, at most
+    #: MAX_REQUESTS, for REQUEST_MS.
+    requests: tuple[AnsweredRequest, ...] = ()
 
     def mode_in_force(self, mode: str) -> str:
         """The mode that applies; *mode* is that of the settings."""
@@ -185,6 +204,32 @@ class OperatorControls:
         """These, with *change* in the history; the oldest changes are forgotten."""
         return replace(self, history=(*self.history, change)[-MAX_HISTORY:])
 
+    def with_refused(self, attempt: ControlChange) -> "OperatorControls":
+        """These, with *attempt* among what was refused; the same attempt again within a minute is left out."""
+        recent = [each for each in self.refused if attempt.at_ms - each.at_ms < _SAME_ATTEMPT_MS]
+        if any(replace(each, at_ms=attempt.at_ms) == attempt for each in recent):
+            return self
+        return replace(self, refused=(*self.refused, attempt)[-MAX_REFUSED:])
+
+    def with_request(self, request: AnsweredRequest) -> "OperatorControls":
+        """These, with *request* among those that were carried out."""
+        recent = [each for each in self.requests if request.at_ms - each.at_ms < REQUEST_MS]
+        return replace(self, requests=(*recent, request)[-MAX_REQUESTS:])
+
+    @property
+    def events(self) -> tuple[ControlChange, ...]:
+        """What operators did and what they were refused, the oldest first."""
+        return tuple(sorted((*self.history, *self.refused), key=lambda each: each.at_ms))
+
+    def as_people_set_them(self) -> "OperatorControls":
+        """These without what changes by itself: the orders of a plan, which are renewed all the time, and records."""
+        return replace(self, orders=None, refused=(), requests=())
+
 
 MAX_PAUSES: Final = 20
 MAX_HISTORY: Final = 100
+MAX_REFUSED: Final = 20
+MAX_REQUESTS: Final = 256
+_SAME_ATTEMPT_MS: Final = 60_000
+#: A request with a key that is older is another one.
+REQUEST_MS: Final = 86_400_000

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from controller.model.controls import MAX_HISTORY, MAX_PAUSES, OperatorControls, Pause
+from controller.model.controls import MAX_HISTORY, MAX_PAUSES, MAX_REFUSED, MAX_REQUESTS, OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, WireError
 from controller.wire.base import (
     VERSION,
@@ -65,6 +65,15 @@ class ControlChangeRecord(_ChoiceRecord):
     detail: Annotated[str, Field(max_length=MAX_REASON, pattern=_PRINTABLE)] = ""
 
 
+class AnsweredRequestRecord(Record):
+    """A request that was carried out, by the key that its client gave it."""
+
+    key: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    body: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    at_ms: Millis
+    answer: Annotated[str, Field(max_length=MAX_REASON, pattern=_PRINTABLE)]
+
+
 class DrainedRecord(Record):
     """A broker that gets no bundles."""
 
@@ -114,6 +123,10 @@ class ControlsDocument(Record):
     drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
     history: Annotated[Items[ControlChangeRecord], Field(max_length=MAX_HISTORY, exclude_if=is_empty)] = ()
+    refused: Annotated[Items[ControlChangeRecord], Field(max_length=MAX_REFUSED, exclude_if=is_empty)] = ()
+    """What the page refused somebody."""
+    requests: Annotated[Items[AnsweredRequestRecord], Field(max_length=MAX_REQUESTS, exclude_if=is_empty)] = ()
+    """So that a request that is sent again is not carried out twice."""
 
 
 MODELS: Final[dict[str, type[Any]]] = {"controls": ControlsDocument}
@@ -122,11 +135,12 @@ MODELS: Final[dict[str, type[Any]]] = {"controls": ControlsDocument}
 def encode_controls(controls: OperatorControls) -> bytes:
     """*controls* as they are stored; WireError if a reason or a name is too long or not printable.
 
-    The oldest changes of the history are dropped if the whole would be too large.
+    The oldest changes of the history, and the oldest requests, are dropped if the whole would be too large.
     """
     value = _encoded(controls)
-    while len(value) > MAX_BYTES and controls.history:
-        controls = replace(controls, history=controls.history[(len(controls.history) + 1) // 2 :])
+    while len(value) > MAX_BYTES and (controls.history or controls.requests):
+        history, requests = (each[(len(each) + 1) // 2 :] for each in (controls.history, controls.requests))
+        controls = replace(controls, history=history, requests=requests)
         value = _encoded(controls)
     parse_controls(value)
     return value

@@ -27,8 +27,9 @@ from tests.simulation.standins import ids
 _apply: Final = import_module("controller.cli.apply")
 #: Modules that open log or election, or ask whether they are there.
 _OPENERS: Final[Sequence[tuple[str, Sequence[str]]]] = (
-    ("controller.cli.controls", ("log_system", "election_system", "read_settings", "require", "show")),
+    ("controller.cli.controls", ("election_system", "read_settings", "require", "show")),
     ("controller.cli.controls", ("require_broker_balancing_off",)),
+    ("controller.log.fencing", ("log_system",)),
     ("controller.log.recent", ("log_system",)),
     ("controller.offline.plans.progress", ("log_system",)),
     ("controller.offline.plans.source", ("log_system",)),

@@ -348,7 +348,7 @@ class Feed:
 
     def catch_up(self) -> None:
         """Read everything that is there now, in this thread.  TrimtabError."""
-        self._store.add_controls(self._controls().history)
+        self._store.add_controls(self._controls().events)
         self._controls_read("", 1.0)
         for source in self._sources:
             with closing(self._connect()) as connected:
@@ -427,7 +427,7 @@ class Feed:
                 if time.monotonic() - flushed > _FLUSH_SECONDS:
                     flushed = time.monotonic()
                     self._flush()
-                self._store.add_controls(self._controls().history)
+                self._store.add_controls(self._controls().events)
                 self._controls_read("", 1.0)
             except StoreDamagedError:
                 continue

@@ -449,7 +449,7 @@ class ControlEvent:
 
     at_ms: int
     by: str
-    #: pause, resume, mode, stop-all, accept-loss, release or apply.
+    #: pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release or apply; refused: it was not done.
     action: str
     detail: str
     reason: str

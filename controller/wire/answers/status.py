@@ -101,7 +101,7 @@ class ControlChangeAnswer(JsonAnswer):
     at_ms: int
     by: str
     action: str
-    """pause, resume, mode, stop-all, accept-loss, release or apply."""
+    """pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release or apply; refused: it was not done."""
     detail: str
     """What it changed."""
     reason: str
