@@ -213,8 +213,11 @@ class OperatorControls:
 
     def with_request(self, request: AnsweredRequest) -> "OperatorControls":
         """These, with *request* among those that were carried out."""
-        recent = [each for each in self.requests if request.at_ms - each.at_ms < REQUEST_MS]
-        return replace(self, requests=(*recent, request)[-MAX_REQUESTS:])
+        return replace(self, requests=(*self.answered_at(request.at_ms), request)[-MAX_REQUESTS:])
+
+    def answered_at(self, now_ms: int) -> tuple[AnsweredRequest, ...]:
+        """The requests that count as carried out at *now_ms*."""
+        return tuple(each for each in self.requests if now_ms - each.at_ms < REQUEST_MS)
 
     @property
     def events(self) -> tuple[ControlChange, ...]:

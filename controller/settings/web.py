@@ -25,7 +25,7 @@ class ViewerRole(StrEnum):
 
     #: Look at everything.
     VIEWER = "viewer"
-    #: Also start work on the server: what-if, incidents, plans.
+    #: Also start work on the server: what-if, incidents, plans; and change the controls, where `writes` is set.
     OPERATOR = "operator"
     #: Also approve what others propose.
     APPROVER = "approver"
@@ -150,6 +150,9 @@ class WebSettings(Section):
     """The role of anonymous users; without it, they have no access."""
     tokens_file: PathText | None = None
     """A TOML file with hashed tokens, as `trimtab token` prints them; read anew when it changes."""
+    writes: bool = False
+    """Whether operators and approvers may change the controls here: pause, resume, mode, drain and the like.  The
+    server then needs the rights of `trimtab pause`: docs/security.md.  Anonymous users never may."""
     session_key_file: PathText | None = None
     """A file with 32 random bytes or more that sign sessions.  Needed where several `trimtab serve` share an address;
     without it each start ends the sessions."""

@@ -33,6 +33,8 @@ class Cached(Generic[T]):
         self._turn = threading.Lock()
         self._reading: CachedReading[T] = CachedReading(value=None)
         self._old = Deadline(0.0, clock)
+        #: How often ``forget`` was called, and how often before the last read began.
+        self._forgotten = self._read_since = 0
         #: Set when the read that is under way has ended; None: none is under way.
         self._under_way: threading.Event | None = None
 
@@ -41,17 +43,29 @@ class Cached(Generic[T]):
     ) -> CachedReading[T]:
         """The newest value; where it is old, after waiting up to *wait_seconds* for a new one, by *wait*."""
         with self._turn:
-            if not self._old.passed:
-                return self._reading
-            if self._under_way is None:
-                self._under_way = threading.Event()
-                threading.Thread(target=self._run, args=(self._under_way,), name="web-read", daemon=True).start()
-            ended = self._under_way
-        wait(ended, wait_seconds)
+            generation = self._forgotten
+        while True:  # twice, where what is being read was forgotten meanwhile
+            with self._turn:
+                if not self._old.passed:
+                    return self._reading
+                if self._under_way is None:
+                    self._under_way = threading.Event()
+                    threading.Thread(target=self._run, args=(self._under_way,), name="web-read", daemon=True).start()
+                ended = self._under_way
+            wait(ended, wait_seconds)
+            with self._turn:
+                if self._read_since >= generation or not ended.is_set():
+                    return self._reading
+
+    def forget(self) -> None:
+        """Something has changed: whoever asks from now on gets what is read from now on."""
         with self._turn:
-            return self._reading
+            self._forgotten += 1
+            self._old = Deadline(0.0, self._clock)
 
     def _run(self, ended: threading.Event) -> None:
+        with self._turn:
+            forgotten = self._forgotten
         try:
             new_reading = CachedReading(value=self._read())
         except TrimtabError as error:
@@ -59,6 +73,7 @@ class Cached(Generic[T]):
         except Exception as error:
             new_reading = CachedReading(value=self._reading.value, error=f"{type(error).__name__}: {error}")
         with self._turn:
-            self._reading, self._under_way = new_reading, None
-            self._old = Deadline.after(self._seconds, self._clock)
+            self._reading, self._under_way, self._read_since = new_reading, None, forgotten
+            if forgotten == self._forgotten:
+                self._old = Deadline.after(self._seconds, self._clock)
         ended.set()

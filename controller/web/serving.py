@@ -58,8 +58,10 @@ def serve_page(
         for each in confs:
             own = folder / each.settings.cluster.name
             own.mkdir(mode=0o700, parents=True, exist_ok=True)
-            data = stack.enter_context(_store(each.settings, own))
-            clusters[each.settings.cluster.name] = ShownCluster(each.settings, each.conf, data)
+            data, controls_changed = stack.enter_context(_store(each.settings, own))
+            clusters[each.settings.cluster.name] = ShownCluster(
+                each.settings, each.conf, data, written=controls_changed
+            )
         site = Site(clusters, web, metrics=metrics)
         server = PageServer(create_app(site), listening, connections=web.connections, tls=web.tls)
         host, port = listening.getsockname()[:2]
@@ -105,15 +107,18 @@ def _listening(web: WebSettings) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _store(settings: Settings, folder: Path) -> Iterator[PageData]:
-    """Within the block the store in *folder* is filled from the log and the controls of *settings*."""
+def _store(settings: Settings, folder: Path) -> Iterator[tuple[PageData, Callable[[], None]]]:
+    """Within the block the store in *folder* is filled from the log and the controls of *settings*.
+
+    Also what to call where the controls are to be read at once.
+    """
     with (
         closing(Store(folder, cluster=settings.cluster.name)) as store,
         closing(election_system(settings).controls()) as controls,
         closing(Feed(store, log_system(settings).connect, lambda: controls.read()[0])) as feed,
     ):
         feed.start()
-        yield store
+        yield store, feed.read_controls
 
 
 def _folder(web: WebSettings, stack: ExitStack) -> Path:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from starlette.requests import Request
 
+from controller.adapters.election.controls import ControlStore
+from controller.adapters.factory import election_system
 from controller.adapters.metrics.web import WebMetrics
 from controller.settings.trimtab_toml import Settings
 from controller.settings.web import WebSettings
@@ -17,6 +19,7 @@ from controller.web.access.gate import AccessGate
 from controller.web.access.viewer import RefusedError
 from controller.web.assets import Assets
 from controller.web.cached import Cached
+from controller.web.control_desk import ControlDesk, ControlsRead
 from controller.web.events import EventSource, StreamPlaces
 from controller.web.jobs import Jobs
 from controller.web.live import read_status, topic_lister
@@ -41,11 +44,37 @@ class ShownCluster:
         *,
         read_status: Callable[[Settings], Callable[[], StatusAnswer]] = read_status,
         topic_lister: Callable[[Settings], TopicLister | None] = topic_lister,
+        written: Callable[[], None] = lambda: None,
     ) -> None:
+        """*written* is called when the controls were changed here."""
         self.name, self.settings, self.conf, self.data = settings.cluster.name, settings, conf.absolute(), data
         self.status: Cached[StatusAnswer] = Cached(read_status(settings), _STATUS_SECONDS)
         self.topic_names = TopicNames(topic_lister(settings))
         self.news = EventSource(data)
+        self.desk = ControlDesk(self.open_controls, written=self._controls_written)
+        self._written = written
+        #: Of the controls when the status was last known to be as new as they are.
+        self._seen_version = ""
+
+    def open_controls(self) -> ControlStore:
+        """The store of the controls; the caller closes it."""
+        return election_system(self.settings).controls()
+
+    def set_by_people(
+        self, wait_seconds: float, wait: Callable[[threading.Event, float], object]
+    ) -> ControlsRead | None:
+        """The controls, at most a second old; None where they cannot be read.  A status read after this is no older."""
+        reading = self.desk.cached.reading(wait_seconds, wait)
+        if reading.value is None or reading.error:
+            return None
+        if reading.value.version != self._seen_version:
+            self.status.forget()
+            self._seen_version = reading.value.version
+        return reading.value
+
+    def _controls_written(self) -> None:
+        self.status.forget()
+        self._written()
 
 
 class Site:
@@ -98,6 +127,8 @@ class Site:
         finally:
             ended.set()
             self.jobs.close()
+            for shown_cluster in self.clusters.values():
+                shown_cluster.desk.close()
 
 
 def site_of(request: Request) -> Site:

@@ -139,8 +139,11 @@ def encode_controls(controls: OperatorControls) -> bytes:
     """
     value = _encoded(controls)
     while len(value) > MAX_BYTES and (controls.history or controls.requests):
-        history, requests = (each[(len(each) + 1) // 2 :] for each in (controls.history, controls.requests))
-        controls = replace(controls, history=history, requests=requests)
+        controls = replace(
+            controls,
+            history=controls.history[(len(controls.history) + 1) // 2 :],
+            requests=controls.requests[(len(controls.requests) + 1) // 2 :],
+        )
         value = _encoded(controls)
     parse_controls(value)
     return value

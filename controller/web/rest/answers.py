@@ -412,6 +412,18 @@ class HistoryAnswer(JsonAnswer):
         return cls(events=[ControlChangeAnswer.from_object(each) for each in page.events], cursor=page.cursor)
 
 
+class ControlsWrittenAnswer(JsonAnswer):
+    """A change of the controls that is stored.  Controllers read it at the next interval: `GET /controls` says when."""
+
+    cluster: str
+    action: str
+    by: str
+    at_ms: int
+    reason: str
+    epoch: int | None
+    """Of a stop of everything: executors begin no command of an older epoch.  null: none was started."""
+
+
 class PlanMoveAnswer(JsonAnswer):
     """A move of the plan that is being applied."""
 

@@ -5,16 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from controller.settings.web import ViewerRole
 from controller.web.access.viewer import RefusedError, Viewer, bad_request
+from controller.web.access.writers import require_writer
 from controller.web.admission import require, viewer_of
 from controller.web.jobs import Job, JobOrder
+from controller.web.parameters import Parameters
+from controller.web.refused_writes import note_refused
 from controller.web.site import ShownCluster, Site, site_of
 from controller.web.uploads import job_with_file
 from controller.wire.answers.base import JsonAnswer
@@ -23,16 +25,12 @@ BASE: Final = "/api/v1"
 #: Browsers and proxies ask again each time, and get 304 where nothing has changed.
 _REVALIDATED: Final = "private, no-cache"
 _JSON: Final = "application/json"
+#: Characters of an Idempotency-Key.
+_LONGEST_KEY: Final = 200
 #: The end of the year 9999, the last one that calendars and our texts have.
 LATEST_MS: Final = 253_402_300_799_999
 
 Method: TypeAlias = Literal["GET", "POST", "DELETE"]
-
-
-class Parameters(BaseModel):
-    """Base of queries and bodies: an unknown key is an error, keys are camelCase, values are text or JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
 
 
 class Query(Parameters):
@@ -48,6 +46,26 @@ Q_co = TypeVar("Q_co", bound=Query, covariant=True)
 B_co = TypeVar("B_co", bound=Parameters | Job | None, covariant=True)
 
 
+class Precondition(NamedTuple):
+    """What a request that changes something says beside its body."""
+
+    #: The versions in If-Match, "*" for any; None: it has no such header.
+    versions: frozenset[str] | None
+    #: Idempotency-Key; "" without one.
+    key: str
+
+    @property
+    def needed_versions(self) -> frozenset[str]:
+        """The versions.  RefusedError 428 without any."""
+        if self.versions is None:
+            raise RefusedError(
+                428,
+                "Say what you have seen",
+                "send If-Match with the ETag that GET answered, so that nobody is overridden",
+            )
+        return self.versions
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequest(Generic[Q_co, B_co]):
     """A request that is let in, with its query and body checked."""
@@ -57,6 +75,7 @@ class ApiRequest(Generic[Q_co, B_co]):
     query: Q_co
     body: B_co
     path: Mapping[str, Any]
+    precondition: "Precondition"
 
     @property
     def cluster(self) -> ShownCluster:
@@ -74,6 +93,8 @@ class Reply:
     content: bytes | None = None
     media_type: str = _JSON
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: Of what the answer shows; If-Match names it.  "": it is not to be changed.
+    version: str = ""
 
 
 class Endpoint(NamedTuple):
@@ -91,6 +112,8 @@ class Endpoint(NamedTuple):
     #: In place of *body*: the body is a file of JSON, for the job that this orders.  ApiRequest.body is that job then.
     upload: Callable[[ShownCluster], JobOrder] | None = None
     needs: ViewerRole = ViewerRole.VIEWER
+    #: It changes something, so it needs a person's name, [web] writes, and takes an Idempotency-Key.
+    writes: bool = False
     #: Beside 200 (201, 202 ...), and beside what every endpoint may answer.
     statuses: tuple[int, ...] = ()
     #: The status of success.
@@ -108,8 +131,13 @@ def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
 def _route(path: str, methods: Mapping[str, Endpoint]) -> Route:
     async def answer(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
-        api = await _checked(request, endpoint)
-        result = await api.site.workers.run(lambda: endpoint.handle(api))
+        try:
+            api = await _checked(request, endpoint)
+            result = await api.site.workers.run(lambda: endpoint.handle(api))
+        except RefusedError as error:
+            if endpoint.writes:
+                await note_refused(request, endpoint.path.strip("/"), error)
+            raise
         return _response(request, result)
 
     return Route(BASE + path, answer, methods=list(methods))
@@ -118,6 +146,8 @@ def _route(path: str, methods: Mapping[str, Endpoint]) -> Route:
 async def _checked(request: Request, endpoint: Endpoint) -> ApiRequest[Any, Any]:
     viewer = viewer_of(request)
     require(viewer, endpoint.needs)
+    if endpoint.writes:
+        require_writer(viewer, site_of(request).settings, endpoint.needs)
     pairs = request.query_params.multi_items()
     values = dict(pairs)
     if len(values) != len(pairs):
@@ -133,7 +163,29 @@ async def _checked(request: Request, endpoint: Endpoint) -> ApiRequest[Any, Any]
     if endpoint.body is not None:
         text, model = await request.body(), endpoint.body
         body = _parsed(lambda: model.model_validate_json(text))
-    return ApiRequest(site=site_of(request), viewer=viewer, query=query, body=body, path=request.path_params)
+    return ApiRequest(
+        site=site_of(request),
+        viewer=viewer,
+        query=query,
+        body=body,
+        path=request.path_params,
+        precondition=_precondition(request),
+    )
+
+
+def _precondition(request: Request) -> Precondition:
+    """What the headers say.  RefusedError 400."""
+    tags, keys = request.headers.getlist("if-match"), request.headers.getlist("idempotency-key")
+    if len(keys) > 1:
+        raise bad_request("a request has one Idempotency-Key at most")
+    key = keys[0].strip().strip('"') if keys else ""
+    if keys and not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
+        raise bad_request(f"Idempotency-Key: expected are 1 to {_LONGEST_KEY} printable characters")
+    if not tags:
+        return Precondition(None, key)
+    # A weak tag never matches.  Of what GET answered, the first half is the version.
+    texts = (each.strip() for each in ",".join(tags).split(","))
+    return Precondition(frozenset(each.strip('"').partition(".")[0] for each in texts if each), key)
 
 
 def _parsed(parse: Callable[[], Parameters]) -> Parameters:
@@ -149,8 +201,11 @@ def _response(request: Request, result: JsonAnswer | Reply) -> Response:
     reply = result if isinstance(result, Reply) else Reply(answer=result)
     content = reply.content if reply.answer is None else f"{reply.answer.as_line()}\n".encode()
     headers = dict(reply.headers)
+    if request.method == "POST" and reply.version:
+        headers["ETag"] = f'"{reply.version}"'
     if request.method in ("GET", "HEAD") and reply.status == 200 and content is not None:
-        tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        version = f"{reply.version}." if reply.version else ""
+        tag = f'"{version}{hashlib.sha256(content).hexdigest()[:32]}"'
         headers |= {"ETag": tag, "Cache-Control": _REVALIDATED}
         if _has_tag(request.headers.get("if-none-match", ""), tag):
             return Response(status_code=304, headers=headers)

@@ -25,6 +25,23 @@ _REF: Final = "#/components/schemas/{model}"
 #: The parts of a path that are filled in, and what Starlette converts them to.
 _PART: Final = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _OF_ALL: Final = (400, 401, 403, 404, 405, 413, 414, 421, 429, 431, 503)
+#: Of what changes something.
+_WRITE_HEADERS: Final = (
+    {
+        "name": "If-Match",
+        "in": "header",
+        "required": True,
+        "description": "The ETag of what you have seen, as GET answered it; * for whatever is there",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
+    },
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "Yours, for this request: sent again within a day, the request is answered as before, and not"
+        " carried out again",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+    },
+)
 _EVENTS: Final = {
     "get": {
         "summary": "Server-sent events: one for each change of what is known",
@@ -63,7 +80,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "trimtab",
             "version": "1",
-            "description": "What trimtab sees, decides and why. It reads; nothing here moves a bundle.",
+            "description": "What trimtab sees, decides and why, and what people may change.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -95,9 +112,13 @@ def _operation(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
     words = re.sub(r"\W+", "_", _PART.sub(r"\1", endpoint.path)).strip("_")
     made: dict[str, Any] = {
         "summary": endpoint.summary,
-        "description": f"Needs the role {endpoint.needs}.",
+        "description": f"Needs the role {endpoint.needs}{', a name, and writes in [web]' if endpoint.writes else ''}.",
         "operationId": f"{endpoint.method.lower()}_{words}",
-        "parameters": [*_path_parameters(endpoint.path), *_query_parameters(endpoint.query)],
+        "parameters": [
+            *_path_parameters(endpoint.path),
+            *_query_parameters(endpoint.query),
+            *(_WRITE_HEADERS if endpoint.writes else ()),
+        ],
         "responses": _responses(endpoint, refs),
     }
     if endpoint.body is not None or endpoint.upload is not None:
@@ -132,7 +153,7 @@ def _responses(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
     content: dict[str, Any] = {"application/json": {"schema": refs[endpoint.answer] if endpoint.answer else {}}}
     if endpoint.answer is None:
         content["application/octet-stream"] = {"schema": {}}
-    headers = {"ETag": {"schema": {"type": "string"}}} if endpoint.method == "GET" else {}
+    headers = {"ETag": {"schema": {"type": "string"}}} if endpoint.method == "GET" or endpoint.writes else {}
     success: dict[str, Any] = {"description": HTTPStatus(endpoint.success).phrase, "headers": headers}
     if endpoint.success != HTTPStatus.NO_CONTENT:
         success["content"] = content
@@ -147,7 +168,8 @@ def _responses(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
     if endpoint.method == "GET":
         made["304"] = {"description": "Nothing has changed since the ETag that If-None-Match names"}
     statuses = [*_OF_ALL, *([415] if endpoint.method == "POST" else [])]
-    statuses += [409] if endpoint.upload is not None else []
+    statuses += [409] if endpoint.upload is not None or endpoint.writes else []
+    statuses += [412, 422, 428] if endpoint.writes else []
     return made | {str(status): _problem(status, refs) for status in statuses}
 
 

@@ -22,9 +22,9 @@ from controller.web.rest.answers import (
     PlanMoveAnswer,
     PlanProgressAnswer,
 )
-from controller.web.rest.endpoint import LATEST_MS, ApiRequest, Query, Time
+from controller.web.rest.endpoint import LATEST_MS, ApiRequest, Query, Reply, Time
 from controller.web.store.values import DecisionQuery
-from controller.wire.answers.status import ControlChangeAnswer, GuardrailsAnswer, StatusAnswer
+from controller.wire.answers.status import ControlChangeAnswer, StatusAnswer
 
 _DAY_MS: Final = 86_400_000
 _LONGEST_SPAN_MS: Final = 31 * _DAY_MS
@@ -84,9 +84,10 @@ def status(api: ApiRequest[Query, None]) -> StatusAnswer:
     return reading.value
 
 
-def controls(api: ApiRequest[Query, None]) -> GuardrailsAnswer:
-    """What is in force now."""
-    return status(api).guardrails
+def controls(api: ApiRequest[Query, None]) -> Reply:
+    """What is in force now, under the version of what people set; without one where that cannot be read."""
+    set_by_people = api.cluster.set_by_people(_STATUS_SECONDS, api.site.workers.wait)
+    return Reply(answer=status(api).guardrails, version="" if set_by_people is None else set_by_people.version)
 
 
 def brokers(api: ApiRequest[Paged, None]) -> BrokersAnswer:

@@ -1,15 +1,18 @@
 """The table of endpoints.  To add one: a function in reading.py or working.py, and a line here."""
 
+from functools import partial
 from typing import Final
 
 from controller.settings.web import ViewerRole
 from controller.web import orders
-from controller.web.rest import reading, working
+from controller.web.control_actions import ACTIONS, NEEDED
+from controller.web.rest import controlling, reading, working
 from controller.web.rest.answers import (
     BrokerPastAnswer,
     BrokersAnswer,
     BundlePastAnswer,
     ClustersAnswer,
+    ControlsWrittenAnswer,
     DecisionAnswer,
     DecisionsAnswer,
     HistoryAnswer,
@@ -90,6 +93,19 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "GET", "/controls", "Mode, pauses, budgets and breaker that are in force", reading.controls, GuardrailsAnswer
+    ),
+    *(
+        Endpoint(
+            "POST",
+            f"/controls/{action.name}",
+            action.summary,
+            partial(controlling.changed, action=action),
+            ControlsWrittenAnswer,
+            body=action.body,
+            needs=NEEDED,
+            writes=True,
+        )
+        for action in ACTIONS.values()
     ),
     Endpoint("GET", "/doctor", "What `trimtab doctor` finds", working.doctor, DoctorAnswer, statuses=(202,)),
     Endpoint(

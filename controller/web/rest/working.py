@@ -12,8 +12,9 @@ from controller.web import orders
 from controller.web.access.viewer import RefusedError, bad_request
 from controller.web.admission import require
 from controller.web.jobs import Job, JobOrder
+from controller.web.parameters import Parameters
 from controller.web.rest.answers import JobAnswer, JobsAnswer
-from controller.web.rest.endpoint import BASE, ApiRequest, Parameters, Query, Reply, Time
+from controller.web.rest.endpoint import BASE, ApiRequest, Query, Reply, Time
 from controller.web.rest.reading import SpanQuery, interval_of, not_known, span_of, unknown
 from controller.wire.readable import utc
 

@@ -366,6 +366,10 @@ class Feed:
             thread.start()
             self._threads.append(thread)
 
+    def read_controls(self) -> None:
+        """Have the controls read at once: they have changed."""
+        self._controls_due.set()
+
     def close(self) -> None:
         """End reading, and make durable what was read."""
         self._stop.set()
