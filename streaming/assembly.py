@@ -34,6 +34,7 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.model.leadership import Leadership
 from controller.model.lost_journal import Evidence
 from controller.settings.policy import read_policy
+from controller.settings.signing_key import controller_signing_key
 from controller.settings.standing_controls import standing_controls
 from controller.settings.trimtab_toml import Settings
 from streaming.batches.catching_up import Turn, offset_read, turns
@@ -62,6 +63,7 @@ class Assembly:
         self._log, self._election = log_system(settings), election_system(settings)
         self._source = source_of(settings)
         self.policy = read_policy(settings)
+        self._signing_key = controller_signing_key(settings.approvals)
         self.metrics.limit_by(self.policy.limits)
         self.metrics.audits.expect(self.policy)
         self.options = _query_options(settings, self.policy, files=self._source.files)
@@ -162,7 +164,7 @@ class Assembly:
             commands = of_commands(self._log.tail(), settings.cluster.name, election_epoch=store.epoch())
             return [*of_checkpoint(path, noted), *commands]
 
-        journal = self.metrics.traces.of_journal(self._log.journal())
+        journal = self.metrics.traces.of_journal(self._log.journal(self._signing_key))
         engine = take_over(
             policy=self.policy,
             seed=settings.decisions.seed,

@@ -10,7 +10,7 @@ from controller.model.errors import TrimtabError
 from controller.model.memory import Memory
 
 #: With one of these results nothing was unloaded.
-_NEVER_DONE: Final = frozenset({"obsolete", "skipped", "expired", "fenced", "dry_run"})
+_NEVER_DONE: Final = frozenset({"obsolete", "skipped", "expired", "fenced", "dry_run", "refused"})
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -74,6 +74,7 @@ def execute_until(
                     now_ms=admin.clocks.latest_ms,
                     metrics=metrics,
                     own_namespaces=settings.log.own_namespaces,
+                    controller_keys=settings.approvals.controller_keys,
                 )
                 has_worked = True
                 executor.run(until)

@@ -15,10 +15,10 @@ from controller.model.records import CommandResult
 
 _HOUR_MS: Final = 3_600_000
 _SETTLED_WELL: Final = frozenset({"done", "already_done", "obsolete", "skipped", "dry_run"})
-#: An executor began it, and it failed or may have failed.
-_WENT_WRONG: Final = frozenset({"failed", "unknown"})
+#: An executor began it, and it failed or may have failed; or none believes that a controller issued it.
+_WENT_WRONG: Final = frozenset({"failed", "unknown", "refused"})
 #: No executor began it: the bundle was not unloaded.
-_NEVER_BEGUN: Final = frozenset({"expired", "fenced"})
+_NEVER_BEGUN: Final = frozenset({"expired", "fenced", "refused"})
 _MOVED: Final = frozenset({"done", "already_done"})
 
 
@@ -59,7 +59,7 @@ def settle(
         elif result.status in _MOVED:
             failed.pop(command.bundle, None)
             succeeded = True
-        elif result.status in _NEVER_BEGUN:
+        if result.status in _NEVER_BEGUN:
             issued.pop(result.id, None)
             grace = dry_run_unloaded if command.dry_run else unloaded
             if grace.get(command.bundle) == command.interval:

@@ -31,6 +31,7 @@ from controller.model.errors import WireError
 from controller.model.leadership import newer_epoch
 from controller.settings.trimtab_toml import ExecutorSettings
 from controller.wire.base import encode
+from controller.wire.command_signatures import why_not_believed
 from controller.wire.commands import CommandEvent, EpochEvent, command_key, own_event, to_command
 from controller.wire.results import Result
 
@@ -69,8 +70,12 @@ class Executor:
         rate_limiter: RateLimiter | None = None,
         metrics: ExecutorMetrics | None = None,
         own_namespaces: Collection[str] = frozenset(),
+        controller_keys: Collection[bytes] = (),
     ) -> None:
-        """Commands for *own_namespaces* are always refused."""
+        """Commands for *own_namespaces* are always refused; so are those that none of *controller_keys* has signed.
+
+        Without *controller_keys* commands need no signature.
+        """
         self._inbox, self._cluster, self._settings, self._name = inbox, cluster, settings, name
         self._give_up_seconds, self._now_ms, self._sleep = give_up_seconds, now_ms, sleep
         self._inbox_turn = threading.Lock()
@@ -78,7 +83,7 @@ class Executor:
         self._standstill = StandstillWatch(settings.session_timeout_seconds * _LIMIT_OF_STANDSTILL, clock=clock)
         self._calls = Calls(settings.max_concurrent)
         self._metrics = metrics or ExecutorMetrics()
-        self._own_namespaces = own_namespaces
+        self._own_namespaces, self._controller_keys = own_namespaces, controller_keys
         #: A command of this batch reached no broker: the others do not wait for one.
         self._nobody_reached = threading.Event()
         #: Brokers for which a command of this batch ran into its timeout: the others do not wait for them again.
@@ -154,6 +159,10 @@ class Executor:
             job = _Job(
                 partition=partition, command=command, epoch=event.epoch, maybe_started=command.id in memory.started
             )
+            if not job.maybe_started and (why := why_not_believed(event, self._controller_keys)):
+                # Its id is not remembered as answered: the controller's own command with this id may come after it.
+                answers.append(self._record(job, Outcome(answer=Answer(status="refused", detail=why)), self._now_ms()))
+                continue
             memory.answered.add(command.id)
             refused = None if job.maybe_started else self._refusal(job)
             if refused is None:

@@ -2,12 +2,13 @@
 
 An entry and its commands are appended together (port.Fenced), all or nothing, on every system.  A new leader fences the
 one before it, reads to the end, and completes the commands of the last entry.  Commands depend on the entry and its
-headers alone, so any leader that completes an entry issues the same commands, with the entry's epoch and time.
+headers alone, so any leader that completes an entry issues the same commands, with the entry's epoch and time, and the
+signatures of the leader that decided it: nobody signs for what another process wrote.
 """
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Final
 
@@ -16,6 +17,7 @@ from controller.log.journal_reading import (
     CLUSTER,
     EPOCH,
     ISSUED_AT,
+    SIGNATURES,
     WHOLE,
     JournalEnd,
     JournalReader,
@@ -34,7 +36,9 @@ from controller.model.errors import (
 )
 from controller.model.journal import JournalEntry, JournalHead
 from controller.wire.base import read_object
+from controller.wire.command_signatures import joined, signatures_of
 from controller.wire.commands import EVENT_HEADERS, command_event, command_key, epoch_event
+from controller.wire.ed25519 import SigningKey
 from controller.wire.journal import encode_epoch
 from controller.wire.journal_records import WHOLE_EVERY_MS, EntryWriter
 from controller.wire.readable import utc
@@ -53,8 +57,12 @@ _FAR_AHEAD_MS: Final = 600_000
 class LogJournal:
     """Journal in *log*."""
 
-    def __init__(self, log: Log, *, cluster: str, whole_every_ms: int = WHOLE_EVERY_MS) -> None:
+    def __init__(
+        self, log: Log, *, cluster: str, whole_every_ms: int = WHOLE_EVERY_MS, signing_key: SigningKey | None = None
+    ) -> None:
+        """*signing_key* signs the commands; None: they are not signed."""
         self._log, self._cluster, self._whole_every_ms = log, cluster, whole_every_ms
+        self._signing_key = signing_key
         self._reader = JournalReader(log, cluster)
         self._scope = Scope(name=f"journal-{cluster}", decides=("journal", 0), owns=("commands",))
         self._scope_fence: Fenced | None = None
@@ -103,12 +111,17 @@ class LogJournal:
             INTERVAL: b"%d" % entry.interval,
             ISSUED_AT: b"%d" % issued_at_ms,
         }
+        signatures = signatures_of(entry.decision.commands, epoch, self._signing_key)
         records = [Out("journal", record, partition=0, headers=headers) for record in encoded.records]
         if encoded.whole:
             records[0] = records[0]._replace(headers=headers | {WHOLE: b"1"})
+        if signatures:
+            # A share with each part of the entry: no record grows above what Kafka takes.
+            shares = zip(records, joined(signatures, len(records)), strict=True)
+            records = [each._replace(headers={**each.headers, SIGNATURES: share}) for each, share in shares]
         follow = [
             *self._epoch_events(epoch, issued_at_ms, partitions),
-            *_events(entry.decision.commands, epoch, issued_at_ms),
+            *_events(entry.decision.commands, epoch, issued_at_ms, signatures),
         ]
         self._open_scope().append(records, follow, before)
         self._writer.wrote(encoded)
@@ -174,8 +187,8 @@ class LogJournal:
             return []
         place = self._reader.place(end.record)
         epoch, issued_at = (number_in(end.record, header, place) for header in (EPOCH, ISSUED_AT))
-        commands = end.last.entry.decision.commands
-        return _events(commands, epoch or end.epoch, end.record.timestamp_ms if issued_at is None else issued_at)
+        commands, at_ms = end.last.entry.decision.commands, end.record.timestamp_ms if issued_at is None else issued_at
+        return _events(commands, epoch or end.epoch, at_ms, end.signatures)
 
     def _records(self) -> Iterator[LogRecord]:
         with closing(self._log.read("journal", OLDEST, partition=0)) as reader:
@@ -198,24 +211,26 @@ class LogJournal:
         return {EPOCH: b"%d" % epoch, CLUSTER: self._cluster.encode()}
 
 
-def _events(commands: tuple[Command, ...], epoch: int, issued_at_ms: int) -> list[Out]:
+def _events(commands: tuple[Command, ...], epoch: int, issued_at_ms: int, signatures: Sequence[str] = ()) -> list[Out]:
+    """The events of *commands*; *signatures* has one for each of them, or none."""
     return [
         Out(
             "commands",
-            command_event(command, epoch, issued_at_ms),
+            command_event(command, epoch, issued_at_ms, signature),
             key=command_key(command).encode(),
             headers=EVENT_HEADERS,
         )
-        for command in commands
+        for command, signature in zip(commands, signatures or [""] * len(commands), strict=True)
     ]
 
 
 def _identity(value: bytes) -> object:
-    """The id of an event; other values are returned as they are."""
+    """The id and the signature of an event, which nobody else can write; other values are returned as they are."""
     try:
-        return str(read_object(value).get("id"))
+        event = read_object(value)
     except WireError:
         return value
+    return str(event.get("id")), str(event.get("signature", ""))
 
 
 def _warn_of_the_future(interval: int, place: str) -> None:

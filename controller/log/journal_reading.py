@@ -9,6 +9,7 @@ from controller.model.errors import AnotherClusterError, DamagedJournalError, Wi
 from controller.model.journal import JournalEntry, JournalHead
 from controller.model.leadership import newer_epoch
 from controller.wire.base import read_object
+from controller.wire.command_signatures import separated
 from controller.wire.journal import EpochEntry
 from controller.wire.journal_records import Decided, EntryReader, unreadable
 
@@ -17,6 +18,8 @@ from controller.wire.journal_records import Decided, EntryReader, unreadable
 EPOCH: Final = "epoch"
 ISSUED_AT: Final = "issuedAt"
 CLUSTER: Final = "cluster"
+#: On the records of an entry whose commands are signed: the signatures, in the order of the commands.
+SIGNATURES: Final = "signatures"
 #: On the first record of an entry that holds the memory whole.
 WHOLE: Final = "whole"
 _DIGITS: Final = 18
@@ -30,6 +33,13 @@ class JournalEnd(NamedTuple):
     last: Decided | None
     record: LogRecord | None
     epoch: int
+    #: Of the last decision's commands, and maybe of parts before that no decision follows.
+    signature_text: bytes = b""
+
+    @property
+    def signatures(self) -> Sequence[str]:
+        """One for each command of the last decision; none where they are not signed."""
+        return [] if self.last is None else separated(self.signature_text, len(self.last.entry.decision.commands))
 
     @property
     def head(self) -> JournalHead:
@@ -80,14 +90,16 @@ class JournalReader:
 
     def end_of(self, records: Iterable[LogRecord]) -> JournalEnd:
         """The end of a journal with these *records*, oldest first."""
-        reader, end = EntryReader(None), JournalEnd(None, None, 0)
+        reader, end, signatures = EntryReader(None), JournalEnd(None, None, 0), b""
         for record in records:
+            signatures += record.headers.get(SIGNATURES, b"")
             entry = self.read(reader, record)
             if entry is None:
                 continue
             end = end._replace(epoch=newer_epoch(end.epoch, number_in(record, EPOCH, self.place(record)) or 0))
             if isinstance(entry, Decided):
-                end = end._replace(last=entry, record=record)
+                end = end._replace(last=entry, record=record, signature_text=signatures)
+            signatures = b""
         return end
 
     def backwards(self) -> Iterator[LogRecord]:

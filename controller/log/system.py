@@ -16,6 +16,7 @@ from controller.log.tail import LogTail
 from controller.log.ticks import CollectorLog, MetricsLog
 from controller.model.journal import JournalEntry
 from controller.settings.trimtab_toml import Settings
+from controller.wire.ed25519 import SigningKey
 
 
 class LogSystem:
@@ -66,9 +67,11 @@ class LogSystem:
         """Deletes old records; None if the system does so itself."""
         return self._retention
 
-    def journal(self) -> LogJournal:
-        """The journal, not opened yet."""
-        return LogJournal(self._connect(), cluster=self._cluster, whole_every_ms=self._whole_every_ms)
+    def journal(self, signing_key: SigningKey | None = None) -> LogJournal:
+        """The journal, not opened yet; *signing_key* signs the commands."""
+        return LogJournal(
+            self._connect(), cluster=self._cluster, whole_every_ms=self._whole_every_ms, signing_key=signing_key
+        )
 
     def decisions(self) -> Iterator[JournalEntry]:
         """Every decision in the journal, oldest first; disturbs no writer."""

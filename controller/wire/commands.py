@@ -116,11 +116,16 @@ class _CloudEvent(Record):
         return round(self.time.timestamp() * 1000)
 
 
-class UnloadEvent(UnloadCommand, _CloudEvent):
+class _SignedEvent(_CloudEvent):
+    signature: Annotated[str, Field(exclude_if=lambda value: not value)] = ""
+    """The controller's, Ed25519 in base64 (docs/executor.md says over what); left out where it has no key."""
+
+
+class UnloadEvent(UnloadCommand, _SignedEvent):
     """trimtab.unload."""
 
 
-class SplitEvent(SplitCommand, _CloudEvent):
+class SplitEvent(SplitCommand, _SignedEvent):
     """trimtab.split."""
 
 
@@ -158,11 +163,11 @@ def command_key(command: Command) -> str:
     return namespace_of(command.bundle)
 
 
-def command_event(command: Command, epoch: int, time_ms: int) -> bytes:
+def command_event(command: Command, epoch: int, time_ms: int, signature: str = "") -> bytes:
     """The event that issues *command* under leadership *epoch* at *time_ms* (epoch ms, wall clock)."""
     data = command_data(command)
     model = UnloadEvent if isinstance(data, UnloadCommand) else SplitEvent
-    return encode(model(**dict(data), **_stamp(command.cluster, epoch, time_ms)))
+    return encode(model(**dict(data), **_stamp(command.cluster, epoch, time_ms), signature=signature))
 
 
 def epoch_event(cluster: str, epoch: int, time_ms: int) -> bytes:

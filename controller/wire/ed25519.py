@@ -30,7 +30,7 @@ def public_key(text: str) -> bytes:
     if len(key) != PUBLIC_KEY_BYTES:
         raise ValueError("expected an Ed25519 public key: base64 of its 32 bytes, 44 characters")
     if _is_of_small_order(key):
-        raise ValueError("it belongs to no private key, and anybody could sign for it")
+        raise ValueError("this public key belongs to no private key, and anybody could sign for it")
     return key
 
 

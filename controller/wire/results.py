@@ -23,7 +23,7 @@ from controller.wire.base import (
 from controller.wire.metrics import TickRecord
 
 Status: TypeAlias = Literal[
-    "done", "already_done", "obsolete", "skipped", "failed", "expired", "fenced", "dry_run", "unknown"
+    "done", "already_done", "obsolete", "skipped", "failed", "expired", "fenced", "dry_run", "unknown", "refused"
 ]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
@@ -68,10 +68,13 @@ def decode_result(
 
 
 def answered_command(value: bytes) -> str:
-    """The id of the command that *value*, any bytes of the result topic, answers; "" where it is no result."""
+    """The id of the command that *value*, any bytes of the result topic, answers; "" where it is no such result.
+
+    A command that was refused has no answer: it came from nobody who may issue commands, and its id is another one's.
+    """
     try:
         fields = read_object(value)
     except WireError:
         return ""
-    command = fields.get("id")
-    return command if fields.get("type") == "result" and isinstance(command, str) else ""
+    command, is_answer = fields.get("id"), fields.get("type") == "result" and fields.get("status") != "refused"
+    return command if is_answer and isinstance(command, str) else ""

@@ -12,7 +12,9 @@ from controller.model.errors import EntryTooLargeError, LeadershipLostError
 from controller.model.journal import Journal, JournalEntry, JournalHead
 from controller.strategies.common.usage_history import UsageHistory
 from controller.wire import journal_records
+from controller.wire.command_signatures import signed_bytes
 from controller.wire.commands import EpochEvent, SplitEvent, UnloadEvent, parse_event
+from controller.wire.ed25519 import SigningKey
 from controller.wire.readable import utc
 from tests.journal_entries import SPLIT, UNLOAD, entry
 from tests.records import PERIOD, T
@@ -29,8 +31,8 @@ class JournalPlace(Protocol):
     #: Of the implementation: the one that passes the failpoints.
     module: ModuleType
 
-    def journal(self) -> LogJournal:
-        """A journal of one more process, not opened yet."""
+    def journal(self, *, signing_key: SigningKey | None = None) -> LogJournal:
+        """A journal of one more process, not opened yet, that signs commands with *signing_key*."""
         ...
 
     def entries(self) -> list[JournalEntry]:
@@ -112,6 +114,16 @@ class JournalContract:
         assert [type(event) for event in events] == [UnloadEvent, SplitEvent]
         assert [event.id for event in events] == [UNLOAD.id, SPLIT.id]
         assert {(event.epoch, event.time_ms) for event in events} == {(6, T + 1)}
+
+    def test_each_command_carries_its_leaders_signature_and_the_entry_stays_as_it_is(self, place: JournalPlace) -> None:
+        key = SigningKey.new()
+        journal = place.journal(signing_key=key)
+        journal.open()
+        append(journal, entry(T, UNLOAD, SPLIT), epoch=6)
+        events = [event for event in map(parse_event, place.events()) if not isinstance(event, EpochEvent)]
+        expected = {each.id: key.sign(signed_bytes(each, 6)) for each in (UNLOAD, SPLIT)}
+        assert {event.id: event.signature for event in events} == expected
+        assert place.entries() == [entry(T, UNLOAD, SPLIT)]
 
     def test_an_interval_without_commands_is_journalled_and_issues_nothing(self, place: JournalPlace) -> None:
         append(open_journal(place), entry(T))

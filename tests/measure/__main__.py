@@ -1,4 +1,4 @@
-"""``scripts/measure balance|frontier|moves``: print what was measured, a line of JSON each."""
+"""``scripts/measure balance|signatures|frontier|moves``: print what was measured, a line of JSON each."""
 
 import json
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ from controller.model.errors import TrimtabError
 from tests.measure.balance import SIZES
 from tests.measure.balance import balance as balanced
 from tests.measure.frontier import frontier as points_of
+from tests.measure.signatures import signature_costs
 
 #: HiGHS searches this long for a plan of half the moves, for each cluster and strategy.
 _EXACT_SECONDS: Final = 60.0
@@ -41,6 +42,14 @@ def balance(
 ) -> None:
     """Measure how even strategies make seeded clusters, and how many moves they take."""
     _print(balanced(seeds, exact_seconds=_EXACT_SECONDS if exact else 0.0))
+
+
+@app.command()
+def signatures(
+    commands: Annotated[int, typer.Option(min=1, max=10_000, help="Commands in the interval.")] = 100,
+) -> None:
+    """Measure what it costs to sign the commands of an interval, and to check them."""
+    _print([signature_costs(commands)])
 
 
 @app.command()

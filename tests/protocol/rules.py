@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 #: An executor began the command, and it was done.
 GOOD: Final = frozenset({"done", "already_done"})
 #: No executor has begun the command, and none ever will.
-NEVER_BEGUN: Final = frozenset({"expired", "fenced", "skipped", "dry_run"})
+NEVER_BEGUN: Final = frozenset({"expired", "fenced", "skipped", "dry_run", "refused"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

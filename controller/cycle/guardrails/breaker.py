@@ -1,9 +1,10 @@
 """The breaker: after many failed commands nothing is issued until a person runs `trimtab resume`.
 
-A command counts as failed if its result is ``failed`` or ``unknown``, or if no result came back (lost).  ``expired``,
-``fenced`` and dry runs do not count.  A success resets the count of failures in a row, but not the count in the window.
-A move that a shedder found out to have broken its promise, or whose destination does not list the bundle, counts in the
-window alone: its command did not fail.  Many brokers that do not list what was moved to them trip it, too.
+A command counts as failed if its result is ``failed``, ``unknown`` or ``refused``, or if no result came back (lost).
+``expired``, ``fenced`` and dry runs do not count.  A success resets the count of failures in a row, but not the count
+in the window.  A move that a shedder found out to have broken its promise, or whose destination does not list the
+bundle, counts in the window alone: its command did not fail.  Many brokers that do not list what was moved to them trip
+it, too.
 """
 
 from dataclasses import dataclass, replace

@@ -49,6 +49,12 @@ def test_a_bundle_whose_command_was_never_begun_may_be_unloaded_at_once(status: 
     assert (memory.failed, memory.recently_unloaded) == ({}, {})
 
 
+def test_a_bundle_whose_command_no_executor_believed_rests_and_does_not_count_as_unloaded() -> None:
+    memory = answered("refused", waiting())
+    assert memory.failed == {BUNDLE: Failed(times=1, interval=T + MINUTE)}
+    assert (memory.recently_unloaded, memory.issued, memory.breaker.in_a_row) == ({}, {}, 1)
+
+
 def test_an_earlier_unload_of_the_bundle_still_counts_when_a_later_command_was_never_begun() -> None:
     assert answered("expired", waiting(recently_unloaded={BUNDLE: T - MINUTE})).recently_unloaded == {
         BUNDLE: T - MINUTE

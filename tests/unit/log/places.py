@@ -1,6 +1,7 @@
 """Logs as the contracts of what stands on them see them."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -23,6 +24,7 @@ from controller.log.pulsar.log import PulsarLog
 from controller.log.ticks import CollectorLog, MetricsLog
 from controller.model.journal import JournalEntry
 from controller.wire.commands import epoch_event
+from controller.wire.ed25519 import SigningKey
 from tests.commands import T
 from tests.contracts.bytes_log import rest, values
 from tests.pulsar_in_memory import log_settings, new_broker
@@ -51,11 +53,13 @@ class Place:
         #: Called before and after each effect.  Raises to kill the process that is at work, or to lose the answer;
         #: what it does itself comes while that process hangs.
         self.at_effect: Callable[[str, str], None] = no_fault
+        #: Epoch -> the public keys of those who took it for theirs, for tests that note them.
+        self.keys = defaultdict[int, list[bytes]](list)
         #: What executors have done, for tests that note it.
         self.acts = list[str]()
 
-    def journal(self, cluster: str = CLUSTER) -> LogJournal:
-        return LogJournal(self.connect(), cluster=cluster)
+    def journal(self, cluster: str = CLUSTER, *, signing_key: SigningKey | None = None) -> LogJournal:
+        return LogJournal(self.connect(), cluster=cluster, signing_key=signing_key)
 
     def entries(self) -> list[JournalEntry]:
         return list(JournalReader(self.connect(), CLUSTER).entries())

@@ -12,7 +12,9 @@ from controller.log.inbox import AnswerRecord, Inbox
 from controller.log.port import TakenOverError
 from controller.model.errors import TrimtabError
 from controller.wire.base import read_object
+from controller.wire.command_signatures import why_not_believed
 from controller.wire.commands import EpochEvent, parse_event
+from controller.wire.ed25519 import SigningKey
 from controller.wire.results import answered_command
 from tests.commands import unload
 from tests.journal_entries import UNLOAD, entry
@@ -96,10 +98,12 @@ def at_each_effect(make: Fresh, work: Work) -> Iterator[tuple[str, Place]]:
 
 
 def lead(place: Place, *, more_commands: int = 3) -> None:
-    """A leader that decides what nobody has decided yet."""
-    journal = place.journal()
+    """A leader that decides what nobody has decided yet, with a key of its own."""
+    key = SigningKey.new()
+    journal = place.journal(signing_key=key)
     head = journal.open()
     epoch = head.epoch + 1
+    place.keys[epoch].append(key.public)
     journal.begin_epoch(epoch)
     for interval in INTERVALS:
         if head.last is None or head.last.interval < interval:
@@ -125,6 +129,7 @@ def check_journal(place: Place, what: str) -> None:
         if not isinstance(event, EpochEvent):
             assert event.epoch == epochs[event.data.interval], what
             assert event.time_ms == event.data.interval + event.epoch, what
+            assert not why_not_believed(event, place.keys[event.epoch]), what
 
 
 def decisions(place: Place) -> list:  # type: ignore[type-arg]
