@@ -25,7 +25,7 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, cons
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
-from controller.model.controls import Choice
+from controller.model.controls import MOVING_MODES, Choice
 from controller.model.errors import PlanRefusedError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
 from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
@@ -185,7 +185,7 @@ def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun
     if not controls.pauses_at(now) and controls.is_paused(now, paused=settings.decisions.paused):
         resume = command_line("resume", conf=conf)
         raise TrimtabError(f"decisions.paused is set, so nothing is issued: run `{resume}`")
-    if mode != "active":
+    if mode not in MOVING_MODES:
         active = command_line("mode", "active", conf=conf)
         raise TrimtabError(f"the mode is {mode}, in which nothing moves: run `{active}`")
     if election_system(settings).leader() is None:

@@ -23,7 +23,7 @@ from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.doctor.before_acting import require_broker_balancing_off
 from controller.log.fencing import fence
-from controller.model.controls import MAX_HISTORY, Choice, ControlChange, OperatorControls, Pause
+from controller.model.controls import MAX_HISTORY, MOVING_MODES, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlChangeAnswer, ControlsAnswer, PauseAnswer
@@ -44,6 +44,7 @@ class Mode(StrEnum):
     """What `trimtab mode` sets."""
 
     ACTIVE = "active"
+    APPROVE = "approve"
     DRY_RUN = "dry_run"
     OBSERVE = "observe"
     #: Use decisions.mode: remove the operator's choice.
@@ -138,7 +139,7 @@ def mode(
     """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set."""
     settings = read_settings(conf)
     in_force = settings.decisions.mode if value is Mode.SETTINGS else value.value
-    require(settings, Part.ELECTION, *([Part.BROKERS] if in_force == "active" else []))
+    require(settings, Part.ELECTION, *([Part.BROKERS] if in_force in MOVING_MODES else []))
     require_broker_balancing_off(settings, mode=in_force)
     made = choice_of(value.value, reason, by)
     with_store(settings, lambda store: change(store, changes.mode_set(made)))

@@ -15,7 +15,10 @@ import numpy as np
 
 from controller.aggregate.snapshot import Snapshot
 from controller.aggregate.view import assemble
+from controller.cycle.approval import reviewable, ruled_on, summary_of_approval
+from controller.cycle.approval_check import DecisionCheck
 from controller.cycle.checked import observed_by, remembered
+from controller.cycle.choosing import made_of
 from controller.cycle.commands import Issuing, charge
 from controller.cycle.dry_run import of_dry_run, without_dry_run
 from controller.cycle.guardrails.breaker import watched, with_failed_predictions
@@ -30,9 +33,7 @@ from controller.cycle.outcomes import on_their_way, settle
 from controller.cycle.policy import MINUTE_MS, Policy
 from controller.cycle.protected import ProtectedBundles
 from controller.cycle.refusals import refusal_of
-from controller.cycle.splitting import Splits, splits_of
 from controller.cycle.stored_memory import of_strategies
-from controller.cycle.unloading import Unloads, unloads_of
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision, Reason, Unload, Verdict
 from controller.model.errors import StrategyError
@@ -74,7 +75,8 @@ def _decided(
     )
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, restarted = of_strategies(memory, policy)
-    verdicts += [*restarted, *_about_missing(view, policy)]
+    memory, ruled = ruled_on(memory, controls, interval)
+    verdicts += [*restarted, *ruled, *_about_missing(view, policy)]
     memory = watched_deaths(memory, view, policy.limits, policy.period_ms, controls.resumed_ms)
     view, rooms, unconfirmed = _without_blocked(view, memory, policy)
     verdicts += unconfirmed
@@ -92,26 +94,23 @@ def _decided(
     memory = replace(memory, roster=roster, balancing=balancing, issued=issued)
 
     shared = shares_budget(issued.values(), interval, decided_at, policy.period_ms)
-    ledger = Ledger(policy.limits, issued.values(), memory.in_flight.values(), shared, rooms)
-    before, issuing = memory, Issuing(policy, controls, ledger)
-    splits = splits_of(view, protected, memory, issuing)
+    limits = reviewable(policy.limits, controls)
+    ledger = Ledger(limits, issued.values(), memory.in_flight.values(), shared, rooms)
+    issuing = Issuing(policy, controls, ledger)
     forbidden = refusal_of(view, memory, issuing, gap=gap, brokers_balance=brokers_balance)
     refusal = forbidden or unsettled or tripped
-    unloads = _unloads_after(splits, view, protected, issuing, refused=refusal is not None)
-    verdicts = of_dry_run([*verdicts, *splits.verdicts, *unloads.verdicts], before) + ledger.verdicts()
-    commands = (*splits.commands, *unloads.commands)
+    made = made_of(DecisionCheck(view, protected, memory, issuing), refusal)
+    verdicts = of_dry_run([*verdicts, *made.verdicts], memory) + made.ledger.verdicts()
     if refusal is not None:
         verdicts.append(refusal)
-        commands = ()
-    memory = _as_issued(before, unloads.memory, splits, unloads, nothing=refusal is not None)
-    memory = with_failed_predictions(_without_void_predictions(memory, commands, unloads.issued), interval)
+    memory = with_failed_predictions(_without_void_predictions(made.memory, made.commands, made.own), interval)
     memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms)
-    memory = _with_commands(memory, view, commands, issuing)
-    held_back = ledger.held_back + (len(splits.commands) + len(unloads.commands) if refusal is not None else 0)
+    memory = _with_commands(memory, view, made.commands, issuing)
     notes = [*_notes(memory, tripped, unconfirmed), *(verdict.detail for verdict in restarted)]
-    summary = "; ".join([_summary(view, commands, held_back, refusal), *notes])
+    notes += summary_of_approval(verdicts)
+    summary = "; ".join([_summary(view, made.commands, made.held_back, refusal, waits=bool(memory.proposed)), *notes])
     decision = Decision(
-        interval=interval, commands=commands, verdicts=tuple(verdicts), summary=summary, outlook=unloads.outlook
+        interval=interval, commands=made.commands, verdicts=tuple(verdicts), summary=summary, outlook=made.outlook
     )
     return decision, memory
 
@@ -138,40 +137,6 @@ def _about_missing(view: ClusterView, policy: Policy) -> list[Verdict]:
             detail = f"its load report is {age:.0f} min old and stands still; reports count for {ttl:.0f} min"
         verdicts.append(Verdict(subject=name, reason=Reason.OUTDATED_DATA, by="roster", detail=detail))
     return verdicts
-
-
-def _unloads_after(
-    splits: Splits, view: ClusterView, protected: ProtectedBundles, issuing: Issuing, *, refused: bool
-) -> Unloads:
-    """The unloads of the interval once *splits* are decided; *refused*: nothing may be issued."""
-    # Brokers unload the parts of these bundles right after the split.  A dry run splits none.
-    parts_leave = (c.bundle for c in splits.commands if c.unload_after_split and c.mode == "active" and not refused)
-    not_split = protected.and_split(command.bundle for command in splits.commands)
-    return unloads_of(replace(view, splitting=frozenset(parts_leave)), not_split, splits.memory, issuing)
-
-
-def _as_issued(before: Memory, after: Memory, splits: Splits, unloads: Unloads, *, nothing: bool) -> Memory:
-    """The memory *after* the strategies' decisions, without their choices that were held back.
-
-    Held back is what budgets refuse, or everything if *nothing* may be issued.
-    """
-    held_back, issued = list(unloads.held_back), list(unloads.issued)
-    unsplit = set(splits.held_back)
-    if nothing:
-        held_back, issued = [*issued, *held_back], []
-        unsplit |= {command.bundle for command in splits.commands}
-    split, shedder = after.split, after.shedder
-    if unsplit:
-        split = remembered(split, "revert_unissued_splits", before.split, unsplit)
-    if held_back:
-        shedder = remembered(shedder, "revert_unissued", before.shedder, held_back, issued)
-    return replace(
-        after,
-        split=split,
-        shedder=shedder,
-        # Brokers that joined or left are handled again once commands may be issued.
-        membership=before.membership if nothing or unloads.moves_held_back else after.membership,
-    )
 
 
 def _without_void_predictions(memory: Memory, commands: Sequence[Command], own: Sequence[Unload]) -> Memory:
@@ -241,7 +206,9 @@ def _notes(memory: Memory, tripped: Verdict | None, unconfirmed: Sequence[Verdic
     return [*filter(None, [breaker, summary_of(unconfirmed), summary_of_fatal(memory)])]
 
 
-def _summary(view: ClusterView, commands: Sequence[Command], held_back: int, refusal: Verdict | None) -> str:
+def _summary(
+    view: ClusterView, commands: Sequence[Command], held_back: int, refusal: Verdict | None, *, waits: bool
+) -> str:
     scope = f"{len(view.bundles)} bundles on {len(view.brokers)} brokers"
     if refusal is not None:
         return f"{scope}: {refusal.reason}, {held_back} commands held back"
@@ -249,4 +216,4 @@ def _summary(view: ClusterView, commands: Sequence[Command], held_back: int, ref
     done = ", ".join(f"{n} {action}s" for action, n in counts.items() if n)
     if held_back:
         return f"{scope}: {done or 'nothing issued'}, {held_back} held back by budgets"
-    return f"{scope}: {done or 'nothing to do'}"
+    return f"{scope}: {done or ('nothing issued' if waits else 'nothing to do')}"

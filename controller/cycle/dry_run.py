@@ -1,7 +1,7 @@
 """What a dry run leaves behind: it counts in the dry run, which shows the pace of a real run, and in nothing else.
 
-Commands of a dry run move nothing.  So once the mode is active they delay no move, use no budget and are not in flight,
-and no verdict says that they unloaded a bundle.
+Commands of a dry run move nothing.  So once the mode is active, or approve, they delay no move, use no budget and are
+not in flight, and no verdict says that they unloaded a bundle.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,8 +21,8 @@ _WAITS: Final = frozenset({"in_flight", "trimtabSheddingWaitsForResults"})
 
 
 def without_dry_run(memory: Memory, controls: Controls) -> Memory:
-    """*memory* without the commands of a dry run if *controls* have the mode active; else as it is."""
-    return forget_dry_run(memory) if controls.mode == "active" else memory
+    """*memory* without the commands of a dry run if commands change the cluster by *controls*; else as it is."""
+    return forget_dry_run(memory) if controls.moves_load else memory
 
 
 def forget_dry_run(memory: Memory) -> Memory:

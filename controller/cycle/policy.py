@@ -124,6 +124,11 @@ class Policy:
     command_ttl_ms: int = 300_000
     executor_timeout_ms: int = 60_000
     retry_failed_after_ms: int = 300_000
+    #: Mode approve: how long a decision waits for its approval, and how many moves and splits, and connections, one has
+    #: at most that needs none; 0: no such limit (see ``needs_no_approval``).
+    decision_ttl_ms: int = 3_600_000
+    free_moves: int = 0
+    free_connections: int = 0
     #: Namespaces, also as patterns, and bundles that are never moved or split.
     excluded: frozenset[str] = frozenset()
     #: Namespaces, also as patterns, whose bundles alone are moved and split; empty: those of all.

@@ -47,6 +47,12 @@ class BundleGuardrail(NamedTuple):
 
 #: The guardrails of bundles, weakest first.
 GUARDRAILS: Final = (
+    BundleGuardrail(
+        Reason.REJECTED,
+        "approvals.decision_minutes",
+        "a person rejected a decision about them",
+        "a person rejected a decision about it",
+    ),
     BundleGuardrail(Reason.IN_FLIGHT, "trimtabSheddingWaitsForResults", "their brokers have unloads in flight"),
     BundleGuardrail(Reason.IN_FLIGHT, "split", "they are split in this interval", "is being split"),
     BundleGuardrail(
@@ -74,9 +80,9 @@ GUARDRAILS: Final = (
     BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
 (
-    _FREE, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _FATAL, _OTHERS, _EXCLUDED, _OWN,
-    _SYSTEM,
-) = range(-1, 11)  # fmt: skip
+    _FREE, _REJECTED, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _FATAL, _OTHERS, _EXCLUDED,
+    _OWN, _SYSTEM,
+) = range(-1, 12)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,6 +125,13 @@ class ProtectedBundles:
         giving = np.array([name in givers for name in self.view.brokers.names], np.bool_)
         of_them = giving[self.view.bundles.broker] & self.view.bundles.owned & ~self.mask
         return replace(self, guardrail=np.where(of_them, _GIVING, self.guardrail))
+
+    def and_rejected(self, bundles: Iterable[str]) -> "ProtectedBundles":
+        """These, and *bundles*, which strategies leave alone since a person rejected a decision about them."""
+        rows = [row for name in bundles if (row := self.view.bundles.code_of.get(name)) is not None]
+        guardrail = self.guardrail.copy()
+        guardrail[rows] = np.maximum(guardrail[rows], _REJECTED)
+        return replace(self, guardrail=guardrail)
 
     def and_split(self, bundles: Iterable[str]) -> "ProtectedBundles":
         """These, and *bundles*, which are split in this interval.

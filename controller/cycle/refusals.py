@@ -26,10 +26,10 @@ def refusal_of(
 ) -> Verdict | None:
     """Why no command may be issued now, or None.  *memory*: with the samples of this interval.
 
-    *brokers_balance* forbids commands in mode active.
+    *brokers_balance* forbids commands that change the cluster.
     """
     policy, controls = issuing.policy, issuing.controls
-    rivals = brokers_balance if controls.mode == "active" else None
+    rivals = brokers_balance if controls.moves_load else None
     return (
         forbidden(controls, enabled=policy.balancer.enabled)
         or rivals

@@ -44,7 +44,7 @@ def splits_of(view: ClusterView, protected: ProtectedBundles, memory: Memory, is
     decision, next_memory = splits_by(policy.split_policy, replace(protected.rest(), splitting=under_way), memory.split)
     verdicts, commands, held_back = [*protected.counts("split"), *decision.verdicts], list[Command](), list[str]()
     for split in decision.splits:
-        outdated = _outdated(view, split.bundle)
+        outdated = range_outdated(view, split.bundle)
         if outdated is not None:
             verdicts.append(outdated)
             held_back.append(split.bundle)
@@ -62,7 +62,7 @@ def splits_of(view: ClusterView, protected: ProtectedBundles, memory: Memory, is
     return Splits(memory=memory, verdicts=tuple(verdicts), commands=tuple(commands), held_back=tuple(held_back))
 
 
-def _outdated(view: ClusterView, bundle: str) -> Verdict | None:
+def range_outdated(view: ClusterView, bundle: str) -> Verdict | None:
     """Why *bundle* cannot be split: the newest boundaries cut its range, so it was split, and a broker still lists it.
 
     A range within one of the boundaries' is a part of a split that they do not know yet.
@@ -91,11 +91,11 @@ def _split_command(view: ClusterView, row: int, split: Split, issuing: Issuing) 
         "split", split.bundle, split.broker, split.why, view.as_of_ms,
         algorithm=RangeEquallyDivide.name if halved else SpecifiedPositionsDivide.name,
         boundaries=() if halved else cuts,
-        unload_after_split=policy.balancer.unload_split_bundles and _may_leave(view, row, policy),
+        unload_after_split=policy.balancer.unload_split_bundles and may_leave(view, row, policy),
     )  # fmt: skip
 
 
-def _may_leave(view: ClusterView, row: int, policy: Policy) -> bool:
+def may_leave(view: ClusterView, row: int, policy: Policy) -> bool:
     """Whether the filters let the bundle at *row* leave its broker.
 
     Pulsar: shouldNamespacePoliciesUnload, shouldAntiAffinityNamespaceUnload.

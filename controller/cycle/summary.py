@@ -15,6 +15,7 @@ from controller.model.decision import CLUSTER, UsageOutlook, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
+from controller.model.proposed import ProposedDecision
 from controller.model.summary import (
     MOST_BUNDLES,
     MOST_CHANGES,
@@ -103,7 +104,16 @@ def _guarding(memory: Memory, controls: Controls, limits: Limits) -> Guarding:
         joined=_first(memory.roster.came),
         departed=_first(memory.roster.went),
         brokers_balance=memory.balancing.why[:_LONGEST],
+        proposed=_proposed(memory),
     )
+
+
+def _proposed(memory: Memory) -> ProposedDecision | None:
+    """The decision that waits; what its commands say of their reasons is cut."""
+    decision = memory.proposed
+    if decision is None:
+        return None
+    return replace(decision, commands=tuple(replace(each, why=_cut(each.why)) for each in decision.commands))
 
 
 def _first(mapping: Mapping[str, Any]) -> dict[str, Any]:

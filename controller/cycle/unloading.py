@@ -49,6 +49,8 @@ class Unloads:
     moves_held_back: bool = False
     #: The shedder's; None: it was not asked, or has none.
     outlook: UsageOutlook | None = None
+    #: Whether the commands are those of a plan, and not of strategies.
+    by_plan: bool = False
 
 
 class _Shed(NamedTuple):
@@ -137,6 +139,7 @@ class _Round(NamedTuple):
             verdicts=(*verdicts, *about_others, *placed.verdicts),
             commands=placed.commands,
             moves_held_back=bool(placed.held_back),
+            by_plan=True,
         )
 
     def _membership_moves(self) -> tuple[tuple[Unload, ...], StrategyMemory, tuple[Verdict, ...]]:

@@ -16,6 +16,7 @@ from controller.doctor.facts import BrokerFacts, Facts, KafkaFacts, PulsarFacts
 from controller.doctor.finding import Finding, listed
 from controller.doctor.gather import TimeLimits, pulsar_facts, written_folders
 from controller.doctor.topics import timestamps
+from controller.model.controls import MOVING_MODES
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.log import LogInKafka
 from controller.settings.policy import read_policy
@@ -78,12 +79,12 @@ def refuse_another_cluster(settings: Settings) -> None:
 
 
 def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
-    """Refuse *mode* active, with a SettingsError, where brokers shed or split by themselves.
+    """Refuse a *mode* that moves load, with a SettingsError, where brokers shed or split by themselves.
 
     With a TrimtabError where no broker can be asked.  Without a section [pulsar] nobody is asked.  A controller that
     runs does not call this: what collectors read of the brokers makes it wait.
     """
-    if mode != "active":
+    if mode not in MOVING_MODES:
         return
     if settings.pulsar is None:
         log.info("no section [pulsar]: whether the brokers balance by themselves is not checked")
@@ -92,7 +93,7 @@ def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
     unasked = pulsar.error or ("" if any(each.settings is not None for each in pulsar.brokers) else "no broker answers")
     if unasked:
         raise TrimtabError(
-            f"mode = 'active': cannot check whether the brokers balance by themselves: {unasked}; correct"
+            f"mode = {mode!r}: cannot check whether the brokers balance by themselves: {unasked}; correct"
             " [pulsar] if it names other brokers, and see `trimtab doctor`"
         )
     findings = list(balancing_off(Facts(settings=settings, now_ms=0, pulsar=pulsar)))
@@ -101,7 +102,7 @@ def require_broker_balancing_off(settings: Settings, *, mode: str) -> None:
             log.warning("%s: %s", finding.code, finding.observed)
     rivals = [finding for finding in findings if finding.severity == "error"]
     if rivals:
-        raise SettingsError("mode active is refused while the brokers balance: " + "\n".join(map(_text_of, rivals)))
+        raise SettingsError(f"mode {mode} is refused while the brokers balance: " + "\n".join(map(_text_of, rivals)))
 
 
 def refuse_producers_clocks(settings: Settings) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from controller.doctor.facts import Facts
 from controller.doctor.finding import Finding, error, fine, listed
+from controller.model.controls import MOVING_MODES
 from controller.wire.readable import counted
 
 
@@ -15,7 +16,7 @@ def nobody_executes(facts: Facts) -> Iterator[Finding]:
         names = sorted(f"{each.host}, process {each.process}" for each in registered)
         yield fine("executors", names, f"{counted(len(names), 'executor')} registered")
     waiting = facts.execution.unanswered
-    if waiting is None or facts.execution.mode != "active":
+    if waiting is None or facts.execution.mode not in MOVING_MODES:
         return
     if not waiting.nobody_executes(facts.now_ms, executors=len(registered), settings=facts.settings):
         return

@@ -62,10 +62,35 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionApproval:
+    """That enough persons approved a decision of strategies."""
+
+    #: Its hash.
+    decision: str
+    #: The persons.
+    by: tuple[str, ...]
+    #: When the last one did, epoch ms, wall clock.
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRejection:
+    """That a person rejected a decision of strategies."""
+
+    #: Its hash.
+    decision: str
+    by: str
+    reason: str
+    #: Epoch ms, wall clock.
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Controls:
     """The controls that an interval was decided with."""
 
-    #: "active" moves load, "dry_run" issues commands that change nothing, "observe" issues none.
+    #: "active" moves load, "approve" moves what persons approve, "dry_run" issues commands that change nothing,
+    #: "observe" issues none.
     mode: str
     paused: bool = False
     #: The interval is too old to act on; the memory is still updated.
@@ -93,6 +118,14 @@ class Controls:
     drained: tuple[str, ...] = ()
     #: The moves of a plan that is being applied.
     orders: Orders | None = None
+    #: The decisions that are approved, and those that a person rejected.
+    approved: tuple[DecisionApproval, ...] = ()
+    rejected: tuple[DecisionRejection, ...] = ()
+
+    @property
+    def moves_load(self) -> bool:
+        """Whether commands that are issued change the cluster."""
+        return self.mode in MOVING_MODES
 
     def timeless(self) -> "Controls":
         """The same, of an interval that is decided in its own time, or that is not journalled."""
@@ -159,7 +192,7 @@ class OperatorControls:
     It is stored, so it survives every restart.
     """
 
-    #: "active", "dry_run" or "observe"; None: that of the settings.
+    #: One of MODES; None: that of the settings.
     mode: Choice | None = None
     #: The oldest first; some may have ended by themselves.
     pauses: tuple[Pause, ...] = ()
@@ -172,6 +205,10 @@ class OperatorControls:
     #: By name.
     drained: tuple[Drained, ...] = ()
     orders: Orders | None = None
+    #: Decisions in mode approve that somebody approved or rejected without a signature, the oldest first; they count
+    #: where the settings demand none.
+    approvals: tuple[DecisionApproval, ...] = ()
+    rejections: tuple[DecisionRejection, ...] = ()
     #: What operators did, the oldest first, at most MAX_HISTORY.
     history: tuple[ControlChange, ...] = ()
     #: What the page refused them, the oldest first, at most MAX_REFUSED: a flood of these leaves the history alone.
@@ -199,6 +236,18 @@ class OperatorControls:
             # A pause must always work, and the others still stand: the one that ends first gives way.
             others.remove(min(others, key=lambda each: (each.until_ms or math.inf, each.at_ms)))
         return replace(self, pauses=(*others, pause))
+
+    def with_approval(self, approval: DecisionApproval) -> "OperatorControls":
+        """The decision is approved, and no longer rejected; the oldest approvals are forgotten."""
+        others = [each for each in self.approvals if each.decision != approval.decision]
+        rejections = tuple(each for each in self.rejections if each.decision != approval.decision)
+        return replace(self, approvals=(*others, approval)[-MAX_DECISIONS:], rejections=rejections)
+
+    def with_rejection(self, rejection: DecisionRejection) -> "OperatorControls":
+        """The decision is rejected, and no longer approved; the oldest rejections are forgotten."""
+        others = [each for each in self.rejections if each.decision != rejection.decision]
+        approvals = tuple(each for each in self.approvals if each.decision != rejection.decision)
+        return replace(self, rejections=(*others, rejection)[-MAX_DECISIONS:], approvals=approvals)
 
     def with_change(self, change: ControlChange) -> "OperatorControls":
         """These, with *change* in the history; the oldest changes are forgotten."""
@@ -229,7 +278,14 @@ class OperatorControls:
         return replace(self, orders=None, refused=(), requests=())
 
 
+#: All modes, from the one that does most.
+MODES: Final = ("active", "approve", "dry_run", "observe")
+#: Those whose commands change the cluster.
+MOVING_MODES: Final = ("active", "approve")
+
 MAX_PAUSES: Final = 20
+#: Approvals, and rejections, of decisions; one decision waits at a time.
+MAX_DECISIONS: Final = 20
 MAX_HISTORY: Final = 100
 MAX_REFUSED: Final = 20
 MAX_REQUESTS: Final = 256

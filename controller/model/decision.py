@@ -92,6 +92,12 @@ class Reason(StrEnum):
     UNCONFIRMED = "Unconfirmed"
     PLAN_IN_FORCE = "PlanInForce"
     PLAN_OUTDATED = "PlanOutdated"
+    # in mode approve
+    AWAITS_APPROVAL = "AwaitsApproval"
+    APPROVED = "Approved"
+    REJECTED = "Rejected"
+    EXPIRED = "Expired"
+    CHECK_FAILED = "CheckFailed"
     # about the memory of strategies
     STARTED_ANEW = "StartedAnew"
     # about the version of Pulsar that decides

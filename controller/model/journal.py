@@ -37,7 +37,7 @@ class JournalEntry:
         Without names of brokers, which are in the memory.
         """
         now, balancing = self.controls, self.memory.balancing
-        otherwise = now.mode != "active" or now.paused or now.stale or now.maintenance or now.unknown
+        otherwise = not now.moves_load or now.paused or now.stale or now.maintenance or now.unknown
         if otherwise or not balancing.why:
             return ""
         if balancing.on:

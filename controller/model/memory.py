@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from controller.model.decision import Command
+from controller.model.proposed import ProposedDecision
 from controller.model.pulsar_version import VersionInUse
 from controller.model.strategy_memory import NoMemory, StrategyMemory
 
@@ -217,5 +218,9 @@ class Memory:
     destinations: Mapping[str, Destination] = field(default_factory=dict)
     balancing: OwnBalancing = field(default_factory=OwnBalancing)
     deaths: BrokerDeaths = field(default_factory=BrokerDeaths)
+    #: Mode approve: the decision that waits for approval; and bundle -> when it may be decided on again after somebody
+    #: rejected a decision about it, epoch ms.
+    proposed: ProposedDecision | None = None
+    rejected: Mapping[str, int] = field(default_factory=dict)
     #: The version of Pulsar that the last interval was decided by, as its decision says.
     pulsar: VersionInUse | None = None

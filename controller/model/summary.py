@@ -14,6 +14,7 @@ from controller.model.controls import Controls
 from controller.model.decision import Verdict
 from controller.model.load import Ints, read_only
 from controller.model.memory import Breaker, InFlight
+from controller.model.proposed import ProposedDecision
 
 #: Brokers, the fullest first to stay; ranges of the keyspace; bundles with figures of their own; verdicts that are
 #: whole; commands in flight; moves whose outcome is reported; brokers that joined or left.
@@ -156,6 +157,8 @@ class Guarding:
     joined: Mapping[str, int] = field(default_factory=dict)
     departed: Mapping[str, int] = field(default_factory=dict)
     brokers_balance: str = ""
+    #: Mode approve: the decision that waits for approval.
+    proposed: ProposedDecision | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,9 +81,20 @@ def read_policy(settings: Settings, environment: Mapping[str, str] = os.environ)
             pulsar=pinned(settings.cluster.pulsar),
         )
         own = settings.log.own_namespaces
-        return replace(policy, excluded=policy.excluded | own, own_namespaces=own)
+        policy = replace(policy, excluded=policy.excluded | own, own_namespaces=own)
+        return with_approvals(policy, settings.approvals)
     except SettingsError as error:
         raise SettingsError(f"{origin_of(file, environment)}: {error}") from error
+
+
+def with_approvals(policy: Policy, approvals: ApprovalSettings) -> Policy:
+    """*policy* with what *approvals* say of decisions in mode approve."""
+    return replace(
+        policy,
+        decision_ttl_ms=approvals.decision_minutes * 60_000,
+        free_moves=approvals.free_moves,
+        free_connections=approvals.free_connections,
+    )
 
 
 def versioned_policy(

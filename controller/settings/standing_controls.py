@@ -11,7 +11,7 @@ from controller.settings.trimtab_toml import Settings
 class StandingControls:
     """The controls in the settings."""
 
-    #: "active", "dry_run" or "observe".
+    #: One of MODES in controller/model/controls.py.
     mode: str
     paused: bool
     #: An interval that ended longer ago than this is too old to act on.

@@ -219,8 +219,9 @@ class SparkSettings(Section):
 class DecisionSettings(Section):
     """What the controller may do to the cluster."""
 
-    mode: Literal["active", "dry_run", "observe"] = "dry_run"
-    """active moves load; dry_run issues commands that executors answer without acting; observe issues none.
+    mode: Literal["active", "approve", "dry_run", "observe"] = "dry_run"
+    """active moves load; approve moves what persons approve; dry_run issues commands that executors answer without
+    acting; observe issues none.
     The default is dry_run, so that a new installation moves nothing.  It holds until somebody runs `trimtab mode`."""
     paused: bool = False
     """Issue no commands, but update averages.  It holds until somebody runs `trimtab pause` or `trimtab resume`."""

@@ -10,10 +10,11 @@ from controller.cycle.dry_run import forget_dry_run, in_flight
 from controller.cycle.guardrails.budgets import Ledger, Line
 from controller.cycle.guardrails.listing import unconfirmed_brokers
 from controller.cycle.ordered import told_of
-from controller.model.controls import Choice, OperatorControls, Pause
+from controller.model.controls import MOVING_MODES, Choice, OperatorControls, Pause
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import Breaker, Roster
+from controller.model.proposed import ProposedDecision
 from controller.model.some_of import some_of
 from controller.settings.guardrails import limits_of
 from controller.settings.maintenance import Maintenance
@@ -25,6 +26,7 @@ from controller.wire.answers.status import (
     ModeAnswer,
     PauseAnswer,
     PausedAnswer,
+    ProposedDecisionAnswer,
 )
 from controller.wire.readable import counted, in_time, utc
 
@@ -47,6 +49,8 @@ class GuardrailStatus:
     chosen: OperatorControls
     #: The plan that is being applied; "": none is.
     plan: str
+    #: Mode approve: the decision that waits for approval; None: none does.
+    proposed: ProposedDecision | None
     #: Why the choices could not be read; "" where they could.
     unknown: str
     #: Why maintenance windows forbid to issue anything now; "" where they allow it.
@@ -57,7 +61,7 @@ class GuardrailStatus:
     unlisted: Mapping[str, int]
     #: Bundle -> how many owners of it died in a row.
     fatal: Mapping[str, int]
-    #: Why mode active issues nothing: brokers balance by themselves, or may do so; "": it does not wait for that.
+    #: Why nothing is issued that moves load: brokers balance by themselves, or may do so; "": neither.
     brokers_balance: str
     roster: Roster
     #: Of every budget in the window and of what is in flight: whose, and how much is used.
@@ -83,7 +87,7 @@ def guardrail_status(
     now_ms = time.time_ns() // 1_000_000
     mode, paused = chosen.mode_in_force(decisions.mode), chosen.is_paused(now_ms, paused=decisions.paused)
     memory = None if last is None else last.memory
-    if memory is not None and mode == "active":
+    if memory is not None and mode in MOVING_MODES:
         memory = forget_dry_run(memory)
     issued = () if memory is None else memory.issued.values()
     ledger = Ledger(limits, issued, () if memory is None else in_flight(memory, dry_run=False).values())
@@ -96,6 +100,7 @@ def guardrail_status(
         settings_paused=decisions.paused,
         chosen=chosen,
         plan="" if chosen.orders is None or not chosen.orders.hold_at(now_ms) else told_of(chosen.orders),
+        proposed=memory.proposed if memory is not None and mode == "approve" else None,
         unknown=unknown,
         maintenance=maintenance.forbids(now_ms),
         breaker=Breaker() if memory is None else memory.breaker,
@@ -115,6 +120,12 @@ def guardrail_rows(status: GuardrailStatus) -> dict[str, str]:
         rows["drained"] = ", ".join(f"{each.broker} by {each.by}" for each in status.chosen.drained)
     if status.plan:
         rows["plan"] = f"{status.plan} is being applied, so strategies unload nothing"
+    if status.proposed is not None:
+        decision = status.proposed
+        rows["proposed"] = (
+            f"decision {decision.short_hash} of {utc(decision.interval)} waits for approval until"
+            f" {utc(decision.expires_at_ms)}: {decision.text}; see `trimtab proposals show {decision.short_hash}`"
+        )
     if status.unknown:
         rows["controls"] = f"cannot be read, so nothing is issued: {status.unknown}"
     if status.brokers_balance:
@@ -173,6 +184,7 @@ def guardrail_answer(status: GuardrailStatus) -> GuardrailsAnswer:
             settings=status.settings_paused,
             pauses=[PauseAnswer.from_object(each) for each in status.pauses],
         ),
+        proposed=None if status.proposed is None else ProposedDecisionAnswer.of(status.proposed),
         drained=[each.broker for each in status.chosen.drained],
         unlisted={name: number for name, number in status.unlisted.items() if number},
         breaker=BreakerAnswer.from_object(breaker, failures_in_a_row=breaker.in_a_row),

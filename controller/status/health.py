@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from controller.model.controls import MOVING_MODES
 from controller.model.some_of import some_of
 from controller.settings.trimtab_toml import Settings
 from controller.status.cluster import ClusterStatus
@@ -74,7 +75,7 @@ def _of_collectors(status: ClusterStatus, settings: Settings, now_ms: float) -> 
 
 def _of_executors(status: ClusterStatus, settings: Settings, now_ms: float) -> Iterator[Problem]:
     waiting, executors = status.unanswered, len(status.processes.of("executor"))
-    if waiting is None or status.guardrails.mode != "active":
+    if waiting is None or status.guardrails.mode not in MOVING_MODES:
         return
     if not waiting.nobody_executes(now_ms, executors=executors, settings=settings):
         return
@@ -94,7 +95,7 @@ def _of_guardrails(status: ClusterStatus) -> Iterator[Problem]:
     if guardrails.unknown:
         yield Problem("controls-unknown", "the controls cannot be read", guardrails.unknown)
     # While nothing is issued anyway, as in a dry run or after `trimtab hand-back`, the brokers are meant to balance.
-    if guardrails.brokers_balance and guardrails.mode == "active" and not guardrails.paused:
+    if guardrails.brokers_balance and guardrails.mode in MOVING_MODES and not guardrails.paused:
         yield Problem("brokers-balance", "the brokers balance, too", guardrails.brokers_balance)
     if guardrails.unconfirmed:
         names = sorted(guardrails.unconfirmed)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controller.cycle.approval import MEANINGS as APPROVAL_MEANINGS
 from controller.cycle.guardrails.catalogue import GUARDRAIL_MEANINGS
 from controller.cycle.protected import MEANINGS as PROTECTED_MEANINGS
 from controller.model.decision import Reason
@@ -80,5 +81,5 @@ _OTHERS: Final[Mapping[Reason, Meaning]] = {
 
 #: Every reason, in the order of the enumeration; those of guardrails are explained beside their rules.
 MEANINGS: Final[Mapping[Reason, Meaning]] = {
-    each: {**_OTHERS, **GUARDRAIL_MEANINGS, **PROTECTED_MEANINGS}[each] for each in Reason
+    each: {**_OTHERS, **GUARDRAIL_MEANINGS, **PROTECTED_MEANINGS, **APPROVAL_MEANINGS}[each] for each in Reason
 }

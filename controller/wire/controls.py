@@ -1,11 +1,19 @@
 """The operator's controls as they are stored with the election: one small JSON object."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from controller.model.controls import MAX_HISTORY, MAX_PAUSES, MAX_REFUSED, MAX_REQUESTS, OperatorControls, Pause
+from controller.model.controls import (
+    MAX_DECISIONS,
+    MAX_HISTORY,
+    MAX_PAUSES,
+    MAX_REFUSED,
+    MAX_REQUESTS,
+    OperatorControls,
+    Pause,
+)
 from controller.model.errors import ControlsCorruptError, WireError
 from controller.wire.base import (
     VERSION,
@@ -29,6 +37,8 @@ MAX_MOVES: Final = 100
 MAX_DRAINED: Final = 1000
 MAX_REASON: Final = 500
 MAX_NAME: Final = 100
+#: Persons who approved one decision.
+MAX_APPROVERS: Final = 20
 #: No control characters: it is printed.
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f]*$"
 
@@ -42,7 +52,7 @@ class _ChoiceRecord(Record):
 class ModeRecord(_ChoiceRecord):
     """Which mode somebody set."""
 
-    value: Literal["active", "dry_run", "observe"]
+    value: Literal["active", "approve", "dry_run", "observe"]
 
 
 class SinglePauseRecord(_ChoiceRecord):
@@ -72,6 +82,27 @@ class AnsweredRequestRecord(Record):
     body: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
     at_ms: Millis
     answer: Annotated[str, Field(max_length=MAX_REASON, pattern=_PRINTABLE)]
+
+
+_DecisionHash: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_Person: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PRINTABLE)]
+
+
+class DecisionApprovalRecord(Record):
+    """That enough persons approved a decision."""
+
+    decision: _DecisionHash
+    by: Annotated[Items[_Person], Field(min_length=1, max_length=MAX_APPROVERS)]
+    at_ms: Millis
+
+
+class DecisionRejectionRecord(Record):
+    """That a person rejected a decision."""
+
+    decision: _DecisionHash
+    by: _Person
+    reason: Annotated[str, Field(max_length=MAX_REASON, pattern=_PRINTABLE)] = ""
+    at_ms: Millis
 
 
 class DrainedRecord(Record):
@@ -122,6 +153,8 @@ class ControlsDocument(Record):
     loss_accepted_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
+    approvals: Annotated[Items[DecisionApprovalRecord], Field(max_length=MAX_DECISIONS, exclude_if=is_empty)] = ()
+    rejections: Annotated[Items[DecisionRejectionRecord], Field(max_length=MAX_DECISIONS, exclude_if=is_empty)] = ()
     history: Annotated[Items[ControlChangeRecord], Field(max_length=MAX_HISTORY, exclude_if=is_empty)] = ()
     refused: Annotated[Items[ControlChangeRecord], Field(max_length=MAX_REFUSED, exclude_if=is_empty)] = ()
     """What the page refused somebody."""

@@ -24,12 +24,12 @@ def to_record(model: type[R], source: object) -> R:
 
 
 def from_record(kind: type[D], record: BaseModel, **more: Any) -> D:
-    """The dataclass *kind* of *record*, which is valid; *more*: values of fields that the record lacks."""
+    """The dataclass *kind* of *record*, which is valid; *more*: values of fields that are not the record's."""
     hashable: Any = kind
     values = {
         name: _from_value(inner, getattr(record, name))
         for name, inner in _fields_of(hashable).items()
-        if name in type(record).model_fields
+        if name in type(record).model_fields and name not in more
     }
     return kind(**{**values, **more})
 

@@ -4,7 +4,7 @@ No wall clock and no epoch lie in a decision's entry, mappings are written in th
 floats come back as they were: the same decision has the same bytes, whoever journals it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -22,19 +22,21 @@ from controller.model.controls import Controls
 from controller.model.decision import Decision
 from controller.model.journal import JournalEntry
 from controller.model.memory import BrokerDeaths, Memory
+from controller.model.proposed import ProposedDecision
 from controller.model.pulsar_version import PulsarVersion, VersionInUse, VersionSource
 from controller.model.strategy_memory import NoMemory, StrategyMemory
 from controller.wire.base import (
     Count,
     Envelope,
     Millis,
+    Number,
     Record,
     bad_value,
     encode,
     is_empty,
 )
 from controller.wire.commands import CommandData, command_data, to_command
-from controller.wire.controls import OrdersRecord, PauseRecord
+from controller.wire.controls import DecisionApprovalRecord, DecisionRejectionRecord, OrdersRecord, PauseRecord
 from controller.wire.conversion import from_record, to_record
 
 V = TypeVar("V")
@@ -217,6 +219,33 @@ class _Or:
         return self.nothing if value is None else value
 
 
+class PredictedBrokerRecord(Record):
+    """Usage of a broker that a decision touches, as a share of what it can carry."""
+
+    before: Number
+    after: Number
+
+
+class ProposedDecisionRecord(Record):
+    """A decision that waited for approval in mode approve."""
+
+    cluster: str
+    interval: Millis
+    """T in which it was decided."""
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """What an approval is for.  For those who look: the controller computes it itself."""
+    expires_at_ms: Millis
+    commands: tuple[CommandData, ...]
+    connections: Count = 0
+    """Producers and consumers that have to reconnect."""
+    limit: Number | None = None
+    """Usage above which the shedder takes bundles from a broker, as a share; null: it has no such limit."""
+    usage: ByKey[PredictedBrokerRecord] = Field(default_factory=dict)
+    """Brokers that it touches: as they were, and as predicted."""
+    brokers: str
+    """A digest of the active brokers."""
+
+
 class MemoryRecord(Record):
     """The controller's memory after the decision."""
 
@@ -243,6 +272,10 @@ class MemoryRecord(Record):
     destinations: Annotated[ByKey[DestinationRecord], Field(exclude_if=is_empty)] = Field(default_factory=dict)
     balancing: Annotated[BalancingRecord, _Or(_NO_BALANCING), Field(exclude_if=_NO_BALANCING.__eq__)] = _NO_BALANCING
     deaths: Annotated[BrokerDeathsRecord, _Or(_NO_DEATHS), Field(exclude_if=_NO_DEATHS.__eq__)] = _NO_DEATHS
+    proposed: Annotated[ProposedDecisionRecord | None, Field(exclude_if=is_empty)] = None
+    """Mode approve: the decision that waits for approval."""
+    rejected: Annotated[ByKey[Millis], Field(exclude_if=is_empty)] = Field(default_factory=dict)
+    """Mode approve: bundles of decisions that somebody rejected, and when these would have expired."""
 
 
 class ControlsRecord(Record):
@@ -265,6 +298,8 @@ class ControlsRecord(Record):
     """When the interval was decided, wall clock; left out where that was in its own time, and by earlier releases."""
     drained: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
+    approved: Annotated[tuple[DecisionApprovalRecord, ...], Field(exclude_if=is_empty)] = ()
+    rejected: Annotated[tuple[DecisionRejectionRecord, ...], Field(exclude_if=is_empty)] = ()
 
 
 class DecisionEntry(Envelope):
@@ -315,11 +350,33 @@ def encode_entry(entry: JournalEntry) -> bytes:
             interval=decision.interval,
             summary=decision.summary,
             commands=tuple(map(command_data, decision.commands)),
-            memory=to_record(MemoryRecord, entry.memory),
+            memory=memory_record(entry.memory),
             controls=to_record(ControlsRecord, entry.controls),
             pulsar=None if decision.pulsar is None else to_record(VersionRecord, decision.pulsar),
         )
     )
+
+
+def memory_record(memory: Memory) -> MemoryRecord:
+    """The record of *memory*."""
+    waiting = proposed_record(memory.proposed)
+    return to_record(MemoryRecord, replace(memory, proposed=None)).model_copy(update={"proposed": waiting})
+
+
+def proposed_record(decision: ProposedDecision | None) -> ProposedDecisionRecord | None:
+    """The record of *decision*, if there is one."""
+    if decision is None:
+        return None
+    values = {each.name: getattr(decision, each.name) for each in fields(decision)}
+    commands = tuple(map(command_data, decision.commands))
+    return to_record(ProposedDecisionRecord, {**values, "hash": decision.hash, "commands": commands})
+
+
+def to_proposed(record: ProposedDecisionRecord | None) -> ProposedDecision | None:
+    """The decision that *record* says, if there is one; its hash is not taken from the record."""
+    if record is None:
+        return None
+    return from_record(ProposedDecision, record, commands=tuple(map(to_command, record.commands)))
 
 
 def encode_epoch(cluster: str, epoch: int) -> bytes:
@@ -342,7 +399,9 @@ def to_entry(record: DecisionEntry) -> JournalEntry:
     return JournalEntry(
         cluster=record.cluster,
         decision=to_decision(record),
-        memory=from_record(Memory, record.memory, pulsar=_version_in(record)),
+        memory=from_record(
+            Memory, record.memory, proposed=to_proposed(record.memory.proposed), pulsar=_version_in(record)
+        ),
         controls=to_controls(record.controls),
     )
 

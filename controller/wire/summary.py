@@ -58,6 +58,7 @@ from controller.wire.base import (
     Tally,
     check_interval,
     encode,
+    is_empty,
     is_foreign,
     model_for,
     read_object,
@@ -66,7 +67,14 @@ from controller.wire.base import (
     validate,
 )
 from controller.wire.conversion import from_record, to_record
-from controller.wire.journal import BreakerRecord, ControlsRecord, InFlightRecord
+from controller.wire.journal import (
+    BreakerRecord,
+    ControlsRecord,
+    InFlightRecord,
+    ProposedDecisionRecord,
+    proposed_record,
+    to_proposed,
+)
 
 #: Bytes of a record, and of what a part unpacks to, at most.
 MAX_SUMMARY_BYTES: Final = 1_000_000
@@ -153,6 +161,7 @@ class SummaryBody(Record):
     joined: Annotated[Entries[Name, Millis], Field(max_length=MOST_CHANGES)] = Field(default_factory=dict)
     departed: Annotated[Entries[Name, Millis], Field(max_length=MOST_CHANGES)] = Field(default_factory=dict)
     brokers_balance: AnyText = ""
+    proposed: Annotated[ProposedDecisionRecord | None, Field(exclude_if=is_empty)] = None
     reasons: Annotated[Entries[Name, Count], Field(max_length=256)] = Field(default_factory=dict)
     verdicts_total: Count = 0
     outcomes: Annotated[Items[OutcomeRecord], Field(max_length=MOST_OUTCOMES)] = ()
@@ -297,6 +306,7 @@ def _body(summary: IntervalSummary) -> SummaryBody:
     names = {
         "reasons": judged.reasons,
         "verdicts_total": judged.total,
+        "proposed": proposed_record(guarding.proposed),
         "brokers": summary.brokers.names,
         "namespaces": summary.ranges.namespaces,
         "bundles": summary.bundles.names,
@@ -401,7 +411,7 @@ def _summary(record: SummaryRecord, body: SummaryBody, arrays: Mapping[str, NDAr
     parts: dict[str, Any] = {
         "limit": _finite(body.limit),
         "goal": _finite(body.goal),
-        "guarding": from_record(Guarding, body),
+        "guarding": from_record(Guarding, body, proposed=to_proposed(body.proposed)),
         "judged": JudgedSubjects(reasons=body.reasons, total=body.verdicts_total),
         "outcomes": tuple(map(_outcome, body.outcomes)),
         "brokers": _brokers(body, arrays),

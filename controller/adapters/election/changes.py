@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from controller.adapters.election.controls import ControlStore
-from controller.model.controls import Choice, ControlChange, Drained, OperatorControls, Pause
+from controller.model.controls import (
+    Choice,
+    ControlChange,
+    DecisionApproval,
+    DecisionRejection,
+    Drained,
+    OperatorControls,
+    Pause,
+)
 from controller.model.errors import ControlsCorruptError, TrimtabError
 from controller.wire.base import printable
 from controller.wire.controls import MAX_DRAINED, MAX_NAME, MAX_REASON
@@ -54,6 +62,18 @@ def mode_set(made: Choice) -> ControlsChange:
     """Set the mode *made.value*; SETTINGS_MODE removes what was set."""
     mode = None if made.value == SETTINGS_MODE else made
     return lambda now: replace(now, mode=mode).with_change(_entry("mode", made, made.value))
+
+
+def decision_approved(made: Choice) -> ControlsChange:
+    """Approve the decision with the hash *made.value*, which waits in mode approve, without a signature."""
+    approval = DecisionApproval(decision=made.value, by=(made.by,), at_ms=made.at_ms)
+    return lambda now: now.with_approval(approval).with_change(_entry("approve", made, f"decision {made.value}"))
+
+
+def decision_rejected(made: Choice) -> ControlsChange:
+    """Reject the decision with the hash *made.value*: strategies leave its bundles alone until it would expire."""
+    rejection = DecisionRejection(decision=made.value, by=made.by, reason=made.reason, at_ms=made.at_ms)
+    return lambda now: now.with_rejection(rejection).with_change(_entry("reject", made, f"decision {made.value}"))
 
 
 def drained(made: Choice, brokers: Collection[str]) -> ControlsChange:

@@ -17,7 +17,7 @@ from controller.cycle.guardrails.budgets import Ledger
 from controller.cycle.guardrails.listing import unconfirmed_brokers
 from controller.cycle.guardrails.unreadable import unreadable_policies
 from controller.cycle.limits import Limits
-from controller.model.controls import Controls
+from controller.model.controls import MODES, Controls
 from controller.model.decision import Command
 from controller.model.journal import DecidedInterval
 from controller.model.memory import STRATEGY_ROLES, Memory
@@ -42,7 +42,6 @@ _PHASES: Final = (
     "commitOffsets",
     "commitBatch",
 )
-_MODES: Final = ("active", "dry_run", "observe")
 _ACTIONS: Final = ("unload", "split")
 #: Ticks whose decision is not known yet are remembered up to this number; only catching up has more.
 _MOST_TICKS: Final = 64
@@ -391,7 +390,7 @@ class ControllerMetrics(ProcessMetrics):
 
     def _tell_ages(self, interval: int, controls: Controls) -> None:
         starts = self._first_seen.since(interval, mode=controls.mode, paused=controls.paused and not controls.pauses)
-        for mode in _MODES:
+        for mode in MODES:
             since = (controls.mode_since_ms or starts.mode) if mode == controls.mode else 0
             self._mode_since.labels(mode).set(ages.seconds(since))
         forever = [each.at_ms for each in controls.pauses if not each.until_ms]
@@ -419,7 +418,7 @@ class ControllerMetrics(ProcessMetrics):
         self._limits = limits
 
     def _tell_guardrails(self, memory: Memory, controls: Controls) -> None:
-        for mode in _MODES:
+        for mode in MODES:
             self._mode.labels(mode).set(controls.mode == mode)
         self._paused.set(controls.paused)
         self._tell_ages(memory.last_interval or 0, controls)

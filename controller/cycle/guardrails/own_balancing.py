@@ -1,4 +1,5 @@
-"""The brokers' own balancing: two balancers of the same bundles undo each other's moves, so mode active waits.
+"""The brokers' own balancing: two balancers of the same bundles undo each other's moves, so modes active and approve
+wait.
 
 The switches arrive in ``broker_state`` records.  Only those count that do what trimtab does: see
 ``controller.model.balancing``.
@@ -52,7 +53,7 @@ class BalancingRule:
 
 
 def watched_balancing(memory: Memory, view: ClusterView, rule: BalancingRule) -> tuple[OwnBalancing, Verdict | None]:
-    """What is known of the brokers' own balancing at T, and a verdict if nothing may be issued in mode active.
+    """What is known of the brokers' own balancing at T, and a verdict if no command may change the cluster.
 
     *memory* is that of the interval before, with its roster.
     """

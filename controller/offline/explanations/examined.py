@@ -67,7 +67,10 @@ class _ObservedSelection:
 
     def candidates(self, view: ClusterView, bundle: int, filters: Any) -> Candidates:
         candidates: Candidates = self._selection.candidates(view, bundle, filters)
-        self._answers.placed[view.bundles.names[bundle]] = Placed(view=view, candidates=candidates)
+        before, placed = self._answers.placed.get(view.bundles.names[bundle]), Placed(view=view, candidates=candidates)
+        # The check of mode approve asks the filters again, after the placement was asked.
+        if before is None or before.acceptable is None:
+            self._answers.placed[view.bundles.names[bundle]] = placed
         return candidates
 
     def acceptable(
@@ -75,8 +78,8 @@ class _ObservedSelection:
     ) -> tuple[Ints, Any]:
         best, _ = placement.acceptable(view, bundle, candidates.remaining, memory)
         rows, memory = self._selection.acceptable(view, bundle, candidates, placement, memory)
-        placed = self._answers.placed[view.bundles.names[bundle]]
-        placed.acceptable, placed.best = rows, best
+        placed = Placed(view=view, candidates=candidates, acceptable=rows, best=best)
+        self._answers.placed[view.bundles.names[bundle]] = placed
         return rows, memory
 
 
@@ -149,7 +152,8 @@ class Examined:
         """The bundles that were guarded when this was decided."""
         issued = {command.id for command in self.decision.commands}
         in_flight = {key: each for key, each in self.memory.in_flight.items() if key not in issued}
-        return ProtectedBundles.of(self.view, replace(self.memory, in_flight=in_flight), self.policy)
+        protected = ProtectedBundles.of(self.view, replace(self.memory, in_flight=in_flight), self.policy)
+        return protected.and_rejected(self.memory.rejected)
 
     def guard_of(self, bundle: str) -> Verdict | None:
         """The guardrail that kept *bundle* on its broker, or None."""

@@ -20,6 +20,7 @@ from controller.offline.explanations.examined import Examined, Placed
 from controller.offline.explanations.guardrail_answers import (
     BUDGETS,
     about_bundle,
+    approval,
     before_shedding,
     budget_against,
     no,
@@ -124,7 +125,7 @@ class _About:
             own = list(self._of_bundle(was_asked=was_asked))
         else:
             own = [self._of_shedder(was_asked=was_asked), self._of_budgets()]
-        return [*shedding, *own, *refusals(self._all)]
+        return [*shedding, *own, *refusals(self._all), *approval(self._all, self._subject)]
 
     def notes(self) -> Iterator[str]:
         """About the answers of the filters."""

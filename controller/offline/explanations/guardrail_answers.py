@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from controller.cycle import Policy
+from controller.cycle.approval import BY_APPROVAL
 from controller.cycle.guardrails.budgets import BUDGET_REASONS
 from controller.cycle.guardrails.grace import GRACE_PERIOD
 from controller.cycle.protected import GUARDRAILS
@@ -49,6 +50,18 @@ def not_asked(question: str) -> GivenAnswer:
 def refusals(verdicts: Iterable[Verdict]) -> list[GivenAnswer]:
     """Whether anything may be issued in the interval of *verdicts*."""
     return list(_chain(verdicts, [(by, _by(by)) for by in REFUSALS]))
+
+
+def approval(verdicts: Iterable[Verdict], subject: str) -> list[GivenAnswer]:
+    """Whether persons let what strategies decided about *subject* be issued; nothing where they were not asked.
+
+    The check of mode approve may refuse it before anybody is asked.
+    """
+    asked = [each for each in verdicts if each.by == BY_APPROVAL and each.subject in (subject, CLUSTER)]
+    if not asked:
+        return []
+    against = next((each for each in asked if each.reason in (Reason.CHECK_FAILED, Reason.AWAITS_APPROVAL)), None)
+    return [yes(BY_APPROVAL) if against is None else no(BY_APPROVAL, against)]
 
 
 def before_shedding(verdicts: Iterable[Verdict], policy: Policy, interval: int) -> list[GivenAnswer]:

@@ -47,6 +47,7 @@ def latest_state(latest: Latest) -> LatestState:
         joined=guarding.joined,
         departed=guarding.departed,
         brokers_balance=guarding.brokers_balance,
+        proposed=guarding.proposed,
         brokers=totals.brokers,
         brokers_without_data=totals.brokers_without_data,
         bundles=totals.bundles,

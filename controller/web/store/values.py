@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from controller.model.controls import Controls
 from controller.model.decision import Verdict
+from controller.model.proposed import ProposedDecision
 
 #: What a tile of brokers can show: the fullest resource, one resource, msg/s or bytes/s, connections.
 BrokerMetric: TypeAlias = Literal[
@@ -139,6 +140,8 @@ class LatestState:
     departed: Mapping[str, int]
     #: Why active mode issues nothing because brokers balance by themselves; "": it does not.
     brokers_balance: str
+    #: Mode approve: the decision that waits for approval; None: none does.
+    proposed: ProposedDecision | None = None
     brokers: int
     brokers_without_data: int
     bundles: int

@@ -132,6 +132,11 @@ def _normal(state: LatestState, mode: str, now_ms: int) -> Bridge:
         lead = f"A plan is being applied: step {orders.step}, wave {orders.wave} of {orders.waves}."
     elif mode == "observe":
         lead, sign = "It observes: it decides and issues nothing.", "ring"
+    elif mode == "approve" and state.proposed is not None:
+        until = clock(state.proposed.expires_at_ms, now_ms)
+        lead, sign = f"A decision waits for approval until {until}: {state.proposed.text}.", "clock"
+    elif mode == "approve":
+        lead = "Nothing waits for approval."
     elif mode != "active":
         lead, sign = "Dry run: commands change nothing.", "ring"
     return Bridge(

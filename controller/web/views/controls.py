@@ -13,6 +13,7 @@ from controller.web.views.now import Heading
 MODES: Final[Mapping[str, str]] = {
     "observe": "Decides and explains. Issues no command.",
     "dry_run": "Issues commands that change nothing.",
+    "approve": "Issues what people approve.",
     "active": "Issues what it decides, within the budgets.",
 }
 

@@ -1,9 +1,10 @@
 """The answers of ``trimtab status``, ``lookup``, ``pause``, ``resume``, ``mode`` and ``stop-all``."""
 
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from pydantic import ConfigDict, Field
 
+from controller.model.proposed import ProposedDecision
 from controller.wire.answers.base import CommandAnswer, JsonAnswer, PulsarVersionAnswer, VerdictAnswer
 
 
@@ -101,7 +102,7 @@ class ControlChangeAnswer(JsonAnswer):
     at_ms: int
     by: str
     action: str
-    """pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release or apply; refused: it was not done."""
+    """pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release, apply, approve or reject; refused: it was not done."""
     detail: str
     """What it changed."""
     reason: str
@@ -128,6 +129,44 @@ class BudgetAnswer(JsonAnswer):
     unit: str
 
 
+class PredictedBrokerAnswer(JsonAnswer):
+    """Usage of a broker's fullest resource, as a share of what it can carry."""
+
+    before: float
+    after: float
+
+
+class ProposedDecisionAnswer(JsonAnswer):
+    """A decision of strategies that waits for approval in mode approve."""
+
+    decision: str
+    """Its hash: what an approval is for."""
+    interval: int
+    """T in which it was decided, epoch ms."""
+    expires_at_ms: int
+    commands: list[CommandAnswer]
+    """What is issued once it is approved, without results."""
+    connections: int
+    """Producers and consumers that have to reconnect."""
+    usage: dict[str, PredictedBrokerAnswer]
+    """Broker that it touches -> as it was, and as predicted."""
+
+    @classmethod
+    def of(cls, decision: ProposedDecision) -> Self:
+        """All of *decision*."""
+        return cls(
+            decision=decision.hash,
+            interval=decision.interval,
+            expires_at_ms=decision.expires_at_ms,
+            commands=[CommandAnswer.of(each, None) for each in decision.commands],
+            connections=decision.connections,
+            usage={
+                name: PredictedBrokerAnswer(before=each.before, after=each.after)
+                for name, each in decision.usage.items()
+            },
+        )
+
+
 class GuardrailsAnswer(JsonAnswer):
     """What blocks commands now, and how much of the budgets is used."""
 
@@ -137,6 +176,8 @@ class GuardrailsAnswer(JsonAnswer):
     """Brokers that get no bundles until `trimtab release`."""
     plan: str
     """The plan that is being applied: its hash, step and wave; "": none."""
+    proposed: ProposedDecisionAnswer | None = None
+    """Mode approve: the decision that waits for approval."""
     unknown: str
     """Why the controls cannot be read; "": they can."""
     maintenance: str
