@@ -10,6 +10,7 @@ from typing import Any, Final
 from controller.cycle import BalancerOptions, Policy, Versions
 from controller.model.errors import SettingsError
 from controller.model.pulsar_version import ASSUMED, PulsarVersion
+from controller.settings.approvals import ApprovalSettings
 from controller.settings.broker_conf import build, origin_of, read_broker_conf
 from controller.settings.guardrails import GuardrailSettings, limits_of
 from controller.settings.known_options import KNOWN_KEYS, StrategyNames

@@ -16,10 +16,11 @@ from controller.aggregate.waiting.limits import WaitLimits
 from controller.cycle import Policy
 from controller.model.errors import SettingsError, TrimtabError, WireError
 from controller.model.pulsar_version import PulsarVersion
+from controller.settings.approvals import ApprovalSettings
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.known_options import options_table
-from controller.settings.policy import known_keys, policy_of, versioned_policy
+from controller.settings.policy import known_keys, policy_of, versioned_policy, with_approvals
 from controller.settings.pulsar_version import PulsarSetting, pinned
 from controller.settings.strategy_kinds import STRATEGY_KINDS
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings, Settings
@@ -128,6 +129,17 @@ def _as_recorded(value: object) -> object:
     return {"move_fatal": True, **value} if isinstance(value, dict) else value
 
 
+class RecordedApprovals(Record):
+    """What [approvals] says of decisions in mode approve; a recording names no person and no key."""
+
+    decision_minutes: Count = ApprovalSettings().decision_minutes
+    free_moves: Count = 0
+    free_connections: Count = 0
+
+
+_AS_BY_DEFAULT: Final = RecordedApprovals()
+
+
 class RecordedSettings(Record):
     """The settings that decisions depend on."""
 
@@ -138,6 +150,8 @@ class RecordedSettings(Record):
     """[journal] whole_every_intervals."""
     broker_conf: dict[str, str]
     """Those options of broker.conf that trimtab reads, as they were in force."""
+    approvals: Annotated[RecordedApprovals, Field(exclude_if=_AS_BY_DEFAULT.__eq__)] = _AS_BY_DEFAULT
+    """Left out where it is as by default."""
     pulsar: PulsarSetting | None = None
     """[cluster] pulsar; none: made by a release that decided as Pulsar 4.0, whatever the brokers ran."""
 
@@ -164,8 +178,10 @@ class RecordedSettings(Record):
         parts = broker_conf, self.decisions, self.guardrails, self.intervals.warm_up_samples, cluster
         period_ms = self.intervals.period_ms
         if self.pulsar is None:
-            return policy_of(*parts, period_ms)
-        return versioned_policy(*parts, period_ms, pulsar=pinned(self.pulsar))
+            policy = policy_of(*parts, period_ms)
+        else:
+            policy = versioned_policy(*parts, period_ms, pulsar=pinned(self.pulsar))
+        return with_approvals(policy, ApprovalSettings(**self.approvals.model_dump()))
 
     def fold_options(self, policy: Policy, *, shards: int = 1) -> FoldOptions:
         """The options of a fold in so many *shards* that closes all that a batch allows, as one of a whole log does."""
@@ -227,6 +243,7 @@ def recorded_settings(settings: Settings) -> RecordedSettings:
         guardrails=settings.guardrails,
         whole_every_intervals=settings.journal.whole_every_intervals,
         broker_conf={key: conf[key] for key in sorted(conf) if key in known},
+        approvals=RecordedApprovals.model_validate(settings.approvals, from_attributes=True),
         pulsar=settings.cluster.pulsar,
     )
 

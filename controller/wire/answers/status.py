@@ -102,7 +102,8 @@ class ControlChangeAnswer(JsonAnswer):
     at_ms: int
     by: str
     action: str
-    """pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release, apply, approve or reject; refused: it was not done."""
+    """pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release, apply, approve or reject; refused: it was
+    not done."""
     detail: str
     """What it changed."""
     reason: str

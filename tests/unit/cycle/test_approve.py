@@ -322,7 +322,8 @@ def test_a_decision_holds_no_more_than_a_person_can_review() -> None:
 
 def test_splits_are_proposed_with_the_unloads_and_issued_as_they_were_approved() -> None:
     cluster = view(
-        broker("cold", usage=0.1), broker("hot", usage=0.9, **{LEFT: bundle(10, topics=500), "big": 60, "mid": 30})
+        broker("cold", usage=0.1),
+        broker("hot", usage=0.9, **{LEFT: bundle(10, topics=500), "big": bundle(60), "mid": bundle(30)}),
     )
     active, _ = decided(WARM, controls=Controls(mode="active"), cluster=cluster)
     _, memory = decided(WARM, cluster=cluster)
@@ -335,8 +336,8 @@ def test_splits_are_proposed_with_the_unloads_and_issued_as_they_were_approved()
 
 
 def test_a_split_that_is_no_longer_needed_expires() -> None:
-    full = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=500), RIGHT: 1}))
-    quiet = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=50), RIGHT: 1}))
+    full = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=500), RIGHT: bundle(1)}))
+    quiet = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=50), RIGHT: bundle(1)}))
     _, memory = decided(WARM, cluster=full)
     assert waiting(memory) == [(LEFT, "hot", "")]
     found, after = decided(memory, 1, approved(memory.proposed), cluster=quiet)
@@ -346,7 +347,7 @@ def test_a_split_that_is_no_longer_needed_expires() -> None:
 
 
 def test_a_split_of_a_range_that_was_cut_meanwhile_expires() -> None:
-    full = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=500), RIGHT: 1}))
+    full = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=500), RIGHT: bundle(1)}))
     _, memory = decided(WARM, cluster=full)
     cut = replace(full, boundaries={"acme/test": (0, 0x40000000, 0x80000000, 0xFFFFFFFF)})
     assert Reason.EXPIRED in of_cluster(decided(memory, 1, approved(memory.proposed), cluster=cut)[0])
