@@ -20,7 +20,7 @@ from controller.strategies.shedding.overload_shedder import OverloadShedder
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from controller.strategies.splitting.bundle_splitter_task import BundleSplitterTask
 from controller.strategies.splitting.range_equally_divide import RangeEquallyDivide
-from tests.cluster import INTERVAL, broker, bundle, view
+from tests.cluster import INTERVAL, Broker, broker, bundle, view
 
 MINUTE = 60_000
 POLICY = Policy(
@@ -323,7 +323,7 @@ def test_a_decision_holds_no_more_than_a_person_can_review() -> None:
 def test_splits_are_proposed_with_the_unloads_and_issued_as_they_were_approved() -> None:
     cluster = view(
         broker("cold", usage=0.1),
-        broker("hot", usage=0.9, **{LEFT: bundle(10, topics=500), "big": bundle(60), "mid": bundle(30)}),
+        Broker("hot", cpu=0.9, bundles={LEFT: bundle(10, topics=500), "big": bundle(60), "mid": bundle(30)}),
     )
     active, _ = decided(WARM, controls=Controls(mode="active"), cluster=cluster)
     _, memory = decided(WARM, cluster=cluster)
@@ -336,8 +336,12 @@ def test_splits_are_proposed_with_the_unloads_and_issued_as_they_were_approved()
 
 
 def test_a_split_that_is_no_longer_needed_expires() -> None:
-    full = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=500), RIGHT: bundle(1)}))
-    quiet = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=50), RIGHT: bundle(1)}))
+    full = view(
+        broker("cold", usage=0.1), Broker("hot", cpu=0.2, bundles={LEFT: bundle(10, topics=500), RIGHT: bundle(1)})
+    )
+    quiet = view(
+        broker("cold", usage=0.1), Broker("hot", cpu=0.2, bundles={LEFT: bundle(10, topics=50), RIGHT: bundle(1)})
+    )
     _, memory = decided(WARM, cluster=full)
     assert waiting(memory) == [(LEFT, "hot", "")]
     found, after = decided(memory, 1, approved(memory.proposed), cluster=quiet)
@@ -347,7 +351,9 @@ def test_a_split_that_is_no_longer_needed_expires() -> None:
 
 
 def test_a_split_of_a_range_that_was_cut_meanwhile_expires() -> None:
-    full = view(broker("cold", usage=0.1), broker("hot", usage=0.2, **{LEFT: bundle(10, topics=500), RIGHT: bundle(1)}))
+    full = view(
+        broker("cold", usage=0.1), Broker("hot", cpu=0.2, bundles={LEFT: bundle(10, topics=500), RIGHT: bundle(1)})
+    )
     _, memory = decided(WARM, cluster=full)
     cut = replace(full, boundaries={"acme/test": (0, 0x40000000, 0x80000000, 0xFFFFFFFF)})
     assert Reason.EXPIRED in of_cluster(decided(memory, 1, approved(memory.proposed), cluster=cut)[0])
