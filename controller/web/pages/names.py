@@ -1,10 +1,11 @@
 """Pages of one bundle, one broker and one namespace, and how to find them."""
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from controller.web.access.viewer import checked
+from controller.web.control_actions import NEEDED
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.views import bundle as bundle_view
@@ -82,6 +83,7 @@ def broker(page: PageRequest) -> Response:
             limit=brokers.limit if brokers is not None else None,
             top=100.0,
         ),
+        **_drained(page, context, name),
         last=context.state.interval if context.state else page.now_ms,
         resources=bundle_view.resources(past, brokers),
         commands=command_lines(past.commands, _COMMANDS),
@@ -91,6 +93,20 @@ def broker(page: PageRequest) -> Response:
         since=since,
         until=until,
     )
+
+
+def _drained(page: PageRequest, context: Context, name: str) -> dict[str, Any]:
+    """Whether people drained the broker *name*, whether the last decision was made with that, and who may change it."""
+    read, not_read = page.controls_now()
+    in_force = context.state is not None and name in context.state.controls.drained
+    entry = None if read is None else next((each for each in read.controls.drained if each.broker == name), None)
+    return {
+        "why": page.why_not(NEEDED) or not_read,
+        "is_drained": entry is not None,
+        "drained_by": "" if entry is None else entry.by,
+        "drained_at_ms": 0 if entry is None else entry.at_ms,
+        "is_drained_in_force": in_force,
+    }
 
 
 def namespace(page: PageRequest) -> Response:

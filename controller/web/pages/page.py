@@ -1,17 +1,21 @@
 """What a page is: a path, a name in the navigation, and a function that makes it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from controller.web.access.viewer import RefusedError, Viewer
+from controller.settings.web import ViewerRole
+from controller.web.access.viewer import RefusedError, Viewer, bad_request
+from controller.web.access.writers import why_not
 from controller.web.admission import viewer_of
+from controller.web.control_desk import ControlsRead
 from controller.web.jobs import Job
 from controller.web.orders import explained, findings
+from controller.web.refused_writes import note_refused
 from controller.web.site import ShownCluster, Site, site_of
 from controller.web.store.queries import PageData
 from controller.web.store.values import BundlePast
@@ -23,6 +27,10 @@ from controller.wire.answers.status import StatusAnswer
 #: A page waits no longer for the cluster's status, and for names of topics.
 _STATUS_SECONDS: Final = 1.0
 _NAMES_SECONDS: Final = 0.5
+_CONTROLS_SECONDS: Final = 2.0
+#: Of a form.
+_MOST_FIELDS: Final = 128
+_FORM: Final = "application/x-www-form-urlencoded"
 
 
 class PageRequest:
@@ -35,6 +43,10 @@ class PageRequest:
         self.viewer: Viewer = viewer_of(request)
         #: One time for the whole page.
         self.now_ms = self.site.now_ms()
+        #: The fields of the form that was sent; empty where none was.
+        self.form: Mapping[str, list[str]] = {}
+        #: Why what the form asks was not done; None: it was, or there is no form.
+        self.refused: RefusedError | None = None
 
     @property
     def data(self) -> PageData:
@@ -44,6 +56,17 @@ class PageRequest:
     def status(self) -> StatusAnswer | None:
         """The cluster's status, at most a few seconds old where its servers answer; None: it is not known."""
         return self.cluster.status.reading(_STATUS_SECONDS, self.site.workers.wait).value
+
+    def why_not(self, needed: ViewerRole) -> str:
+        """Why whoever looks may not change what the role *needed* may; "" where they may."""
+        return why_not(self.viewer, self.site.settings, needed)
+
+    def controls_now(self) -> tuple[ControlsRead | None, str]:
+        """The controls as people set them, at most a second old; and why they are not known, "" where they are."""
+        reading = self.cluster.desk.cached.reading(_CONTROLS_SECONDS, self.site.workers.wait)
+        if reading.value is None or reading.error:
+            return None, reading.error or "the controls have not been read yet: load the page again in a moment"
+        return reading.value, ""
 
     def topic_names(self, past: BundlePast) -> NamesByPlace:
         """The names of the hot topics of *past*, as far as the brokers say them in time."""
@@ -91,12 +114,32 @@ class Page(NamedTuple):
     path: str
     name: str
     make: PageMaker
+    #: Does what a form asks that was sent there; None: none is sent there.
+    submit: PageMaker | None = None
 
     def route(self) -> Route:
-        """The route of this page, for GET."""
-        make = self.make
+        """The route of this page."""
+        make, submit = self.make, self.submit
 
         async def answer(request: Request) -> Response:
-            return await site_of(request).workers.run(lambda: make(PageRequest(request)))
+            page = PageRequest(request)
+            if request.method != "POST" or submit is None:
+                return await site_of(request).workers.run(lambda: make(page))
+            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+                raise RefusedError(415, "Not a form", f"the body has to be {_FORM}")
+            page.form = form_values((await request.body()).decode(errors="replace"))
+            response = await site_of(request).workers.run(lambda: submit(page))
+            if page.refused is not None:
+                await note_refused(request, request.url.path.strip("/"), page.refused)
+            return response
 
-        return Route(self.path, answer, name=self.name, methods=["GET"])
+        methods = ["GET"] if submit is None else ["GET", "POST"]
+        return Route(self.path, answer, name=self.name, methods=methods)
+
+
+def form_values(text: str) -> dict[str, list[str]]:
+    """The fields of a form that was sent.  RefusedError 400."""
+    try:
+        return parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="replace")
+    except ValueError as error:
+        raise bad_request(f"the form cannot be read: {error}") from None

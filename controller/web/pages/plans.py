@@ -5,6 +5,7 @@ from typing import Final
 from starlette.responses import Response
 
 from controller.settings.web import ViewerRole
+from controller.web.control_actions import NEEDED
 from controller.web.issued_plan import IssuedPlan, issued_plan, orders_in_force
 from controller.web.jobs import Job
 from controller.web.orders import PLAN, answer_of
@@ -50,6 +51,7 @@ def plans(page: PageRequest) -> Response:
         checked=CHECKED,
         not_proved=NOT_PROVED,
         most_notes=NOTES,
+        why=page.why_not(NEEDED),
         may_start=page.viewer.role.may(ViewerRole.OPERATOR),
     )
 

@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from controller.web.pages import control_forms
 from controller.web.pages.decisions import decision, decisions
 from controller.web.pages.map import map_cell, map_events, map_page, map_tile
 from controller.web.pages.more import more
 from controller.web.pages.names import broker, bundle, find, namespace
 from controller.web.pages.now import now
-from controller.web.pages.operators import controls, history
+from controller.web.pages.operators import controls, history, history_csv, history_json
 from controller.web.pages.page import Page
 from controller.web.pages.plans import plans
 from controller.web.pages.what_if import what_if
@@ -26,7 +27,10 @@ PAGES: Final = (
     Page("/namespaces/{name:path}", "namespace", namespace),
     Page("/plans", "plans", plans),
     Page("/controls", "controls", controls),
+    Page("/controls/{action}", "control", control_forms.form, control_forms.submit),
     Page("/history", "history", history),
+    Page("/history.csv", "history_csv", history_csv),
+    Page("/history.json", "history_json", history_json),
     Page("/what-if", "what_if", what_if),
     Page("/more", "more", more),
 )

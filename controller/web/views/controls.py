@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controller.model.controls import Pause
 from controller.web.store.values import ControlEvent, LatestState
 from controller.web.views.bridge import mode_word
 from controller.web.views.formats import clock
@@ -44,10 +45,8 @@ def heading(state: LatestState | None, now_ms: int) -> Heading:
     return Heading(title=title, text=text)
 
 
-def pauses(state: LatestState | None, now_ms: int) -> tuple[PauseLine, ...]:
-    """All pauses that stand, the oldest first."""
-    if state is None:
-        return ()
+def pauses(standing: Sequence[Pause] | None, now_ms: int) -> tuple[PauseLine, ...]:
+    """All pauses that stand, the oldest first; None: they are not known."""
     return tuple(
         PauseLine(
             by=pause.by,
@@ -55,7 +54,7 @@ def pauses(state: LatestState | None, now_ms: int) -> tuple[PauseLine, ...]:
             at_ms=pause.at_ms,
             until=f"until {clock(pause.until_ms, now_ms)}" if pause.until_ms else "until a person resumes",
         )
-        for pause in state.controls.pauses
+        for pause in standing or ()
     )
 
 

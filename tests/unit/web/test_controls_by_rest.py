@@ -10,34 +10,16 @@ from starlette.testclient import TestClient
 
 from controller.adapters.factory import election_system
 from controller.model.controls import MAX_REFUSED, Choice, ControlChange, OperatorControls, Pause
-from controller.web.access.tokens import token_hash
 from controller.web.app import create_app
 from controller.web.site import Site
 from tests.page_data import BROKERS
+from tests.web_people import WRITES, token_of, tokens_file
 from tests.web_sites import site
-
-WRITES = ("[web]", "writes = true", "requests_per_second = 10000.0", 'anonymous = "operator"')
-PEOPLE = {"vera": "viewer", "otto": "operator", "anna": "approver", "x" * 101: "operator"}
-
-
-def _people(folder: Path) -> str:
-    """The setting that names a file of tokens, each the person's name."""
-    file = folder / "tokens.toml"
-    lines = [
-        f'[tokens.{name}]\nrole = "{role}"\nsha256 = "{token_hash(_token(name))}"' for name, role in PEOPLE.items()
-    ]
-    file.write_text("\n".join(lines), encoding="utf-8")
-    file.chmod(0o600)
-    return f'tokens_file = "{file}"'
-
-
-def _token(name: str) -> str:
-    return f"trimtab_{name}"
 
 
 @pytest.fixture
 def shown(tmp_path: Path) -> Site:
-    return site(tmp_path, "east", web=(*WRITES, _people(tmp_path)))
+    return site(tmp_path, "east", web=(*WRITES, tokens_file(tmp_path)))
 
 
 class Person:
@@ -45,7 +27,7 @@ class Person:
 
     def __init__(self, shown: Site, name: str) -> None:
         self.client = TestClient(create_app(shown), base_url="http://localhost")
-        self.client.headers["Authorization"] = f"Bearer {_token(name)}"
+        self.client.headers["Authorization"] = f"Bearer {token_of(name)}"
 
     def version(self) -> str:
         return str(self.client.get("/api/v1/controls").headers["etag"])
@@ -104,7 +86,7 @@ def test_nobody_writes_without_a_name_though_anonymous_has_a_role(shown: Site, a
 
 
 def test_without_the_setting_nobody_writes(tmp_path: Path) -> None:
-    shown = site(tmp_path, "east", web=("[web]", _people(tmp_path)))
+    shown = site(tmp_path, "east", web=("[web]", tokens_file(tmp_path)))
     refused = Person(shown, "otto").post("pause", "*")
     assert (refused.status_code, _stored(shown)) == (403, OperatorControls())
     assert "[web] writes" in refused.json()["detail"]
@@ -178,7 +160,7 @@ def test_orders_of_a_plan_that_are_renewed_are_no_change_of_the_controls(shown: 
 
 
 def test_a_request_that_is_sent_again_is_answered_alike_and_not_carried_out_again(tmp_path: Path) -> None:
-    web = (*WRITES, _people(tmp_path))
+    web = (*WRITES, tokens_file(tmp_path))
     one, other = (Person(site(tmp_path, "east", web=web), "otto") for _ in range(2))  # two servers of one cluster
     seen = one.version()
     first = one.post("resume", seen, "k-1")
@@ -202,7 +184,7 @@ def test_a_key_that_was_used_for_something_else_is_refused(shown: Site) -> None:
 
 def test_keys_are_kept_for_a_day_and_a_bounded_number(tmp_path: Path) -> None:
     now = [1_000_000]
-    shown = site(tmp_path, "east", web=(*WRITES, _people(tmp_path)), now_ms=lambda: now[0])
+    shown = site(tmp_path, "east", web=(*WRITES, tokens_file(tmp_path)), now_ms=lambda: now[0])
     otto = Person(shown, "otto")
     assert otto.post("pause", "*", "k").status_code == 200
     now[0] += 86_400_001
@@ -246,7 +228,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(shown: Site, action: str,
 
 def test_another_site_makes_no_browser_write(shown: Site) -> None:
     client = TestClient(create_app(shown), base_url="http://localhost")
-    client.post("/login", data={"token": _token("otto")}, headers={"Sec-Fetch-Site": "same-origin"})
+    client.post("/login", data={"token": token_of("otto")}, headers={"Sec-Fetch-Site": "same-origin"})
     for where in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://evil"}, {}):
         headers = {"If-Match": "*", **where}
         assert client.post("/api/v1/controls/pause", json={"reason": "why"}, headers=headers).status_code == 403
@@ -256,7 +238,7 @@ def test_another_site_makes_no_browser_write(shown: Site) -> None:
 
 
 def test_servers_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    web = (*WRITES, _people(tmp_path))
+    web = (*WRITES, tokens_file(tmp_path))
     servers = [site(tmp_path, "east", web=web) for _ in range(2)]
     statuses: list[int] = []
 
@@ -276,7 +258,7 @@ def test_servers_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_the_controls_away_is_said_and_nothing_is_changed(tmp_path: Path) -> None:
-    shown = site(tmp_path, "east", web=(*WRITES, _people(tmp_path)))
+    shown = site(tmp_path, "east", web=(*WRITES, tokens_file(tmp_path)))
     (tmp_path / "east" / "election").write_text("no folder")
     answer = Person(shown, "otto").post("pause", "*")
     assert answer.status_code == 503
