@@ -386,6 +386,12 @@ class InventedData:
     def plan_commands(self, plan: str, *, limit: int = 10_000) -> tuple[IssuedCommand, ...]:
         return tuple(each for each in self.of_plans if each.why.detail.startswith(f"plan {plan[:12]}, "))[:limit]
 
+    def plan_failures(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        return ()
+
+    def undone_moves(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        return ()
+
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         counts = [0] * bins
         for interval in self._intervals():

@@ -169,6 +169,12 @@ class FixedPageData:
     def plan_commands(self, plan: str, *, limit: int = 10_000) -> tuple[IssuedCommand, ...]:
         return ()
 
+    def plan_failures(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        return ()
+
+    def undone_moves(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        return ()
+
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         return (1,) * bins
 

@@ -21,6 +21,7 @@ from controller.settings.election import ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
 from controller.settings.log import LogSettings
+from controller.settings.notifications import NotificationSettings
 from controller.settings.problems import lines_of, problems
 from controller.settings.pulsar_names import namespace_or_bundle, namespace_or_pattern
 from controller.settings.pulsar_version import AUTO, PulsarSetting
@@ -324,6 +325,7 @@ class Settings(Section):
     tracing: TracingSettings = TracingSettings()
     web: WebSettings = WebSettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    notifications: NotificationSettings = NotificationSettings()
 
     def as_version(self, pulsar: PulsarVersion | None) -> Self:
         """These settings with *pulsar* in [cluster]; None: as they are."""

@@ -22,6 +22,7 @@ from controller.settings.addresses import host_and_port
 from controller.settings.trimtab_toml import Settings
 from controller.settings.web import WebSettings
 from controller.web.app import create_app
+from controller.web.notifications.running import notified, receivers
 from controller.web.server import QUEUE, PageServer
 from controller.web.site import ShownCluster, Site
 from controller.web.store.feed import Feed
@@ -62,6 +63,7 @@ def serve_page(
             clusters[each.settings.cluster.name] = ShownCluster(
                 each.settings, each.conf, data, written=controls_changed
             )
+            stack.enter_context(notified(each.settings, data, metrics))
         site = Site(clusters, web, metrics=metrics)
         server = PageServer(create_app(site), listening, connections=web.connections, tls=web.tls)
         host, port = listening.getsockname()[:2]
@@ -71,7 +73,7 @@ def serve_page(
 
 
 def _refuse_unusable(confs: Sequence[ClusterConf], web: WebSettings) -> None:
-    """SettingsError where nobody may look, two clusters have one name, or store_path is no folder to write to."""
+    """SettingsError where nobody may look, two clusters have one name, or a file or folder cannot be used."""
     if not web.somebody_may_look:
         raise SettingsError(
             f"{confs[0].conf}: nobody may look at the page: set web.tokens_file (`trimtab token NAME` makes tokens),"
@@ -83,6 +85,8 @@ def _refuse_unusable(confs: Sequence[ClusterConf], web: WebSettings) -> None:
         raise SettingsError(f"two settings files are of cluster {twice!r}: the page shows each cluster once")
     if web.store_path is not None:
         refuse_not_writable("web.store_path", web.store_path)
+    for each in confs:
+        receivers(each.settings)
 
 
 def address(web: WebSettings, host: str, port: int) -> str:

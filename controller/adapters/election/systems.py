@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from controller.adapters.election.collectors import CollectorGroup
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.notifications import NotificationStore
 from controller.adapters.election.proposals import ProposalStore
 from controller.adapters.election.registry import Registry
 from controller.model.leadership import Leader, Leadership
@@ -55,4 +56,8 @@ class ElectionSystem(Protocol):
 
     def registry(self) -> Registry:
         """The processes that run, as each describes itself."""
+        ...
+
+    def notifications(self) -> NotificationStore:
+        """Which process sends notifications, and what is shared of them."""
         ...

@@ -7,6 +7,7 @@ from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.folder.controls import ELECTION_PATH, FileControls
 from controller.adapters.folder.group import FileGroup
 from controller.adapters.folder.leadership import FileLeadership, leader_in
+from controller.adapters.folder.notifications import FileNotifications
 from controller.adapters.folder.proposals import FileProposals
 from controller.adapters.folder.registry import FileRegistry
 from controller.model.leadership import Leader
@@ -49,3 +50,7 @@ class FileElection:
     def registry(self) -> FileRegistry:
         """See ElectionSystem."""
         return FileRegistry(self._folder, cluster=self._cluster)
+
+    def notifications(self) -> FileNotifications:
+        """See ElectionSystem."""
+        return FileNotifications(self._folder, cluster=self._cluster)

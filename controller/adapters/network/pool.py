@@ -55,6 +55,10 @@ class GarbledError(HttpError):
     """An answer breaks HTTP's own form where the library does not expect it."""
 
 
+class RefusedAddressError(HttpError):
+    """A name leads to an address to which nothing may be sent."""
+
+
 class _InTime(io.RawIOBase):
     """What a socket sends until the *deadline*."""
 
@@ -84,6 +88,18 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Connection(HTTPConnection):
+    #: Of a host and its address: why nothing may be sent there, "" where it may.
+    why_refused: Callable[[str, str], str] | None = None
+
+    def _new_conn(self) -> socket.socket:
+        connected = super()._new_conn()
+        # The address that is connected, not one that was looked up before: the next look-up may say something else.
+        problem = "" if self.why_refused is None else self.why_refused(self.host, connected.getpeername()[0])
+        if problem:
+            connected.close()
+            raise RefusedAddressError(problem)
+        return connected
+
     def getresponse(self) -> Any:
         # urllib3 has set the time for reading by now.
         assert self.timeout is not None, "every request has a timeout"
@@ -104,9 +120,17 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 def connection_pool(
-    *, hosts: int, connections: int, ssl_context: ssl.SSLContext | None, verify_host: bool
+    *,
+    hosts: int,
+    connections: int,
+    ssl_context: ssl.SSLContext | None,
+    verify_host: bool,
+    why_refused: Callable[[str, str], str] | None = None,
 ) -> urllib3.PoolManager:
-    """Connections to *hosts* servers are kept open, *connections* to each.  Every request needs a timeout."""
+    """Connections to *hosts* servers are kept open, *connections* to each.  Every request needs a timeout.
+
+    *why_refused* says of a host and the address that it leads to why nothing may be sent there, "" where it may.
+    """
     pool = urllib3.PoolManager(
         num_pools=hosts,
         maxsize=connections,
@@ -114,8 +138,16 @@ def connection_pool(
         ssl_context=ssl_context,
         assert_hostname=None if verify_host else False,
     )
-    pool.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+    pool.pool_classes_by_scheme = {"http": _asking(_Pool, why_refused), "https": _asking(_TlsPool, why_refused)}
     return pool
+
+
+def _asking(kind: type[_Pool | _TlsPool], why_refused: Callable[[str, str], str] | None) -> type[_Pool | _TlsPool]:
+    """*kind*, whose connections ask *why_refused*."""
+    if why_refused is None:
+        return kind
+    connection = type("_AskingConnection", (kind.ConnectionCls,), {"why_refused": staticmethod(why_refused)})
+    return type("_AskingPool", (kind,), {"ConnectionCls": connection})
 
 
 class RenewedConnections:

@@ -8,6 +8,7 @@ from controller.adapters.zookeeper.collectors import ZooKeeperGroup
 from controller.adapters.zookeeper.controls import ZooKeeperControls
 from controller.adapters.zookeeper.leader import leader_of
 from controller.adapters.zookeeper.leadership import ZooKeeperLeadership
+from controller.adapters.zookeeper.notifications import ZooKeeperNotifications
 from controller.adapters.zookeeper.proposals import ZooKeeperProposals
 from controller.adapters.zookeeper.registry import ZooKeeperRegistry
 from controller.adapters.zookeeper.unreachable import ZooKeeperLook
@@ -66,5 +67,11 @@ class ZooKeeperElection:
     def registry(self) -> ZooKeeperRegistry:
         """See ElectionSystem."""
         return ZooKeeperRegistry(
+            access=self._access, path=self._path, cluster=self._cluster, session_timeout_seconds=self._timeout
+        )
+
+    def notifications(self) -> ZooKeeperNotifications:
+        """See ElectionSystem."""
+        return ZooKeeperNotifications(
             access=self._access, path=self._path, cluster=self._cluster, session_timeout_seconds=self._timeout
         )

@@ -90,6 +90,14 @@ class PageData(Protocol):
         """Commands with T in the span, oldest first; empty if there are more than *limit*: then ask ``move_counts``."""
         ...
 
+    def plan_failures(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        """The newest commands of plans with T from *since_ms* on that were carried out and failed; at most *limit*."""
+        ...
+
+    def undone_moves(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        """The newest moves with T from *since_ms* on whose bundle was back on its source within an hour."""
+        ...
+
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         """How many commands each of *bins* equal parts of the span has."""
         ...

@@ -47,6 +47,8 @@ _DAY_MS: Final = 86_400_000
 _MAX_BYTES: Final = 1_000_000_000
 #: Commands of one plan that are answered: as many as a plan has moves, unless more are asked for.
 _PLAN_COMMANDS: Final = 10_000
+#: Results after which nothing is wrong with a plan: it was done, was not begun, or is only tried.
+_NO_FAILURE: Final = ("done", "already_done", "expired", "fenced", "dry_run")
 
 
 class Store:
@@ -235,6 +237,17 @@ class Store:
         return self._decisions.commands(
             "c.reason = ? AND instr(c.why, ?) > 0", (Reason.PLANNED, f'"{plan_named(plan)}, step '), limit=limit
         )
+
+    def plan_failures(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        """See PageData."""
+        fine = ", ".join(f"'{status}'" for status in _NO_FAILURE)
+        where = f"c.interval >= ? AND c.reason = ? AND r.status NOT IN ({fine})"
+        return self._decisions.commands(where, (since_ms, Reason.PLANNED), limit=limit)
+
+    def undone_moves(self, since_ms: int, *, limit: int = 500) -> tuple[IssuedCommand, ...]:
+        """See PageData."""
+        where = "c.interval >= ? AND json_extract(o.outcome, '$.undone') = 1"
+        return self._decisions.commands(where, (since_ms,), limit=limit)
 
     def move_counts(self, since_ms: int, until_ms: int, *, bins: int) -> tuple[int, ...]:
         """See PageData."""

@@ -1,0 +1,1 @@
+"""Tells people what happened: webhooks that `trimtab serve` calls."""
