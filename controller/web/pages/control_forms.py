@@ -31,7 +31,7 @@ def form(page: PageRequest) -> Response:
     action = _action(page)
     names = dict.fromkeys(name for name, _ in page.request.query_params.multi_items())
     values = {name: page.request.query_params.getlist(name) for name in names if name != "cluster"}
-    return _shown(page, action, values, None)
+    return _form_page(page, action, values, None)
 
 
 def submit(page: PageRequest) -> Response:
@@ -50,7 +50,7 @@ def submit(page: PageRequest) -> Response:
         )
     except RefusedError as error:
         page.refused = error
-        return _shown(page, action, values, error)
+        return _form_page(page, action, values, error)
     return RedirectResponse(_next(page, action, values), 303)
 
 
@@ -78,7 +78,7 @@ def _body(action: ControlAction, values: Mapping[str, Sequence[str]]) -> ReasonB
         raise bad_request(problem) from None
 
 
-def _shown(
+def _form_page(
     page: PageRequest, action: ControlAction, values: Mapping[str, Sequence[str]], error: RefusedError | None
 ) -> Response:
     context = context_of(page)

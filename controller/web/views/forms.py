@@ -209,8 +209,8 @@ def not_in_force(controls: OperatorControls, state: LatestState | None, settings
     drained = {each.broker for each in controls.drained}
     if new := sorted(drained - set(decided.drained)):
         made.append(f"{counted(len(new), 'more drained broker', 'more drained brokers')}")
-    if gone := sorted(set(decided.drained) - drained):
-        made.append(f"the release of {counted(len(gone), 'broker')}")
+    if released := sorted(set(decided.drained) - drained):
+        made.append(f"the release of {counted(len(released), 'broker')}")
     return made
 
 
