@@ -211,13 +211,15 @@ def take_over(
     leadership: Leadership,
     controls: Callable[[int], Controls],
     now_ms: Callable[[], int],
+    last_controls: Callable[[Controls | None], object] = lambda _: None,
     checkpoint: str | None = None,
     evidence: Callable[[], Sequence[Evidence]] = tuple,
     accepted_ms: Callable[[], int] = lambda: 0,
 ) -> Engine:
     """Begin a leadership: fence earlier writers, claim an epoch, and go on from the journal's memory.
 
-    *seed* is that of the first memory, where the journal is empty.  *checkpoint* names one in which batches are
+    *seed* is that of the first memory, where the journal is empty.  *last_controls* is called once with the controls
+    of the journal's last decision, before any are asked for.  *checkpoint* names one in which batches are
     committed, so that the journal cannot be empty; None where there is none.  *evidence* is asked for once the journal
     is open: what others know of it.  *accepted_ms*: when a person accepted that entries are lost, epoch ms.  Raises
     JournalLostError where the journal lacks entries, LeadershipLostError where another leads by now.
@@ -233,6 +235,7 @@ def take_over(
     # After an accepted loss executors know of newer epochs than the journal.
     epoch = leadership.claim(max(head.epoch, *(each.epoch for each in known), 0))
     journal.begin_epoch(epoch)
+    last_controls(None if head.last is None else head.last.controls)
     return Engine(
         policy=policy,
         memory=policy.initial_memory(seed) if head.last is None else head.last.memory,

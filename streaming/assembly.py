@@ -7,15 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from controller.adapters.approvals.in_force import approvals_of
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.proposals import ProposalStore
 from controller.adapters.factory import election_system, own_verdict_store
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
@@ -82,6 +84,10 @@ class Assembly:
     def leadership(self) -> Leadership:
         """This process's part in the election."""
         return self._election.leadership()
+
+    @cached_property
+    def _proposals(self) -> ProposalStore:
+        return self._election.proposals()
 
     def control_store(self) -> ControlStore:
         """Where the operator's controls are kept."""
@@ -165,12 +171,14 @@ class Assembly:
             return [*of_checkpoint(path, noted), *commands]
 
         journal = self.metrics.traces.of_journal(self._log.journal(self._signing_key))
+        controls = ControlsInForce(standing_controls(settings), store, now_ms, approvals_of(settings, self._proposals))
         engine = take_over(
             policy=self.policy,
             seed=settings.decisions.seed,
             journal=journal,
             leadership=leader,
-            controls=ControlsInForce(standing_controls(settings), store, now_ms).at,
+            controls=controls.at,
+            last_controls=controls.go_on_from,
             now_ms=now_ms,
             checkpoint=settings.checkpoint.path if has_begun else None,
             evidence=evidence,

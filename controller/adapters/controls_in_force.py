@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from controller.adapters.approvals.granted import ObeyedControls
+from controller.adapters.approvals.in_force import Approvals
 from controller.adapters.election.controls import ControlStore
 from controller.model.controls import Controls, OperatorControls
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, TrimtabError
@@ -32,22 +34,36 @@ class ControlsInForce:
     """Read once an interval. If the store cannot be read, its last value counts; without one, no commands are
     issued."""
 
-    def __init__(self, standing: StandingControls, store: ControlStore, now_ms: Callable[[], int]) -> None:
-        """*standing* applies unless *store* has something else."""
+    def __init__(
+        self,
+        standing: StandingControls,
+        store: ControlStore,
+        now_ms: Callable[[], int],
+        approvals: Approvals | None = None,
+    ) -> None:
+        """*standing* applies unless *store* has something else, as far as *approvals* allow; None: all of it."""
+        self._approvals = approvals
+        self._before: Controls | None = None
         self._mode, self._paused = standing.mode, standing.paused
         self._stale_after_ms, self._maintenance = standing.stale_after_ms, standing.maintenance
         self._store, self._now_ms = store, now_ms
         self._known: OperatorControls | None = None
         self._problem = ""
 
+    def go_on_from(self, before: Controls | None) -> None:
+        """*before*, of the journal's last decision, was in force when this leadership began; None: there is none."""
+        self._before = before
+
     def at(self, interval: int) -> Controls:
         """The controls of *interval*, T, epoch ms."""
         unknown, now_ms = self._look(), self._now_ms()
-        known, is_recorded = self._known or OperatorControls(), self._is_recorded(interval, now_ms)
+        is_recorded = self._is_recorded(interval, now_ms)
         # A pause ends by the clock; recordings and modelled logs have their own time.
+        obeyed = self._obeyed(interval if is_recorded else now_ms, unknown)
+        known = obeyed.controls
         pauses = known.pauses_at(interval if is_recorded else now_ms)
         explains = pauses[0] if pauses else known.mode
-        return Controls(
+        controls = Controls(
             mode=known.mode_in_force(self._mode),
             paused=known.is_paused(interval if is_recorded else now_ms, paused=self._paused),
             stale=now_ms - interval > self._stale_after_ms,
@@ -63,7 +79,26 @@ class ControlsInForce:
             unknown=unknown,
             drained=tuple(sorted(each.broker for each in known.drained)),
             orders=None if known.orders is None or not known.orders.hold_at(interval) else known.orders,
+            not_approved=obeyed.not_approved,
+            granted=obeyed.granted,
         )
+        if not unknown:
+            self._before = controls
+        return controls
+
+    def _obeyed(self, now_ms: int, unknown: str) -> ObeyedControls:
+        """What is obeyed of the stored controls.  Where they are *unknown*, nothing is issued, and nothing of what was
+        in force is forgotten."""
+        stored, before = self._known or OperatorControls(), self._before
+        if self._approvals is None:
+            return ObeyedControls(controls=stored)
+        if unknown:
+            return ObeyedControls(controls=stored, granted=() if before is None else before.granted)
+        obeyed = self._approvals.obeyed(stored, before, now_ms)
+        for each in obeyed.not_approved:
+            if before is None or each not in before.not_approved:
+                log.warning("not approved: %s", each)
+        return obeyed
 
     def _is_recorded(self, interval: int, now_ms: int) -> bool:
         """Whether the log is a recording or a modelled one, whose times are not those of a clock.

@@ -28,7 +28,7 @@ from controller.cycle.guardrails.fatal_bundles import summary_of_fatal, watched_
 from controller.cycle.guardrails.freeze import watched_roster
 from controller.cycle.guardrails.listing import Rooms, about_unconfirmed, followed, summary_of
 from controller.cycle.guardrails.own_balancing import BalancingRule, watched_balancing
-from controller.cycle.ordered import with_drained
+from controller.cycle.ordered import not_approved, with_drained
 from controller.cycle.outcomes import on_their_way, settle
 from controller.cycle.policy import MINUTE_MS, Policy
 from controller.cycle.protected import ProtectedBundles
@@ -76,7 +76,7 @@ def _decided(
     memory, verdicts = settle(memory, results, interval, policy.patience)
     memory, restarted = of_strategies(memory, policy)
     memory, ruled = ruled_on(memory, controls, interval)
-    verdicts += [*restarted, *ruled, *_about_missing(view, policy)]
+    verdicts += [*restarted, *ruled, *_about_missing(view, policy), *not_approved(controls)]
     memory = watched_deaths(memory, view, policy.limits, policy.period_ms, controls.resumed_ms)
     view, rooms, unconfirmed = _without_blocked(view, memory, policy)
     verdicts += unconfirmed
@@ -107,7 +107,7 @@ def _decided(
     memory = replace(memory, last_interval=interval, decided_at_ms=controls.decided_at_ms)
     memory = _with_commands(memory, view, made.commands, issuing)
     notes = [*_notes(memory, tripped, unconfirmed), *(verdict.detail for verdict in restarted)]
-    notes += summary_of_approval(verdicts)
+    notes += [*summary_of_approval(verdicts), *controls.not_approved]
     summary = "; ".join([_summary(view, made.commands, made.held_back, refusal, waits=bool(memory.proposed)), *notes])
     decision = Decision(
         interval=interval, commands=made.commands, verdicts=tuple(verdicts), summary=summary, outlook=made.outlook

@@ -19,6 +19,8 @@ from controller.model.memory import Memory
 
 #: Who gives these verdicts, and the ``by`` of a command's reason that a plan asked for.
 BY_PLAN: Final = "plan"
+#: Who refuses what is not approved.
+BY_POLICY: Final = "approvals"
 #: Orders hold for so many intervals and so many ms after the last word of `trimtab apply`, and as long after the check
 #: of their moves.
 HOLD_INTERVALS: Final = 4
@@ -89,6 +91,14 @@ def told_step_and_wave(detail: str) -> tuple[int, int] | None:
     """Step and wave, from 1, in what ``told_of`` says; None where *detail* is something else."""
     part = _PART.fullmatch(detail)
     return None if part is None else (int(part[1]), int(part[2]))
+
+
+def not_approved(controls: Controls) -> list[Verdict]:
+    """What was not obeyed of the operator's controls, since the policy demands approvals."""
+    return [
+        Verdict(subject=CLUSTER, reason=Reason.NOT_APPROVED, by=BY_POLICY, detail=each)
+        for each in controls.not_approved
+    ]
 
 
 def ordered_unloads(

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from controller.model.proposals import Grant
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedMove:
@@ -121,6 +123,11 @@ class Controls:
     #: The decisions that are approved, and those that a person rejected.
     approved: tuple[DecisionApproval, ...] = ()
     rejected: tuple[DecisionRejection, ...] = ()
+    #: What lies in the operator's controls and is not obeyed, since the policy demands approvals: a sentence each.
+    not_approved: tuple[str, ...] = ()
+    #: Under a policy, the newest change of each action that is in force, so that an older one is not obeyed again.
+    #: Of a mode that was lowered, without statements.
+    granted: tuple[Grant, ...] = ()
 
     @property
     def moves_load(self) -> bool:
@@ -209,6 +216,8 @@ class OperatorControls:
     #: where the settings demand none.
     approvals: tuple[DecisionApproval, ...] = ()
     rejections: tuple[DecisionRejection, ...] = ()
+    #: Under a policy, approved changes that allow more, the oldest first, at most MAX_GRANTS.
+    grants: tuple[Grant, ...] = ()
     #: What operators did, the oldest first, at most MAX_HISTORY.
     history: tuple[ControlChange, ...] = ()
     #: What the page refused them, the oldest first, at most MAX_REFUSED: a flood of these leaves the history alone.
@@ -248,6 +257,11 @@ class OperatorControls:
         others = [each for each in self.rejections if each.decision != rejection.decision]
         approvals = tuple(each for each in self.approvals if each.decision != rejection.decision)
         return replace(self, rejections=(*others, rejection)[-MAX_DECISIONS:], approvals=approvals)
+
+    def with_grant(self, grant: Grant) -> "OperatorControls":
+        """These, with *grant* among the approved changes; the oldest are forgotten."""
+        others = [each for each in self.grants if each.request != grant.request]
+        return replace(self, grants=(*others, grant)[-MAX_GRANTS:])
 
     def with_change(self, change: ControlChange) -> "OperatorControls":
         """These, with *change* in the history; the oldest changes are forgotten."""
@@ -292,3 +306,5 @@ MAX_REQUESTS: Final = 256
 _SAME_ATTEMPT_MS: Final = 60_000
 #: A request with a key that is older is another one.
 REQUEST_MS: Final = 86_400_000
+#: Each counts for a short time.
+MAX_GRANTS: Final = 20

@@ -92,6 +92,7 @@ class Reason(StrEnum):
     UNCONFIRMED = "Unconfirmed"
     PLAN_IN_FORCE = "PlanInForce"
     PLAN_OUTDATED = "PlanOutdated"
+    NOT_APPROVED = "NotApproved"
     # in mode approve
     AWAITS_APPROVAL = "AwaitsApproval"
     APPROVED = "Approved"

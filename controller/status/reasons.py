@@ -68,6 +68,9 @@ _OTHERS: Final[Mapping[Reason, Meaning]] = {
     Reason.PLAN_IN_FORCE: Meaning(
         THROTTLED, "a plan is being applied, so strategies unload nothing; it ends with `trimtab apply`"
     ),
+    Reason.NOT_APPROVED: Meaning(
+        CONFIGURATION, "the policy of [approvals] demands approvals that are not there: see `trimtab proposals list`"
+    ),
     Reason.PLAN_OUTDATED: Meaning(
         IMPOSSIBLE,
         "the cluster changed after the check of the plan: `trimtab apply` checks again, and says what to do",

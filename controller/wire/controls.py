@@ -7,6 +7,7 @@ from pydantic import Field
 
 from controller.model.controls import (
     MAX_DECISIONS,
+    MAX_GRANTS,
     MAX_HISTORY,
     MAX_PAUSES,
     MAX_REFUSED,
@@ -30,6 +31,7 @@ from controller.wire.base import (
     validate,
 )
 from controller.wire.conversion import from_record, to_record
+from controller.wire.proposals import GrantRecord
 
 #: A wave of 100 moves with names of 300 characters comes to a quarter.  ZooKeeper takes no more than 1 MiB.
 MAX_BYTES: Final = 512 * 1024
@@ -155,6 +157,8 @@ class ControlsDocument(Record):
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
     approvals: Annotated[Items[DecisionApprovalRecord], Field(max_length=MAX_DECISIONS, exclude_if=is_empty)] = ()
     rejections: Annotated[Items[DecisionRejectionRecord], Field(max_length=MAX_DECISIONS, exclude_if=is_empty)] = ()
+    grants: Annotated[Items[GrantRecord], Field(max_length=MAX_GRANTS, exclude_if=is_empty)] = ()
+    """Approved changes that allow more, with the statements that approve them."""
     history: Annotated[Items[ControlChangeRecord], Field(max_length=MAX_HISTORY, exclude_if=is_empty)] = ()
     refused: Annotated[Items[ControlChangeRecord], Field(max_length=MAX_REFUSED, exclude_if=is_empty)] = ()
     """What the page refused somebody."""

@@ -38,6 +38,7 @@ from controller.wire.base import (
 from controller.wire.commands import CommandData, command_data, to_command
 from controller.wire.controls import DecisionApprovalRecord, DecisionRejectionRecord, OrdersRecord, PauseRecord
 from controller.wire.conversion import from_record, to_record
+from controller.wire.proposals import GrantRecord
 
 V = TypeVar("V")
 
@@ -300,6 +301,10 @@ class ControlsRecord(Record):
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
     approved: Annotated[tuple[DecisionApprovalRecord, ...], Field(exclude_if=is_empty)] = ()
     rejected: Annotated[tuple[DecisionRejectionRecord, ...], Field(exclude_if=is_empty)] = ()
+    not_approved: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
+    """What was not obeyed since the policy demands approvals; left out where all was."""
+    granted: Annotated[tuple[GrantRecord, ...], Field(exclude_if=is_empty)] = ()
+    """Under a policy, the newest change of each action that is in force."""
 
 
 class DecisionEntry(Envelope):

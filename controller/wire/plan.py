@@ -154,6 +154,13 @@ def hash_of(plan: Plan) -> str:
     return _hash_of(plan_record(plan))
 
 
+def certificate_hash(plan: Plan) -> str:
+    """SHA-256 over the certificates of *plan*'s steps, which an approval is bound to."""
+    certificates = [_certificate_record(step.certificate).model_dump(mode="json") for step in plan.steps]
+    encoded = json.dumps(certificates, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(encoded.encode()).hexdigest()
+
+
 def encode_plan(plan: Plan) -> bytes:
     """The file of *plan*."""
     record = plan_record(plan)
@@ -242,21 +249,24 @@ def _rows(values: Floats) -> tuple[tuple[float, ...], ...]:
 
 
 def _step_record(step: PlanStep) -> StepRecord:
-    certificate = step.certificate
     return StepRecord(
         task=step.task,
         brokers=step.brokers,
         waves=tuple(tuple((move.bundle, move.source, move.destination) for move in wave) for wave in step.waves),
-        certificate=CertificateRecord(
-            max_moves=certificate.max_moves,
-            before=certificate.before,
-            reached=certificate.reached,
-            bound=certificate.bound,
-            kind=certificate.kind,
-            resource=certificate.resource,
-            size=certificate.size,
-        ),
+        certificate=_certificate_record(step.certificate),
         stuck=step.stuck,
+    )
+
+
+def _certificate_record(certificate: Certificate) -> CertificateRecord:
+    return CertificateRecord(
+        max_moves=certificate.max_moves,
+        before=certificate.before,
+        reached=certificate.reached,
+        bound=certificate.bound,
+        kind=certificate.kind,
+        resource=certificate.resource,
+        size=certificate.size,
     )
 
 

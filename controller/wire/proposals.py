@@ -34,15 +34,16 @@ from controller.wire.base import (
     validate,
 )
 from controller.wire.conversion import from_record, to_record
-from controller.wire.plan import MAX_BYTES as MAX_CONTENT_BYTES
 
 #: What a signature covers begins with this, so that one of something else is never one of a statement.
-DOMAIN: Final = b"trimtab approval v1\n"
+DOMAIN: Final = b"trimtab-approval v1\n"
 MAX_STATEMENTS: Final = 100
 #: A head has one statement, a record at most MAX_STATEMENTS, each of 4 KB at most.
 MAX_HEAD_BYTES: Final = 16 * 1024
 MAX_RECORD_BYTES: Final = 512 * 1024
-#: Of a content, as it lies there.
+#: Of a content: as much as a plan's file may have.
+MAX_CONTENT_BYTES: Final = 128 * 1024 * 1024
+#: As it lies there.
 MAX_PACKED_BYTES: Final = 16 * 1024 * 1024
 _MAX_VALUES: Final = 1000
 _MAX_NUMBER: Final = 1_000_000_000

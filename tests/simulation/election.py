@@ -10,9 +10,12 @@ from typing import Any, Final
 
 from controller.adapters.election.collectors import GroupView
 from controller.adapters.election.controls import ABSENT
+from controller.adapters.election.memory import MemoryProposals
+from controller.adapters.election.proposals import Proposals
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError, LeadershipLostError, TrimtabError
 from controller.model.leadership import Agreement, newer_epoch, no_preparation
+from controller.model.proposals import Proposal, ProposalRecord, StoredProposal
 from controller.wire.controls import encode_controls, stored_controls
 from tests.simulation.loop import Process
 from tests.simulation.world import World
@@ -41,6 +44,7 @@ class Election:
     members: list[tuple[Session, str]] = field(default_factory=list)
     shares: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shares_version: int = 0
+    proposals: MemoryProposals = field(default_factory=MemoryProposals)
 
     def __post_init__(self) -> None:
         self.world.on_silence.append(self._expire)
@@ -220,6 +224,48 @@ class SimulatedControls:
         return self._world.history(
             name, argument, lambda: self._world.call("election", f"controls {name}", effect, unreachable)
         )
+
+
+class SimulatedProposals:
+    """ProposalStore."""
+
+    def __init__(self, server: Election) -> None:
+        self._store, self._world = server.proposals, server.world
+
+    def add(self, proposal: Proposal, content: bytes, *, now_ms: int) -> None:
+        """See ProposalStore."""
+        self._call("add", lambda: self._store.add(proposal, content, now_ms=now_ms))
+
+    def read_all(self) -> Proposals:
+        """See ProposalStore."""
+        every: Proposals = self._call("read all", self._store.read_all)
+        return every
+
+    def read(self, key: str) -> StoredProposal | None:
+        """See ProposalStore."""
+        stored: StoredProposal | None = self._call("read", lambda: self._store.read(key))
+        return stored
+
+    def content(self, key: str) -> bytes:
+        """See ProposalStore."""
+        return bytes(self._call("content", lambda: self._store.content(key)))
+
+    def write(self, key: str, record: ProposalRecord, version: int) -> bool:
+        """See ProposalStore."""
+        return bool(self._call("write", lambda: self._store.write(key, record, version)))
+
+    def remove(self, key: str) -> None:
+        """See ProposalStore."""
+        self._call("remove", lambda: self._store.remove(key))
+
+    def close(self) -> None:
+        """See ProposalStore."""
+
+    def _call(self, name: str, effect: Callable[[], Any]) -> Any:
+        def unreachable(_: bool) -> ControlsUnreachableError:
+            return ControlsUnreachableError("the proposals' server did not answer")
+
+        return self._world.call("election", f"proposals {name}", effect, unreachable)
 
 
 class SimulatedGroup:

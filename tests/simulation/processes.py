@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final
 
+from controller.adapters.approvals.background import at_once
+from controller.adapters.approvals.in_force import Approvals, approvals_of
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.pulsar.admin import PulsarAdmin
@@ -29,7 +31,13 @@ from controller.settings.trimtab_toml import Settings
 from controller.wire.chunks import FORMS
 from streaming.sink import DecisionSink
 from tests.simulation.brokers import Cluster, Pool, traced_target
-from tests.simulation.election import Election, SimulatedControls, SimulatedGroup, SimulatedLeadership
+from tests.simulation.election import (
+    Election,
+    SimulatedControls,
+    SimulatedGroup,
+    SimulatedLeadership,
+    SimulatedProposals,
+)
 from tests.simulation.logs import SimulatedLog, SimulatedServer, TracedInbox
 from tests.simulation.loop import Process
 from tests.simulation.query import Checkpoint, Decoder, Letters, Query
@@ -94,6 +102,10 @@ class Site:
             urls, cluster=self.policy.cluster, read_seconds=answer_seconds, connect_seconds=2.0, pool=pool
         )
 
+    def _approvals(self) -> Approvals | None:
+        store = SimulatedProposals(self.election)
+        return approvals_of(self.settings, store, work=at_once)
+
     # ---- the controller: streaming.supervisor and streaming.assembly ----
 
     def controller(self, process: Process) -> None:
@@ -131,12 +143,14 @@ class Site:
         def note(interval: int) -> None:
             files.noted = content_of(interval)
 
+        controls = ControlsInForce(standing_controls(settings), store, now_ms, self._approvals())
         engine = take_over(
             policy=self.policy,
             seed=settings.decisions.seed,
             journal=journal,
             leadership=leadership,
-            controls=ControlsInForce(standing_controls(settings), store, now_ms).at,
+            controls=controls.at,
+            last_controls=controls.go_on_from,
             now_ms=now_ms,
             checkpoint="checkpoint" if files.commits else None,
             evidence=evidence,

@@ -172,6 +172,8 @@ def unmet(standing: Standing) -> Iterator[str]:
             yield f"{standing.rejected_by} has rejected it"
         case ProposalState.EXPIRED:
             yield "it has expired"
+        case ProposalState.DONE | ProposalState.FAILED | ProposalState.STOPPED:
+            yield f"it is {standing.state}"
         case _:
             pass
     if standing.state not in (ProposalState.APPROVED, ProposalState.APPLYING, ProposalState.PAUSED):

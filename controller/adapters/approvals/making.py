@@ -1,0 +1,255 @@
+"""Making a proposal, approving and rejecting it: what the command line and the page do.
+
+Every statement is signed here, where the policy demands it, and refused at once where the controllers would refuse it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from controller.adapters.approvals.contents import VerifiedContent, verified_content
+from controller.adapters.approvals.standing import standing_of
+from controller.adapters.approvals.statements import flaw_of, sign
+from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.proposals import ProposalStore, change_record, require
+from controller.model.controls import OperatorControls
+from controller.model.errors import ProposalRefusedError, TrimtabError
+from controller.model.proposals import (
+    CONTROLLER,
+    ControlRequest,
+    Grant,
+    Proposal,
+    ProposalKind,
+    ProposalRecord,
+    ProposalState,
+    SignedStatement,
+    Standing,
+    Statement,
+    StatementKind,
+    StoredProposal,
+)
+from controller.settings.approvals import ApprovalSettings
+from controller.wire.base import printable
+from controller.wire.ed25519 import SigningKey
+from controller.wire.plan import parse_plan
+from controller.wire.proposals import MAX_STATEMENTS, encode_request, hash_of
+
+_MINUTE_MS: Final = 60_000
+_MAX_REASON: Final = 500
+_TRIES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """Who says something, and the key that signs it."""
+
+    person: str
+    policy: ApprovalSettings
+    cluster: str
+    #: The key's name: the person's, or that of the server that vouches for the person.
+    key_name: str = ""
+    key: SigningKey | None = None
+
+    def says(self, statement: Statement) -> SignedStatement:
+        """*statement*, signed.  ProposalRefusedError where the controllers would not believe it."""
+        return sign(statement, self.policy, self.key)
+
+    def statement(self, kind: StatementKind, proposal: str, *, now_ms: int, expires_at_ms: int) -> Statement:
+        """A statement of this person about what she proposes, the hash *proposal*."""
+        return Statement(
+            kind=kind,
+            cluster=self.cluster,
+            subject=proposal,
+            person=self.person,
+            author=self.person,
+            at_ms=now_ms,
+            expires_at_ms=expires_at_ms,
+            policy=self.policy.version,
+            key=self.key_name if self.policy.demanded else "",
+        )
+
+
+def signer_of(key: SigningKey, policy: ApprovalSettings, cluster: str) -> Signer:
+    """The person whose private key *key* is.  ProposalRefusedError where [approvals.keys] has no such person."""
+    for name, person in policy.keys.items():
+        if person.key == key.public_text:
+            return Signer(person=name, policy=policy, cluster=cluster, key_name=name, key=key)
+    raise ProposalRefusedError(
+        f"the public key {key.public_text} is not in [approvals.keys]: add it to the settings of every process"
+    )
+
+
+def propose_plan(
+    store: ProposalStore, signer: Signer, content: bytes, *, now_ms: int, title: str = "", reason: str = ""
+) -> StoredProposal:
+    """Propose the plan in *content*, a plan's file.  PlanRefusedError, ProposalRefusedError."""
+    plan, sha256 = parse_plan(content)
+    if plan.cluster != signer.cluster:
+        raise ProposalRefusedError(f"the plan is for cluster {plan.cluster!r}, and this one is {signer.cluster!r}")
+    proposal = Proposal(hash=sha256, kind=ProposalKind.PLAN, statement=_NOTHING, title=_cut(title or plan.asked))
+    subject = verified_content(proposal, content).subject
+    minutes = signer.policy.expires_minutes
+    statement = replace(
+        signer.statement(StatementKind.PROPOSE, sha256, now_ms=now_ms, expires_at_ms=now_ms + minutes * _MINUTE_MS),
+        certificate=subject.certificate,
+        reason=_cut(reason),
+    )
+    head = replace(proposal, statement=signer.says(statement), moves=subject.moves, connections=subject.connections)
+    store.add(head, content, now_ms=now_ms)
+    return require(store, sha256)
+
+
+def propose_control(
+    store: ProposalStore, signer: Signer, action: str, values: tuple[str, ...], *, now_ms: int, reason: str = ""
+) -> StoredProposal:
+    """Propose a change of the controls that allows more: see ControlRequest."""
+    content = encode_request(ControlRequest(cluster=signer.cluster, action=action, values=values, at_ms=now_ms))
+    key, minutes = hash_of(content), signer.policy.controls_minutes
+    statement = replace(
+        signer.statement(StatementKind.PROPOSE, key, now_ms=now_ms, expires_at_ms=now_ms + minutes * _MINUTE_MS),
+        reason=_cut(reason),
+    )
+    title = _cut(" ".join((action, *values)))
+    proposal = Proposal(hash=key, kind=ProposalKind.CONTROL, statement=signer.says(statement), title=title)
+    store.add(proposal, content, now_ms=now_ms)
+    return require(store, key)
+
+
+def propose_decision(
+    store: ProposalStore,
+    content: bytes,
+    *,
+    cluster: str,
+    now_ms: int,
+    expires_at_ms: int,
+    moves: int = 0,
+    splits: int = 0,
+    connections: int = 0,
+    title: str = "",
+) -> StoredProposal:
+    """Store a decision that waits in mode approve, so that persons can approve it; the one that is there, if any.
+
+    *content* is what its hash is made of.  Nobody signs it: controllers compare the hash with what they decided.
+    """
+    key = hash_of(content)
+    stored = store.read(key)
+    if stored is not None:
+        return stored
+    statement = Statement(
+        kind=StatementKind.PROPOSE,
+        cluster=cluster,
+        subject=key,
+        person=CONTROLLER,
+        author=CONTROLLER,
+        at_ms=now_ms,
+        expires_at_ms=expires_at_ms,
+    )
+    proposal = Proposal(
+        hash=key,
+        kind=ProposalKind.DECISION,
+        statement=SignedStatement(statement=statement),
+        moves=moves,
+        splits=splits,
+        connections=connections,
+        title=_cut(title),
+    )
+    store.add(proposal, content, now_ms=now_ms)
+    return require(store, key)
+
+
+def verified(store: ProposalStore, stored: StoredProposal) -> VerifiedContent:
+    """The content of *stored*, read and verified."""
+    return verified_content(stored.proposal, store.content(stored.proposal.hash))
+
+
+def approve(store: ProposalStore, signer: Signer, key: str, *, now_ms: int, reason: str = "") -> Standing:
+    """Approve the proposal with the hash *key*, whose content is verified first.
+
+    ProposalRefusedError where the approval would not count, or is not needed.
+    """
+    return _decide(store, signer, key, StatementKind.APPROVE, now_ms=now_ms, reason=reason)
+
+
+def reject(store: ProposalStore, signer: Signer, key: str, *, now_ms: int, reason: str = "") -> Standing:
+    """Reject it.  The author may do so, too."""
+    return _decide(store, signer, key, StatementKind.REJECT, now_ms=now_ms, reason=reason)
+
+
+def _decide(
+    store: ProposalStore, signer: Signer, key: str, kind: StatementKind, *, now_ms: int, reason: str
+) -> Standing:
+    subject = verified(store, require(store, key)).subject
+    policy = signer.policy
+
+    def standing(stored: StoredProposal) -> Standing:
+        return standing_of(stored, policy, cluster=signer.cluster, now_ms=now_ms, subject=subject)
+
+    def with_statement(stored: StoredProposal) -> ProposalRecord:
+        proposal, before = stored.proposal, standing(stored)
+        _refuse_needless(signer, kind, proposal, before)
+        statement = replace(
+            signer.statement(kind, key, now_ms=now_ms, expires_at_ms=proposal.expires_at_ms),
+            author=proposal.author,
+            certificate=subject.certificate,
+            reason=_cut(reason),
+        )
+        # What does not count gives way: a flood of it must not keep others out.
+        valid = [
+            each
+            for each in stored.record.statements
+            if not flaw_of(each, policy, cluster=signer.cluster, now_ms=now_ms)
+        ]
+        return replace(stored.record, statements=(*valid[-MAX_STATEMENTS + 1 :], signer.says(statement)))
+
+    return standing(change_record(store, key, with_statement))
+
+
+def _refuse_needless(signer: Signer, kind: StatementKind, proposal: Proposal, before: Standing) -> None:
+    name = proposal.hash[:12]
+    if before.state not in (ProposalState.PENDING, ProposalState.APPROVED):
+        why = f": {'; '.join(before.flaws)}" if before.flaws else ""
+        raise ProposalRefusedError(f"proposal {name} is {before.state}, so nobody can {kind} it{why}")
+    if kind is not StatementKind.APPROVE:
+        return
+    if signer.policy.is_same(signer.person, proposal.author):
+        raise ProposalRefusedError(f"{signer.person} has proposed {name}: another person has to approve it")
+    if any(signer.policy.is_same(signer.person, each) for each in before.approved_by):
+        raise ProposalRefusedError(f"{signer.person} has approved {name} already")
+
+
+def grant_of(store: ProposalStore, key: str, policy: ApprovalSettings, cluster: str, now_ms: int) -> Grant:
+    """The approved change of the controls with the hash *key*; ProposalRefusedError where it is none, or not yet."""
+    stored = require(store, key)
+    content = verified(store, stored)
+    if content.request is None:
+        raise ProposalRefusedError(f"proposal {key[:12]} is no change of the controls")
+    standing = standing_of(stored, policy, cluster=cluster, now_ms=now_ms, subject=content.subject)
+    if standing.state is not ProposalState.APPROVED:
+        raise ProposalRefusedError(
+            f"proposal {key[:12]} is {standing.state}: {len(standing.approved_by)} of {standing.required} approvals"
+        )
+    return Grant(request=content.request, statements=(stored.proposal.statement, *stored.record.statements))
+
+
+def enact(
+    controls: ControlStore, grant: Grant, change: Callable[[OperatorControls], OperatorControls]
+) -> OperatorControls:
+    """Replace the controls by *change* of them, with *grant*, by which the controllers believe it."""
+    for _ in range(_TRIES):
+        now, version = controls.read()
+        changed = change(now).with_grant(grant)
+        if controls.write(changed, version):
+            return changed
+    raise TrimtabError(f"the controls were not changed: others changed them during each of {_TRIES} tries; try again")
+
+
+def _cut(text: str) -> str:
+    return printable(text)[:_MAX_REASON]
+
+
+#: In the place of a statement that is made once the content is verified.
+_NOTHING: Final = SignedStatement(
+    statement=Statement(
+        kind=StatementKind.PROPOSE, cluster="", subject="0" * 64, person="-", author="-", at_ms=0, expires_at_ms=0
+    )
+)
