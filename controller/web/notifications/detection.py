@@ -181,15 +181,16 @@ def _sentence(finding: Finding) -> str:
 
 
 def _proposals(look: _Look) -> _Detected:
-    if look.facts.proposals is None:
-        return look.observation, []
-    known, proposals = look.observation.proposals, look.facts.proposals[:MOST_OBSERVED]
-    after = look.observation.model_copy(update={"proposals": {each.id: each.state for each in proposals}})
-    new = [each for each in proposals if known.get(each.id) != each.state]
+    observation, stored, decided = look.observation, look.facts.proposals, look.log.proposed
+    proposals = {each.id: each for each in (*([decided] if decided else ()), *(stored or ()))}
+    states = {each.id: each.state for each in [*proposals.values()][:MOST_OBSERVED]}
+    if stored is None or look.facts.log is None:  # what one of the two has is not known now
+        states = dict([*(observation.proposals | states).items()][-MOST_OBSERVED:])
+    new = [proposals[key] for key in states if key in proposals and observation.proposals.get(key) != states[key]]
     events = [_waits(look, each) for each in new if each.state == "pending"]
-    if look.observation.started:
+    if observation.started:
         events += [_plan_failed(look, each) for each in new if each.state == "failed"]
-    return after, events
+    return observation.model_copy(update={"proposals": states}), events
 
 
 def _waits(look: _Look, proposal: ProposalFact) -> Notification:

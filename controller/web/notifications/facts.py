@@ -10,9 +10,10 @@ from controller.adapters.outages import outages
 from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import gather
+from controller.model.proposals import CONTROLLER
 from controller.settings.trimtab_toml import Settings
 from controller.web.store.queries import PageData
-from controller.web.store.values import BreakerState, DecisionQuery, IssuedCommand
+from controller.web.store.values import BreakerState, DecisionQuery, IssuedCommand, LatestState
 
 #: What is older is not looked for.
 LOOK_BACK_MS: Final = 6 * 3_600_000
@@ -45,6 +46,8 @@ class LogFacts:
     #: Commands of plans that failed, and moves that were undone, the newest first.
     plan_failures: tuple[IssuedCommand, ...]
     undone_moves: tuple[IssuedCommand, ...]
+    #: What strategies decided in mode approve and nobody has approved yet; None: nothing.
+    proposed: ProposalFact | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,21 @@ def _log_facts(data: PageData, now_ms: int) -> LogFacts:
         breaker=None if latest is None else latest.breaker,
         plan_failures=data.plan_failures(since_ms),
         undone_moves=data.undone_moves(since_ms),
+        proposed=None if latest is None else _proposed(latest),
+    )
+
+
+def _proposed(latest: LatestState) -> ProposalFact | None:
+    decision = latest.proposed
+    if decision is None:
+        return None
+    is_approved = decision.hash in {each.decision for each in latest.controls.approved}
+    return ProposalFact(
+        id=decision.hash,
+        state="approved" if is_approved else "pending",
+        author=CONTROLLER,
+        title=decision.text,
+        expires_at_ms=decision.expires_at_ms,
     )
 
 

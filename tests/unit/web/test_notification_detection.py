@@ -177,6 +177,19 @@ def test_undone_moves_are_told_once_an_hour_all_together() -> None:
     assert [each.data["moves"] for each in look(*several, observation=CALM)[1]] == [1, 2]
 
 
+def test_what_waits_in_mode_approve_is_told_once_wherever_it_lies() -> None:
+    waits = proposal("pending")
+    decided = facts(log=in_log(proposed=waits))
+    several = [decided, replace(decided, proposals=(waits,)), facts(proposals=(waits,)), decided]
+    assert kinds(look(*several, observation=CALM)[1]) == [EventKind.PROPOSAL_WAITS]
+
+
+def test_what_waits_is_not_told_again_after_a_time_in_which_it_could_not_be_read() -> None:
+    both = facts(log=in_log(proposed=proposal("pending")), proposals=(proposal("pending", "q" * 64),))
+    unread = [replace(both, proposals=None), replace(both, log=None, unread="no answer")]
+    assert len(look(both, unread[0], both, unread[1], both, observation=CALM)[1]) == 2
+
+
 def findings(*codes: str) -> tuple[Finding, ...]:
     return tuple(error(code, "a", observed="bad") for code in codes)
 

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from controller.adapters.election.memory import MemoryProposals
-from controller.model.decision import Reason
+from controller.model.controls import DecisionApproval
+from controller.model.decision import Command, Reason
+from controller.model.proposed import ProposedDecision
 from controller.settings.trimtab_toml import read_settings
 from controller.web.notifications.facts import cluster_facts, proposals_in
 from controller.web.store.store import Store
 from tests.folder_settings import write_settings
-from tests.page_data import FixedPageData, T
+from tests.page_data import BUNDLE, REASON, FixedPageData, T
 from tests.proposals import CLUSTER, NOW, decision, decision_content
 from tests.unit.web.weeks import day
 
@@ -34,6 +36,28 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     broken = replace(progress.sources[0], error="no answer")
     data.progress = lambda: replace(progress, sources=(broken,))  # type: ignore[method-assign]
     assert cluster_facts(settings, data, T).unread == "summaries: no answer"
+
+
+def test_a_decision_of_mode_approve_waits_until_it_is_approved(tmp_path: Path) -> None:
+    settings, data = read_settings(write_settings(tmp_path)), FixedPageData("demo")
+    command = Command(
+        id="c", action="unload", cluster="demo", bundle=BUNDLE, interval=T, expires_at_ms=T, mode="active",
+        source="a", destination="b", why=REASON,
+    )  # fmt: skip
+    decision = ProposedDecision(cluster="demo", interval=T, expires_at_ms=T + 1, commands=(command,))
+    latest = data.latest()
+    assert latest is not None
+    for approved, state in (
+        ((), "pending"),
+        ((DecisionApproval(decision=decision.hash, by=("ann",), at_ms=T),), "approved"),
+    ):
+        controls = replace(latest.controls, approved=approved)
+        current = replace(latest, proposed=decision, controls=controls)
+        data.latest = lambda current=current: current  # type: ignore[method-assign, misc]
+        facts = cluster_facts(settings, data, T).log
+        assert facts is not None
+        assert facts.proposed is not None
+        assert (facts.proposed.id, facts.proposed.state, facts.proposed.title) == (decision.hash, state, "1 unload")
 
 
 def test_moves_that_were_undone_are_those_that_the_audit_calls_so(tmp_path: Path) -> None:
