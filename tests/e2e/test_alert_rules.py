@@ -38,7 +38,8 @@ def promtool(
     ]
     # Its words are not what is tried.
     rules = [line for line in _RULES.read_text(encoding="utf-8").splitlines() if "annotations:" not in line]
-    (folder / "rules.yml").write_text("\n".join(line for line in rules if "summary:" not in line))
+    words = ("summary:", "runbook_url:")
+    (folder / "rules.yml").write_text("\n".join(line for line in rules if not line.strip().startswith(words)))
     given = [{"series": name, "values": values} for name, values in series.items()]
     text: dict[str, Any] = {
         "rule_files": ["rules.yml"],

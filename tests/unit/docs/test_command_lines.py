@@ -95,6 +95,7 @@ _FOREIGN: Final = {
     "pre-commit",
     "pulsar-admin",
     "python3",
+    "sed",
     "systemctl",
     "tail",
     "useradd",
