@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from controller.adapters.approvals.granted import ObeyedControls
@@ -62,9 +63,9 @@ class ControlsInForce:
         obeyed = self._obeyed(interval if is_recorded else now_ms, unknown)
         known = obeyed.controls
         pauses = known.pauses_at(interval if is_recorded else now_ms)
-        explains = pauses[0] if pauses else known.mode
+        explains, mode = pauses[0] if pauses else known.mode, known.mode_in_force(self._mode)
         controls = Controls(
-            mode=known.mode_in_force(self._mode),
+            mode=mode,
             paused=known.is_paused(interval if is_recorded else now_ms, paused=self._paused),
             stale=now_ms - interval > self._stale_after_ms,
             decided_at_ms=0 if is_recorded else now_ms,
@@ -79,6 +80,8 @@ class ControlsInForce:
             unknown=unknown,
             drained=tuple(sorted(each.broker for each in known.drained)),
             orders=None if known.orders is None or not known.orders.hold_at(interval) else known.orders,
+            approved=known.approvals if mode == "approve" else (),
+            rejected=known.rejections if mode == "approve" else (),
             not_approved=obeyed.not_approved,
             granted=obeyed.granted,
         )
@@ -93,7 +96,8 @@ class ControlsInForce:
         if self._approvals is None:
             return ObeyedControls(controls=stored)
         if unknown:
-            return ObeyedControls(controls=stored, granted=() if before is None else before.granted)
+            unapproved = replace(stored, approvals=(), rejections=())
+            return ObeyedControls(controls=unapproved, granted=() if before is None else before.granted)
         obeyed = self._approvals.obeyed(stored, before, now_ms)
         for each in obeyed.not_approved:
             if before is None or each not in before.not_approved:

@@ -20,7 +20,7 @@ from controller.model.memory import Memory
 #: Who gives these verdicts, and the ``by`` of a command's reason that a plan asked for.
 BY_PLAN: Final = "plan"
 #: Who refuses what is not approved.
-BY_POLICY: Final = "approvals"
+BY_POLICY: Final = "policy"
 #: Orders hold for so many intervals and so many ms after the last word of `trimtab apply`, and as long after the check
 #: of their moves.
 HOLD_INTERVALS: Final = 4

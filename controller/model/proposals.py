@@ -191,7 +191,9 @@ class Standing:
     #: Persons whose approvals count, and how many are needed.
     approved_by: tuple[str, ...] = ()
     required: int = 0
+    #: Who rejected it, and why; "": nobody did.
     rejected_by: str = ""
+    rejected_for: str = ""
     #: Why it does not count at all, and why statements about it do not count, a sentence each.
     flaws: tuple[str, ...] = ()
     #: Until when it counts, epoch ms: the earliest expiry of what it needs.

@@ -75,8 +75,8 @@ def standing_by(
     checks = StatementChecks(policy=policy, cluster=cluster, now_ms=now_ms)
     required, expires_at_ms = required_approvals(policy, subject), proposed.statement.expires_at_ms
     own = "" if expires_at_ms <= now_ms else _flaw_of_author(proposed, checks, subject)
-    approvals, rejected_by, flaws = _counted(proposed.statement.author, statements, checks, subject)
-    if own or rejected_by:
+    approvals, rejection, flaws = _counted(proposed.statement.author, statements, checks, subject)
+    if own or rejection:
         state = ProposalState.REJECTED
     elif expires_at_ms <= now_ms:
         state = ProposalState.EXPIRED
@@ -86,7 +86,8 @@ def standing_by(
         state=state,
         approved_by=tuple(each.person for each in approvals),
         required=required,
-        rejected_by=rejected_by,
+        rejected_by=rejection.person if rejection else "",
+        rejected_for=rejection.reason if rejection else "",
         flaws=(*([own] if own else []), *flaws),
         expires_at_ms=min((expires_at_ms, *(each.expires_at_ms for each in approvals))),
     )
@@ -107,9 +108,10 @@ class StatementChecks:
 
 def _counted(
     author: str, statements: Sequence[SignedStatement], checks: StatementChecks, subject: ProposalSubject
-) -> tuple[list[Statement], str, list[str]]:
-    """Approvals that count, one a person; who rejected it first, or ""; and why other statements do not count."""
-    approvals, rejected_by, flaws = dict[str, Statement](), "", list[str]()
+) -> tuple[list[Statement], Statement | None, list[str]]:
+    """Approvals that count, one a person; the first rejection, or None; and why other statements do not count."""
+    approvals, flaws = dict[str, Statement](), list[str]()
+    rejection: Statement | None = None
     for each in statements:
         statement = each.statement
         why = _flaw_about(each, author, subject) or checks.flaw_of(each)
@@ -118,10 +120,10 @@ def _counted(
         if why:
             flaws.append(why)
         elif statement.kind is StatementKind.REJECT:
-            rejected_by = rejected_by or statement.person
+            rejection = rejection or statement
         elif statement.kind is StatementKind.APPROVE:
             approvals.setdefault(min(checks.policy.names_of(statement.person)), statement)
-    return list(approvals.values()), rejected_by, flaws
+    return list(approvals.values()), rejection, flaws
 
 
 def required_approvals(policy: ApprovalSettings, subject: ProposalSubject) -> int:

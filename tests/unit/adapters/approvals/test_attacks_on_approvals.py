@@ -19,6 +19,7 @@ from controller.adapters.approvals.making import (
     enact,
     grant_of,
     propose_control,
+    propose_decision,
     propose_plan,
     reject,
     signer_of,
@@ -26,7 +27,16 @@ from controller.adapters.approvals.making import (
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.memory import MemoryProposals
 from controller.adapters.election.proposals import change_record
-from controller.model.controls import Choice, Controls, Drained, OperatorControls, OrderedMove, Orders, Pause
+from controller.model.controls import (
+    Choice,
+    Controls,
+    DecisionApproval,
+    Drained,
+    OperatorControls,
+    OrderedMove,
+    Orders,
+    Pause,
+)
 from controller.model.errors import ControlsUnreachableError, ProposalRefusedError
 from controller.model.proposals import Grant, ProposalRecord, SignedStatement, Statement, StatementKind
 from controller.planning.objective import disturbance
@@ -121,6 +131,7 @@ class Site:
         approvals = Approvals(
             granted=GrantedControls(demanded, cluster=CLUSTER, mode=self.mode),
             proposals=ApprovedProposals(demanded, self.proposals, cluster=CLUSTER, work=at_once),
+            mode=self.mode,
         )
         standing = StandingControls(mode=self.mode, paused=False, stale_after_ms=MINUTE, maintenance=Maintenance())
         controller = ControlsInForce(standing, self.store, lambda: self.now_ms, approvals)
@@ -532,6 +543,39 @@ def test_a_flood_of_statements_keeps_nobody_out(site: Site) -> None:
     approve(site.proposals, by("bob"), HASH, now_ms=NOW)
     site.forge(orders=ORDERS)
     assert site.at().orders == ORDERS
+
+
+# ---- decisions in mode approve ----
+
+
+def test_a_decision_is_approved_by_signed_statements_alone() -> None:
+    site = Site(mode="approve")
+    content = b'{"cluster":"demo","interval":1,"splits":[],"unloads":[]}'
+    stored = propose_decision(
+        site.proposals, content, cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + 30 * MINUTE, title="1 unload"
+    )
+    key = stored.proposal.hash
+    site.forge(approvals=(DecisionApproval(decision=key, by=("mallory",), at_ms=NOW),))
+    assert site.at().approved == ()
+    change_record(
+        site.proposals, key, lambda _: ProposalRecord(statements=(approval("mallory", subject=key, author="trimtab"),))
+    )
+    assert site.at(1).approved == ()
+    approve(site.proposals, by("bob"), key, now_ms=NOW)
+    assert site.at(2).approved == (DecisionApproval(decision=key, by=("bob",), at_ms=NOW),)
+    assert site.at(31).approved == ()
+    reject(site.proposals, by("ada"), key, now_ms=NOW, reason="not now")
+    (rejection,) = site.at(3).rejected
+    assert (rejection.decision, rejection.by, rejection.reason) == (key, "ada", "not now")
+    assert site.at(3).approved == ()
+
+
+def test_a_controller_cannot_approve_what_it_decided() -> None:
+    site = Site(mode="approve")
+    stored = propose_decision(site.proposals, b"{}", cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + MINUTE)
+    own = Signer(person="trimtab", policy=site.policy, cluster=CLUSTER, key_name="ada", key=key_of("ada"))
+    with pytest.raises(ProposalRefusedError):
+        approve(site.proposals, own, stored.proposal.hash, now_ms=NOW)
 
 
 def test_without_a_policy_everything_is_as_it_was() -> None:
