@@ -145,6 +145,7 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
             group=f"{settings.executor.group}-{settings.cluster.name}" if shares else "",
             commands=settings.log.commands if takes else "",
             partitions=work.partitions,
+            policy=settings.approvals.version if metrics.role == "controller" else "",
         )
 
     return describe

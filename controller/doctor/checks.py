@@ -5,6 +5,7 @@ from typing import Final
 
 from controller.doctor import (
     access,
+    approvals,
     balancing,
     brokers,
     clocks,
@@ -66,6 +67,9 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     election.folders,
     election.zookeeper,
     access.zookeeper_acls,
+    approvals.policy_of_controllers,
+    approvals.policy_satisfiable,
+    approvals.controller_key,
     clocks.broker_clocks,
     clocks.kafka_clock,
     clocks.report_times,

@@ -160,6 +160,16 @@ class ExecutionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SigningKeyFacts:
+    """The file in approvals.controller_key_file."""
+
+    #: Why a controller with these settings could not use it; "" where it could, or needs none.
+    problem: str = ""
+    #: Whether other users of this machine may read or write it.
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Everything that is judged; None is what the settings do not have."""
 
@@ -180,6 +190,7 @@ class Facts:
     #: Bundles whose owners died one after the other, by the same decision.
     fatal: Mapping[str, FatalBundle] = field(default_factory=dict)
     execution: ExecutionFacts = field(default_factory=ExecutionFacts)
+    signing_key: SigningKeyFacts = field(default_factory=SigningKeyFacts)
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""

@@ -1,6 +1,7 @@
 """Gathers the facts from all systems at the same time.  Judges nothing; one failure stops nothing else."""
 
 import os
+import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -36,6 +37,7 @@ from controller.doctor.facts import (
     KafkaFacts,
     MeasuredClock,
     PulsarFacts,
+    SigningKeyFacts,
     ZooKeeperFacts,
 )
 from controller.doctor.names import namespace_in
@@ -46,6 +48,7 @@ from controller.log.unanswered import Unanswered, recent_unanswered
 from controller.model.errors import SettingsError, TrimtabError
 from controller.model.memory import FatalBundle
 from controller.model.name_patterns import is_pattern
+from controller.settings.approvals import ApprovalSettings
 from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
@@ -54,6 +57,7 @@ from controller.settings.known_options import KNOWN_KEYS, StrategyNames
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.policy import read_policy
 from controller.settings.section import is_uri
+from controller.settings.signing_key import controller_signing_key
 from controller.settings.trimtab_toml import Settings
 from controller.strategies.catalogue import short_name
 from controller.strategies.filters.anti_affinity import ExtAntiAffinity
@@ -130,9 +134,23 @@ def gather(
             unanswered=waiting,
             command_groups=results.get("groups") or (),
         ),
+        signing_key=signing_key_facts(settings.approvals),
         last_tick=tick,
         last_tick_error=tick_error,
     )
+
+
+def signing_key_facts(approvals: ApprovalSettings) -> SigningKeyFacts:
+    """Whether a controller could sign its commands with the key file of these settings."""
+    file = approvals.controller_key_file
+    if file is None:
+        return SigningKeyFacts()
+    try:
+        controller_signing_key(approvals)
+        mode = Path(file).stat().st_mode
+    except (SettingsError, OSError) as error:
+        return SigningKeyFacts(problem=str(error))
+    return SigningKeyFacts(is_open=bool(mode & (stat.S_IROTH | stat.S_IWOTH)))
 
 
 def _questions(settings: Settings, patience: TimeLimits, log_away: str) -> dict[str, Callable[[], Any]]:

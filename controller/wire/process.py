@@ -60,6 +60,8 @@ class RunningProcess(ProcessDocument):
     """An executor: the command topic, or folder."""
     partitions: Count | None = None
     """An executor: how many partitions of the commands it has; null: not known yet."""
+    policy: Annotated[NameOrEmpty, Field(exclude_if=lambda value: not value)] = ""
+    """A controller: the version of its policy of approvals; left out where it demands none."""
 
 
 def encode_process(host: str, process: int) -> bytes:
