@@ -85,6 +85,11 @@ class Assembly:
         """This process's part in the election."""
         return self._election.leadership()
 
+    def _controls(self, store: ControlStore) -> ControlsInForce:
+        """The controls in *store*, as far as the policy allows them."""
+        approvals = approvals_of(self._settings, self._proposals)
+        return ControlsInForce(standing_controls(self._settings), store, now_ms, approvals)
+
     @cached_property
     def _proposals(self) -> ProposalStore:
         return self._election.proposals()
@@ -171,7 +176,7 @@ class Assembly:
             return [*of_checkpoint(path, noted), *commands]
 
         journal = self.metrics.traces.of_journal(self._log.journal(self._signing_key))
-        controls = ControlsInForce(standing_controls(settings), store, now_ms, approvals_of(settings, self._proposals))
+        controls = self._controls(store)
         engine = take_over(
             policy=self.policy,
             seed=settings.decisions.seed,

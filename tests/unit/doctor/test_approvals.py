@@ -18,8 +18,12 @@ from tests.proposals import key_of, policy
 PAGE = {"page": {"key": key_of("page").public_text}}
 
 
-def facts(approvals: ApprovalSettings, **more: Any) -> Facts:
-    return Facts(settings=settings().model_copy(update={"approvals": approvals}), now_ms=NOW, **more)
+def approvals(**section: Any) -> ApprovalSettings:
+    return ApprovalSettings.model_validate(section)
+
+
+def facts(section: ApprovalSettings, **more: Any) -> Facts:
+    return Facts(settings=settings().model_copy(update={"approvals": section}), now_ms=NOW, **more)
 
 
 def controllers(*versions: str) -> ExecutionFacts:
@@ -40,7 +44,7 @@ def test_a_controller_with_another_policy_is_named_with_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("approvals", "why"),
+    ("section", "why"),
     [
         (policy(["ada"]), "needs 1 approvals by others than its author, and has 0 at most"),
         (policy(["ada", "bob"], required=2), "and has 1 at most"),
@@ -58,8 +62,8 @@ def test_a_controller_with_another_policy_is_named_with_both() -> None:
         (ApprovalSettings(), ""),
     ],
 )
-def test_a_policy_that_nobody_can_satisfy_is_an_error(approvals: ApprovalSettings, why: str) -> None:
-    observed = [each.observed for each in policy_satisfiable(facts(approvals))]
+def test_a_policy_that_nobody_can_satisfy_is_an_error(section: ApprovalSettings, why: str) -> None:
+    observed = [each.observed for each in policy_satisfiable(facts(section))]
     assert len(observed) == bool(why)
     assert why in "".join(observed)
 
@@ -67,18 +71,18 @@ def test_a_policy_that_nobody_can_satisfy_is_an_error(approvals: ApprovalSetting
 def test_the_key_of_the_controllers_is_tried(tmp_path: Path) -> None:
     file = tmp_path / "controller.pem"
     own = {"controller_key_file": str(file)}
-    assert "cannot be read" in signing_key_facts(ApprovalSettings(**own)).problem
+    assert "cannot be read" in signing_key_facts(approvals(**own)).problem
     file.write_bytes(b"?")
     file.chmod(0o600)
-    assert "PKCS#8" in signing_key_facts(ApprovalSettings(**own)).problem
+    assert "PKCS#8" in signing_key_facts(approvals(**own)).problem
     key = SigningKey.new()
     file.write_bytes(key.pem)
-    assert signing_key_facts(ApprovalSettings(**own)) == SigningKeyFacts()
+    assert signing_key_facts(approvals(**own)) == SigningKeyFacts()
     others = {"controllers": {"one": key_of("page").public_text}}
-    assert "is not in approvals.controllers" in signing_key_facts(ApprovalSettings(**own, **others)).problem
-    assert signing_key_facts(ApprovalSettings(**others)) == SigningKeyFacts()
+    assert "is not in approvals.controllers" in signing_key_facts(approvals(**own, **others)).problem
+    assert signing_key_facts(approvals(**others)) == SigningKeyFacts()
     file.chmod(0o644)
-    assert signing_key_facts(ApprovalSettings(**own)).is_open
+    assert signing_key_facts(approvals(**own)).is_open
 
 
 def test_what_is_wrong_with_the_key_is_said() -> None:
