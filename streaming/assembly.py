@@ -170,10 +170,9 @@ class Assembly:
         settings = self._settings
 
         def evidence() -> list[Evidence]:
-            path = settings.checkpoint.path
             noted = None if files is None else files.read(JOURNALLED)
             commands = of_commands(self._log.tail(), settings.cluster.name, election_epoch=store.epoch())
-            return [*of_checkpoint(path, noted), *commands]
+            return [*of_checkpoint(settings.checkpoint.path, noted), *commands]
 
         journal = self.metrics.traces.of_journal(self._log.journal(self._signing_key))
         controls = self._controls(store)
@@ -191,14 +190,13 @@ class Assembly:
         )
         auditor = MoveAuditor(period_ms=self.policy.period_ms, weights=weights_of(self.policy.shedder))
         auditor.remember(engine.memory)
-        retention_ms = settings.journal.retention_days * _DAY_MS
         return DecisionSink(
             engine,
             journal=journal,
             verdicts=own_verdict_store(settings),
             letters=letters,
             now_ms=now_ms,
-            retention_ms=retention_ms,
+            retention_ms=settings.journal.retention_days * _DAY_MS,
             retention=self._log.retention(),
             metrics=self.metrics,
             audits=AuditWatch(auditor, self.metrics.audits),

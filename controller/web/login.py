@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from controller.settings.redaction import read_secret
 from controller.web.access.provider import ProviderError
-from controller.web.access.sessions import Signer
+from controller.web.access.sessions import SessionSigner
 from controller.web.access.tokens import token_hash
 from controller.web.access.viewer import RefusedError, Viewer, unauthorised
 from controller.web.refusals import LOGIN
@@ -172,5 +172,5 @@ def _redirect_uri(request: Request) -> str:
     return f"{scheme}://{request.headers['host']}{_BACK}"
 
 
-def _flows(site: Site) -> Signer:
-    return Signer(site.gate.sessions.key, "login")
+def _flows(site: Site) -> SessionSigner:
+    return SessionSigner(site.gate.sessions.key, "login")

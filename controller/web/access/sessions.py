@@ -35,7 +35,7 @@ class Session:
     token: str = ""
 
 
-class Signer:
+class SessionSigner:
     """Signs and checks small JSON objects.  *purpose*: what is signed for one purpose is no good for another."""
 
     def __init__(self, key: bytes, purpose: str) -> None:
@@ -65,7 +65,7 @@ class Sessions:
 
     def __init__(self, key_file: str | None = None) -> None:
         self.key = secrets.token_bytes(_KEY_BYTES) if key_file is None else _key(key_file)
-        self._signer = Signer(self.key, "session")
+        self._signer = SessionSigner(self.key, "session")
 
     def cookie(self, session: Session) -> str:
         """The value of the cookie."""
