@@ -49,6 +49,7 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "init": Listed("init", "init", "Write commented settings to start from.", OPERATE),
     "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster.", OPERATE),
     "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`.", OPERATE),
+    "proposals": Listed("proposals", "app", "Propose plans, approve them, and see how far they are.", OPERATE),
     "release": Listed("controls", "release", "Let drained brokers get bundles again.", OPERATE),
     "resume": Listed("controls", "resume", "Issue commands again, and reset the circuit breaker.", OPERATE),
     "run": Listed("run", "run", "Run the controller until SIGTERM or Ctrl-C.", OPERATE),

@@ -1,17 +1,21 @@
-"""``trimtab apply``: carry out a plan that a person has approved by its hash."""
+"""``trimtab apply``: carry out a plan that a person has approved by its hash, or one that was proposed and approved."""
 
 import re
 import time
 import uuid
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 from rich.console import Console
 
+from controller.adapters.approvals.making import propose_plan, verified
+from controller.adapters.approvals.standing import ProposalSubject
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.proposals import ProposalStore
 from controller.adapters.factory import election_system
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
@@ -25,14 +29,17 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, cons
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
+from controller.cli.shared.signing import KeyOption, proposal_with, signer_with
+from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
 from controller.model.controls import MOVING_MODES, Choice
-from controller.model.errors import PlanRefusedError, TrimtabError
+from controller.model.errors import PlanRefusedError, ProposalRefusedError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
-from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
+from controller.offline.plans.plan_file import read_plan, read_plan_bytes, refuse_other_cluster
 from controller.offline.plans.progress import plan_progress
+from controller.offline.plans.proposal_hold import ProposalHold, step_to_do
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import PlanSource, source_of_log
-from controller.offline.plans.step_lease import Surroundings
+from controller.offline.plans.step_lease import PlanHaltedError, Surroundings
 from controller.planning.plans.plan import Plan
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer
@@ -43,12 +50,23 @@ _SHORTEST_HASH: Final = 32
 _LEFT_BEHIND: Final = 1
 
 _File: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="The file that `trimtab plan` wrote.", show_default=False)
+    Path | None, typer.Argument(metavar="PLAN", help="The file that `trimtab plan` wrote.", show_default=False)
 ]
 _Hash: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--hash", help=f"The hash that was approved: all of it, or its first {_SHORTEST_HASH} digits or more."
+        "--hash",
+        help=f"The hash that was approved: all of it, or its first {_SHORTEST_HASH} digits or more.",
+        show_default=False,
+    ),
+]
+_Proposal: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--proposal",
+        metavar="ID",
+        help="Carry out this approved proposal, in place of a file: docs/approvals.md.",
+        show_default=False,
     ),
 ]
 _Step: TypeAlias = Annotated[
@@ -73,8 +91,10 @@ _Intervals: TypeAlias = Annotated[
 
 
 def apply(
-    file: _File,
-    approved: _Hash,
+    file: _File = None,
+    approved: _Hash = None,
+    proposal: _Proposal = None,
+    key: KeyOption = None,
     step: _Step = None,
     check: Annotated[bool, typer.Option("--check", help="Only check the plan against the cluster.")] = False,
     repair: _Repair = False,
@@ -91,13 +111,28 @@ def apply(
     The controllers issue the commands, with all guardrails; `trimtab pause` and `resume` hold, and `stop-all` ends it.
     Ctrl-C ends it after what is issued; started again, it goes on where it was.
 
+    Give a plan's file with --hash, or --proposal.  Where [approvals] demands signatures, controllers obey proposals
+    alone: with --key a file is proposed first.
+
     Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, or a bundle is left behind; 2 the plan or an
     option is invalid; 130 ended by Ctrl-C.
     """
     _refuse_pairs(output, repair=repair, check=check)
+    options = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json)
+    if proposal is not None:
+        if file is not None or approved is not None or check or repair:
+            raise typer.BadParameter("it goes with no file, --hash, --check or --repair", param_hint="--proposal")
+        _apply_proposal(read_settings(conf), proposal, choice_of("", reason, by), options)
+        return
+    if file is None or approved is None:
+        raise typer.BadParameter("give a plan's file and --hash, or --proposal", param_hint="PLAN")
     plan, sha256 = _read(file, approved)
-    number = _number(plan, step)
     settings = read_settings(conf)
+    if settings.approvals.demanded and not (check or repair):
+        _propose(settings, file, sha256, key, reason)
+        _apply_proposal(settings, sha256, choice_of("", reason, by), options)
+        return
+    number = _number(plan, step)
     refuse_other_cluster(plan, settings, conf)
     with long_work("waiting for the log and the election"):
         require(settings, Part.LOG, Part.ELECTION)
@@ -112,6 +147,77 @@ def apply(
             _tell_check(run, as_json=as_json)
         else:
             _carry_out(settings, conf, store, run, as_json=as_json)
+
+
+class _ApplyOptions(NamedTuple):
+    """Options of every way to carry a plan out."""
+
+    step: int | None
+    tolerance: float
+    intervals: int
+    conf: Path
+    as_json: bool
+
+
+def _propose(settings: Settings, file: Path, sha256: str, key: Path | None, reason: str) -> None:
+    """Propose the plan in *file*, unless that was done before."""
+    with closing(election_system(settings).proposals()) as proposals:
+        if proposals.read(sha256) is None:
+            signer = signer_with(settings, key, "")
+            propose_plan(proposals, signer, read_plan_bytes(file), now_ms=now_ms(), reason=reason)
+
+
+def _apply_proposal(settings: Settings, key: str, made: Choice, options: _ApplyOptions) -> None:
+    """Carry out the proposal *key*."""
+    with long_work("waiting for the log and the election"):
+        require(settings, Part.LOG, Part.ELECTION)
+    system = election_system(settings)
+    with closing(system.proposals()) as proposals, closing(system.controls()) as controls:
+        stored = proposal_with(proposals, key)
+        content = verified(proposals, stored)
+        if content.plan is None:
+            raise ProposalRefusedError(f"proposal {stored.proposal.hash[:12]} is no plan: there is nothing to apply")
+        refuse_other_cluster(content.plan, settings, options.conf)
+        number = step_to_do(stored.record.progress, len(content.plan.steps), options.step)
+        around = _surroundings(settings, options.conf, controls, options.intervals, made, quiet=options.as_json)
+        hold = _hold(settings, proposals, content.subject, around)
+        around = replace(around, paused_until=hold.paused_until, report=hold.report)
+        sha256 = stored.proposal.hash
+        run = PlanRun(plan=content.plan, sha256=sha256, number=number - 1, around=around, tolerance=options.tolerance)
+        _refuse_what_holds_it_back(settings, options.conf, controls)
+        hold.begin(number, len(content.plan.steps))
+        _tell_end(run, _held_run(run, hold), as_json=options.as_json)
+
+
+def _hold(settings: Settings, proposals: ProposalStore, subject: ProposalSubject, around: Surroundings) -> ProposalHold:
+    return ProposalHold(
+        store=proposals,
+        key=subject.hash,
+        subject=subject,
+        policy=settings.approvals,
+        cluster=settings.cluster.name,
+        now_ms=now_ms,
+        hold_ms=HOLD_INTERVALS * settings.intervals.period_ms + HOLD_MS,
+        holder=around.holder,
+        by=around.by,
+        resume_command=around.command("proposals", "resume", subject.hash[:12]),
+    )
+
+
+def _held_run(run: PlanRun, hold: ProposalHold) -> Applied:
+    """Carry *run* out, and store what becomes of it."""
+    try:
+        with signals.interrupts(exit_code=signals.INTERRUPTED):
+            done = run.run()
+    except PlanHaltedError as error:
+        raise PlanHaltedError(hold.fail(str(error))) from error
+    except BaseException:  # the log is away, or a person ends it: another process goes on
+        with suppress(TrimtabError):
+            hold.release()
+        raise
+    left = f"{counted(len(done.left_behind), 'bundle')} left on a broker that should be empty"
+    hold.end(left if done.left_behind else "")
+    return done
 
 
 def _refuse_pairs(output: Path | None, *, repair: bool, check: bool) -> None:
@@ -180,6 +286,14 @@ def _tell_check(run: PlanRun, *, as_json: bool) -> None:
 
 
 def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
+    _refuse_what_holds_it_back(settings, conf, store)
+    with signals.interrupts(exit_code=signals.INTERRUPTED):
+        done = run.run()
+    _tell_end(run, done, as_json=as_json)
+
+
+def _refuse_what_holds_it_back(settings: Settings, conf: Path, store: ControlStore) -> None:
+    """TrimtabError where the controllers would issue nothing."""
     controls, now = store.read()[0], now_ms()
     mode = controls.mode_in_force(settings.decisions.mode)
     if not controls.pauses_at(now) and controls.is_paused(now, paused=settings.decisions.paused):
@@ -191,8 +305,9 @@ def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun
     if election_system(settings).leader() is None:
         run_it = command_line("run", conf=conf)
         raise TrimtabError(f"no controller runs, and the controllers issue the commands: start `{run_it}`")
-    with signals.interrupts(exit_code=signals.INTERRUPTED):
-        done = run.run()
+
+
+def _tell_end(run: PlanRun, done: Applied, *, as_json: bool) -> None:
     _tell(run, done, as_json=as_json)
     if done.left_behind:
         raise typer.Exit(_LEFT_BEHIND)

@@ -50,7 +50,12 @@ class ProposedDecision:
 
     @property
     def hash(self) -> str:
-        """What an approval is for: SHA-256 over cluster, T, splits and unloads, 64 hex digits."""
+        """What an approval is for: SHA-256 over the content, 64 hex digits."""
+        return sha256(self.content).hexdigest()
+
+    @property
+    def content(self) -> bytes:
+        """What is approved: cluster, T, splits and unloads, as canonical JSON."""
         splits = [
             [each.bundle, each.source, each.algorithm, list(each.boundaries), each.unload_after_split]
             for each in self.commands
@@ -58,7 +63,7 @@ class ProposedDecision:
         ]
         unloads = [[each.bundle, each.source, each.destination] for each in self.commands if each.action == "unload"]
         content = {"cluster": self.cluster, "interval": self.interval, "splits": splits, "unloads": unloads}
-        return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
     @property
     def short_hash(self) -> str:

@@ -14,7 +14,7 @@ from controller.model.controls import Orders
 from controller.offline.plans.blockers import blocked_by
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.progress import MoveState, PlanProgress
-from controller.offline.plans.step_lease import PlanHaltedError, StepLease, Surroundings, some
+from controller.offline.plans.step_lease import PlanHaltedError, StepLease, StepProgress, Surroundings, some
 from controller.offline.plans.today import Today, today
 from controller.planning.plans.plan import Plan
 from controller.wire.readable import counted, lasting
@@ -60,6 +60,9 @@ class PlanRun:
     _blocked_by: str = ""
     #: Whether the last decision with moves issued none of them.
     _all_blocked: bool = False
+    #: Moves that were done when the step was checked last, and the wave that was handed over since, from 1; 0: none.
+    _done: int = 0
+    _wave_number: int = 0
     #: The last messages about a wave, and about its moves.
     _last_wave_text: str = ""
     _last_moves_text: str = ""
@@ -94,6 +97,8 @@ class PlanRun:
             while True:
                 state, is_new = self._checked(), not self._lease.is_active
                 paused = self._hold_empty(state.interval)
+                self._done, self._wave_number = len(state.done), 0
+                self._report()
                 if not state.waves:
                     return self._finished(state)
                 if paused:
@@ -134,7 +139,8 @@ class PlanRun:
 
     def _until_resumed(self, checked_at: int) -> None:
         """Hold without a move while the controllers are paused; what was checked before has to be checked again."""
-        self.around.say(f"paused: nothing is issued until `{self.around.command('resume')}`")
+        resume = self._lease.paused_until or self.around.command("resume")
+        self.around.say(f"paused: nothing is issued until `{resume}`")
         while self._hold_empty(checked_at):
             self._pause()
         self._idle_since = None
@@ -163,6 +169,7 @@ class PlanRun:
             self.around.say(text)
         started_ms = self.around.now_ms()
         orders = self._orders(wave, number, state.interval)
+        self._wave_number = number
         self._lease.hold(orders)
         self._settle([move.bundle for move in wave], orders)
         rate = self.plan.pace.connections_per_second
@@ -204,6 +211,13 @@ class PlanRun:
                     self.check()
             self._pause()
 
+    def _report(self, done_of_wave: int = 0) -> None:
+        waves = self.plan.steps[self.number].waves
+        moves, done = sum(map(len, waves)), self._done + done_of_wave
+        self.around.report(
+            StepProgress(moves=moves, moves_done=min(done, moves), wave=self._wave_number, waves=len(waves))
+        )
+
     def _follow(self, states: dict[str, MoveState], progress: PlanProgress, *, moved: bool) -> None:
         """Say how far a wave is; PlanHaltedError where the breaker tripped, or nothing explains a standstill.
 
@@ -214,6 +228,7 @@ class PlanRun:
         if moved or (self._blocked_by and progress.decided != self._decided) or self._idle_since is None:
             self._idle_since = now_ms
         self._decided = progress.decided
+        self._report(sum(state is MoveState.DONE for state in states.values()))
         text = f"{_describe(states)}{f'; held back by {self._blocked_by}' if self._blocked_by else ''}"
         if text != self._last_moves_text:
             self._last_moves_text = text

@@ -21,12 +21,16 @@ def read_plan(file: Path) -> tuple[Plan, str]:
 
     SettingsError where the file cannot be read; PlanRefusedError where it is no plan, or says something untrue.
     """
+    return parse_plan(read_plan_bytes(file), str(file))
+
+
+def read_plan_bytes(file: Path) -> bytes:
+    """The content of *file*, up to a little more than a plan may have, unverified; or SettingsError."""
     try:
         with open_to_read(file) as stream:
-            value = stream.read(MAX_BYTES + 1)
+            return stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error
-    return parse_plan(value, str(file))
 
 
 def refuse_other_cluster(plan: Plan, settings: Settings, conf: Path) -> None:

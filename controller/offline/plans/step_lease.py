@@ -46,6 +46,22 @@ class Surroundings:
     holder: str
     #: Why, for the controls' history.
     reason: str = ""
+    #: What has to be run to go on, where a person has paused this plan alone; "": nothing.  Called whenever moves are
+    #: about to be handed over; PlanHaltedError where they must not be any more.
+    paused_until: Callable[[], str] = lambda: ""
+    #: Is told how far the step is.
+    report: Callable[["StepProgress"], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepProgress:
+    """How far a step is."""
+
+    moves: int
+    moves_done: int
+    #: From 1; 0: between two waves.
+    wave: int = 0
+    waves: int = 0
 
 
 def some(texts: Sequence[str]) -> str:
@@ -65,6 +81,8 @@ class StepLease:
     around: Surroundings
     #: Whether this process holds it.
     is_active: bool = False
+    #: See Surroundings, of the last time that it was held.
+    paused_until: str = ""
     #: When `trimtab stop-all` was said last before this process took the step over.
     _stopped_ms: int = 0
 
@@ -108,12 +126,14 @@ class StepLease:
         )
 
     def hold(self, orders: Orders) -> bool:
-        """Have *orders* hold for some more intervals; whether the controllers are paused.
+        """Have *orders* hold for some more intervals; whether the controllers, or this plan alone, are paused.
+
+        While this plan is paused, its moves are not handed over.
 
         PlanHaltedError where another process has taken the plan over, or a person has stopped it.
         """
         expires = self.around.now_ms() + HOLD_INTERVALS * self.plan.period_ms + HOLD_MS
-        first = not self.is_active
+        first, paused_until = not self.is_active, ""
 
         def held(now: OperatorControls) -> OperatorControls:
             if now.stopped_ms != self._stopped_ms:
@@ -123,13 +143,17 @@ class StepLease:
             elif not self._is_mine(now):
                 who = "`trimtab stop-all`" if now.orders is None else f"another `trimtab apply`, of {now.orders.by}"
                 raise PlanHaltedError(f"stopped by {who}")
+            nonlocal paused_until
+            # Asked with the controls in hand: whoever pauses the plan changes them after it is said to be paused.
+            paused_until = self.around.paused_until()
+            moves = () if paused_until else orders.moves
             drained = self._drained(now) if first else now.drained
-            changed = replace(now, drained=drained, orders=replace(orders, expires_at_ms=expires))
+            changed = replace(now, drained=drained, orders=replace(orders, moves=moves, expires_at_ms=expires))
             return changed.with_change(self._began(now, drained)) if first else changed
 
         controls = self.around.change(held)
-        self.is_active = True
-        return bool(controls.pauses_at(self.around.now_ms()))
+        self.is_active, self.paused_until = True, paused_until
+        return bool(paused_until or controls.pauses_at(self.around.now_ms()))
 
     def _began(self, now: OperatorControls, drained: Sequence[Drained]) -> ControlChange:
         new = [each.broker for each in drained if each not in now.drained]

@@ -2,7 +2,19 @@
 
 from typing import Final
 
-from controller.wire.answers import audit, bench, doctor, explain, offline, plan, recordings, simulate, status, what_if
+from controller.wire.answers import (
+    audit,
+    bench,
+    doctor,
+    explain,
+    offline,
+    plan,
+    proposals,
+    recordings,
+    simulate,
+    status,
+    what_if,
+)
 from controller.wire.answers.base import JsonAnswer
 
 #: Name of the schema -> model.
@@ -13,6 +25,7 @@ MODELS: Final[dict[str, type[JsonAnswer]]] = {
     **explain.ANSWERS,
     **offline.ANSWERS,
     **plan.ANSWERS,
+    **proposals.ANSWERS,
     **recordings.ANSWERS,
     **simulate.ANSWERS,
     **status.ANSWERS,
