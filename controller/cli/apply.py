@@ -120,17 +120,16 @@ def apply(
     _refuse_pairs(output, repair=repair, check=check)
     options = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json)
     if proposal is not None:
-        if file is not None or approved is not None or check or repair:
-            raise typer.BadParameter("it goes with no file, --hash, --check or --repair", param_hint="--proposal")
+        _refuse_beside_a_proposal(file, approved, output, check=check)
         _apply_proposal(read_settings(conf), proposal, choice_of("", reason, by), options)
         return
-    if file is None or approved is None:
-        raise typer.BadParameter("give a plan's file and --hash, or --proposal", param_hint="PLAN")
+    file, approved = _whole(file, approved)
     plan, sha256 = _read(file, approved)
     settings = read_settings(conf)
+    made = choice_of("", reason, by)
     if settings.approvals.demanded and not (check or repair):
-        _propose(settings, file, sha256, key, reason)
-        _apply_proposal(settings, sha256, choice_of("", reason, by), options)
+        _propose(settings, file, sha256, key, made)
+        _apply_proposal(settings, sha256, made, options)
         return
     number = _number(plan, step)
     refuse_other_cluster(plan, settings, conf)
@@ -140,13 +139,18 @@ def apply(
         source = source_of_log(settings, before=intervals)
         tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, conf, as_json=as_json)
         return
-    with closing(election_system(settings).controls()) as store:
-        around = _surroundings(settings, conf, store, intervals, choice_of("", reason, by), quiet=as_json)
-        run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=tolerance / 100)
-        if check:
-            _tell_check(run, as_json=as_json)
-        else:
-            _carry_out(settings, conf, store, run, as_json=as_json)
+    _apply_plan(settings, plan, sha256, number, made, options, check=check)
+
+
+def _refuse_beside_a_proposal(file: Path | None, approved: str | None, output: Path | None, *, check: bool) -> None:
+    if file is not None or approved is not None or output is not None or check:
+        raise typer.BadParameter("it goes with no file, --hash, --check or --repair", param_hint="--proposal")
+
+
+def _whole(file: Path | None, approved: str | None) -> tuple[Path, str]:
+    if file is None or approved is None:
+        raise typer.BadParameter("give a plan's file and --hash, or --proposal", param_hint="PLAN")
+    return file, approved
 
 
 class _ApplyOptions(NamedTuple):
@@ -159,12 +163,26 @@ class _ApplyOptions(NamedTuple):
     as_json: bool
 
 
-def _propose(settings: Settings, file: Path, sha256: str, key: Path | None, reason: str) -> None:
+def _apply_plan(
+    settings: Settings, plan: Plan, sha256: str, number: int, made: Choice, options: _ApplyOptions, *, check: bool
+) -> None:
+    """Carry out the step *number* (from 0) of *plan*, which nobody proposed; or only *check* it."""
+    conf, as_json = options.conf, options.as_json
+    with closing(election_system(settings).controls()) as store:
+        around = _surroundings(settings, conf, store, options.intervals, made, quiet=as_json)
+        run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=options.tolerance)
+        if check:
+            _tell_check(run, as_json=as_json)
+        else:
+            _carry_out(settings, conf, store, run, as_json=as_json)
+
+
+def _propose(settings: Settings, file: Path, sha256: str, key: Path | None, made: Choice) -> None:
     """Propose the plan in *file*, unless that was done before."""
     with closing(election_system(settings).proposals()) as proposals:
         if proposals.read(sha256) is None:
-            signer = signer_with(settings, key, "")
-            propose_plan(proposals, signer, read_plan_bytes(file), now_ms=now_ms(), reason=reason)
+            signer = signer_with(settings, key, made.by)
+            propose_plan(proposals, signer, read_plan_bytes(file), now_ms=made.at_ms, reason=made.reason)
 
 
 def _apply_proposal(settings: Settings, key: str, made: Choice, options: _ApplyOptions) -> None:
@@ -215,8 +233,8 @@ def _held_run(run: PlanRun, hold: ProposalHold) -> Applied:
         with suppress(TrimtabError):
             hold.release()
         raise
-    left = f"{counted(len(done.left_behind), 'bundle')} left on a broker that should be empty"
-    hold.end(left if done.left_behind else "")
+    note = f"{counted(len(done.left_behind), 'bundle')} left on a broker that should be empty"
+    hold.end(note if done.left_behind else "")
     return done
 
 

@@ -3,6 +3,7 @@
 import getpass
 import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,13 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from controller.adapters.approvals.control_changes import (
+    enact_approved,
+    needs_approval,
+    propose_mode,
+    propose_release,
+    propose_resume,
+)
 from controller.adapters.election import changes
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.factory import election_system
@@ -21,14 +29,16 @@ from controller.cli.shared.arguments import length_ms, now_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
+from controller.cli.shared.signing import KeyOption, signer_with
 from controller.doctor.before_acting import require_broker_balancing_off
 from controller.log.fencing import fence
 from controller.model.controls import MAX_HISTORY, MOVING_MODES, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import TrimtabError
+from controller.model.proposals import StoredProposal
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlChangeAnswer, ControlsAnswer, PauseAnswer
 from controller.wire.controls_text import change_text, pause_text, pauses_text
-from controller.wire.readable import utc
+from controller.wire.readable import counted, utc
 
 _TRIES: Final = 5
 
@@ -95,6 +105,7 @@ def resume(
         list[str] | None, typer.Option("--of", metavar="NAME", help="End this person's pauses.", show_default="yours")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="End the pauses of everybody.")] = False,
+    key: KeyOption = None,
     as_json: _AsJson = False,
 ) -> None:
     """End your pauses, and reset the circuit breaker if it has tripped.
@@ -107,6 +118,14 @@ def resume(
     settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
     how = changes.resumed(made, None if every else of or [made.by])
+    if settings.approvals.demanded:
+        # Tried before it is proposed: a name without a pause is refused.
+        with closing(election_system(settings).controls()) as store:
+            before = store.read()[0]
+        ending = tuple(changes.ended_pauses(before, how(before), made.at_ms))
+        propose = partial(propose_resume, pauses=ending)
+        _propose(settings, conf, key, made, propose, as_json=as_json)
+        return
 
     def resumed(store: ControlStore) -> None:
         before, after = changes.change_controls(store, how, say=failures.say)
@@ -134,15 +153,24 @@ def mode(
     conf: Conf = DEFAULT_CONF,
     reason: ReasonOption = "",
     by: By = "",
+    key: KeyOption = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set."""
+    """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set.
+
+    Where [approvals] demands signatures, a mode in which more moves is proposed with --key, and set once others have
+    approved it (`trimtab proposals approve`).
+    """
     settings = read_settings(conf)
     in_force = settings.decisions.mode if value is Mode.SETTINGS else value.value
     require(settings, Part.ELECTION, *([Part.BROKERS] if in_force in MOVING_MODES else []))
     require_broker_balancing_off(settings, mode=in_force)
     made = choice_of(value.value, reason, by)
-    with_store(settings, lambda store: change(store, changes.mode_set(made)))
+    with closing(election_system(settings).controls()) as store:
+        if needs_approval(settings.approvals, store.read()[0], in_force, settings.decisions.mode):
+            _propose(settings, conf, key, made, partial(propose_mode, mode=in_force), as_json=as_json)
+            return
+        change(store, changes.mode_set(made))
     text = f"The mode of {settings.cluster.name} is {in_force} from the next interval on."
     show(ControlsAnswer(cluster=settings.cluster.name, mode=in_force), lambda _: _say(text), as_json=as_json)
 
@@ -155,14 +183,25 @@ def release(
     conf: Conf = DEFAULT_CONF,
     reason: ReasonOption = "",
     by: By = "",
+    key: KeyOption = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Let drained brokers get bundles again, from the next interval on."""
+    """Let drained brokers get bundles again, from the next interval on.
+
+    Where [approvals] demands signatures, that is proposed with --key first.
+    """
     if release_all == bool(brokers):
         raise typer.BadParameter("name drained brokers, or give --all", param_hint="BROKER")
     settings, made = read_settings(conf), choice_of("", reason, by)
     require(settings, Part.ELECTION)
     how = changes.released(made, None if release_all else brokers)
+    if settings.approvals.demanded:
+        with closing(election_system(settings).controls()) as store:
+            before = store.read()[0]
+        remaining = {each.broker for each in how(before).drained}
+        names = tuple(each.broker for each in before.drained if each.broker not in remaining)
+        _propose(settings, conf, key, made, partial(propose_release, brokers=names), as_json=as_json)
+        return
     with_store(settings, lambda store: _tell_drained(settings, change(store, how), as_json=as_json))
 
 
@@ -170,6 +209,35 @@ def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bo
     drained = [each.broker for each in controls.drained]
     text = f"Drained brokers of {settings.cluster.name}: {', '.join(drained) or 'none'}."
     show(ControlsAnswer(cluster=settings.cluster.name, drained=drained), lambda _: _say(text), as_json=as_json)
+
+
+def _propose(
+    settings: Settings,
+    conf: Path,
+    key: Path | None,
+    made: Choice,
+    propose: Callable[..., StoredProposal],
+    *,
+    as_json: bool,
+) -> None:
+    """Propose a change of the controls by *propose*, and make it where it needs no further approval."""
+    signer, system = signer_with(settings, key, made.by), election_system(settings)
+    with closing(system.proposals()) as proposals, closing(system.controls()) as controls:
+        stored = propose(proposals, signer, now_ms=made.at_ms, reason=made.reason)
+        name, proposal = stored.proposal.title, stored.proposal.hash
+        if not settings.approvals.required:
+            policy, cluster = settings.approvals, settings.cluster.name
+            enact_approved(proposals, controls, proposal, policy, cluster, now_ms=made.at_ms)
+    if as_json:
+        typer.echo(ControlsAnswer(cluster=settings.cluster.name, proposal=proposal).as_line())
+    elif settings.approvals.required:
+        approve = command_line("proposals", "approve", proposal, conf=conf)
+        _say(
+            f"Proposed: {name}. It is in force once {counted(settings.approvals.required, 'other person')} approved it:"
+        )
+        _say(f"{approve} --key FILE")
+    else:
+        _say(f"In force from the next interval on: {name}.")
 
 
 def stop_all(

@@ -19,6 +19,7 @@ from controller.cli.controls import By, ReasonOption
 from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console
 from controller.cli.shared.layout import print_line
+from controller.cli.shared.signing import KeyOption
 from controller.model.balancing import SHEDDING, SPLITTING
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -31,7 +32,13 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
-def take_over(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "take over", by: By = "", yes: _Yes = False) -> None:
+def take_over(
+    conf: Conf = DEFAULT_CONF,
+    reason: ReasonOption = "take over",
+    by: By = "",
+    key: KeyOption = None,
+    yes: _Yes = False,
+) -> None:
     """Switch off the brokers' own shedding and splitting, then let trimtab act: asks before each step.
 
     Exit codes: 0 trimtab is active; 1 a broker did not confirm, or you said no: nothing is issued beside brokers that
@@ -45,7 +52,7 @@ def take_over(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "take over", by:
         _set(admin, switches)
         _say("   Write the same into broker.conf, so that a restart of a broker keeps it.")
     _agreed(f"2. Set the mode of {settings.cluster.name} to active? Controllers then issue commands.", yes=yes)
-    controls.mode(controls.Mode.ACTIVE, conf=conf, reason=reason, by=by)
+    controls.mode(controls.Mode.ACTIVE, conf=conf, reason=reason, by=by, key=key)
     _say(f"   Watch it with `{command_line('status', conf=conf)}`.")
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
+from controller.adapters.approvals.control_changes import enact_approved
 from controller.adapters.approvals.making import approve as add_approval
 from controller.adapters.approvals.making import propose_plan, verified
 from controller.adapters.approvals.making import reject as add_rejection
@@ -34,7 +35,7 @@ from controller.cli.shared.reachable import require as require_parts
 from controller.cli.shared.signing import SHORTEST_APPROVED, SHORTEST_ID, KeyOption, proposal_with, signer_with
 from controller.cli.texts.proposals import print_detail, print_proposal, print_proposals
 from controller.model.errors import ProposalRefusedError, TrimtabError
-from controller.model.proposals import ENDED, StoredProposal
+from controller.model.proposals import ENDED, ProposalKind, ProposalState, StoredProposal
 from controller.offline.plans.plan_file import read_plan, read_plan_bytes, refuse_other_cluster
 from controller.offline.plans.proposal_hold import step_to_do
 from controller.offline.plans.proposal_view import TOLERANCE, proposal_answer, proposal_detail
@@ -99,10 +100,10 @@ def list_proposals(
         answers = [proposal_answer(each, settings, now_ms()) for each in stored.proposals]
     for key, why in stored.unreadable.items():
         failures.say(f"proposal {key[:12]} cannot be read: {why}")
-    shown = [each for each in answers if every or each.state not in ENDED]
-    if not shown and not as_json:
+    rows = [each for each in answers if every or each.state not in ENDED]
+    if not rows and not as_json:
         failures.say("no proposal waits")
-    show_answer(shown, lambda out: print_proposals(out, shown), as_json=as_json)
+    show_answer(rows, lambda out: print_proposals(out, rows), as_json=as_json)
 
 
 @app.command()
@@ -146,7 +147,7 @@ def make(
     with _stores(conf) as stores:
         with long_work("checking the plan"):
             refuse_other_cluster(read_plan(file)[0], stores.settings, conf)
-        signer = signer_with(stores.settings, key, by)
+        signer = signer_with(stores.settings, key, choice_of("", "", by).by)
         content = read_plan_bytes(file)
         stored = propose_plan(stores.proposals, signer, content, now_ms=now_ms(), reason=reason)
         _tell(stores, stored, as_json=as_json)
@@ -169,7 +170,7 @@ def refresh(
     """
     with _stores(conf, Part.LOG) as stores:
         settings, _, store = stores
-        signer = signer_with(settings, key, by)
+        signer = signer_with(settings, key, choice_of("", "", by).by)
         stored = proposal_with(store, proposal)
         plan = verified(store, stored).plan
         if plan is None:
@@ -196,15 +197,18 @@ def approve(
     """Approve a proposal, once its content was verified.  Nobody approves what they proposed themselves.
 
     The approval is for exactly this hash and certificate, under the policy of these settings, until the proposal
-    expires.
+    expires. A change of the controls (mode, resume, release) is made by the approval that completes it; a plan is
+    carried out by `trimtab apply --proposal ID`.
 
     Exit codes: 0 approved; 1 there is no such proposal; 2 the approval would not count, or an option is invalid.
     """
     with _stores(conf) as stores:
-        signer = signer_with(stores.settings, key, by)
+        signer = signer_with(stores.settings, key, choice_of("", "", by).by)
         stored = proposal_with(stores.proposals, proposal, shortest=SHORTEST_APPROVED)
         with long_work("checking the proposal"):
-            add_approval(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
+            standing = add_approval(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
+        if standing.state is ProposalState.APPROVED and stored.proposal.kind is ProposalKind.CONTROL:
+            _enact(stores, stored.proposal.hash)
         _tell(stores, require(stores.proposals, stored.proposal.hash), as_json=as_json)
 
 
@@ -222,7 +226,7 @@ def reject(
     Exit codes: 0 rejected; 1 there is no such proposal; 2 the rejection would not count, or an option is invalid.
     """
     with _stores(conf) as stores:
-        signer = signer_with(stores.settings, key, by)
+        signer = signer_with(stores.settings, key, choice_of("", "", by).by)
         stored = proposal_with(stores.proposals, proposal)
         add_rejection(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
         _tell(stores, require(stores.proposals, stored.proposal.hash), as_json=as_json)
@@ -244,7 +248,7 @@ def pause(
 def resume(
     proposal: _Id, reason: ReasonOption = "", by: By = "", conf: Conf = DEFAULT_CONF, as_json: _AsJson = False
 ) -> None:
-    """Go on with a proposal that was paused; `trimtab apply --proposal` has to run."""
+    """Go on with a proposal that was paused; `trimtab apply --proposal ID` has to run."""
     _request(resume_proposal, proposal, reason, by, conf, as_json=as_json)
 
 
@@ -288,6 +292,13 @@ def key(
     lines = [f"[approvals.keys.{json.dumps(person)}]", f'key = "{made.public_text}"']
     answer = KeyAnswer(file=str(file), public_key=made.public_text)
     show_answer(answer, lambda _: typer.echo("\n".join(lines)), as_json=as_json)
+
+
+def _enact(stores: _Stores, key: str) -> None:
+    """Make the change of the controls that the proposal *key* asks for."""
+    settings = stores.settings
+    with closing(stores.system.controls()) as controls:
+        enact_approved(stores.proposals, controls, key, settings.approvals, settings.cluster.name, now_ms=now_ms())
 
 
 def _request(how: ProposalRequest, proposal: str, reason: str, by: str, conf: Path, *, as_json: bool) -> None:

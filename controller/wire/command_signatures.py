@@ -49,10 +49,10 @@ def joined(signatures: Sequence[str], parts: int) -> list[bytes]:
 
 def separated(text: bytes, number: int) -> list[str]:
     """The last *number* signatures in *text*, which ``joined`` made; none where it has fewer."""
-    wanted = text[-number * SIGNATURE_CHARACTERS :].decode("ascii", "replace") if number else ""
-    if len(wanted) != number * SIGNATURE_CHARACTERS:
+    signatures = text[-number * SIGNATURE_CHARACTERS :].decode("ascii", "replace") if number else ""
+    if len(signatures) != number * SIGNATURE_CHARACTERS:
         return []
-    return [wanted[at : at + SIGNATURE_CHARACTERS] for at in range(0, len(wanted), SIGNATURE_CHARACTERS)]
+    return [signatures[at : at + SIGNATURE_CHARACTERS] for at in range(0, len(signatures), SIGNATURE_CHARACTERS)]
 
 
 def why_not_believed(event: UnloadEvent | SplitEvent, keys: Collection[bytes]) -> str:

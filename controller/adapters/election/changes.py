@@ -58,6 +58,20 @@ def resumed(made: Choice, of: Collection[str] | None) -> ControlsChange:
     return change
 
 
+def resumed_by_request(made: Choice, pauses: Collection[str], resumed_ms: int) -> ControlsChange:
+    """End the *pauses*, each by its time (epoch ms, as text), and reset the breaker as of *resumed_ms*, epoch ms."""
+
+    def change(now: OperatorControls) -> OperatorControls:
+        standing = now.pauses_at(made.at_ms)
+        ended = [each for each in standing if str(each.at_ms) in pauses]
+        detail = f"ends the pause of {pauses_text(ended)}" if ended else ""
+        remaining = tuple(each for each in standing if each not in ended)
+        changed = replace(now, pauses=remaining, resumed_ms=max(resumed_ms, now.resumed_ms + 1))
+        return changed.with_change(_entry("resume", made, detail))
+
+    return change
+
+
 def mode_set(made: Choice) -> ControlsChange:
     """Set the mode *made.value*; SETTINGS_MODE removes what was set."""
     mode = None if made.value == SETTINGS_MODE else made

@@ -8,7 +8,6 @@ import typer
 
 from controller.adapters.approvals.making import Signer, signer_of
 from controller.adapters.election.proposals import ProposalStore, no_proposal
-from controller.cli.controls import choice_of
 from controller.model.errors import NothingFoundError, ProposalRefusedError
 from controller.model.proposals import StoredProposal
 from controller.settings.signing_key import read_signing_key
@@ -30,8 +29,8 @@ KeyOption: TypeAlias = Annotated[
 ]
 
 
-def signer_with(settings: Settings, key: Path | None, by: str) -> Signer:
-    """Who signs with the private key in the file *key*; without a policy, *by*, or who runs this command.
+def signer_with(settings: Settings, key: Path | None, person: str) -> Signer:
+    """Who signs with the private key in the file *key*; without a policy, *person*, without a signature.
 
     ProposalRefusedError where the policy demands a key that is not given, or does not know this one.
     """
@@ -39,7 +38,7 @@ def signer_with(settings: Settings, key: Path | None, by: str) -> Signer:
     if not policy.demanded:
         if key is not None:
             raise typer.BadParameter("the settings have no [approvals.keys], so nothing is signed", param_hint="--key")
-        return Signer(person=choice_of("", "", by).by, policy=policy, cluster=cluster)
+        return Signer(person=person, policy=policy, cluster=cluster)
     if key is None:
         raise ProposalRefusedError(
             "[approvals] demands your signature: give your private key with --key FILE; `trimtab proposals key` makes"
@@ -53,9 +52,9 @@ def proposal_with(store: ProposalStore, text: str, *, shortest: int = SHORTEST_I
     if not re.fullmatch(rf"[0-9a-f]{{{shortest},64}}", text):
         why = f"give {shortest} of the 64 digits (0-9, a-f) or more; `trimtab proposals show` prints all of them"
         raise typer.BadParameter(why, param_hint="ID")
-    found = [each for each in store.read_all().proposals if each.proposal.hash.startswith(text)]
-    if not found:
+    matches = [each for each in store.read_all().proposals if each.proposal.hash.startswith(text)]
+    if not matches:
         raise no_proposal(text)
-    if len(found) > 1:
-        raise NothingFoundError(f"{len(found)} proposals begin with {text}: give more digits")
-    return found[0]
+    if len(matches) > 1:
+        raise NothingFoundError(f"{len(matches)} proposals begin with {text}: give more digits")
+    return matches[0]

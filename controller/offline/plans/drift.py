@@ -39,16 +39,16 @@ class Drift:
 def drift_of(plan: Plan, number: int, source: PlanSource, *, tolerance: float) -> Drift:
     """How the step *number* (from 0) of *plan* stands in the cluster of *source*; see ``today``."""
     now = today(plan, number, source, tolerance=tolerance)
-    left = sum(map(len, now.waves))
+    remaining = sum(map(len, now.waves))
     if now.changed:
         verdict = DriftVerdict.NEEDS_REPAIR if _can_be_repaired(plan, number, source, tolerance) else DriftVerdict.VOID
     else:
-        verdict = DriftVerdict.VALID if left or _has_only_just_ended(now) else DriftVerdict.VOID
+        verdict = DriftVerdict.VALID if remaining or _has_only_just_ended(now) else DriftVerdict.VOID
     return Drift(
         verdict=verdict,
         interval=now.interval,
         moves_done=len(now.done),
-        moves_left=left,
+        moves_left=remaining,
         changed=now.changed,
         notes=now.notes,
     )

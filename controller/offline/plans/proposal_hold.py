@@ -37,7 +37,7 @@ class ProposalHold:
     by: str
     #: What resumes it, as a shell takes it.
     resume_command: str
-    _told: StepProgress | None = field(default=None, init=False)
+    _reported: StepProgress | None = field(default=None, init=False)
     _step: int = field(default=0, init=False)
     _steps: int = field(default=1, init=False)
 
@@ -48,7 +48,7 @@ class ProposalHold:
         """
         self._step, self._steps = step, steps
 
-        def begun(stored: StoredProposal) -> ProposalRecord:
+        def start(stored: StoredProposal) -> ProposalRecord:
             progress, now = stored.record.progress, self.now_ms()
             if progress.state in ENDED:
                 raise ProposalRefusedError(f"proposal {self.key[:12]} is {progress.state}{_because(progress)}")
@@ -61,9 +61,9 @@ class ProposalHold:
             if reasons:
                 raise ProposalRefusedError(f"proposal {self.key[:12]} cannot be carried out: {'; '.join(reasons)}")
             state = ProposalState.PAUSED if progress.state is ProposalState.PAUSED else ProposalState.APPLYING
-            return replace(stored.record, progress=self._held(replace(progress, state=state, step=step, by=self.by)))
+            return replace(stored.record, progress=self._lock(replace(progress, state=state, step=step, by=self.by)))
 
-        change_record(self.store, self.key, begun)
+        change_record(self.store, self.key, start)
 
     def paused_until(self) -> str:
         """What resumes it; "" while it is not paused.  PlanHaltedError where it has ended, or counts no longer."""
@@ -78,20 +78,20 @@ class ProposalHold:
             raise PlanHaltedError("; ".join(reasons))
         return self.resume_command if progress.state is ProposalState.PAUSED else ""
 
-    def report(self, told: StepProgress) -> None:
+    def report(self, progress: StepProgress) -> None:
         """Store how far the step is, where that has changed, or to hold the proposal for longer."""
-        progress = require(self.store, self.key).record.progress
-        if told == self._told and progress.holds_until_ms - self.now_ms() > self.hold_ms // 2:
+        stored = require(self.store, self.key).record.progress
+        if progress == self._reported and stored.holds_until_ms - self.now_ms() > self.hold_ms // 2:
             return
-        self._told = told
-        self._change(lambda each: self._held(each, told))
+        self._reported = progress
+        self._change(lambda each: self._lock(each, progress))
 
     def end(self, detail: str = "") -> None:
         """The step is done; so is the proposal, after its last one.  *detail*: what else there is to say."""
         is_last = self._step == self._steps
         state, text = (ProposalState.DONE, "") if is_last else (None, f"step {self._step} of {self._steps} is done")
-        said = "; ".join(filter(None, (text, detail)))
-        self._change(lambda each: replace(self._free(each), state=state, detail=said, at_ms=self.now_ms()))
+        text = "; ".join(filter(None, (text, detail)))
+        self._change(lambda each: replace(self._free(each), state=state, detail=text, at_ms=self.now_ms()))
 
     def fail(self, why: str) -> str:
         """It is not carried out any further, because of *why*; returns what there is to say.
@@ -130,27 +130,28 @@ class ProposalHold:
 
         change_record(self.store, self.key, changed)
 
-    def _held(self, progress: ProposalProgress, told: StepProgress | None = None) -> ProposalProgress:
-        held = replace(progress, holder=self.holder, holds_until_ms=self.now_ms() + self.hold_ms)
-        if told is None:
-            return held
-        return replace(held, wave=told.wave, waves=told.waves, moves=told.moves, moves_done=told.moves_done)
+    def _lock(self, progress: ProposalProgress, step: StepProgress | None = None) -> ProposalProgress:
+        """*progress*, in which this process holds the proposal for some more time, at *step*."""
+        locked = replace(progress, holder=self.holder, holds_until_ms=self.now_ms() + self.hold_ms)
+        if step is None:
+            return locked
+        return replace(locked, wave=step.wave, waves=step.waves, moves=step.moves, moves_done=step.moves_done)
 
     @staticmethod
     def _free(progress: ProposalProgress) -> ProposalProgress:
         return replace(progress, holder="", holds_until_ms=0)
 
 
-def step_to_do(progress: ProposalProgress, steps: int, wanted: int | None) -> int:
-    """The step to carry out, from 1: *wanted*, else the one that was begun, else the one after the last that is done.
+def step_to_do(progress: ProposalProgress, steps: int, number: int | None) -> int:
+    """The step to carry out, from 1: *number*, else the one that was begun, else the one after the last that is done.
 
-    ProposalRefusedError where a step is wanted before those before it are done.
+    ProposalRefusedError where a step is asked for before those before it are done.
     """
-    begun = progress.state in (ProposalState.APPLYING, ProposalState.PAUSED)
-    following = min(steps, max(1, progress.step if begun else progress.step + 1))
-    if wanted is not None and wanted != following:
+    is_running = progress.state in (ProposalState.APPLYING, ProposalState.PAUSED)
+    following = min(steps, max(1, progress.step if is_running else progress.step + 1))
+    if number is not None and number != following:
         raise ProposalRefusedError(
-            f"step {following} of {counted(steps, 'step')} comes next, so step {wanted} is not carried out now"
+            f"step {following} of {counted(steps, 'step')} comes next, so step {number} is not carried out now"
         )
     return following
 

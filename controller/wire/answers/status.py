@@ -347,6 +347,8 @@ class ControlsAnswer(JsonAnswer):
     """The epoch that stop-all started; executors refuse older commands that they have not started."""
     drained: list[str] | None = None
     """Brokers that get no bundles until they are released."""
+    proposal: str | None = None
+    """The proposal that waits for approval, where the change needs one; or that was in force at once."""
 
 
 class CollectAnswer(JsonAnswer):
