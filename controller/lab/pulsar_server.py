@@ -186,8 +186,11 @@ class PulsarCluster:
         """See ``serve.Service``."""
         return f"the logs in {self.folder}"
 
-    def start(self) -> None:
-        """Delete old data, start, and return when all brokers serve."""
+    def start(self, *, tied: bool = False) -> None:
+        """Delete old data, start, and return when all brokers serve.
+
+        *tied*: all of it is killed when this process ends, however that ends.
+        """
         running = [part.name for part in _all_parts(self.folder) if part.pid() is not None]
         if running:
             raise TrimtabError(f"pulsar is already running in {self.folder} ({', '.join(running)}): stop it first")
@@ -199,7 +202,7 @@ class PulsarCluster:
             self._conf(nth).write_text("".join(lines), encoding="utf-8")
         try:
             for part in self.parts.values():
-                part.start()
+                part.start(tied=tied)
         except BaseException:
             self.stop()
             raise
@@ -246,7 +249,7 @@ def pulsar_cluster(
 ) -> Iterator[PulsarCluster]:
     """A cluster for the length of a block, with its state in *folder*."""
     cluster = PulsarCluster(folder, processes=processes, settings=settings, tls=tls, release=release)
-    cluster.start()
+    cluster.start(tied=True)
     try:
         yield cluster
     finally:

@@ -40,8 +40,8 @@ class Service(Protocol):
     def logs(self) -> str:
         """Where to look when it has ended."""
 
-    def start(self) -> None:
-        """Return when it serves."""
+    def start(self, *, tied: bool = False) -> None:
+        """Return when it serves.  *tied*: it is killed when this process ends, however that ends."""
 
     def stop(self) -> bool:
         """False: it did not run."""
@@ -106,8 +106,8 @@ def _act(service: Callable[[], Service], action: str) -> None:
         raise typer.Exit(error.exit_code) from error
 
 
-def _start(service: Service) -> None:
-    service.start()
+def _start(service: Service, *, tied: bool = False) -> None:
+    service.start(tied=tied)
     typer.echo(service.summary)
 
 
@@ -120,7 +120,7 @@ def _run(service: Service) -> None:
     # A service manager sends SIGTERM; background jobs of a shell ignore Ctrl-C.
     with signals.interrupts():
         try:
-            _start(service)
+            _start(service, tied=True)
             service.wait()
         except KeyboardInterrupt:
             return _stop(service)

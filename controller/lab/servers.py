@@ -13,7 +13,7 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 from uuid import uuid4
@@ -23,6 +23,7 @@ from controller.adapters.kafka import topics as kafka_topics
 from controller.adapters.long_work import long_work
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.network.waiting import wait_for
+from controller.adapters.process.tied_child import foreign, tied_child
 from controller.lab import class_archives
 from controller.model.errors import TrimtabError
 
@@ -58,6 +59,7 @@ class Server(ABC):
         self.log = self.folder / "server.log"
         self._pid_file = self.folder / "pid"
         self._process: subprocess.Popen[bytes] | None = None
+        self._tied = ExitStack()
 
     @property
     def address(self) -> str:
@@ -74,8 +76,11 @@ class Server(ABC):
         """See ``serve.Service``."""
         return str(self.log)
 
-    def start(self) -> None:
-        """Start on what the folder holds already, and return when clients are served."""
+    def start(self, *, tied: bool = False) -> None:
+        """Start on what the folder holds already, and return when clients are served.
+
+        *tied*: it is killed when this process ends, however that ends.
+        """
         running = self.pid()
         if running is not None:
             raise TrimtabError(f"{self.name} is already running in {self.folder}, pid {running}: stop it first")
@@ -88,9 +93,20 @@ class Server(ABC):
             options = [*self._java_options(), *self._archive_options(classpath), f"-Djava.io.tmpdir={self._scratch()}"]
             command = [self._java(), *options, "-cp", classpath, *self._main()]
             # A session of its own: Ctrl-C in the terminal reaches only this process, which stops the server.
-            self._process = subprocess.Popen(
-                command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+            if tied:
+                child = tied_child(
+                    foreign(command),
+                    stdout=log,
+                    stderr=log,
+                    environment=os.environ,
+                    new_session=True,
+                    folder=self.folder,
+                )
+                self._process = self._tied.enter_context(child)
+            else:
+                self._process = subprocess.Popen(
+                    command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
         files.replace(self._pid_file, b"%d\n" % self._process.pid)
         try:
             self._wait_until_ready(self._process)
@@ -113,6 +129,7 @@ class Server(ABC):
             os.kill(pid, number)
             if self._ends_in_time(pid) and number == signal.SIGTERM:
                 class_archives.store_archive(self.folder)
+        self._tied.close()
         self._process = None
         self._pid_file.unlink(missing_ok=True)
         return pid is not None
@@ -331,7 +348,7 @@ def zookeeper_server(folder: Path) -> AbstractContextManager[ZooKeeperServer]:
 
 @contextmanager
 def _running(server: S) -> Iterator[S]:
-    server.start()
+    server.start(tied=True)
     try:
         yield server
     finally:

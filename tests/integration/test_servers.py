@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from controller.adapters.network.waiting import wait_for
 from controller.lab.serve import app
 from controller.lab.servers import ZooKeeperServer, zookeeper_server
 from controller.model.errors import TrimtabError
@@ -58,6 +60,25 @@ def test_a_server_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> 
     (tmp_path / "data").write_text("not a folder", encoding="utf-8")
     with pytest.raises(TrimtabError, match=rf"zookeeper ended with \d+; {tmp_path}/server.log ends with\n"):
         ZooKeeperServer(tmp_path).start()
+
+
+#: Starts a server in the folder of its argument for the length of a block, and never leaves that.
+_BLOCK = """
+import sys, time
+from pathlib import Path
+from controller.lab.servers import zookeeper_server
+with zookeeper_server(Path(sys.argv[1])) as server:
+    print(server.pid(), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_server_of_a_block_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", _BLOCK, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) == ZooKeeperServer(tmp_path).pid()
+        process.kill()
+    wait_for(lambda: ZooKeeperServer(tmp_path).pid() is None, 20, every=0.05)
 
 
 def test_the_end_of_the_block_ends_the_server(tmp_path: Path) -> None:

@@ -9,11 +9,14 @@ Only the standard library is imported here: the child calls this before the rest
 
 import os
 import select
+import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Final
+from pathlib import Path
+from typing import IO, Final, NoReturn
 
 from controller.adapters.process.process_tree import kill_descendants
 
@@ -36,11 +39,13 @@ def tied_child(
     environment: Mapping[str, str],
     seconds: float | None = None,
     new_session: bool = False,
+    folder: Path | None = None,
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run *command*, which calls ``end_with_parent``, in a process that ends with the block, and with all it started.
 
-    It ends by itself when this process has ended, or has not ended it *seconds* from now and a little more; None: no
-    limit.  *new_session*: signals of the terminal do not reach it.
+    Other programs are run by the words of ``foreign``.  The process ends by itself when this one has ended, or has not
+    ended it *seconds* from now and a little more; None: no limit.  *new_session*: signals of the terminal do not reach
+    it.  *folder*: it runs there.
     """
     limit = "" if seconds is None else str(max(0.0, seconds) + _LATER_SECONDS)
     reader, writer = os.pipe()
@@ -54,6 +59,7 @@ def tied_child(
                 pass_fds=(reader,),
                 env={**environment, _VARIABLE: f"{reader}:{limit}"},
                 start_new_session=new_session,
+                cwd=folder,
             )
         finally:
             os.close(reader)
@@ -66,6 +72,15 @@ def tied_child(
                 process.wait()
     finally:
         os.close(writer)
+
+
+def foreign(command: Sequence[str]) -> list[str]:
+    """Words for ``tied_child`` that run *command*, a program that is not ours, with no time limit.
+
+    The process becomes that program, so its pid and exit code are the program's.  A child of it waits for the end of
+    the parent and then kills it.
+    """
+    return [sys.executable, "-m", __name__, *command]
 
 
 def end_with_parent(environment: MutableMapping[str, str] = os.environ) -> None:
@@ -86,3 +101,25 @@ def _end_in_time(reader: int, seconds: float | None) -> None:
         os.write(2, f"trimtab: ended: {why}\n".encode())
     kill_descendants(os.getpid())
     os._exit(_ENDED)
+
+
+def _become(command: Sequence[str], environment: MutableMapping[str, str] = os.environ) -> NoReturn:
+    """Become *command*, after starting the process that kills it when the parent has ended."""
+    parent = int(environment.pop(_VARIABLE).partition(":")[0])
+    # The program holds the other end of this pipe, also after exec: it closes when the program ends.
+    program_ended, held_by_program = os.pipe()
+    program = os.getpid()
+    if os.fork() == 0:
+        os.close(held_by_program)
+        ended, _, _ = select.select([parent, program_ended], [], [])
+        if program_ended not in ended and os.getppid() == program:
+            os.kill(program, signal.SIGKILL)
+        os._exit(0)
+    for descriptor in (parent, program_ended):
+        os.close(descriptor)
+    os.set_inheritable(held_by_program, True)
+    os.execvpe(command[0], command, environment)
+
+
+if __name__ == "__main__":
+    _become(sys.argv[1:])
