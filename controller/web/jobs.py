@@ -4,7 +4,7 @@ So it has an end, whatever it does; it takes no time from those who look; and it
 prints.  What bounds them: how many run, wait and are remembered; the time, the output and the number of each person's.
 """
 
-import json
+import hashlib
 import logging
 import os
 import resource
@@ -57,6 +57,11 @@ _NOTHING_FOUND: Final = 66
 FOLDER: Final = "{folder}"
 #: The file there that has what the last command prints.
 _ANSWER: Final = "answer.json"
+_ERRORS: Final = "errors.txt"
+#: Modules of the processes: ours with its commands, and the one that checks what the last one printed.
+_COMMANDS: Final = "controller.cli"
+_CHECK: Final = "controller.web.printed_json"
+_CHECKED: Final = "checked.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +103,9 @@ class Job:
     #: Whether it failed since there is nothing of what was asked for.
     found_nothing: bool = False
     ended_ms: int | None = None
-    #: Bytes of the result, and of the file that was uploaded.
+    #: Bytes of the result and its SHA-256, and bytes of the file that was uploaded.
     size: int = 0
+    sha256: str = ""
     uploaded: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
     process: "subprocess.Popen[bytes] | None" = None
@@ -284,9 +290,7 @@ class Jobs:
         for number, words in enumerate(job.order.commands):
             is_last = number == len(job.order.commands) - 1
             allowed = job.order.answered_by if is_last else (0,)
-            with _started(words, job, ends.remaining) as process:
-                job.process = process
-                why = self._wait(job, process, ends)
+            process, why = self._run_one(job, ends, _COMMANDS, words)
             if job.state == "cancelled":
                 return "cancelled"
             if why or process.returncode not in allowed:
@@ -297,12 +301,31 @@ class Jobs:
         if not result.exists():
             job.problem = _last_line(job.folder) or "it wrote no file"
             return "failed"
-        if not job.order.file and not _is_whole(result, job.order.lines):
-            job.problem = _last_line(job.folder) or "it printed no answer"
-            return "failed"
+        if not job.order.file:
+            process, why = self._run_one(job, ends, _CHECK, (f"{FOLDER}/{_ANSWER}", job.order.lines), (_CHECKED,) * 2)
+            if job.state == "cancelled":
+                return "cancelled"
+            if why or process.returncode:
+                job.problem = why or _last_line(job.folder) or "it printed no answer"
+                return "failed"
+        with result.open("rb") as file:
+            job.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         job.size = result.stat().st_size
         result.rename(job.result)
         return "done"
+
+    def _run_one(
+        self,
+        job: Job,
+        ends: Deadline,
+        module: str,
+        words: Sequence[str],
+        output: tuple[str, str] = (_ANSWER, _ERRORS),
+    ) -> tuple["subprocess.Popen[bytes]", str]:
+        """The process of *module* with *words*, once it has ended, and why it was ended; "": by itself."""
+        with _started(module, words, job, ends.remaining, output) as process:
+            job.process = process
+            return process, self._wait(job, process, ends)
 
     def _wait(self, job: Job, process: "subprocess.Popen[bytes]", ends: Deadline) -> str:
         """Until *process* has ended; why it was ended, "" where it ended by itself."""
@@ -351,15 +374,20 @@ def _too_many(status: int, detail: str) -> RefusedError:
 
 
 @contextmanager
-def _started(words: Sequence[str], job: Job, seconds: float) -> Iterator["subprocess.Popen[bytes]"]:
-    """``trimtab`` with *words*, in a process of its own that has so much memory and processor time at most."""
+def _started(
+    module: str, words: Sequence[str], job: Job, seconds: float, output: tuple[str, str]
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """*module* with *words*, in a process of its own that has so much memory and processor time at most.
+
+    *output*: files in the job's folder for standard output and standard error.
+    """
     folder = job.folder
-    command = [sys.executable, "-m", "controller.cli", *(word.replace(FOLDER, str(folder)) for word in words)]
+    command = [sys.executable, "-m", module, *(word.replace(FOLDER, str(folder)) for word in words)]
     # Where it is killed it deletes no temporary files.
     environment = os.environ | {"TMPDIR": str(job.temporary), NOTHING_FOUND_VARIABLE: str(_NOTHING_FOUND)}
     with (
-        (folder / _ANSWER).open("wb") as out,
-        (folder / "errors.txt").open("wb") as errors,
+        (folder / output[0]).open("wb") as out,
+        (folder / output[1]).open("wb") as errors,
         tied_child(command, seconds=seconds, stdout=out, stderr=errors, environment=environment) as process,
     ):
         processor_seconds = int(seconds + _SPARE_SECONDS) * (os.cpu_count() or 1)
@@ -369,23 +397,10 @@ def _started(words: Sequence[str], job: Job, seconds: float) -> Iterator["subpro
         yield process
 
 
-def _is_whole(answer: Path, lines: str) -> bool:
-    """Whether the file *answer* has JSON: a child that was killed may have printed half.  *lines*: as of JobOrder."""
-    content = answer.read_bytes()
-    if lines:
-        content = b'{"%s":[%s]}\n' % (lines.encode(), b",".join(content.splitlines()))
-        answer.write_bytes(content)
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
-
-
 def _last_line(folder: Path) -> str:
     """The last line on standard error, without secrets."""
     try:
-        with (folder / "errors.txt").open("rb") as file:
+        with (folder / _ERRORS).open("rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - _TAIL_BYTES))
             lines = file.read().decode(errors="replace").strip().splitlines()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -26,6 +27,8 @@ _LARGEST_BODY: Final = 64 << 10
 UPLOADS: Final = "/api/v1/plans"
 LARGEST_UPLOAD: Final = MAX_BYTES
 _UPLOAD_SECONDS: Final = 300.0
+#: Results of jobs may be as long, so they have as much time.
+_RESULT: Final = re.compile(r"/api/v1/jobs/[^/]+/result")
 #: From the head of a request to the last byte of its answer; streams of events have none.
 _SECONDS: Final = 30.0
 #: The scope's state has a function under this key that ends the connection at once; our own server puts it there.
@@ -56,7 +59,8 @@ class RequestLimits:
             await refusal(request, error)(scope, receive, send)
             return
         has_begun = False
-        seconds = None if scope["path"] == EVENTS else _UPLOAD_SECONDS if _is_upload(scope) else self._seconds
+        is_long = _is_upload(scope) or _RESULT.fullmatch(scope["path"]) is not None
+        seconds = None if scope["path"] == EVENTS else _UPLOAD_SECONDS if is_long else self._seconds
 
         async def noted(message: Message) -> None:
             nonlocal has_begun

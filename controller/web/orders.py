@@ -1,7 +1,8 @@
 """The commands that long work consists of.  All that comes from a request is checked here, before it becomes a word."""
 
-import json
+import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Final, TypeVar
 
 from controller.model.errors import TrimtabError
@@ -35,6 +36,11 @@ PLAN: Final = "plan"
 _PLAN: Final = "plan.json"
 #: In whose name the page itself orders work.
 _OWN: Final = "trimtab"
+#: A page shows no longer answer: as objects it takes many times its size in memory.
+_LONGEST_SHOWN: Final = 16 << 20
+#: Of longer answers one at a time is read.
+_LONG: Final = 1 << 20
+_READING: Final = threading.Lock()
 #: The doctor's exit code where something is wrong: its answer says what.
 _SICK: Final = 1
 
@@ -131,12 +137,23 @@ def explained(site: Site, cluster: ShownCluster, interval: int, subject: str, vi
 
 
 def answer_of(job: Job, model: type[T]) -> T:
-    """The result of *job*, which is done, as *model*.  RefusedError 404 where it is forgotten since."""
+    """The result of *job*, which is done, as *model*.
+
+    RefusedError 404 where it is forgotten since, 413 where it is longer than a page shows.
+    """
     try:
-        content = job.result.read_bytes()
+        size = job.result.stat().st_size
+        if size > _LONGEST_SHOWN:
+            raise RefusedError(
+                413,
+                "Too long to show",
+                f"the answer has {size >> 20} MiB, more than a page shows; as a file it is at"
+                f" /api/v1/jobs/{job.id}/result",
+            )
+        with _READING if size > _LONG else nullcontext():
+            return model.model_validate_json(job.result.read_bytes(), by_alias=True, by_name=True, strict=False)
     except FileNotFoundError:
         raise RefusedError(404, "No result", "it is not kept any more: start it again") from None
-    return model.model_validate(json.loads(content), by_alias=True, by_name=True, strict=False)
 
 
 def bundle_name(text: str) -> str:

@@ -1,13 +1,13 @@
 """What an endpoint is: a method and a path, the models of its query, body and answer, and a function that answers."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, BinaryIO, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from controller.settings.web import ViewerRole
@@ -29,6 +29,9 @@ _JSON: Final = "application/json"
 _LONGEST_KEY: Final = 200
 #: The end of the year 9999, the last one that calendars and our texts have.
 LATEST_MS: Final = 253_402_300_799_999
+
+#: So many bytes of a file are read at once.
+_PIECE: Final = 1 << 18
 
 Method: TypeAlias = Literal["GET", "POST", "DELETE"]
 
@@ -84,13 +87,28 @@ class ApiRequest(Generic[Q_co, B_co]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """An open file, which is sent piece by piece and then closed."""
+
+    file: BinaryIO
+    size: int
+    sha256: str
+
+    def pieces(self) -> Iterator[bytes]:
+        """All of it."""
+        with self.file:
+            while piece := self.file.read(_PIECE):
+                yield piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """An answer that is not simply 200 and JSON."""
 
     status: int = 200
     answer: JsonAnswer | None = None
     #: In place of *answer*.
-    content: bytes | None = None
+    content: FileContent | None = None
     media_type: str = _JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     #: Of what the answer shows; If-Match names it.  "": it is not to be changed.
@@ -199,17 +217,38 @@ def _parsed(parse: Callable[[], Parameters]) -> Parameters:
 
 def _response(request: Request, result: JsonAnswer | Reply) -> Response:
     reply = result if isinstance(result, Reply) else Reply(answer=result)
-    content = reply.content if reply.answer is None else f"{reply.answer.as_line()}\n".encode()
+    if reply.content is not None:
+        return _file_response(request, reply, reply.content)
+    content = None if reply.answer is None else f"{reply.answer.as_line()}\n".encode()
     headers = dict(reply.headers)
     if request.method == "POST" and reply.version:
         headers["ETag"] = f'"{reply.version}"'
     if request.method in ("GET", "HEAD") and reply.status == 200 and content is not None:
         version = f"{reply.version}." if reply.version else ""
-        tag = f'"{version}{hashlib.sha256(content).hexdigest()[:32]}"'
-        headers |= {"ETag": tag, "Cache-Control": _REVALIDATED}
-        if _has_tag(request.headers.get("if-none-match", ""), tag):
+        headers |= _tagged(version + hashlib.sha256(content).hexdigest()[:32])
+        if _is_unchanged(request, headers):
             return Response(status_code=304, headers=headers)
     return Response(content, reply.status, headers, reply.media_type if content is not None else None)
+
+
+def _file_response(request: Request, reply: Reply, content: FileContent) -> Response:
+    headers = {**reply.headers, **_tagged(content.sha256[:32])}
+    if _is_unchanged(request, headers):
+        content.file.close()
+        return Response(status_code=304, headers=headers)
+    headers["Content-Length"] = str(content.size)
+    if request.method == "HEAD":
+        content.file.close()
+        return Response(None, reply.status, headers, reply.media_type)
+    return StreamingResponse(content.pieces(), reply.status, headers, reply.media_type)
+
+
+def _tagged(version: str) -> dict[str, str]:
+    return {"ETag": f'"{version}"', "Cache-Control": _REVALIDATED}
+
+
+def _is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
+    return _has_tag(request.headers.get("if-none-match", ""), headers["ETag"])
 
 
 def _has_tag(header: str, tag: str) -> bool:

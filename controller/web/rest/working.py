@@ -14,7 +14,7 @@ from controller.web.admission import require
 from controller.web.jobs import Job, JobOrder
 from controller.web.parameters import Parameters
 from controller.web.rest.answers import JobAnswer, JobsAnswer
-from controller.web.rest.endpoint import BASE, ApiRequest, Query, Reply, Time
+from controller.web.rest.endpoint import BASE, ApiRequest, FileContent, Query, Reply, Time
 from controller.web.rest.reading import SpanQuery, interval_of, not_known, span_of, unknown
 from controller.wire.readable import utc
 
@@ -190,9 +190,10 @@ def _under_way(job: Job) -> Reply:
 
 def _result(job: Job) -> Reply:
     try:
-        content = job.result.read_bytes()
+        file = job.result.open("rb")
     except FileNotFoundError:
         raise not_known("its result is forgotten: order it again") from None
+    content = FileContent(file=file, size=job.size, sha256=job.sha256)
     if not job.order.file:
         return Reply(content=content)
     name = f"trimtab-{job.order.kind}-{job.id}{Path(job.order.file).suffix}"

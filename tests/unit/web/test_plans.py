@@ -137,6 +137,23 @@ def test_a_file_that_is_too_long_is_refused_and_not_kept(
     assert client.post("/api/v1/plans", content=b"x" * 1000, headers=JSON).status_code == 202
 
 
+def test_an_answer_that_is_too_long_for_a_page_is_a_file_and_no_memory(
+    client: TestClient, shown: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = uploaded(client, shown)
+    with job.result.open("wb") as file:
+        file.truncate(200 << 20)
+    job.state, job.size, job.sha256 = "done", 200 << 20, "ab" * 32
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("a result was read as a whole"))
+    page = client.get(f"/plans?job={job.id}")
+    assert page.status_code == 413
+    assert f"200 MiB, more than a page shows; as a file it is at /api/v1/jobs/{job.id}/result" in page.text
+    tag = '"' + "ab" * 16 + '"'
+    head = client.head(f"/api/v1/jobs/{job.id}/result")
+    assert (head.headers["Content-Length"], head.headers["ETag"]) == (str(200 << 20), tag)
+    assert client.get(f"/api/v1/jobs/{job.id}/result", headers={"If-None-Match": tag}).status_code == 304
+
+
 @pytest.mark.parametrize("path", ["/api/v1/whatif", "/api/v1/plans/", "/plans", "/api/v1/plans/x"])
 def test_only_a_plan_may_be_longer_than_other_bodies(client: TestClient, path: str) -> None:
     assert client.post(path, content=b"x" * (65 << 10), headers=JSON).status_code == 413
