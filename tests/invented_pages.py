@@ -26,6 +26,7 @@ from controller.web.store.values import (
     DecisionPage,
     DecisionQuery,
     DecisionRow,
+    HotMoment,
     HottestTopic,
     InFlightCommand,
     IssuedCommand,
@@ -473,6 +474,11 @@ class InventedData:
                 HottestTopic(place=0x2C0FFEE0, rate=620.0, throughput=2.1e6, share=0.1),
             ),
         )
+
+    def hot_topics(self, bundle: str, since_ms: int, until_ms: int) -> HotMoment | None:
+        at = (until_ms - 1) // MINUTE * MINUTE
+        topics = self.bundle(bundle, since_ms, until_ms).hot_topics
+        return HotMoment(at_ms=at, topics=topics) if topics and since_ms <= at <= T else None
 
     def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:
         node = next((each for each in self.nodes.brokers if each.name == broker), None) if self.nodes else None

@@ -1,6 +1,7 @@
 """Pictures and figures of the page, in a real Chromium: ``scripts/pages``, which people look at.
 
-    scripts/pages FOLDER          # every page in each state and look, and how fast it is
+    scripts/pages FOLDER          # every page in each state and look
+    scripts/pages --figures       # how fast they are: on a machine that does nothing else
     scripts/pages --docs          # the pictures of README and docs, small ones
 
 The cluster is invented (controller/lab/invented_weeks.py): 1,000 brokers, 100,000 bundles, 7 days.
@@ -49,6 +50,8 @@ PATHS: Final = (
     "/what-if",
 )
 _REPEATS: Final = 20
+#: Of a page on a busy machine.
+_PATIENCE_MS: Final = 180_000
 #: The newest decision with commands but so many: what it promised has been measured.
 _MEASURED: Final = 4
 _PICTURES: Final = Path(__file__).parents[1] / "docs" / "pictures"
@@ -95,6 +98,7 @@ def _served(folder: Path, data: PageData, now_ms: int) -> Iterator[str]:
 
 
 def _open(page: Page, address: str) -> None:
+    page.set_default_timeout(_PATIENCE_MS)
     page.goto(address)
     if page.locator("[data-map]").count():
         page.wait_for_selector("[data-map][data-ready]")
@@ -124,19 +128,26 @@ def _shoot(browser: Browser, address: str, paths: Sequence[str], folder: Path, s
 
 
 def _figures(browser: Browser, address: str, paths: Sequence[str]) -> None:
-    """Print p95 of first paints, and of what follows a click until the next frame is drawn."""
+    """Print the spread of first paints, and of what follows a click or a zoom until the next frame is drawn."""
     for path in paths:
         paints = []
         for _ in range(_REPEATS):
             with watched_page(browser) as (page, _trouble):
                 _open(page, address + path)
                 paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-        typer.echo(f"{path}: first paint p95 {_p95(paints):.0f} ms")
+        typer.echo(f"first paint of {path}: {_spread(paints)}")
     with watched_page(browser) as (page, _trouble):
         _open(page, f"{address}/map?span=10080")
         for selector in ("[data-moves]", "[data-theme-switch]", ".segments [data-set*=span]"):
             clicks = [page.evaluate(_CLICK, selector) for _ in range(_REPEATS)]
-            typer.echo(f"click on {selector}: p95 {_p95(clicks):.0f} ms")
+            typer.echo(f"click on {selector}: {_spread(clicks)}")
+    for path in ("/map?span=10080", "/map?rows=keyspace&span=10080", "/map?rows=keyspace&metric=owner&span=10080"):
+        with watched_page(browser) as (page, _trouble):
+            _open(page, address + path)
+            page.wait_for_timeout(1_000)  # the week below the map is loaded after it
+            page.focus(".field")
+            zooms = [page.evaluate(_ZOOM, key) for _ in range(_REPEATS // 4) for key in "++--"]
+        typer.echo(f"zoom of {path}: {_spread(zooms)}")
 
 
 #: From a click to the second frame after it, when what it drew is on the screen.
@@ -147,8 +158,21 @@ _CLICK: Final = """selector => new Promise(done => {
 })"""
 
 
-def _p95(values: Sequence[float]) -> float:
-    return quantiles(values, n=20)[-1]
+#: From a key that zooms to the second frame after the cells of the new span are there.
+_ZOOM: Final = """key => new Promise(done => {
+  const begun = performance.now(), box = document.querySelector("[data-map]"), before = box.dataset.ready;
+  const look = () => {
+    if (box.dataset.ready === before) { requestAnimationFrame(look); return; }
+    requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - begun)));
+  };
+  document.querySelector(".field").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  look();
+})"""
+
+
+def _spread(values: Sequence[float]) -> str:
+    parts = quantiles(values, n=20)
+    return f"p95 {parts[-1]:.0f} ms, median {parts[9]:.0f}, {min(values):.0f} to {max(values):.0f}"
 
 
 class _StaleData:
@@ -165,6 +189,15 @@ class _StaleData:
         known = self._data.progress()
         failed = tuple(replace(each, error="the log does not answer since 00:02") for each in known.sources)
         return replace(known, sources=failed)
+
+
+def _measured(brokers: int, bundles: int) -> None:
+    week = InventedWeek(brokers=brokers, bundles=bundles, days=7, period_ms=_HOUR_MS)
+    with tempfile.TemporaryDirectory() as text, chromium() as browser:
+        work = Path(text)
+        (work / "site").mkdir()
+        with _served(work / "site", _filled(work / "store", week), week.end_ms + 30_000) as address:
+            _figures(browser, address, ("/", "/map?span=10080", "/decisions", "/what-if"))
 
 
 def _artefacts(folder: Path, brokers: int, bundles: int) -> None:
@@ -187,7 +220,6 @@ def _artefacts(folder: Path, brokers: int, bundles: int) -> None:
             if state == "week":
                 with watched_page(browser) as (page, _trouble):
                     paths += _details(page, address)
-                _figures(browser, address, ("/", "/map?span=10080", "/decisions", "/what-if"))
             _shoot(browser, address, paths, folder, state)
 
 
@@ -236,11 +268,14 @@ def main() -> None:
     )
     parser.add_argument("folder", nargs="?", type=Path, default=Path(".trimtab/pages"), help="default: %(default)s")
     parser.add_argument("--docs", action="store_true")
+    parser.add_argument("--figures", action="store_true")
     parser.add_argument("--brokers", type=int, default=1_000)
     parser.add_argument("--bundles", type=int, default=100_000)
     given = parser.parse_args()
     if given.docs:
         _docs()
+    elif given.figures:
+        _measured(given.brokers, given.bundles)
     else:
         _artefacts(given.folder, given.brokers, given.bundles)
 

@@ -21,6 +21,7 @@ from controller.web.store.values import (
     DecisionPage,
     DecisionQuery,
     DecisionRow,
+    HotMoment,
     IssuedCommand,
     LatestState,
     NameMatch,
@@ -212,6 +213,9 @@ class FixedPageData:
             verdicts=(REASON,),
             siblings=(BUNDLE, SIBLING),
         )
+
+    def hot_topics(self, _bundle: str, _since_ms: int, _until_ms: int) -> HotMoment | None:
+        return None
 
     def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:
         return BrokerPast(

@@ -13,7 +13,7 @@ from controller.web.access.viewer import checked
 from controller.web.pages.frame import Context, context_of, newest_end, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import BrokerStates, Tile
-from controller.web.views.bundle import hot_topics
+from controller.web.views.bundle import HotTopicLine, hot_topics
 from controller.web.views.cell import CellDetails, broker_cell, bundle_cell, namespace_cell
 from controller.web.views.formats import BundleLabel
 from controller.web.views.map_view import (
@@ -23,6 +23,7 @@ from controller.web.views.map_view import (
     SPANS,
     MapQuery,
     cell_table,
+    column_ms,
     events_of,
     map_title,
     size,
@@ -136,6 +137,22 @@ def map_cell(page: PageRequest) -> Response:
     return page.render("map_cell.html", cell=cell, query=query, names=context.names, now_ms=page.now_ms)
 
 
+def map_hot(page: PageRequest) -> Response:
+    """The hottest topic of a bundle in one column, in a few words; the text is empty where none is known."""
+    query, column = _query(page, context_of(page)), checked(lambda: column_ms(page.request.query_params))
+    if not query.row or query.at_ms is None:
+        raise HTTPException(400, "row and at must name a cell")
+    topics = _hot_topics(page, query.row, query.at_ms, query.at_ms + column)
+    text = f"hottest topic: {topics[0].label}, {topics[0].share}" if topics else ""
+    return JSONResponse({"text": text}, headers={"Cache-Control": "private, no-cache"})
+
+
+def _hot_topics(page: PageRequest, bundle: str, since_ms: int, until_ms: int) -> tuple[HotTopicLine, ...]:
+    """The hot topics of *bundle* when one of them was hottest in the span."""
+    moment = page.data.hot_topics(bundle, since_ms, until_ms)
+    return () if moment is None else hot_topics(moment.topics, page.topic_names(bundle, *moment.topics))
+
+
 def _query(page: PageRequest, context: Context) -> MapQuery:
     oldest, end = context.progress.oldest, newest_end(context, page.now_ms)
     return checked(lambda: MapQuery.of(page.request.query_params, oldest_ms=oldest, end_ms=end))
@@ -164,6 +181,5 @@ def _cell(page: PageRequest, query: MapQuery, context: Context, brokers: BrokerS
         return broker_cell(past, at, brokers, context.names)
     if BundleLabel.of(query.row).range:
         bundle = checked(lambda: page.data.bundle(query.row, at, at + period))
-        is_last = context.state is not None and context.state.interval == at
-        return bundle_cell(bundle, at, hot_topics(bundle, page.topic_names(bundle)) if is_last else ())
+        return bundle_cell(bundle, at, _hot_topics(page, query.row, at, at + period))
     return namespace_cell(page.data.namespace(query.row, at, at + period), at)

@@ -8,6 +8,7 @@ from controller.web.access.viewer import checked
 from controller.web.control_actions import NEEDED
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
+from controller.web.store.values import BundlePast, HotMoment
 from controller.web.views import bundle as bundle_view
 from controller.web.views.decision import verdict_line
 from controller.web.views.formats import BrokerNames, BundleLabel
@@ -36,6 +37,7 @@ def bundle(page: PageRequest) -> Response:
     since, until = _span(page, context)
     past = checked(lambda: page.data.bundle(name, since, until))
     names = context.names
+    moment = _busiest_moment(page, past, context)
     return render(
         page,
         "bundle.html",
@@ -49,11 +51,21 @@ def bundle(page: PageRequest) -> Response:
         commands=command_lines(past.commands, _COMMANDS),
         verdicts=[verdict_line(verdict, names) for verdict in past.verdicts],
         ranges=bundle_view.ranges(past),
-        hot_topics=bundle_view.hot_topics(past, page.topic_names(past)),
+        hot_topics=bundle_view.hot_topics(past.hot_topics, page.topic_names(name, *past.hot_topics)),
+        hot_moment=moment,
+        hot_then=bundle_view.hot_topics(moment.topics, page.topic_names(name, *moment.topics)) if moment else (),
         last=context.state.interval if context.state else 0,
         since=since,
         until=until,
     )
+
+
+def _busiest_moment(page: PageRequest, past: BundlePast, context: Context) -> HotMoment | None:
+    """The hot topics of the time when the bundle was busiest; None: not known, or that is now."""
+    step = bundle_view.busiest_step(past)
+    moment = page.data.hot_topics(past.bundle, *step) if step is not None else None
+    is_now = moment is None or (context.state is not None and moment.at_ms == context.state.interval)
+    return None if is_now else moment
 
 
 def broker(page: PageRequest) -> Response:

@@ -18,7 +18,7 @@ from controller.web.orders import explained, findings
 from controller.web.refused_writes import note_refused
 from controller.web.site import ShownCluster, Site, site_of
 from controller.web.store.queries import PageData
-from controller.web.store.values import BundlePast
+from controller.web.store.values import HottestTopic
 from controller.web.topic_names import NamesByPlace
 from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
@@ -68,10 +68,10 @@ class PageRequest:
             return None, reading.error or "the controls have not been read yet: load the page again in a moment"
         return reading.value, ""
 
-    def topic_names(self, past: BundlePast) -> NamesByPlace:
-        """The names of the hot topics of *past*, as far as the brokers say them in time."""
-        places = [each.place for each in past.hot_topics]
-        return self.cluster.topic_names.at(past.bundle, places, _NAMES_SECONDS, self.site.workers.wait)
+    def topic_names(self, bundle: str, *topics: HottestTopic) -> NamesByPlace:
+        """The names of *topics* of *bundle*, as far as the brokers say them in time."""
+        places = [each.place for each in topics]
+        return self.cluster.topic_names.at(bundle, places, _NAMES_SECONDS, self.site.workers.wait)
 
     def job(self, *kinds: str) -> Job | None:
         """The job that the address names, one of *kinds*; None where it names none.  RefusedError 404."""

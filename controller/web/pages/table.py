@@ -4,7 +4,7 @@ from typing import Final
 
 from controller.web.pages import control_forms
 from controller.web.pages.decisions import decision, decisions
-from controller.web.pages.map import map_cell, map_events, map_page, map_tile
+from controller.web.pages.map import map_cell, map_events, map_hot, map_page, map_tile
 from controller.web.pages.more import more
 from controller.web.pages.names import broker, bundle, find, namespace
 from controller.web.pages.now import now
@@ -19,6 +19,7 @@ PAGES: Final = (
     Page("/map/tile", "map_tile", map_tile),
     Page("/map/events", "map_events", map_events),
     Page("/map/cell", "map_cell", map_cell),
+    Page("/map/hot", "map_hot", map_hot),
     Page("/decisions", "decisions", decisions),
     Page("/decisions/{interval:int}", "decision", decision),
     Page("/find", "find", find),

@@ -325,7 +325,7 @@ class BundlePastAnswer(JsonAnswer):
     figures: dict[str, float] = Field(default_factory=dict)
     """Of the last interval."""
     hot_topics: list[HotTopicAnswer] = Field(default_factory=list)
-    """Of the last interval, the hottest first; empty where topics are not known one by one."""
+    """Of the last interval, or of `hotAt`, the hottest first; empty where topics are not known one by one."""
 
     @classmethod
     def of(cls, past: BundlePast, topic_names: NamesByPlace) -> "BundlePastAnswer":

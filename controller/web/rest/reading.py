@@ -1,5 +1,6 @@
 """Endpoints that answer from what the store knows, or from the cluster's status."""
 
+from dataclasses import replace
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -52,6 +53,13 @@ class SpanQuery(Query):
     """Epoch ms; without it a day before *until*."""
     until: Time | None = None
     """Epoch ms; without it now."""
+
+
+class BundleQuery(SpanQuery):
+    """The past of a bundle."""
+
+    hot_at: Time | None = None
+    """T of the interval whose hot topics are wanted, epoch ms; without it the last one."""
 
 
 class DecisionsQuery(Paged):
@@ -108,13 +116,16 @@ def broker(api: ApiRequest[SpanQuery, None]) -> BrokerPastAnswer:
     return BrokerPastAnswer.of(past)
 
 
-def bundle(api: ApiRequest[SpanQuery, None]) -> BundlePastAnswer:
+def bundle(api: ApiRequest[BundleQuery, None]) -> BundlePastAnswer:
     """One bundle's past."""
     since, until = _span(api)
-    name = bundle_name(str(api.path["name"]))
+    name, at = bundle_name(str(api.path["name"])), api.query.hot_at
     past = checked(lambda: api.cluster.data.bundle(name, since, until))
     if not past.known:
         raise unknown(f"no bundle {name!r} was seen in this span")
+    if at is not None:
+        moment = api.cluster.data.hot_topics(name, at, at + 1)
+        past = replace(past, hot_topics=() if moment is None else moment.topics)
     places = [each.place for each in past.hot_topics]
     names = api.cluster.topic_names.at(name, places, _NAMES_SECONDS, api.site.workers.wait)
     return BundlePastAnswer.of(past, names)

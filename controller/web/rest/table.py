@@ -49,7 +49,7 @@ ENDPOINTS: Final = (
     ),
     Endpoint("GET", "/brokers", "All brokers, the fullest first", reading.brokers, BrokersAnswer, reading.Paged),
     Endpoint("GET", "/brokers/{name:path}", "A broker's past", reading.broker, BrokerPastAnswer, reading.SpanQuery),
-    Endpoint("GET", "/bundles/{name:path}", "A bundle's past", reading.bundle, BundlePastAnswer, reading.SpanQuery),
+    Endpoint("GET", "/bundles/{name:path}", "A bundle's past", reading.bundle, BundlePastAnswer, reading.BundleQuery),
     Endpoint(
         "GET",
         "/namespaces/{name:path}",

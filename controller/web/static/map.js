@@ -144,7 +144,7 @@ document.addEventListener("DOMContentLoaded", () => {
       failed.hidden = true;
       tellTitle();
       draw();
-      box.dataset.ready = "";
+      box.dataset.ready = String(ticket);
       if (!whole || whole.key !== wholeKey()) {
         const key = wholeKey();
         whole = await load(oldest, end, 1, view.metric === "owner" ? { metric: "rate" } : {});
@@ -510,8 +510,36 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!tile?.count) return;
     tip.hidden = false;
     tip.textContent = `${labelOf(where.row)}  ${trimtab.clock(where.at)}  ${valueAt(where.row, where.at)}`;
+    nameHottest(where);
+    putTip(where);
+  }
+  function putTip(where) {
     const x = Math.max(0, Math.min(where.x + 12, field.clientWidth - tip.offsetWidth - 8));
     tip.style.transform = `translate(${x}px, ${Math.max(4, where.y - 36)}px)`;
+  }
+  // The hottest topic of a bundle, once the pointer rests on one of its cells: the server may have to ask brokers.
+  const hottest = new Map();
+  let resting = 0, pointed = "";
+  function nameHottest(where) {
+    clearTimeout(resting);
+    const [name, count = 1] = tile.rows[where.row], at = tile.since + Math.floor((where.at - tile.since) / tile.column) * tile.column;
+    const key = pointed = `${name} ${at} ${tile.column}`;
+    if (view.rows !== "keyspace" || !tile.bands.length || !name || count > 1) return;
+    const add = () => {
+      if (key !== pointed || tip.hidden || !hottest.get(key)) return;
+      tip.textContent += `  ${hottest.get(key)}`;
+      putTip(where);
+    };
+    if (hottest.has(key)) { add(); return; }
+    resting = setTimeout(async () => {
+      try {
+        const answer = await fetch(address(data.hot, { rows: "keyspace", metric: view.metric, row: name, at, column: tile.column }));
+        if (!answer.ok) return;
+        hottest.set(key, (await answer.json()).text);
+        if (hottest.size > 256) hottest.delete(hottest.keys().next().value);
+        add();
+      } catch { /* the next rest asks again */ }
+    }, 200);
   }
   function lasting(ms) {
     const minutes = Math.round(ms / MINUTE), hours = Math.floor(minutes / 60);

@@ -15,7 +15,7 @@ from controller.model.errors import TrimtabError
 log = logging.getLogger(__name__)
 
 #: Of the tables below; a file with another one is built anew.
-_SCHEMA: Final = 1
+_SCHEMA: Final = 2
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE names (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
@@ -29,7 +29,8 @@ CREATE TABLE chunks (
 );
 CREATE TABLE decisions (
     interval INTEGER PRIMARY KEY, epoch INTEGER, summary TEXT, mode TEXT, paused INTEGER, commands INTEGER,
-    controls TEXT, reasons TEXT, verdicts INTEGER, decided_at_ms INTEGER, tick_ms INTEGER, details BLOB
+    controls TEXT, reasons TEXT, verdicts INTEGER, decided_at_ms INTEGER, tick_ms INTEGER, details BLOB,
+    hot_topics BLOB
 );
 CREATE TABLE reasons (
     reason TEXT NOT NULL, interval INTEGER NOT NULL, PRIMARY KEY (reason, interval)

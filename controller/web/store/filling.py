@@ -20,6 +20,7 @@ from controller.model.names import namespace_of
 from controller.model.summary import IntervalSummary, coded_rate
 from controller.web.store.catalogue import Catalogue
 from controller.web.store.database import Database, StoreDamagedError
+from controller.web.store.hot_topics import packed_hot_topics
 from controller.web.store.pyramid import (
     COLUMNS,
     LEVELS,
@@ -157,12 +158,13 @@ class StoreWriter:
             summary.decided_at_ms,
             summary.tick_to_decision_ms,
             details,
+            packed_hot_topics(summary.bundles),
         )
         connection.execute(
-            "INSERT INTO decisions (interval, epoch, reasons, verdicts, decided_at_ms, tick_ms, details)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interval) DO UPDATE SET reasons = excluded.reasons,"
+            "INSERT INTO decisions (interval, epoch, reasons, verdicts, decided_at_ms, tick_ms, details, hot_topics)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interval) DO UPDATE SET reasons = excluded.reasons,"
             " verdicts = excluded.verdicts, decided_at_ms = excluded.decided_at_ms, tick_ms = excluded.tick_ms,"
-            " details = excluded.details",
+            " details = excluded.details, hot_topics = excluded.hot_topics",
             values,
         )
         rows = ((str(reason), summary.interval) for reason in reasons)
@@ -306,7 +308,9 @@ class StoreWriter:
                 return True
             half = "SELECT avg(interval) FROM decisions WHERE details IS NOT NULL"
             older = f"details IS NOT NULL AND interval < ({half})"
-            return bool(connection.execute(f"UPDATE decisions SET details = NULL WHERE {older}").rowcount)
+            return bool(
+                connection.execute(f"UPDATE decisions SET details = NULL, hot_topics = NULL WHERE {older}").rowcount
+            )
 
 
 def stored_chunk(database: Database, kind: str, level: int, number: int, layers: Sequence[str] = ()) -> Chunk:

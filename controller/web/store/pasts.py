@@ -14,11 +14,13 @@ from controller.web.store.catalogue import BROKER, NAMESPACE, KnownRange
 from controller.web.store.database import Database
 from controller.web.store.decisions import Decisions, details_in
 from controller.web.store.filling import BROKERS, LAYERS, NAMESPACES, NOBODY, RANGES, Latest, StoreWriter
+from controller.web.store.hot_topics import hot_topics_in, hottest_topic
 from controller.web.store.now import broker_states
 from controller.web.store.tiles import Tiles
 from controller.web.store.values import (
     BrokerPast,
     BundlePast,
+    HotMoment,
     HottestTopic,
     IssuedCommand,
     NameMatch,
@@ -30,6 +32,8 @@ _LOADS: Final = ("rate", "throughput")
 #: Bundles of a broker, and rows of ranges that a search looks at.
 _BUNDLES: Final = 512
 _LOOKED_AT: Final = 2_000
+#: Hot topics of so many intervals are compared: a column of a picture has no more.
+_INTERVALS: Final = 64
 _SPAN: Final = "c.interval >= ? AND c.interval < ?"
 
 
@@ -99,6 +103,16 @@ class Pasts:
             bundles=() if latest is None else tuple(_owned(latest, namespace)),
             commands=commands,
         )
+
+    def hot_topics(self, bundle: str, since_ms: int, until_ms: int) -> HotMoment | None:
+        """See PageData."""
+        rows = self._database.read(
+            "SELECT interval, hot_topics FROM decisions WHERE interval >= ? AND interval < ? AND hot_topics IS NOT NULL"
+            " ORDER BY interval LIMIT ?",
+            (since_ms, until_ms, _INTERVALS),
+        )
+        moments = [HotMoment(at_ms=at, topics=hot_topics_in(packed, bundle)) for at, packed in rows]
+        return max((each for each in moments if each.topics), key=lambda each: each.topics[0].throughput, default=None)
 
     def search(self, text: str, limit: int) -> tuple[NameMatch, ...]:
         """See PageData."""
@@ -225,13 +239,8 @@ def _hot_topics(latest: Latest, bundle: str) -> Iterator[HottestTopic]:
         return
     row = bundles.names.index(bundle)
     rate_in, rate_out, throughput_in, throughput_out = bundles.load[row].tolist()
+    load = (rate_in + rate_out, throughput_in + throughput_out)
     columns = (bundles.hot_place[row], bundles.hot_rate[row], bundles.hot_throughput[row])
     for place, rate, throughput in zip(*(column.tolist() for column in columns), strict=True):
         if place != NO_PLACE:
-            shares = (_share(rate, rate_in + rate_out), _share(throughput, throughput_in + throughput_out))
-            yield HottestTopic(place=place, rate=rate, throughput=throughput, share=max(shares))
-
-
-def _share(part: float, whole: float) -> float:
-    # Both were rounded, and a record may say anything.
-    return min(1.0, part / whole) if whole > 0 else 0.0
+            yield hottest_topic(place, rate, throughput, load)

@@ -16,6 +16,7 @@ from controller.web.store.values import (
     DecisionDetail,
     DecisionPage,
     DecisionQuery,
+    HotMoment,
     IssuedCommand,
     KeyspaceMetric,
     LatestState,
@@ -120,6 +121,10 @@ class PageData(Protocol):
 
     def bundle(self, bundle: str, since_ms: int, until_ms: int) -> BundlePast:
         """One bundle; *bundle* is its whole name, else ValueError.  Commands: the newest 500."""
+        ...
+
+    def hot_topics(self, bundle: str, since_ms: int, until_ms: int) -> HotMoment | None:
+        """When a topic of *bundle* was hottest, of the first 64 intervals in the span; None: none is known."""
         ...
 
     def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:

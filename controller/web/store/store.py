@@ -28,6 +28,7 @@ from controller.web.store.values import (
     DecisionDetail,
     DecisionPage,
     DecisionQuery,
+    HotMoment,
     IssuedCommand,
     KeyspaceMetric,
     LatestState,
@@ -264,6 +265,10 @@ class Store:
     def bundle(self, bundle: str, since_ms: int, until_ms: int) -> BundlePast:
         """See PageData."""
         return self._pasts.bundle(bundle, since_ms, until_ms)
+
+    def hot_topics(self, bundle: str, since_ms: int, until_ms: int) -> HotMoment | None:
+        """See PageData."""
+        return self._pasts.hot_topics(bundle, since_ms, until_ms)
 
     def broker(self, broker: str, since_ms: int, until_ms: int) -> BrokerPast:
         """See PageData."""

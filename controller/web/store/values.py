@@ -390,6 +390,16 @@ class HottestTopic:
     share: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotMoment:
+    """The hot topics of a bundle in one interval."""
+
+    #: T, epoch ms.
+    at_ms: int
+    #: The hottest first.
+    topics: tuple[HottestTopic, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BundlePast:
     """A bundle: owner and load over time, what was done to it, its neighbours in the keyspace."""

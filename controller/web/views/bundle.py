@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from controller.web.store.values import (
     BrokerPast,
     BrokerStates,
@@ -123,8 +125,8 @@ def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
     )
 
 
-def hot_topics(past: BundlePast, names: NamesByPlace) -> tuple[HotTopicLine, ...]:
-    """The hottest topics of the bundle in the last interval, by *names* where these have them."""
+def hot_topics(topics: Sequence[HottestTopic], names: NamesByPlace) -> tuple[HotTopicLine, ...]:
+    """*topics* of one bundle in one interval in words, by *names* where these have them."""
     return tuple(
         HotTopicLine(
             label=topic_label(each, names),
@@ -133,8 +135,18 @@ def hot_topics(past: BundlePast, names: NamesByPlace) -> tuple[HotTopicLine, ...
             rate=f"{short(each.rate)} /s",
             throughput=amount(each.throughput),
         )
-        for each in past.hot_topics
+        for each in topics
     )
+
+
+def busiest_step(past: BundlePast) -> tuple[int, int] | None:
+    """Begin and end of the step in which the bundle had the most bytes; None: nothing is known of it."""
+    throughput = past.load.values.get("throughput")
+    if throughput is None or not np.isfinite(throughput).any():
+        return None
+    place = int(np.nanargmax(throughput))
+    at = int(past.load.at[place])
+    return at, at + int(past.load.step[place])
 
 
 def topic_label(topic: HottestTopic, names: NamesByPlace) -> str:

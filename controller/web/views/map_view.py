@@ -127,6 +127,11 @@ def size(parameters: Mapping[str, str]) -> tuple[int, int]:
     return width, _number("height", parameters.get("height", ""), 1, MOST_ROWS)
 
 
+def column_ms(parameters: Mapping[str, str]) -> int:
+    """How long the column is that a request asks about; ValueError: none, or longer than any."""
+    return _number("column", parameters.get("column", ""), 1, _LONGEST_MS)
+
+
 def _times(parameters: Mapping[str, str], oldest_ms: int | None, end_ms: int) -> tuple[int, int, int]:
     if "since" not in parameters and "until" not in parameters:
         span = _number("span", parameters.get("span", str(_FIRST_SPAN)), 10, _LONGEST_MS // MINUTE_MS)

@@ -26,6 +26,7 @@ from controller.model.errors import TrimtabError
 from controller.model.summary import NO_PLACE, IntervalSummary
 from controller.web.store.database import Database
 from controller.web.store.feed import Feed
+from controller.web.store.hot_topics import hot_topics_in
 from controller.web.store.store import FILE_NAME, Store
 from controller.web.store.values import HIGHLIGHTED, NO_DATA, DecisionQuery, Tile
 from controller.wire.summary import decode_summary, encode_summary
@@ -261,6 +262,30 @@ def test_a_bundle_shows_the_hot_topics_of_the_last_summary(store: Store) -> None
     rate = past.figures["rate_in"] + past.figures["rate_out"]
     assert [each.share for each in past.hot_topics] == pytest.approx([0.6, 0.25])
     assert [each.rate for each in past.hot_topics] == pytest.approx([0.6 * rate, 0.25 * rate])
+
+
+def test_hot_topics_are_known_of_every_interval_and_of_a_span_the_hottest(store: Store) -> None:
+    d, records = day(), [*day().log().read("summaries").read_to_end()]
+    first = decode_summary(records[0].value, cluster=CLUSTER)
+    assert first is not None
+    bundle, row = last_summary().bundles.names[0], first.bundles.names.index(last_summary().bundles.names[0])
+    at = d.intervals[0]
+    moment = store.hot_topics(bundle, at, at + 1)
+    assert moment is not None
+    assert moment.at_ms == at
+    assert [each.place for each in moment.topics] == first.bundles.hot_place[row].tolist()
+    assert [each.share for each in moment.topics] == pytest.approx([0.6, 0.25])
+    hottest = store.hot_topics(bundle, d.since_ms, d.intervals[8])
+    assert hottest is not None
+    each_one = [store.hot_topics(bundle, at, at + 1) for at in d.intervals[:8]]
+    assert hottest.topics[0].throughput == max(one.topics[0].throughput for one in each_one if one)
+    assert store.hot_topics(bundle, d.until_ms, d.until_ms + 86_400_000) is None
+    assert store.hot_topics("tenant-0/nowhere/0x00000000_0xffffffff", at, at + 1) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", zlib.compress(b"x")])
+def test_damaged_hot_topics_are_none(damage: bytes) -> None:
+    assert hot_topics_in(damage, "a/b/0x00000000_0xffffffff") == ()
 
 
 def test_a_bundle_without_load_of_its_topics_has_no_hot_ones(tmp_path: Path) -> None:

@@ -323,7 +323,7 @@ def test_a_link_to_a_cell_has_its_details(tmp_path: Path) -> None:
 def test_the_hot_topics_of_a_bundle_are_named_where_brokers_list_them(tmp_path: Path) -> None:
     client = client_of(tmp_path, InventedData(), lambda bundle: [HOT_TOPIC] if bundle == BUNDLE else [])
     page = client.get(f"/bundles/{BUNDLE}").text
-    assert f"<code>{HOT_TOPIC}</code>" in page
+    assert f'<code class="long">{HOT_TOPIC}</code>' in page
     assert "71 %" in page
     assert "at 0x2c0ffee0 on the hash ring" in page
     hot_topics = client.get(f"/api/v1/bundles/{BUNDLE}").json()["hotTopics"]
@@ -342,11 +342,24 @@ def test_hot_topics_are_places_where_brokers_do_not_answer(tmp_path: Path) -> No
     assert client.get(f"/api/v1/bundles/{BUNDLE}").json()["hotTopics"][0]["names"] == []
 
 
-@pytest.mark.parametrize(("at", "shows_it"), [(T, True), (T - MINUTE, False)])
-def test_the_map_names_hot_topics_in_the_last_interval_alone(tmp_path: Path, at: int, shows_it: bool) -> None:
+@pytest.mark.parametrize(("at", "shows_it"), [(T, True), (T - DAY, True), (T + MINUTE, False)])
+def test_the_map_names_hot_topics_of_every_interval_in_details_and_tip(tmp_path: Path, at: int, shows_it: bool) -> None:
     client = client_of(tmp_path, InventedData(), lambda _: [HOT_TOPIC])
     cell = client.get(f"/map/cell?rows=keyspace&namespace=telemetry/raw&row={quote(BUNDLE)}&at={at}").text
     assert (f"{HOT_TOPIC}, 71 %" in cell) == shows_it
+    tip = client.get(f"/map/hot?rows=keyspace&row={quote(BUNDLE)}&at={at}&column={MINUTE}").json()
+    assert tip == {"text": f"hottest topic: {HOT_TOPIC}, 71 %" if shows_it else ""}
+
+
+@pytest.mark.parametrize("query", ["", "row=x&at=0", "row=x&at=0&column=x", "row=x&column=60000", "at=0&column=60000"])
+def test_a_tip_about_no_cell_is_refused(tmp_path: Path, query: str) -> None:
+    assert client_of(tmp_path, InventedData()).get(f"/map/hot?{query}").status_code == 400
+
+
+def test_a_bundle_says_which_topics_were_hot_when_it_was_busiest(tmp_path: Path) -> None:
+    page = client_of(tmp_path, InventedData(), lambda _: [HOT_TOPIC]).get(f"/bundles/{BUNDLE}").text
+    assert "When it was busiest" in page
+    assert page.count(f">{HOT_TOPIC}</code>") == 2
 
 
 def test_the_name_of_a_topic_is_text_on_every_page(tmp_path: Path) -> None:
@@ -356,6 +369,7 @@ def test_the_name_of_a_topic_is_text_on_every_page(tmp_path: Path) -> None:
     past = replace(data.bundle(BUNDLE, T - DAY, T), hot_topics=hot)
     data.bundle = lambda *_: past  # type: ignore[method-assign]
     client = client_of(tmp_path, data, lambda _: [topic])
+    assert client.get(f"/map/hot?row={quote(BUNDLE)}&at={T}&column=1").headers["content-type"] == "application/json"
     for path in (f"/bundles/{BUNDLE}", f"/map/cell?rows=keyspace&row={quote(BUNDLE)}&at={T}"):
         text = client.get(path).text
         assert "onerror=alert(1)" in text, path
