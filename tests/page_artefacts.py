@@ -120,7 +120,8 @@ def _shoot(browser: Browser, address: str, paths: Sequence[str], folder: Path, s
         with watched_page(browser, theme, width) as (page, trouble):
             for path in paths:
                 _open(page, address + path)
-                name = path.partition("?")[0].strip("/").split("/")[0] or "now"
+                place, _, rest = path.partition("?")[0].strip("/").partition("/")
+                name = (f"one-{place}" if rest else place) or "now"
                 name += "".join(f"-{word}" for word in ("keyspace", "owner") if word in path)
                 page.screenshot(path=folder / f"{state}-{name}-{theme}-{width}.png", full_page=True)
             for line in trouble:

@@ -14,6 +14,8 @@ from controller.web.site import site_of
 
 #: The scope's state has the viewer under this key.
 VIEWER: Final = "viewer"
+#: A refusal from this status on says nothing about the viewer, as where too many wait.
+_CANNOT_SAY: Final = 500
 
 
 class Admission:
@@ -36,18 +38,33 @@ class Admission:
 
     async def _admitted(self, request: Request) -> Viewer | None:
         gate, headers, path = self._gate, request.headers, request.url.path
-        peer = request.client.host if request.client else ""
-        gate.check_transport(peer)
+        gate.check_transport(_peer(request))
         gate.check_host(headers)
         if path.startswith(STATIC):
             return None
-        name = request.scope["state"].get(CERTIFICATE_NAME, "")
-        # Reads files, and may ask the identity provider for its keys.
-        viewer = await site_of(request).admission_workers.run(lambda: gate.viewer(headers, peer, name))
+        viewer = await _viewer_now(request, gate)
         gate.check_origin(request.method, headers, viewer)
         if viewer is None and not _is_public(path):
             raise unauthorised("this needs a token, or a login")
         return viewer
+
+
+async def _viewer_now(request: Request, gate: AccessGate) -> Viewer | None:
+    peer, name = _peer(request), request.scope["state"].get(CERTIFICATE_NAME, "")
+    # Reads files, and may ask the identity provider for its keys.
+    return await site_of(request).admission_workers.run(lambda: gate.viewer(request.headers, peer, name))
+
+
+def _peer(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+async def is_still_admitted(request: Request) -> bool:
+    """Whether whoever sent *request*, which was let in, would be let in now; True where that cannot be found out."""
+    try:
+        return await _viewer_now(request, site_of(request).gate) is not None
+    except RefusedError as error:
+        return error.status >= _CANNOT_SAY
 
 
 def viewer_of(request: Request) -> Viewer:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from controller.web.access.viewer import RefusedError, bad_request
-from controller.web.admission import Admission, viewer_of
+from controller.web.admission import Admission, is_still_admitted, viewer_of
 from controller.web.events import EventStream, share_of
 from controller.web.limits import CLIENT, EVENTS, RequestLimits
 from controller.web.login import login_routes
@@ -60,7 +61,8 @@ async def _events(request: Request) -> Response:
     if set(request.query_params) - {"cluster"}:
         raise bad_request("the only parameter is cluster")
     news = site.cluster(request.query_params.get("cluster")).news
-    return EventStream(news.stream(), site.places, share_of(viewer_of(request), request.scope["state"][CLIENT]))
+    messages = news.stream(partial(is_still_admitted, request))
+    return EventStream(messages, site.places, share_of(viewer_of(request), request.scope["state"][CLIENT]))
 
 
 async def _openapi(_: Request) -> Response:

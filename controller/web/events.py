@@ -5,7 +5,7 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -18,7 +18,8 @@ from controller.wire.base import harmless_json
 
 log = logging.getLogger(__name__)
 
-#: A stream without news says so often that it is alive: proxies end connections that say nothing.
+#: A stream says so often that it is alive, since proxies end connections that say nothing, and sees whether its viewer
+#: is still admitted: a session ends, and a token is deleted.
 _ALIVE_SECONDS: Final = 15.0
 #: The thread that waits for news looks so often whether it is to end.
 _LOOK_SECONDS: Final = 1.0
@@ -89,6 +90,10 @@ class EventStream(StreamingResponse):
             self._places.give_back(self._client)
 
 
+async def _always() -> bool:
+    return True
+
+
 class EventSource:
     """The newest message about one cluster.  A stream that is slow misses what is out of date, and nothing piles up."""
 
@@ -97,18 +102,23 @@ class EventSource:
         self._message = _message(data)
         self._changed = asyncio.Event()
 
-    async def stream(self) -> AsyncIterator[bytes]:
-        """The newest message now, and after each change."""
+    async def stream(self, is_admitted: Callable[[], Awaitable[bool]] = _always) -> AsyncIterator[bytes]:
+        """The newest message now, and after each change; it ends where *is_admitted* says no, now and then."""
         yield _BEGINS
-        sent = b""
+        loop = asyncio.get_running_loop()
+        # By each stream's own time, not by that of the changes: a change does not have all streams look at once.
+        sent, look = b"", loop.time() + _ALIVE_SECONDS
         while True:
             changed = self._changed
             if self._message != sent:
                 sent = self._message
                 yield sent
             try:
-                await asyncio.wait_for(changed.wait(), _ALIVE_SECONDS)
+                await asyncio.wait_for(changed.wait(), look - loop.time())
             except TimeoutError:
+                if not await is_admitted():
+                    return
+                look = loop.time() + _ALIVE_SECONDS
                 yield _ALIVE
 
     def follow(self, loop: asyncio.AbstractEventLoop, ended: threading.Event) -> None:

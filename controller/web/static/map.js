@@ -397,10 +397,13 @@ document.addEventListener("DOMContentLoaded", () => {
   const STEPS = [5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14400].map((minutes) => minutes * MINUTE);
   function drawAxis(context, shape) {
     const long = view.until - view.since, step = STEPS.find((each) => long / each <= shape.width / 64) ?? STEPS.at(-1);
-    const zone = trimtab.isLocal ? new Date(view.since).getTimezoneOffset() * MINUTE : 0;
+    // Of each tick by itself: clocks may be changed within the span.
+    const zoneAt = (at) => trimtab.isLocal ? new Date(at).getTimezoneOffset() * MINUTE : 0;
     context.textAlign = "center";
     context.fillStyle = paper.faint;
-    for (let at = Math.ceil((view.since - zone) / step) * step + zone; at < view.until; at += step) {
+    for (let local = Math.ceil((view.since - zoneAt(view.since)) / step) * step; ; local += step) {
+      const at = local + zoneAt(local + zoneAt(local));
+      if (at >= view.until) break;
       const x = xOf(at, shape);
       if (x < shape.left + 14 || x > shape.left + shape.width - 18) continue;
       context.fillRect(x, LANE + shape.height, 1, 4);
@@ -430,7 +433,7 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     context.fillStyle = paper.faint;
     context.textAlign = "right";
-    if (shape.left > 60) context.fillText(shape.left > 100 ? "fullest of all" : "fullest", shape.left - 8, 18);
+    if (shape.left > 60) context.fillText(shape.left > 100 ? view.rows === "brokers" ? "fullest of all" : "busiest of all" : view.rows === "brokers" ? "fullest" : "busiest", shape.left - 8, 18);
     context.textAlign = "center";
     const step = STEPS.find((each) => long / each <= shape.width / 72) ?? STEPS.at(-1);
     for (let at = Math.ceil(oldest / step) * step; at < end; at += step) {
@@ -446,10 +449,10 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!tile) return;
     if (!tile.values.length) {
       context.fillStyle = `rgb(${ACCENT})`;
-      context.fillRect(0, 16, 16, 12);
+      context.fillRect(0, 26, 16, 12);
       context.fillStyle = paper.ink;
       context.textAlign = "left";
-      context.fillText(shorten(context, `owned by ${labelOfBroker(view.owner) || "?"}`, scale.clientWidth - 24), 22, 22);
+      context.fillText(shorten(context, `owned by ${labelOfBroker(view.owner) || "?"}`, scale.clientWidth - 24), 22, 32);
       return;
     }
     const most = Math.max(1, ...tile.histogram.subarray(0, 255)), last = tile.values.length - 1;
@@ -509,9 +512,14 @@ document.addEventListener("DOMContentLoaded", () => {
   function point(where) {
     if (!tile?.count) return;
     tip.hidden = false;
-    tip.textContent = `${labelOf(where.row)}  ${trimtab.clock(where.at)}  ${valueAt(where.row, where.at)}`;
+    tip.textContent = `${labelOf(where.row)}  ${columnOf(where.at)}  ${valueAt(where.row, where.at)}`;
     nameHottest(where);
     putTip(where);
+  }
+  // The time of the whole column that the value is of.
+  function columnOf(at) {
+    const begin = tile.since + Math.floor((at - tile.since) / tile.column) * tile.column;
+    return tile.column > period ? `${trimtab.clock(begin)} to ${trimtab.clock(begin + tile.column, false)}` : trimtab.clock(begin);
   }
   function putTip(where) {
     const x = Math.max(0, Math.min(where.x + 12, field.clientWidth - tip.offsetWidth - 8));
@@ -559,6 +567,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const rows = [...highest.keys()].filter((row) => highest[row] >= 0).sort((a, b) => highest[b] - highest[a]);
     const bound = limit !== null && tile.unit === "percent", over = bound ? rows.filter((row) => tile.values[highest[row]] > limit).length : 0;
     if (!rows.length) title.textContent = "There is no data of this span";
+    else if (over && folds) title.textContent = `${over.toLocaleString("en")} of ${tile.count.toLocaleString("en")} rows have a broker above the limit of ${Math.round(limit)} %`;
     else if (over) title.textContent = `${labelOf(rows[0])}${over > 1 ? ` and ${over - 1} other ${what}${over > 2 ? "s" : ""}` : ""} went above the limit of ${Math.round(limit)} %`;
     else if (bound && view.rows === "brokers") title.textContent = `No broker went above the limit of ${Math.round(limit)} %`;
     else title.textContent = `${labelOf(rows[0])} is the busiest ${what}`;
@@ -566,7 +575,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function tellSpan() {
     const [since, until] = marked ? [Math.min(...marked), Math.max(...marked)] : [view.since, view.until];
     const text = find("[data-span]:not(a)", document.querySelector("aside"));
-    if (text) text.textContent = `${trimtab.clock(since)} to ${trimtab.clock(until)}, ${lasting(until - since)}${marked ? ", chosen" : ""}`;
+    if (text) text.textContent = `${trimtab.span(since, until)}, ${lasting(until - since)}${marked ? ", chosen" : ""}`;
     for (const link of all("[data-span-link]")) {
       const url = new URL(link.href);
       url.searchParams.set("since", Math.round(since));

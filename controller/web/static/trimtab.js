@@ -15,9 +15,15 @@ const trimtab = {
     const [year, month, day, hour, minute] = of(at), today = of(now);
     const seconds = ms % MINUTE_MS && ms % 1000 === 0 ? `:${two(at.getUTCSeconds())}` : "";
     const time = `${two(hour)}:${two(minute)}${seconds}`;
-    if (!withDate || (year === today[0] && month === today[1] && day === today[2])) return time;
+    if (!withDate || (withDate !== "always" && year === today[0] && month === today[1] && day === today[2])) return time;
     const date = `${day} ${trimtab.months[month]}${year === today[0] ? "" : ` ${year}`}`;
     return `${date} ${time}`;
+  },
+  // Two times: of several days each has its date.
+  span(since, until) {
+    const texts = [since, until].map((ms) => trimtab.clock(ms));
+    const dated = texts[0].includes(" ") === texts[1].includes(" ") ? texts : [since, until].map((ms) => trimtab.clock(ms, "always"));
+    return dated.join(" to ");
   },
   months: ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
   // The server's clock, so that ages are right whatever this machine's clock says.
@@ -226,8 +232,24 @@ const trimtab = {
     waiting = false;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (answer.ok) take(await answer.text());
+      if (answer.redirected) loggedOut(answer.url); else if (answer.ok) take(await answer.text());
     } catch { /* the next event, or the next connection, brings it */ }
+  }
+  // Only the login page answers from another address.
+  function loggedOut(login) {
+    const bridge = find("#bridge"), line = find(".line", bridge);
+    bridge.classList.add("hold");
+    find(".state b", bridge).textContent = "You are logged out.";
+    find(".state", bridge).lastChild.textContent = " This page is as it was before.";
+    find(".button", line)?.remove();
+    const link = element("a", "Log in", { class: "button", href: login });
+    line.insertBefore(link, find(".clock", line));
+  }
+  async function findOut() {
+    try {
+      const answer = await fetch(location.href, { method: "HEAD", headers: { Accept: "text/html" } });
+      if (answer.redirected) loggedOut(answer.url);
+    } catch { /* the server is away */ }
   }
   function follow() {
     const address = document.body.dataset.events;
@@ -250,7 +272,7 @@ const trimtab = {
     }
     function lost() {
       // A browser gives up at any answer that is no stream, as a proxy's 502 while the server starts, or our own 429.
-      if (source.readyState === EventSource.CLOSED) setTimeout(connect, AGAIN_MS);
+      if (source.readyState === EventSource.CLOSED) { setTimeout(connect, AGAIN_MS); findOut(); }
       if (brokenSince || document.hidden) return;
       brokenSince = trimtab.now();
       const bridge = find("#bridge");

@@ -17,18 +17,21 @@ from controller.web.store.values import (
     NamespacePast,
 )
 from controller.web.topic_names import NamesByPlace
-from controller.web.views.formats import UNKNOWN, BrokerNames, BundleLabel, clock, percent, short, whole
+from controller.web.views.formats import (
+    RESOURCE_NAMES,
+    UNKNOWN,
+    BrokerNames,
+    BundleLabel,
+    clock,
+    of_resource,
+    percent,
+    short,
+    whole,
+)
 from controller.web.views.now import Heading, KeyFigure
 from controller.web.views.strip import level
 from controller.wire.readable import amounts, counted
 
-_RESOURCES: Final = {
-    "cpu": "CPU",
-    "memory": "Heap memory",
-    "directMemory": "Direct memory",
-    "bandwidthIn": "Bandwidth in",
-    "bandwidthOut": "Bandwidth out",
-}
 #: The end of the keyspace.
 _KEYS: Final = 1 << 32
 #: So many ranges are drawn.
@@ -213,7 +216,7 @@ def broker_heading(
     if node.fullest_usage is None:
         return Heading(title=f"{name} sends no complete data", text=f"All its figures are unknown.{drained}{under_way}")
     limit, goal = (brokers.limit, brokers.goal) if brokers is not None else (None, None)
-    figure = f"{percent(node.fullest_usage)} % {node.fullest}"
+    figure = f"{percent(node.fullest_usage)} % {of_resource(node.fullest)}"
     where = {
         "over": f"{name} is above the limit: {figure}, the limit is {percent(limit)} %",
         "above": f"{name} is above the goal: {figure}, the goal is {percent(goal)} %",
@@ -232,7 +235,7 @@ def broker_facts(past: BrokerPast) -> tuple[KeyFigure, ...]:
         KeyFigure(
             label="Usage",
             figure=percent(node.fullest_usage if node else None),
-            unit=f"% {node.fullest}" if node and node.fullest else "",
+            unit=f"% {of_resource(node.fullest)}" if node and node.fullest else "",
             context=forecast,
         ),
         KeyFigure(label="Messages", figure=short(rate), unit="/s", context="in and out"),
@@ -263,7 +266,7 @@ def resources(past: BrokerPast, brokers: BrokerStates | None) -> tuple[ResourceB
             # Heap memory is never weighed: a Java heap fills up and is emptied all the time.
             level="" if name == "memory" else words.get(level(usage, goal, limit), ""),
         )
-        for name, text in _RESOURCES.items()
+        for name, text in RESOURCE_NAMES.items()
         for usage in (past.now.usage.get(name),)
     )
 

@@ -1,7 +1,7 @@
 """One cell of the map in words: what the value is, against what, and what was done then."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -15,18 +15,11 @@ from controller.web.store.values import (
     Series,
 )
 from controller.web.views.bundle import HotTopicLine
-from controller.web.views.formats import BrokerNames, BundleLabel, percent, short, whole
+from controller.web.views.formats import RESOURCE_NAMES, BrokerNames, BundleLabel, percent, short, whole
 from controller.wire.readable import amounts
 
 #: So many bundles and commands are listed.
 _LISTED: Final = 6
-_RESOURCES: Final[Mapping[str, str]] = {
-    "cpu": "CPU",
-    "memory": "Heap memory",
-    "directMemory": "Direct memory",
-    "bandwidthIn": "Bandwidth in",
-    "bandwidthOut": "Bandwidth out",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +48,7 @@ def broker_cell(past: BrokerPast, at: int, brokers: BrokerStates | None, names: 
         bound.append(f"limit {percent(brokers.limit)} %")
     if brokers is not None and brokers.goal is not None:
         bound.append(f"goal {percent(brokers.goal)} %")
-    resources = [(text, _value(past.load, name, at)) for name, text in _RESOURCES.items()]
+    resources = [(text, _value(past.load, name, at)) for name, text in RESOURCE_NAMES.items()]
     pairs = [("Usage", "no data" if usage is None else f"{percent(usage)} %")]
     if bound:
         pairs.append(("Against", ", ".join(bound)))

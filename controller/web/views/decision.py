@@ -22,6 +22,8 @@ KINDS: Final[Mapping[str, str]] = {
 }
 #: So many verdicts are listed, and so many commands with their promises.
 _VERDICTS: Final = 60
+#: So many of those that stand in nobody's way are listed among all.
+_NORMAL: Final = 8
 COMMANDS: Final = 60
 
 
@@ -214,6 +216,9 @@ def verdict_lines(
         and text.casefold() in f"{verdict.subject} {verdict.reason} {verdict.by}".casefold()
     ]
     matching.sort(key=lambda verdict: order.index(reason_kind(verdict.reason)))
+    if not kind and not text:  # what stands in nobody's way is a button away
+        first_normal = sum(reason_kind(verdict.reason) != "normal" for verdict in matching)
+        matching = matching[: first_normal + _NORMAL]
     return tuple(verdict_line(verdict, names) for verdict in matching[:_VERDICTS])
 
 

@@ -11,6 +11,14 @@ _RANGE: Final = re.compile(r"0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 _PREFIXES: Final = ("", "k", "M", "G", "T")
 #: What is written for a value that is not known.
 UNKNOWN: Final = "?"
+#: Resources of brokers, as people call them.
+RESOURCE_NAMES: Final[Mapping[str, str]] = {
+    "cpu": "CPU",
+    "memory": "Heap memory",
+    "directMemory": "Direct memory",
+    "bandwidthIn": "Bandwidth in",
+    "bandwidthOut": "Bandwidth out",
+}
 
 
 def clock(time_ms: int, now_ms: int) -> str:
@@ -57,6 +65,12 @@ def percent(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:.0f}" if value >= 1 or value == 0 else f"{value:.1f}"
+
+
+def of_resource(name: str) -> str:
+    """The resource *name* within a sentence: CPU, bandwidth in."""
+    text = RESOURCE_NAMES.get(name, name)
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def whole(value: float | None) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.web.store.values import BrokerStates, DecisionRow, IssuedCommand, LatestState
 from controller.web.views.bridge import is_late, mode_word
-from controller.web.views.formats import BrokerNames, clock, mean_of, percent, span
+from controller.web.views.formats import BrokerNames, clock, mean_of, of_resource, percent, span
 from controller.wire.readable import counted
 
 #: A measurement that is farther from its promise, in points, has missed it.
@@ -76,7 +76,7 @@ def _of_load(state: LatestState, brokers: BrokerStates | None, names: BrokerName
         return Heading(title="No broker has load data", text="See the collectors' logs, and run the doctor.")
     fullest = nodes[0]
     usage = fullest.fullest_usage or 0.0
-    name, figure = names.label(fullest.name), f"{percent(usage)} % {fullest.fullest}"
+    name, figure = names.label(fullest.name), f"{percent(usage)} % {of_resource(fullest.fullest)}"
     bound = brokers.goal if brokers.goal is not None else brokers.limit
     missing = f" {counted(state.brokers_without_data, 'broker')} without data." if state.brokers_without_data else ""
     if bound is None:
@@ -132,7 +132,7 @@ def _fullest(brokers: BrokerStates | None, names: BrokerNames) -> KeyFigure:
     return KeyFigure(
         label="Fullest broker",
         figure=percent(node.fullest_usage),
-        unit=f"% {node.fullest}",
+        unit=f"% {of_resource(node.fullest)}",
         context=f"{names.label(node.name)}{times}",
         path=f"/brokers/{node.name}",
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.web.store.values import BrokerNow, BrokerStates
-from controller.web.views.formats import BrokerNames, percent
+from controller.web.views.formats import BrokerNames, of_resource, percent
 
 #: So many brokers are bars with figures below them, so many more are bars, and beyond it is a curve.
 _WITH_FIGURES: Final = 16
@@ -96,7 +96,7 @@ def level(usage: float | None, goal: float | None, limit: float | None) -> str:
 def _bar(node: BrokerNow, at: int, count: int, brokers: BrokerStates, names: BrokerNames) -> Bar:
     usage = node.fullest_usage
     forecast = "" if node.forecast is None else f", forecast {percent(node.forecast)} %"
-    state = f"{percent(usage)} % {node.fullest}{forecast}" if usage is not None else "no data"
+    state = f"{percent(usage)} % {of_resource(node.fullest)}{forecast}" if usage is not None else "no data"
     return Bar(
         broker=node.name,
         label=names.label(node.name),

@@ -12,6 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from controller.settings.web import ViewerRole
+from controller.web import events
+from controller.web.access.tokens import token_hash
 from controller.web.access.viewer import RefusedError, Viewer
 from controller.web.app import create_app
 from controller.web.events import EventSource, StreamPlaces, share_of
@@ -53,6 +55,34 @@ def test_hundreds_of_streams_hear_the_same_and_nothing_piles_up_for_slow_ones() 
     streams = _played(FixedPageData("east"), changes=500, readers=300)
     assert len({tuple(each) for each in streams}) == 1
     assert all(len(message) < 4096 for each in streams for message in each)
+
+
+def test_a_stream_ends_when_its_viewer_is_not_admitted_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "_ALIVE_SECONDS", 0.01)
+    answers = iter([True, True, False])
+
+    async def is_admitted() -> bool:
+        return next(answers)
+
+    async def run() -> list[bytes]:
+        return [message async for message in EventSource(FixedPageData("east")).stream(is_admitted)]
+
+    messages = asyncio.run(asyncio.wait_for(run(), 20))
+    assert [each.split(b"\n")[0] for each in messages] == [b"retry: 3000", b"id: 1", b": alive", b": alive"]
+
+
+def test_a_deleted_token_ends_its_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "_ALIVE_SECONDS", 0.05)
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[tokens.ann]\nsha256 = "{token_hash("secret")}"\nrole = "viewer"\n', encoding="utf-8")
+    client = TestClient(
+        create_app(site(tmp_path, "east", web=("[web]", f'tokens_file = "{tokens}"'))), base_url="http://localhost"
+    )
+    with client:
+        threading.Timer(0.2, lambda: tokens.write_text("", encoding="utf-8")).start()
+        answer = client.get("/api/v1/events", headers={"Authorization": "Bearer secret"})  # it has an end
+    assert answer.status_code == 200
+    assert ": alive" in answer.text
 
 
 def test_a_summary_cannot_begin_a_line_of_its_own() -> None:
