@@ -25,6 +25,7 @@ from playwright.sync_api import Browser, Page
 
 from controller.lab.invented_weeks import InventedWeek
 from controller.log.memory import MemoryLog, MemoryServer
+from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError
 from controller.web.app import create_app
 from controller.web.store.feed import Feed
@@ -63,6 +64,7 @@ def _filled(folder: Path, week: InventedWeek | None) -> Store:
     server = MemoryServer(now_ms=week.now_ms if week else lambda: int(time.time() * 1000))
     store = Store(folder, cluster="invented")
     if week is None:
+        Feed(store, lambda: MemoryLog(server), OperatorControls, now_ms=server.now_ms).catch_up()
         return store
     week.write(MemoryLog(server))
     Feed(store, lambda: MemoryLog(server), week.controls, now_ms=lambda: week.end_ms + 30_000).catch_up()

@@ -4,11 +4,21 @@ from pathlib import Path
 from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from controller.web.assets import Assets
 from controller.web.views.formats import FILTERS
 
 _FOLDER: Final = Path(__file__).parent / "templates"
+
+
+def commands_marked(text: str) -> Markup:
+    """*text*, escaped, with each `command` in it as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one of them is not closed
+        return escape(text)
+    pieces = [Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)]
+    return Markup("").join(pieces)
 
 
 def template_environment(assets: Assets) -> Environment:
@@ -21,6 +31,6 @@ def template_environment(assets: Assets) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(FILTERS)
+    environment.filters.update(FILTERS, commands=commands_marked)
     environment.globals["asset"] = assets.path
     return environment

@@ -103,7 +103,7 @@ def _end_in_time(reader: int, seconds: float | None) -> None:
     os._exit(_ENDED)
 
 
-def _become(command: Sequence[str], environment: MutableMapping[str, str] = os.environ) -> NoReturn:
+def _become(command: list[str], environment: MutableMapping[str, str] = os.environ) -> NoReturn:
     """Become *command*, after starting the process that kills it when the parent has ended."""
     parent = int(environment.pop(_VARIABLE).partition(":")[0])
     # The program holds the other end of this pipe, also after exec: it closes when the program ends.

@@ -113,10 +113,13 @@ def _reach(progress: Progress, now_ms: int) -> str:
 
 
 def _loading(progress: Progress) -> str:
-    failed = [f"{source.source}: {source.error}" for source in progress.sources if source.error]
+    failed: dict[str, list[str]] = {}
+    for source in progress.sources:
+        if source.error:
+            failed.setdefault(source.error.rstrip("."), []).append(source.source)
     if failed:
-        return f"Not readable now: {'; '.join(failed)}"
+        return "".join(f"Not readable now: {', '.join(names)}: {error}. " for error, names in failed.items()).strip()
     if progress.complete:
         return ""
     done = min((source.done for source in progress.sources), default=0.0)
-    return f"Still loading: {done:.0%} of the last days is read."
+    return f"Still loading: {100 * done:.0f} % of the last days is read."

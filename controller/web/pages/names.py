@@ -15,6 +15,8 @@ from controller.web.views.formats import BrokerNames, BundleLabel
 from controller.web.views.past import chart, command_lines
 
 _WEEK_MS: Final = 7 * 86_400_000
+#: Of a chart, also where data have just begun.
+_SHORTEST_MS: Final = 600_000
 #: So many commands, and bundles of a broker or namespace, are listed.
 _COMMANDS: Final = 20
 _BUNDLES: Final = 32
@@ -27,7 +29,7 @@ def _span(page: PageRequest, context: Context) -> tuple[int, int]:
     until = context.state.interval + context.state.period_ms if context.state else page.now_ms
     oldest = context.progress.oldest
     since = until - _WEEK_MS
-    return (max(since, min(oldest, until - 3_600_000)) if oldest is not None else since), until
+    return (max(since, min(oldest, until - _SHORTEST_MS)) if oldest is not None else since), until
 
 
 def bundle(page: PageRequest) -> Response:

@@ -32,7 +32,7 @@ def now(page: PageRequest) -> Response:
     state, names, data = context.state, context.names, page.data
     brokers = data.brokers()
     values = {
-        "heading": heading(state, brokers, names, page.now_ms),
+        "heading": heading(state, brokers, names, context.progress, page.now_ms),
         "state": state,
         "late": state is not None and is_late(state, page.now_ms),
         "findings": _findings(page),

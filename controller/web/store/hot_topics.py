@@ -1,9 +1,10 @@
 """The hot topics of an interval as they are stored: places on the hash ring and load, never names."""
 
 import zlib
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.aggregate.columns.blobs import names_from_bytes, names_to_bytes, pack, unpack
 from controller.model.errors import StateError
@@ -20,7 +21,7 @@ def packed_hot_topics(bundles: SummarizedBundles) -> bytes | None:
     rows = np.flatnonzero(bundles.hot_place[:, 0] != NO_PLACE)
     if not len(rows):
         return None
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "names": names_to_bytes([bundles.names[row] for row in rows.tolist()]),
         "place": bundles.hot_place[rows],
         "rate": bundles.hot_rate[rows],

@@ -8,7 +8,7 @@ import numpy as np
 from controller.model.decision import Verdict
 from controller.model.errors import TrimtabError
 from controller.model.load import UNOWNED
-from controller.model.names import parse_bundle
+from controller.model.names import BundleName, parse_bundle
 from controller.model.summary import NO_PLACE
 from controller.web.store.catalogue import BROKER, NAMESPACE, KnownRange
 from controller.web.store.database import Database
@@ -64,6 +64,7 @@ class Pasts:
             known=bool(ids or commands),
             folded=not exact and bool(around),
             owner=_owner_now(latest, bundle, spans),
+            bundles=1 if latest is None else _bundles_in(latest, name),
             load=self._tiles.series(RANGES, ids, since_ms, until_ms, _LOADS),
             owners=_completed(spans, commands) if not exact else spans,
             commands=commands,
@@ -133,8 +134,13 @@ class Pasts:
             " ORDER BY n.name, r.lower, r.upper LIMIT ?",
             (like, min(limit, _LOOKED_AT)),
         )
-        matches += [NameMatch(kind="bundle", name=KnownRange(*row).name) for row in rows]
+        ranges = [KnownRange(*row) for row in rows]
+        matches += [NameMatch(kind="bundle", name=each.name, is_range=self._is_range(each)) for each in ranges]
         return tuple(matches[:limit])
+
+    def _is_range(self, known: KnownRange) -> bool:
+        latest = self._filling.latest
+        return latest is not None and _bundles_in(latest, known) > 1
 
     def _commands(self, where: str, name: str, since_ms: int, until_ms: int) -> tuple[IssuedCommand, ...]:
         return self._decisions.commands(f"{where} AND {_SPAN}", (name, since_ms, until_ms))
@@ -183,6 +189,16 @@ def _owner_now(latest: Latest | None, bundle: str, spans: Sequence[OwnedSpan]) -
         row = latest.summary.bundles.owner[latest.summary.bundles.names.index(bundle)]
         return _name(latest, int(row))
     return spans[-1].owner if spans else ""
+
+
+def _bundles_in(latest: Latest, range_name: BundleName | KnownRange) -> int:
+    """How many bundles the range of this name stands for in the last summary; 1: it is a bundle, or not listed."""
+    ranges = latest.summary.ranges
+    if range_name.namespace not in ranges.namespaces:
+        return 1
+    is_it = (ranges.namespace == ranges.namespaces.index(range_name.namespace)) & (ranges.lower == range_name.lower)
+    rows = np.flatnonzero(is_it & (ranges.upper == range_name.upper))
+    return int(ranges.bundles[rows[0]]) if len(rows) else 1
 
 
 def _name(latest: Latest, broker: int) -> str:

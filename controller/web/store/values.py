@@ -412,6 +412,8 @@ class BundlePast:
     #: this bundle in it, and owners are completed by its moves.
     folded: bool
     owner: str
+    #: In the last interval: more than 1 where *bundle* is no bundle, but a range that stands for so many in pictures.
+    bundles: int = 1
     #: rate, throughput.
     load: Series
     owners: tuple[OwnedSpan, ...]
@@ -483,3 +485,5 @@ class NameMatch:
     #: broker, namespace or bundle.
     kind: str
     name: str
+    #: A bundle that is none: a range that stands for several in pictures.
+    is_range: bool = False

@@ -10,6 +10,8 @@ from controller.wire.readable import counted, in_number
 
 #: A decision is late once the interval that runs and one more have passed without one.
 _LATE_PERIODS: Final = 3
+#: Sources without which nobody knows whether decisions go on.
+_DECISIVE: Final = ("summaries", "journal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ def bridge(state: LatestState | None, progress: Progress, status: StatusAnswer |
     mode = mode_word(state.controls.mode)
     return (
         _broken(state, mode, now_ms)
+        or _unread(state, progress, now_ms)
         or _late(state, status, now_ms)
         or _halted(state, mode, now_ms)
         or _normal(state, mode, now_ms)
@@ -62,7 +65,7 @@ def _without_interval(progress: Progress) -> Bridge:
         return Bridge(kind="hold", mode="not known", sign="warn", lead=lead, text=text)
     if not progress.complete:
         done = min((source.done for source in progress.sources), default=0.0)
-        text = f"{done:.0%} of what the log holds is read; pictures fill up meanwhile."
+        text = f"{100 * done:.0f} % of what the log holds is read; pictures fill up meanwhile."
         return Bridge(kind="", mode="loading", sign="ring", lead="The last days are loading.", text=text)
     text = "No summary of an interval has come yet."
     return Bridge(kind="", mode="waiting", sign="ring", lead="Waiting for the first interval.", text=text)
@@ -77,6 +80,21 @@ def _broken(state: LatestState, mode: str, now_ms: int) -> Bridge | None:
     return Bridge(
         kind="stop", mode=f"{mode}, stopped", sign="stop", lead=lead, text=text, path="/controls", path_text="See why"
     )
+
+
+def unread(state: LatestState, progress: Progress, now_ms: int) -> str:
+    """Why nobody can say here whether anything was decided since *state*: the log's error; "": its end is known."""
+    if not is_late(state, now_ms):
+        return ""
+    return next((each.error for each in progress.sources if each.source in _DECISIVE and each.error), "")
+
+
+def _unread(state: LatestState, progress: Progress, now_ms: int) -> Bridge | None:
+    why = unread(state, progress, now_ms)
+    if not why:
+        return None
+    text = f"{_sentence(why)} What was decided since {clock(state.interval, now_ms)} is not known here."
+    return Bridge(kind="hold", mode="not known", sign="warn", lead="The log cannot be read.", text=text)
 
 
 def _late(state: LatestState, status: StatusAnswer | None, now_ms: int) -> Bridge | None:

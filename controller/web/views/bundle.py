@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from controller.web.store.values import (
     IssuedCommand,
     LatestState,
     NamespacePast,
+    OwnedSpan,
 )
 from controller.web.topic_names import NamesByPlace
 from controller.web.views.formats import (
@@ -76,6 +78,12 @@ def heading(past: BundlePast, state: LatestState | None, names: BrokerNames, now
     """Where the bundle is, since when, and what binds it."""
     if not past.known:
         return Heading(title=past.namespace, text="Nobody has seen a bundle of this name in the last days.")
+    if past.bundles > 1:
+        text = (
+            f"A range of {past.bundles:,} bundles: the cluster has more than pictures have rows. Load and owner are"
+            " those of the busiest of them; commands are under the names of bundles."
+        )
+        return Heading(title=past.namespace, text=text)
     since = past.owners[-1].since_ms if past.owners else None
     if past.owner:
         text = f"On {names.label(past.owner)}{f' since {clock(since, now_ms)}' if since is not None else ''}."
@@ -102,15 +110,14 @@ def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
         throughput = f"{amount(figures['throughput_in'])} in, {amount(figures['throughput_out'])} out"
     clients = figures.get("producers", 0.0) + figures.get("consumers", 0.0)
     has_clients = "producers" in figures and "consumers" in figures
+    kinds = [counted(int(figures.get(f"{each}s", 0)), each) for each in ("producer", "consumer")]
     return (
         KeyFigure(label="Load", figure=short(rate), unit="msg/s", context=throughput or "as of the last summary"),
         KeyFigure(
             label="Clients",
             figure=whole(clients) if has_clients else UNKNOWN,
             unit="",
-            context=f"{whole(figures['producers'])} producers, {whole(figures['consumers'])} consumers"
-            if has_clients
-            else "not listed in the summary",
+            context=", ".join(kinds) if has_clients else "not listed in the summary",
         ),
         KeyFigure(label="Topics", figure=whole(figures.get("topics")), unit="", context="in this bundle"),
         KeyFigure(
@@ -123,9 +130,15 @@ def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
             label="Owners, 7 days",
             figure=f"{len({each.owner for each in past.owners if each.owner}):,}",
             unit="",
-            context=f"{max(0, len(past.owners) - 1):,} changes",
+            context=counted(_changes(past.owners), "change"),
         ),
     )
+
+
+def _changes(owners: Sequence[OwnedSpan]) -> int:
+    """How often the owner became another one; a time without data is none."""
+    known = [each.owner for each in owners if each.owner]
+    return sum(one != other for one, other in pairwise(known))
 
 
 def hot_topics(topics: Sequence[HottestTopic], names: NamesByPlace) -> tuple[HotTopicLine, ...]:

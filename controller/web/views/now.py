@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from controller.web.store.values import BrokerStates, DecisionRow, IssuedCommand, LatestState
-from controller.web.views.bridge import is_late, mode_word
+from controller.web.store.values import BrokerStates, DecisionRow, IssuedCommand, LatestState, Progress
+from controller.web.views.bridge import is_late, mode_word, unread
 from controller.web.views.formats import BrokerNames, clock, mean_of, of_resource, percent, span
 from controller.wire.readable import counted
 
@@ -44,7 +44,9 @@ class Switch:
     is_on: bool
 
 
-def heading(state: LatestState | None, brokers: BrokerStates | None, names: BrokerNames, now_ms: int) -> Heading:
+def heading(
+    state: LatestState | None, brokers: BrokerStates | None, names: BrokerNames, progress: Progress, now_ms: int
+) -> Heading:
     """What an operator reads if they read one line."""
     if state is None:
         return Heading(
@@ -55,6 +57,11 @@ def heading(state: LatestState | None, brokers: BrokerStates | None, names: Brok
         return Heading(
             title="Nothing is moved until a person resumes",
             text="The breaker is open: commands failed. Brokers go on serving; load stays as it is.",
+        )
+    if unread(state, progress, now_ms):
+        return Heading(
+            title=f"Nothing is known since {clock(state.interval, now_ms)}",
+            text="The log cannot be read from here. Controllers may go on all the same; all figures are as of then.",
         )
     if is_late(state, now_ms):
         return Heading(
@@ -115,11 +122,11 @@ def facts(
 ) -> tuple[KeyFigure, ...]:
     """Five figures.  *measured*: the moves of the last day as far as there are not too many."""
     return (
-        _fullest(brokers, names),
+        replace(_fullest(brokers, names), is_old=is_late(state, now_ms)),
         _speed(state, now_ms),
         _in_flight(state, now_ms),
         _moves(last_hour, state, now_ms),
-        _promises(measured),
+        replace(_promises(measured), is_old=is_late(state, now_ms)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -19,11 +19,16 @@ _HEIGHT: Final = 100.0
 _POINTS: Final = 1_000
 #: A label needs so much of the width, percent.
 _LABEL: Final = 9.0
+_DAY_MS: Final = 86_400_000
+_MINUTE_MS: Final = 60_000
+#: Between two times below a chart, of which it has so many at most.
+_STEPS_MS: Final = (*(each * _MINUTE_MS for each in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360)), _DAY_MS)
+_TICKS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
-    """A day's begin; x is percent of the width."""
+class Tick:
+    """A time below a chart; x is percent of the width."""
 
     x: float
     text: str
@@ -48,7 +53,7 @@ class Chart:
     path: str
     top: str
     words: str
-    days: tuple[Day, ...]
+    ticks: tuple[Tick, ...]
     owners: tuple[Owned, ...]
     #: Commands, percent of the width.
     marks: tuple[float, ...]
@@ -95,7 +100,7 @@ def chart(
         words=f"highest {written(highest)} {unit}, last {written(float(known[-1]))} {unit}"
         if known.size
         else "no data",
-        days=_days(since_ms, until_ms),
+        ticks=_ticks(since_ms, until_ms),
         owners=_owned(owners, since_ms, until_ms, names),
         marks=tuple(
             round(100 * (command.interval - since_ms) / long, 2)
@@ -131,18 +136,15 @@ def _area(points: Sequence[tuple[float, float]]) -> str:
     return f"M{points[0][0]:.1f} {_HEIGHT:.0f}L{line}L{points[-1][0]:.1f} {_HEIGHT:.0f}z"
 
 
-def _days(since_ms: int, until_ms: int) -> tuple[Day, ...]:
-    """The begins of days in UTC."""
-    first = datetime.fromtimestamp(since_ms / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+def _ticks(since_ms: int, until_ms: int) -> tuple[Tick, ...]:
+    """Times in UTC: the begins of days, or of shorter steps where there are not two of them."""
+    long = max(1, until_ms - since_ms)
+    step = next((each for each in _STEPS_MS if long / each <= _TICKS), _STEPS_MS[-1])
     made = []
-    for number in range(1, 32):
-        day = first + timedelta(days=number)
-        at = day.timestamp() * 1000
-        if at >= until_ms:
-            break
-        x = round(100 * (at - since_ms) / (until_ms - since_ms), 2)
+    for at in range((since_ms // step + 1) * step, until_ms, step):
+        x, time = round(100 * (at - since_ms) / long, 2), datetime.fromtimestamp(at / 1000, UTC)
         if x <= 100 - _LABEL / 2:
-            made.append(Day(x=x, text=f"{day:%a} {day.day} {day:%b}"))
+            made.append(Tick(x=x, text=f"{time:%a} {time.day} {time:%b}" if step >= _DAY_MS else f"{time:%H:%M}"))
     return tuple(made)
 
 

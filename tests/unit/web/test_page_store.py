@@ -811,3 +811,14 @@ def test_the_commands_of_a_plan_are_those_with_its_hash_the_newest_first(tmp_pat
         assert store.plan_commands('"') == ()
         with pytest.raises(ValueError, match="expected 1 to"):
             store.plan_commands(ours, limit=0)
+
+
+def test_a_range_that_stands_for_several_bundles_is_no_bundle(tmp_path: Path) -> None:
+    d, server, last = day(), copied(only=range(2)), last_summary()
+    several = np.full_like(last.ranges.bundles, 11)
+    value = encode_summary(replace(last, ranges=replace(last.ranges, bundles=several)))
+    append(server, "summaries", value, last.decided_at_ms)
+    with closing(d.store(tmp_path, MemoryLog(server))) as filled:
+        ranges = [each.name for each in filled.search("0x", 500) if each.is_range]
+        assert len(ranges) == len(last.ranges.lower)
+        assert filled.bundle(ranges[0], d.since_ms, d.until_ms).bundles == 11
