@@ -27,7 +27,7 @@ _TICKS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tick:
+class AxisTime:
     """A time below a chart; x is percent of the width."""
 
     x: float
@@ -53,7 +53,7 @@ class Chart:
     path: str
     top: str
     words: str
-    ticks: tuple[Tick, ...]
+    ticks: tuple[AxisTime, ...]
     owners: tuple[Owned, ...]
     #: Commands, percent of the width.
     marks: tuple[float, ...]
@@ -136,7 +136,7 @@ def _area(points: Sequence[tuple[float, float]]) -> str:
     return f"M{points[0][0]:.1f} {_HEIGHT:.0f}L{line}L{points[-1][0]:.1f} {_HEIGHT:.0f}z"
 
 
-def _ticks(since_ms: int, until_ms: int) -> tuple[Tick, ...]:
+def _ticks(since_ms: int, until_ms: int) -> tuple[AxisTime, ...]:
     """Times in UTC: the begins of days, or of shorter steps where there are not two of them."""
     long = max(1, until_ms - since_ms)
     step = next((each for each in _STEPS_MS if long / each <= _TICKS), _STEPS_MS[-1])
@@ -144,7 +144,7 @@ def _ticks(since_ms: int, until_ms: int) -> tuple[Tick, ...]:
     for at in range((since_ms // step + 1) * step, until_ms, step):
         x, time = round(100 * (at - since_ms) / long, 2), datetime.fromtimestamp(at / 1000, UTC)
         if x <= 100 - _LABEL / 2:
-            made.append(Tick(x=x, text=f"{time:%a} {time.day} {time:%b}" if step >= _DAY_MS else f"{time:%H:%M}"))
+            made.append(AxisTime(x=x, text=f"{time:%a} {time.day} {time:%b}" if step >= _DAY_MS else f"{time:%H:%M}"))
     return tuple(made)
 
 
