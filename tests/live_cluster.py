@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+from controller.adapters.approvals.in_force import approvals_of
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.factory import election_system
 from controller.cli.controls import change
@@ -71,13 +72,15 @@ class LiveCluster:
         self._states: dict[str, Any] = {}
         self._log = log_system(self.settings).metrics()
         self._reader = LogReader(self.settings)
-        in_force = ControlsInForce(standing_controls(self.settings), self.store, lambda: self.interval)
+        approvals = approvals_of(self.settings, election_system(self.settings).proposals())
+        in_force = ControlsInForce(standing_controls(self.settings), self.store, lambda: self.interval, approvals)
         self._engine = take_over(
             policy=read_policy(self.settings),
             seed=self.settings.decisions.seed,
             journal=log_system(self.settings).journal(),
             leadership=Mock(claim=lambda epoch: epoch + 1),
             controls=in_force.at,
+            last_controls=in_force.go_on_from,
             now_ms=lambda: self.interval,
         )
         for _ in range(3):

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,8 @@ from controller.adapters.approvals.requests import (
     resume_proposal,
     stop_proposal,
 )
+from controller.adapters.election import changes
+from controller.adapters.election.changes import ControlsChange
 from controller.adapters.election.proposals import ProposalStore, require
 from controller.adapters.election.systems import ElectionSystem
 from controller.adapters.factory import election_system
@@ -34,16 +36,25 @@ from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require as require_parts
 from controller.cli.shared.signing import SHORTEST_APPROVED, SHORTEST_ID, KeyOption, proposal_with, signer_with
 from controller.cli.texts.proposals import print_detail, print_proposal, print_proposals
+from controller.model.controls import Choice
 from controller.model.errors import ProposalRefusedError, TrimtabError
 from controller.model.proposals import ENDED, ProposalKind, ProposalState, StoredProposal
+from controller.model.proposed import ProposedDecision
 from controller.offline.plans.plan_file import read_plan, read_plan_bytes, refuse_other_cluster
 from controller.offline.plans.proposal_hold import step_to_do
 from controller.offline.plans.proposal_view import TOLERANCE, proposal_answer, proposal_detail
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import source_of_log
+from controller.offline.plans.waiting_decision import (
+    as_proposal,
+    decision_lines,
+    propose_waiting,
+    usage_lines,
+    waiting_decision,
+)
 from controller.settings.signing_key import read_signing_key
 from controller.settings.trimtab_toml import Settings, read_settings
-from controller.wire.answers.proposals import KeyAnswer
+from controller.wire.answers.proposals import KeyAnswer, ProposalAnswer, ProposalDetailAnswer, statement_answers
 from controller.wire.ed25519 import SigningKey
 from controller.wire.plan import encode_plan
 
@@ -95,9 +106,13 @@ def list_proposals(
 
     A list says what the proposals say of themselves; `trimtab proposals show` verifies what is in one.
     """
-    with _stores(conf) as (settings, _, store):
+    with _stores(conf) as stores:
+        settings, _, store = stores
         stored = store.read_all()
         answers = [proposal_answer(each, settings, now_ms()) for each in stored.proposals]
+        decision = _waiting(stores)
+        if decision is not None and decision.hash not in {each.id for each in answers}:
+            answers.append(_decision_answer(stores, decision))
     for key, why in stored.unreadable.items():
         failures.say(f"proposal {key[:12]} cannot be read: {why}")
     rows = [each for each in answers if every or each.state not in ENDED]
@@ -122,10 +137,14 @@ def show(
 
     Exit codes: 0 printed; 1 there is no such proposal; 2 an option or the settings are invalid.
     """
-    with _stores(conf) as (settings, _, store), long_work("checking the proposal"):
-        stored = proposal_with(store, proposal)
+    with _stores(conf) as stores, long_work("checking the proposal"):
+        settings, _, store = stores
         source = partial(source_of_log, settings, before=_INTERVALS) if now else None
-        answer = proposal_detail(store, stored, settings, now_ms(), source)
+        decision = _waiting(stores)
+        if decision is not None and decision.hash.startswith(proposal):
+            answer = _decision_detail(stores, decision)
+        else:
+            answer = proposal_detail(store, proposal_with(store, proposal), settings, now_ms(), source)
     show_answer(answer, lambda out: print_detail(out, answer, conf), as_json=as_json)
 
 
@@ -204,6 +223,8 @@ def approve(
     """
     with _stores(conf) as stores:
         signer = signer_with(stores.settings, key, choice_of("", "", by).by)
+        if _decided(stores, proposal, changes.decision_approved, reason, by, as_json=as_json):
+            return
         stored = proposal_with(stores.proposals, proposal, shortest=SHORTEST_APPROVED)
         with long_work("checking the proposal"):
             standing = add_approval(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
@@ -227,6 +248,8 @@ def reject(
     """
     with _stores(conf) as stores:
         signer = signer_with(stores.settings, key, choice_of("", "", by).by)
+        if _decided(stores, proposal, changes.decision_rejected, reason, by, as_json=as_json):
+            return
         stored = proposal_with(stores.proposals, proposal)
         add_rejection(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
         _tell(stores, require(stores.proposals, stored.proposal.hash), as_json=as_json)
@@ -292,6 +315,70 @@ def key(
     lines = [f"[approvals.keys.{json.dumps(person)}]", f'key = "{made.public_text}"']
     answer = KeyAnswer(file=str(file), public_key=made.public_text)
     show_answer(answer, lambda _: typer.echo("\n".join(lines)), as_json=as_json)
+
+
+def _waiting(stores: _Stores) -> ProposedDecision | None:
+    """The decision that waits in mode approve; None where none does, or the log cannot be read."""
+    settings = stores.settings
+    with closing(stores.system.controls()) as controls:
+        mode = controls.read()[0].mode_in_force(settings.decisions.mode)
+    if mode != "approve":
+        return None
+    try:
+        return waiting_decision(settings)
+    except TrimtabError as error:
+        failures.say(f"whether a decision waits for approval is not known: {error}")
+        return None
+
+
+def _decided(
+    stores: _Stores, proposal: str, how: Callable[[Choice], ControlsChange], reason: str, by: str, *, as_json: bool
+) -> bool:
+    """Approve or reject the decision that waits, if *proposal* means it and nothing has to be signed.
+
+    Where something has to be, it is stored as a proposal, which is approved like any other one.
+    """
+    decision = _waiting(stores)
+    if decision is None or not decision.hash.startswith(proposal):
+        return False
+    if stores.settings.approvals.demanded:
+        propose_waiting(stores.proposals, decision, now_ms())
+        return False
+    made = choice_of(decision.hash, reason, by)
+    with closing(stores.system.controls()) as controls:
+        changes.change_controls(controls, how(made))
+    answer = _decision_answer(stores, decision)
+    show_answer(answer, lambda out: print_proposal(out, answer), as_json=as_json)
+    return True
+
+
+def _decision_answer(stores: _Stores, decision: ProposedDecision) -> ProposalAnswer:
+    """*decision*, which is not in the store: without keys its approvals lie in the controls."""
+    answer = proposal_answer(as_proposal(decision, now_ms()), stores.settings, now_ms())
+    with closing(stores.system.controls()) as controls:
+        now = controls.read()[0]
+    approved_by = [name for each in now.approvals if each.decision == decision.hash for name in each.by]
+    rejected_by = next((each.by for each in now.rejections if each.decision == decision.hash), "")
+    if stores.settings.approvals.demanded or not (approved_by or rejected_by):
+        return answer
+    state = ProposalState.APPROVED if approved_by else ProposalState.REJECTED
+    return answer.model_copy(
+        update={"state": state.value, "approved_by": approved_by, "required": 1, "rejected_by": rejected_by}
+    )
+
+
+def _decision_detail(stores: _Stores, decision: ProposedDecision) -> ProposalDetailAnswer:
+    in_store = stores.proposals.read(decision.hash)
+    stored = in_store or as_proposal(decision, now_ms())
+    in_controls = in_store is None
+    answer = _decision_answer(stores, decision) if in_controls else proposal_answer(stored, stores.settings, now_ms())
+    return ProposalDetailAnswer(
+        **answer.model_dump(by_alias=False),
+        statements=statement_answers(stored)[1:],
+        plan=None,
+        drift=None,
+        content=[*decision_lines(decision.content), *usage_lines(decision)],
+    )
 
 
 def _enact(stores: _Stores, key: str) -> None:

@@ -14,6 +14,7 @@ from controller.offline.plans.drift import drift_of
 from controller.offline.plans.plan_file import described_plan
 from controller.offline.plans.proposal_hold import step_to_do
 from controller.offline.plans.source import PlanSource
+from controller.offline.plans.waiting_decision import decision_lines
 from controller.planning.plans.plan import Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.answers.plan import PlanAnswer
@@ -57,7 +58,7 @@ def proposal_detail(
         return _detail(stored, answer.model_copy(update={"state": ProposalState.REJECTED.value, "flaws": flaws}))
     answer = proposal_answer(stored, settings, now_ms, content.subject)
     if content.plan is None:
-        return _detail(stored, answer, content=_lines(content))
+        return _detail(stored, answer, content=_lines(content, store.content(stored.proposal.hash)))
     described = plan_answer(described_plan(content.plan, settings), file="", now_ms=0, deadline_ms=None)
     has_ended = stored.record.progress.state in ENDED or source is None
     drift = None if has_ended else _drift(content.plan, stored, source)
@@ -81,10 +82,10 @@ def _detail(
     )
 
 
-def _lines(content: VerifiedContent) -> list[str]:
+def _lines(content: VerifiedContent, raw: bytes) -> list[str]:
     request = content.request
     if request is None:
-        return []
+        return decision_lines(raw)
     return [" ".join((request.action, *request.values)), f"asked for at {utc(request.at_ms)}"]
 
 

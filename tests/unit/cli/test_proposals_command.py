@@ -43,10 +43,13 @@ POLICY = "\n".join(
 class Site:
     """A modelled cluster, a plan for it, and the private keys of people."""
 
-    def __init__(self, folder: Path, more: str) -> None:
+    def __init__(self, folder: Path, more: str, *, broker_conf: str = QUIET, mode: str = "active") -> None:
         self.folder = folder
-        self.live = LiveCluster(settings_in(folder, broker_conf=QUIET, more=f"{SETTINGS}{more}\n"))
-        asked = PlanRequest(kind=DRAIN, brokers=(BROKER,), text=f"drain {BROKER}")
+        settings = SETTINGS.replace('"active"', f'"{mode}"')
+        self.live = LiveCluster(settings_in(folder, broker_conf=broker_conf, more=f"{settings}{more}\n"))
+        asked = PlanRequest(
+            kind=DRAIN, brokers=(BROKER,), text=f"drain {BROKER}", wave_moves=2, wave_moves_per_broker=2
+        )
         self.plan = planned_cluster(self.live.source(), asked).plan
         self.file = folder / "plan.json"
         self.file.write_bytes(encode_plan(self.plan))
@@ -227,3 +230,86 @@ def test_without_keys_in_the_settings_nothing_is_signed_and_names_are_enough(
     assert "another person has to approve it" in refusal(site.run("approve", site.id, "--by", "Ada"))
     assert site.said("approve", site.id, "--by", "bob")["approvedBy"] == ["bob"]
     assert site.run("approve", site.id, *site.key("carol")).exit_code == 2
+
+
+def carry_out(site: Site, monkeypatch: pytest.MonkeyPatch, *words: object) -> Result:
+    """``trimtab apply`` beside a controller: an interval passes when it sleeps."""
+    monkeypatch.setattr("time.sleep", lambda _: site.live.advance())
+    monkeypatch.setattr("controller.adapters.folder.election.FileElection.leader", lambda _: "a controller")
+    return site.run(*words, "--tolerance", 100, command=apply)
+
+
+def test_what_two_people_agreed_on_is_carried_out_by_controllers_that_demand_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.said("make", site.file, *site.key("ada"))
+    refused = carry_out(site, monkeypatch, "--proposal", site.id)
+    assert "it has 0 of 1 approvals" in refusal(refused)
+    site.said("approve", site.id, *site.key("bob"))
+    paused = list[int]()
+
+    def pause() -> None:
+        if not paused and site.live.commands:
+            assert site.said("pause", site.id[:12], "--by", "bob")["state"] == "paused"
+            paused.append(len(site.live.commands))
+        elif paused and len(paused) < 6:
+            assert len(site.live.commands) == paused[0]
+            paused.append(paused[0])
+        elif len(paused) == 6:
+            assert site.said("resume", site.id[:12], "--by", "ada")["state"] == "applying"
+            paused.append(0)
+
+    site.live.meanwhile = pause
+    done = carry_out(site, monkeypatch, "--proposal", site.id)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert len(paused) == 7
+    assert site.live.bundles_on(BROKER) == []
+    shown = site.said("show", site.id)
+    assert (shown["state"], shown["movesDone"], shown["drift"]) == ("done", len(site.plan.moves), None)
+    assert [(each.action, each.by) for each in site.live.controls.history if each.action != "apply"] == [
+        ("pause-plan", "bob"),
+        ("resume-plan", "ada"),
+    ]
+    assert "is done" in refusal(carry_out(site, monkeypatch, "--proposal", site.id))
+
+
+DECIDES = "loadBalancerLoadSheddingStrategy=UniformLoadShedder\nmaxUnloadPercentage=0.5\n"
+
+
+@pytest.fixture
+def deciding(tmp_path: Path, request: pytest.FixtureRequest) -> Site:
+    """A cluster whose strategies wait for approval of what they decide."""
+    site = Site(tmp_path, request.param, broker_conf=DECIDES, mode="approve")
+    for _ in range(30):
+        if site.live.decided[-1].entry.memory.proposed is not None:
+            return site
+        site.live.advance()
+    raise AssertionError("the strategies decided nothing")
+
+
+@pytest.mark.parametrize("deciding", ["", POLICY], indirect=True, ids=["unsigned", "signed"])
+@pytest.mark.parametrize("agree", [True, False])
+def test_a_decision_that_waits_is_listed_and_approved_or_rejected(
+    deciding: Site, agree: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: deciding.live.interval * 1_000_000)
+    decision = deciding.live.decided[-1].entry.memory.proposed
+    assert decision is not None
+    who = deciding.key("bob") if deciding.live.settings.approvals.demanded else ["--by", "bob"]
+    listed = deciding.said("list")
+    assert (listed["id"], listed["kind"], listed["state"], listed["author"]) == (
+        decision.hash,
+        "decision",
+        "pending",
+        "trimtab",
+    )
+    shown = deciding.said("show", decision.hash[:12])
+    assert len(shown["content"]) >= len(decision.commands)
+    said = deciding.said("approve" if agree else "reject", decision.hash, *who)
+    assert said["state"] == ("approved" if agree else "rejected")
+    before = len(deciding.live.commands)
+    for _ in range(3):
+        deciding.live.advance()
+    issued = deciding.live.commands[before:]
+    assert {each.bundle for each in issued} <= {each.bundle for each in decision.commands}
+    assert bool(issued) == agree
