@@ -26,7 +26,7 @@ from controller.model.reasons import CONFIGURATION, IMPOSSIBLE, NORMAL, Meaning
 BY_APPROVAL: Final = "approvals"
 MEANINGS: Final = {
     Reason.AWAITS_APPROVAL: Meaning(
-        CONFIGURATION, "the mode is approve: a decision waits until a person runs `trimtab proposals approve`"
+        CONFIGURATION, "the mode is approve: what strategies decided waits until persons approve it"
     ),
     Reason.APPROVED: Meaning(NORMAL, "persons approved the decision: it is issued once guardrails allow it"),
     Reason.REJECTED: Meaning(

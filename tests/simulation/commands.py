@@ -10,8 +10,10 @@ from unittest.mock import patch
 
 import typer
 
+from controller.adapters.election import changes
 from controller.cli import controls
 from controller.cli.controls import Mode
+from controller.log.journal_reading import JournalReader
 from controller.log.system import LogSystem
 from controller.model.controls import Choice
 from controller.model.errors import TrimtabError
@@ -69,6 +71,19 @@ def resume() -> None:
 def mode(value: str) -> None:
     """``trimtab mode``."""
     controls.mode(Mode(value), _NOWHERE, "", "bob", as_json=True)
+
+
+def rule(site: Site) -> None:
+    """Somebody looks at the decision that waits, and approves it, now or once it has expired; or rejects it."""
+    store, newest = SimulatedControls(site.election), [*JournalReader(site.log(), site.policy.cluster).entries()][-1:]
+    decision, chance = newest[0].memory.proposed if newest else None, site.world.sim.random.random()
+    if decision is None:
+        return
+    made = changes.choice_by("eve", "", now_ms(), decision.hash)
+    rules = changes.decision_rejected if chance < 0.2 else changes.decision_approved
+    if chance > 0.6:
+        site.world.sim.sleep(1.5 * (decision.expires_at_ms - decision.interval) / 1000)
+    changes.change_controls(store, rules(made))
 
 
 def stop_all(site: Site) -> None:

@@ -192,6 +192,8 @@ class SimulatedControls:
             server.controls, server.controls_version = value, server.controls_version + 1
             paused = "paused" if controls.pauses else "resumed"
             self._world.note("controls", outcome=f"{paused} {'' if controls.mode is None else controls.mode.value}")
+            for approval in controls.approvals:
+                self._world.note("decision-approved", content=approval.decision)
             return True
 
         return bool(self._call("cas", (version, value), put))

@@ -117,6 +117,7 @@ def schedule_of(seed: int) -> Schedule:
         shards=chance.randint(1, 2),
     )
     faults = [_fault(chance, made) for _ in range(chance.randint(8, 28))]
+    faults += _approvals(Random(f"approvals {seed}"), made)
     return replace(made, faults=tuple(sorted(faults, key=lambda each: each.at)))
 
 
@@ -141,6 +142,14 @@ def _fault(chance: Random, made: Schedule) -> Fault:
             point, nth = chance.choice(chance.choice([points, decisive])), chance.choice([0, 0, 1, 3])
         return replace(fault, point=point, when=chance.choice(["before", "after"]), nth=nth)
     return _KINDS[kind][1](fault, chance)
+
+
+def _approvals(chance: Random, made: Schedule) -> list[Fault]:
+    """Times in mode approve, in one of three schedules."""
+    if chance.random() > 1 / 3:
+        return []
+    at = (round(chance.randrange(2, made.intervals) * PERIOD + chance.uniform(0, PERIOD), 1) for _ in range(2))
+    return [Fault(kind="approve", at=each, seconds=round(chance.uniform(5, 20) * PERIOD, 1)) for each in at]
 
 
 _LENGTHS: Final[tuple[Callable[[Random], float], ...]] = (
@@ -259,6 +268,16 @@ def _come_mode(site: Site, fault: Fault) -> None:
     )
 
 
+def _come_approve(site: Site, fault: Fault) -> None:
+    """Somebody sets mode approve for a while; another person looks at what waits now and then."""
+    sim = site.world.sim
+    site.person(lambda: commands.mode("approve"), "bob")
+    for look in range(1, int(fault.seconds / PERIOD), 3):
+        at = sim.now + (look + 2 * sim.random.random()) * PERIOD
+        sim.at(at, lambda: site.person(partial(commands.rule, site), "eve"))
+    sim.at(sim.now + fault.seconds, lambda: site.person(lambda: commands.mode("active"), "bob"))
+
+
 def _come_stop_all(site: Site, fault: Fault) -> None:
     site.person(partial(commands.stop_all, site), "ada")
     site.world.sim.at(site.world.sim.now + PERIOD + fault.seconds, lambda: site.person(commands.resume, "ada"))
@@ -314,6 +333,7 @@ _COME: Final[Mapping[str, Callable[[Site, Fault], None]]] = {
     "upgrade": _come_upgrade,
     "pause-people": _come_pause_people,
     "mode": _come_mode,
+    "approve": _come_approve,
     "stop-all": _come_stop_all,
     "apply": _come_apply,
     "outage": _come_outage,

@@ -11,6 +11,7 @@ from controller.log.port import OLDEST, Claims, Fenced, LogRecord, LogTopic, Out
 from controller.model.errors import TrimtabError
 from controller.wire.base import read_object
 from controller.wire.commands import EpochEvent, parse_event
+from controller.wire.journal_records import Decided, EntryReader
 from tests.simulation.loop import Process
 from tests.simulation.world import World, point_of
 
@@ -31,6 +32,7 @@ class SimulatedServer(MemoryServer):
         super().__init__(partitions=partitions, atomic=atomic, seed=seed, now_ms=world.sim.true_ms)
         self.world = world
         self.at_effect = self._at_effect
+        self._entries, self._proposed = EntryReader(None), set[str]()
         #: Those of the claims -> whose they are.
         self.whose = dict[object, Process]()
         #: Task of an executor -> partition and command that it stores to begin.
@@ -57,6 +59,15 @@ class SimulatedServer(MemoryServer):
             with suppress(*_UNREADABLE):
                 self._note(topic, partition, out)
 
+    def _note_proposed(self, value: bytes) -> None:
+        """The decision that waits once the entry *value* is decided, the first time that one has it."""
+        entry = self._entries.read(value)
+        waits = entry.fields["memory"].get("proposed") if isinstance(entry, Decided) and entry.missing is None else None
+        if waits is not None and waits["hash"] not in self._proposed:
+            self._proposed.add(waits["hash"])
+            commands = "|".join(map(content_of, waits["commands"]))
+            self.world.note("proposed", interval=waits["interval"], content=waits["hash"], outcome=commands)
+
     def _note(self, topic: str, partition: int, out: Out) -> None:
         note = self.world.note
         if topic == "journal":
@@ -68,6 +79,9 @@ class SimulatedServer(MemoryServer):
             controls = fields["controls"]
             paused = "paused" if controls["paused"] else ""
             note("entry", epoch=epoch, interval=interval, outcome=paused, content=str(controls["decidedAtMs"]))
+            if controls["mode"] == "approve":
+                note("asks", epoch=epoch, interval=interval)
+            self._note_proposed(out.value)
             for command in fields["commands"]:
                 data = command["data"]
                 note(

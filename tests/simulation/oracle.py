@@ -16,6 +16,8 @@ Place: TypeAlias = tuple[str, int, int]
 _PERIOD_MS: Final = 60_000
 #: Of guardrails, as the settings of every run have them.
 _UNLOADS, _SPLITS, _WINDOW_UNLOADS, _WINDOW_SPLITS, _WINDOW_MS = 3, 1, 8, 3, 360_000
+#: How long a decision waits for its approval.
+_DECISION_MS: Final = 300_000
 #: A leader reads the controls once an interval, and may take so long from there to its commit.
 _TO_COMMIT_MS: Final = 20_000
 #: From the last look at the clock and at the epochs to an act: half a session, a call, and how exact clocks are.
@@ -24,7 +26,7 @@ _TO_ACT_MS: Final = 12_000
 
 def findings(trace: Sequence[Event], *, ended_ms: int) -> list[str]:
     """What does not hold, a line each; *ended_ms*: when the run came to rest, epoch ms."""
-    checks = (_leaderships, _issuing, _answers, _acts, _epochs_of_acts, _budgets, _controls, _ticks)
+    checks = (_leaderships, _issuing, _answers, _acts, _epochs_of_acts, _budgets, _controls, _approvals, _ticks)
     return [line for check in checks for line in check(trace)] + list(_alive(trace, ended_ms))
 
 
@@ -159,7 +161,7 @@ def _controls(trace: Sequence[Event]) -> Iterator[str]:
     active = True
     for each in trace:
         if each.kind == "controls":
-            active = each.outcome.split()[0] == "resumed" and each.outcome.split()[1:] in ([], ["active"])
+            active = each.outcome.split()[0] == "resumed" and each.outcome.split()[1:] in ([], ["active"], ["approve"])
             held_since = None if active else held_since if held_since is not None else each.at
         elif each.kind in ("read-lost", "stood-still"):
             unread[each.process] = each.at
@@ -167,6 +169,57 @@ def _controls(trace: Sequence[Event]) -> Iterator[str]:
             long_ago = each.at - _PERIOD_MS - _TO_COMMIT_MS
             if held_since < long_ago and unread.get(each.process, 0) < held_since:
                 yield f"pause: {each.command} is decided {each.at - held_since} ms after somebody forbade it"
+
+
+def _approvals(trace: Sequence[Event]) -> Iterator[str]:
+    """In mode approve strategies' commands are those of a decision that was proposed and approved, in time and once.
+
+    Once the mode has stood for an interval, nothing is decided in another one.
+    """
+    proposed, decided_at = dict[str, Event](), dict[int, int]()
+    approved, asks, used = set[str](), set[int](), set[tuple[str, str]]()
+    unread, since = dict[str, int](), None
+    for each in trace:
+        if each.kind == "proposed":
+            proposed[each.content] = each
+        elif each.kind == "decision-approved":
+            approved.add(each.content)
+        elif each.kind == "entry":
+            decided_at[each.interval] = int(each.content)
+        elif each.kind == "asks":
+            asks.add(each.interval)
+        elif each.kind == "controls":
+            is_asked = each.outcome.split()[1:] == ["approve"]
+            since = None if not is_asked else each.at if since is None else since
+        elif each.kind in ("read-lost", "stood-still"):
+            unread[each.process] = each.at
+        elif each.kind == "decided" and not each.outcome.endswith("Planned"):
+            if each.interval in asks:
+                yield from _unapproved(each, proposed, approved, used, decided_at)
+            elif since is not None and unread.get(each.process, 0) < since < each.at - _PERIOD_MS - _TO_COMMIT_MS:
+                yield f"approval: {each.command} is decided in another mode {each.at - since} ms after approve"
+
+
+def _unapproved(
+    command: Event,
+    proposed: Mapping[str, Event],
+    approved: Collection[str],
+    used: set[tuple[str, str]],
+    decided_at: Mapping[int, int],
+) -> Iterator[str]:
+    """What is wrong with a *command* of mode approve; *used*: the decisions and commands that were issued before."""
+    of = [each for each in proposed.values() if command.content in each.outcome.split("|") and each.content in approved]
+    unused = [each for each in of if (each.content, command.content) not in used]
+    if not of:
+        yield f"approval: {command.command} is decided, and nobody has approved it: {command.content}"
+    elif not unused:
+        yield f"approval: {command.command} is decided again: {command.content}"
+    else:
+        newest = unused[-1]
+        used.add((newest.content, command.content))
+        waited = decided_at[command.interval] - decided_at[newest.interval]
+        if waited > _DECISION_MS:
+            yield f"approval: {command.command} is decided {waited} ms after it was proposed"
 
 
 def _ticks(trace: Sequence[Event]) -> Iterator[str]:

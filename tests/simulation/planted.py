@@ -16,6 +16,9 @@ from unittest.mock import patch
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.cli import controls
 from controller.collector.ticks import TickWriter
+from controller.cycle import choosing
+from controller.cycle.approval import approved_commands, ruled_on
+from controller.cycle.approval_check import Checked, DecisionCheck
 from controller.executor import attempt, loop
 from controller.executor.attempt import Outcome
 from controller.executor.judge import Answer, answer_after_act, answer_before_act, refusal
@@ -25,7 +28,7 @@ from controller.log.journal import LogJournal
 from controller.log.journal_reading import JournalReader
 from controller.log.memory import MemoryServer
 from controller.log.ticks import CollectorLog
-from controller.model.controls import OperatorControls
+from controller.model.controls import DecisionApproval, OperatorControls
 from controller.model.journal import JournalHead
 from controller.wire.commands import to_command
 from tests.simulation.election import SimulatedLeadership
@@ -229,6 +232,44 @@ def _resume_not_seen() -> list[Any]:
     return [patch.object(OperatorControls, "is_paused", lambda self, *_, **__: bool(self.pauses or self.resumed_ms))]
 
 
+def _approval_not_asked() -> list[Any]:
+    def issued(check: DecisionCheck, refusal: Any) -> Any:
+        decision, issuing = check.memory.proposed, check.issuing
+        if decision is None:
+            return approved_commands(check, refusal)
+        given = DecisionApproval(decision=decision.hash, by=("nobody",), at_ms=1)
+        controls = replace(issuing.controls, approved=(given,))
+        return approved_commands(check._replace(issuing=issuing._replace(controls=controls)), refusal)
+
+    return [patch.object(choosing, "approved_commands", issued)]
+
+
+def _approved_decision_kept() -> list[Any]:
+    def issued(check: DecisionCheck, refusal: Any) -> Any:
+        found = approved_commands(check, refusal)
+        return replace(found, memory=check.memory) if found.commands else found
+
+    def unchecked(self: DecisionCheck, decision: Any) -> Any:
+        again = (
+            self.issuing.command("unload", c.bundle, c.source, c.why, self.view.as_of_ms, destination=c.destination)
+            for c in decision.commands
+            if c.action == "unload"
+        )
+        return Checked({}, "", tuple(again), {})
+
+    return [patch.object(choosing, "approved_commands", issued), patch.object(DecisionCheck, "check", unchecked)]
+
+
+def _old_decision_issued() -> list[Any]:
+    def ruled(memory: Any, controls: Any, interval: int) -> Any:
+        waits = memory.proposed
+        younger = waits and replace(memory, proposed=replace(waits, expires_at_ms=waits.expires_at_ms + 600_000))
+        after, verdicts = ruled_on(younger or memory, controls, interval)
+        return (replace(after, proposed=waits) if after.proposed else after), verdicts
+
+    return [patch.object(decide, "ruled_on", ruled)]
+
+
 _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     decide.within_window,
     ControlsInForce._look,
@@ -269,6 +310,9 @@ BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
         _source_not_checked,
         _one_answer_a_batch,
         _resume_not_seen,
+        _approval_not_asked,
+        _approved_decision_kept,
+        _old_decision_issued,
     )
 }
 

@@ -42,6 +42,7 @@ decisions.executor_timeout_seconds = 20
 decisions.retry_failed_after_seconds = 120
 executor = {{batch = 4, max_concurrent = 2}}
 collector = {{timeout_seconds = 5, state_every = 4}}
+approvals.decision_minutes = 5
 journal.whole_every_intervals = 6
 guardrails.window_seconds = 360
 guardrails.failures_in_window = "unlimited"

@@ -218,7 +218,11 @@ def _takeovers(trace: Sequence[Event]) -> Iterator[str]:
     began = dict[int, int]()
     for each in trace:
         if each.kind == "controls":
-            is_active = each.outcome.split()[0] == "resumed" and each.outcome.split()[1:] in ([], ["active"])
+            is_active = each.outcome.split()[0] == "resumed" and each.outcome.split()[1:] in (
+                [],
+                ["active"],
+                ["approve"],
+            )
             paused_at = None if is_active else each.at if paused_at is None else paused_at
         elif each.kind == "epoch":
             began[each.epoch] = each.at
