@@ -44,6 +44,8 @@ class Event:
     - ``caught-up``: an executor has read its partition of the commands to its end (process, partition)
     - ``effect``: the cluster has changed (command)
     - ``controls``: they were replaced (outcome); ``read-lost``: somebody could not read them (process)
+    - ``asks``: the entry of an interval was decided in mode approve (interval); ``proposed``: it has a decision that
+      waits (interval, content: its hash, outcome: its commands); ``decision-approved``: it is approved (content)
     - ``all-stopped``: ``trimtab stop-all`` has returned (epoch); ``calm``: no more faults
     - ``owned``: a bundle has another owner, or is there no more (content, outcome: the owner or "")
     - ``broker-died``, ``broker-back`` (content: the broker)

@@ -127,6 +127,21 @@ def test_a_bug_that_seeds_meet_seldom_is_found_with_its_faults_and_nothing_witho
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bug", "seed"), [("approval-not-asked", 1), ("approved-decision-kept", 1), ("old-decision-issued", 7)]
+)
+def test_in_mode_approve_a_decision_is_issued_once_approved_once_and_in_time(bug: str, seed: int) -> None:
+    asked = Fault(kind="approve", at=130.0, seconds=900.0)
+    schedule = Schedule(seed=seed, intervals=20, controllers=1, executors=1, faults=(asked,))
+    outcome = play(schedule)
+    kinds = {each.kind for each in outcome.trace}
+    assert outcome.findings == []
+    assert {"proposed", "decision-approved", "asks"} <= kinds
+    with in_place(bug):
+        assert any(each.startswith("approval: ") for each in play(schedule).findings)
+
+
+@pytest.mark.slow
 def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_it_has_expired() -> None:
     """Seed 1006, shrunk."""
     stored_late = Fault(

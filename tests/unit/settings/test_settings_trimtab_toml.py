@@ -140,7 +140,11 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
         ("detail_share = 0.5", "detail_share = nan", "intervals.detail_share = nan: Input should be "),
         ("detail_share = 0.5", "detail_share = 1.5", "intervals.detail_share = 1.5: Input should be less than"),
         ("paused = false", "paused = 0", "decisions.paused = 0: Input should be a valid boolean"),
-        ('mode = "dry_run"', 'mode = "on"', "decisions.mode = 'on': Input should be 'active', 'approve', 'dry_run' or 'observe'"),
+        (
+            'mode = "dry_run"',
+            'mode = "on"',
+            "decisions.mode = 'on': Input should be 'active', 'approve', 'dry_run' or 'observe'",
+        ),
         ('kind = "kafka"', 'kind = "rabbit"', "log.kind = 'rabbit': Input should be 'kafka' or 'pulsar' or 'folder'"),
         ('kind = "kafka"', 'kind = "folder"', "[log] kind is 'folder', so a section [log.folder] is needed"),
         ('kind = "kafka"', "", "log.kind is missing"),
