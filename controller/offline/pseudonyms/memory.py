@@ -14,6 +14,7 @@ from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.journal import JournalEntry
 from controller.model.memory import BrokerDeaths, Memory, Roster
+from controller.model.proposed import ProposedDecision, digest_of
 from controller.model.pulsar_version import VersionInUse
 from controller.model.strategy_memory import StoredMemory, StrategyMemory
 from controller.offline.pseudonyms.names import Pseudonyms
@@ -34,6 +35,8 @@ class JournalPseudonyms:
     def __init__(self, cluster: str, names: Pseudonyms, command_id: Callable[[str], str]) -> None:
         """*cluster*: its other name."""
         self._cluster, self._names, self._command_id = cluster, names, command_id
+        #: Hash of a decision that waited -> its hash with the other names.
+        self._decisions = dict[str, str]()
 
     def entry(self, entry: JournalEntry) -> JournalEntry:
         """*entry* without sentences: of its verdicts and its summary nothing is left."""
@@ -108,8 +111,26 @@ class JournalPseudonyms:
                 unknown=_renamed(memory.balancing.unknown, names.broker),
             ),
             deaths=self._deaths(memory.deaths),
+            proposed=None if memory.proposed is None else self._proposed(memory.proposed, memory.roster),
+            rejected=_renamed(memory.rejected, names.bundle),
             pulsar=self._version(memory.pulsar),
         )
+
+    def _proposed(self, decision: ProposedDecision, roster: Roster) -> ProposedDecision:
+        same = decision.brokers == digest_of(roster.brokers)
+        brokers = digest_of(tuple(sorted(map(self._names.broker, roster.brokers))) if same else (_LEFT_OUT,))
+        renamed = replace(
+            decision,
+            cluster=self._cluster,
+            commands=tuple(map(self._command, decision.commands)),
+            usage=_renamed(decision.usage, self._names.broker),
+            brokers=brokers,
+        )
+        self._decisions[decision.hash] = renamed.hash
+        return renamed
+
+    def _decision_hash(self, known: str) -> str:
+        return self._decisions.get(known) or hashlib.sha256(self._names.text("decision", known).encode()).hexdigest()
 
     def _deaths(self, deaths: BrokerDeaths) -> BrokerDeaths:
         """The bundles that are named; the columns are hashes of names."""
@@ -132,10 +153,22 @@ class JournalPseudonyms:
             controls,
             reason="",
             by="",
+            pauses=tuple(replace(each, by=_LEFT_OUT, reason="") for each in controls.pauses),
+            # What a policy refused, and who signed what, decides nothing any more.
+            not_approved=(_LEFT_OUT,) * len(controls.not_approved),
+            granted=(),
             maintenance=controls.maintenance and _LEFT_OUT,
             unknown=controls.unknown and _LEFT_OUT,
             drained=tuple(sorted(map(self._names.broker, controls.drained))),
             orders=None if controls.orders is None else self._orders(controls.orders),
+            approved=tuple(
+                replace(each, decision=self._decision_hash(each.decision), by=(_LEFT_OUT,))
+                for each in controls.approved
+            ),
+            rejected=tuple(
+                replace(each, decision=self._decision_hash(each.decision), by=_LEFT_OUT, reason="")
+                for each in controls.rejected
+            ),
         )
 
     def _orders(self, orders: Orders) -> Orders:

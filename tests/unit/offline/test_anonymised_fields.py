@@ -13,13 +13,21 @@ import pytest
 from pydantic import BaseModel
 
 from controller.adapters.recordings.manifest import RecordedSettings
-from controller.model.controls import Controls, OrderedMove, Orders
+from controller.model.controls import (
+    Controls,
+    DecisionApproval,
+    DecisionRejection,
+    OrderedMove,
+    Orders,
+    Pause,
+)
 from controller.model.decision import Command, Decision, Reason, Verdict
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry
 from controller.model.memory import (
     Breaker,
     BrokerDeaths,
+    Destination,
     Failed,
     FatalBundle,
     InFlight,
@@ -27,7 +35,11 @@ from controller.model.memory import (
     Memory,
     OwnBalancing,
     Roster,
+    UnlistedBundle,
 )
+from controller.model.proposals import ControlRequest, Grant, SignedStatement, Statement, StatementKind
+from controller.model.proposed import PredictedBroker, ProposedDecision
+from controller.model.pulsar_version import ASSUMED, VersionInUse
 from controller.offline.pseudonyms.anonymise import OWN_STRATEGY, Anonymiser, anonymised_settings, plain_version
 from controller.offline.pseudonyms.names import Pseudonyms
 from controller.settings.known_options import options_table
@@ -288,9 +300,21 @@ def test_no_name_is_left_in_what_a_strategy_remembers(other: Anonymiser, kind: A
 
 def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymiser) -> None:
     flight = InFlight(action="unload", bundle=BUNDLE, source=BROKER, destination=BROKER, interval=T, expires_at_ms=T)
+    why = Verdict(subject="acme", reason=Reason.OVERLOADED, unit="acme", by="acme", detail="acme")
+    command = Command(
+        id="acme", action="unload", cluster="acme", bundle=BUNDLE, interval=T, expires_at_ms=T, mode="active",
+        source=BROKER, destination=BROKER, why=why, boundaries=(1,),
+    )  # fmt: skip
+    waits = ProposedDecision(
+        cluster="acme", interval=T, expires_at_ms=T, commands=(command,), brokers="acme",
+        usage={BROKER: PredictedBroker(before=0.9, after=0.7)},
+    )  # fmt: skip
     issued = Issued(action="unload", namespace="acme/ns", source=BROKER, destination=BROKER, connections=1, interval=T)
     memory = Memory(
-        recently_unloaded={BUNDLE: T}, in_flight={"acme": flight}, failed={BUNDLE: Failed(times=1, interval=T)},
+        recently_unloaded={BUNDLE: T}, dry_run_unloaded={BUNDLE: T}, rejected={BUNDLE: T},
+        destinations={BROKER: Destination(unlisted={BUNDLE: UnlistedBundle(answered=T)})}, proposed=waits,
+        pulsar=VersionInUse(version=ASSUMED, source="leader", leader=BROKER),
+        in_flight={"acme": flight}, failed={BUNDLE: Failed(times=1, interval=T)},
         issued={"acme": issued}, failures={"acme": T}, breaker=Breaker(why="acme"),
         balancing=OwnBalancing(why="acme", on=1, unknown={BROKER: T}),
         roster=Roster(brokers=(BROKER,), came={BROKER: T}, went={BROKER: T}),
@@ -303,15 +327,19 @@ def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymise
     orders = Orders(
         plan="acme", step=1, wave=1, waves=1, moves=(move,), checked_at=T, expires_at_ms=T, holder="acme", by="acme"
     )
-    controls = Controls(
-        mode="active", reason="acme", by="acme", maintenance="acme", unknown="acme", drained=(BROKER,), orders=orders
-    )
-    why = Verdict(subject="acme", reason=Reason.OVERLOADED, unit="acme", by="acme", detail="acme")
-    command = Command(
-        id="acme", action="unload", cluster="acme", bundle=BUNDLE, interval=T, expires_at_ms=T, mode="active",
-        source=BROKER, destination=BROKER, why=why,
+    said = Statement(
+        kind=StatementKind.APPROVE, cluster="acme", subject="acme", certificate="acme", person="acme", author="acme",
+        at_ms=T, expires_at_ms=T, policy="acme", key="acme", reason="acme",
     )  # fmt: skip
-    decision = Decision(interval=T, commands=(command,), summary="acme")
+    request = ControlRequest(cluster="acme", action="resume", values=("acme",), at_ms=T)
+    grant = Grant(request=request, statements=(SignedStatement(statement=said, signature="acme"),))
+    controls = Controls(
+        mode="active", reason="acme", by="acme", maintenance="acme", unknown="acme", drained=(BROKER,), orders=orders,
+        pauses=(Pause(by="acme", reason="acme", at_ms=T),), not_approved=("acme",), granted=(grant,),
+        approved=(DecisionApproval(decision="acme", by=("acme",), at_ms=T),),
+        rejected=(DecisionRejection(decision="acme", by="acme", reason="acme", at_ms=T),),
+    )  # fmt: skip
+    decision = Decision(interval=T, commands=(command,), verdicts=(why,), summary="acme")
     entry = JournalEntry(cluster="acme", decision=decision, memory=memory, controls=controls)
     # Every text that an entry can hold has the name in it, so a new one is noticed.
     assert _without_text(entry) == []
@@ -321,7 +349,9 @@ def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymise
 
 
 def _without_text(value: Any, path: str = "") -> list[str]:
-    """The fields of *value* that hold a text without SECRET, but for words of trimtab."""
+    """The fields of *value* that hold a text without SECRET, but for words of trimtab, or that hold nothing."""
+    if value in ((), {}):
+        return [path]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
         return [found for name, each in fields for found in _without_text(each, f"{path}.{name}")]
@@ -329,7 +359,9 @@ def _without_text(value: Any, path: str = "") -> list[str]:
         return [found for key, each in value.items() for found in [*_without_text(key), *_without_text(each, path)]]
     if isinstance(value, tuple):
         return [found for each in value for found in _without_text(each, path)]
-    own = path.rpartition(".")[2] in ("kind", "action", "mode", "reason", "algorithm") and path != ".controls.reason"
+    texts = (".controls.reason", ".controls.pauses.reason", ".controls.rejected.reason")
+    words = ("kind", "action", "mode", "reason", "algorithm", "source", "tag", "label")
+    own = path.rpartition(".")[2] in words and path not in texts
     return [path] if isinstance(value, str) and SECRET not in value and not own else []
 
 
