@@ -41,13 +41,8 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "maxUnloadBundleNumPerShedding": (-1, math.inf),
     "trimtabDeviationShedderMaxBundles": (-1, math.inf),
     "loadBalancerSheddingIntervalMinutes": (1, math.inf),
-    "trimtabPeakShedderHold": (1, 60),
-    "trimtabPeakShedderHoldOf": (1, 60),
-    "trimtabPeakShedderForecastMinutes": (0, 1440),
+    "trimtabPeakShedderHold": (1, 3),
     "trimtabPeakShedderSettleMinutes": (0, 1440),
-    "trimtabPeakShedderLoadSettleMinutes": (0, 1440),
-    "trimtabPeakShedderIdlePercentage": (0, 100),
-    "trimtabPeakShedderReturnedPercentage": (0, 100),
 }
 #: Prefix of the environment variables that override lines of the file.
 _PREFIX: Final = "PULSAR_PREFIX_"

@@ -20,8 +20,11 @@ _OUT_OF_SIGHT: Final = 1000
 _MINUTE_MS: Final = 60_000
 #: After a longer time without a round, a step counts as this many minutes.
 _LONGEST_STEP: Final = 10.0
-#: A share of the load: so much has jumped, or is on other bundles at another hour.
+#: A share of the load: so much has jumped.
 _MUCH: Final = 0.1
+#: What is foretold is compared with the load of so many hours before; and what an hour shows counts for such a part.
+_SKILL_HOURS: Final = 6
+_LEARNS: Final = 0.2
 
 _Column: TypeAlias = NDArray[Any]
 
@@ -33,8 +36,7 @@ class PackedHistory:
     9 bytes a bundle, 8 more for its name, and 2 for each hour of the day.
     """
 
-    #: T of the first round and of the last one, epoch ms; -1 before the first.
-    since_ms: int = -1
+    #: T of the last round, epoch ms; -1 before the first.
     as_of_ms: int = -1
     #: A digest of the names of the bundles in the last view.
     bundles: str = ""
@@ -51,6 +53,11 @@ class PackedHistory:
     jumped_ms: int = field(default=-1, metadata=OMIT_DEFAULT)
     #: Hour of the day, UTC, "00" to "23" -> the level at its end, the upper half of float32.  Newer days count more.
     hours: Mapping[str, str] = field(default_factory=dict)
+    #: How much better the hours of the days before foretell the load than the load of some hours before: 1 at most, and
+    #: 0 where they do not.
+    day_skill: float = field(default=0.0, metadata=OMIT_DEFAULT)
+    #: The share of the load that is on other bundles an hour later, typically; -1: not known.
+    shifting: float = field(default=-1.0, metadata=OMIT_DEFAULT)
 
 
 H = TypeVar("H", bound=PackedHistory)
@@ -65,8 +72,9 @@ class BundleHistory:
     followed: Followed
     #: Hour of the day, "00" to "23" -> the level at its end, packed; 0: not known.
     hours: Mapping[str, str]
+    day_skill: float
+    shifting: float
     as_of_ms: int
-    since_ms: int
     #: T of the last round in which a tenth of the load jumped; -1: none.
     jumped_ms: int
     in_sight: int
@@ -88,8 +96,9 @@ class BundleHistory:
             keys=keys,
             followed=followed,
             hours=memory.hours,
+            day_skill=memory.day_skill,
+            shifting=memory.shifting,
             as_of_ms=memory.as_of_ms,
-            since_ms=memory.since_ms,
             jumped_ms=memory.jumped_ms,
             in_sight=len(names),
         )
@@ -109,11 +118,9 @@ class BundleHistory:
             np.append(new, old[n:]) for new, old in zip(_columns(now), _columns(self.followed), strict=True)
         ]
         return replace(
-            self,
+            self._after_hour(at_ms),
             followed=_followed(columns),
-            hours=self._hours_after(at_ms),
             as_of_ms=at_ms,
-            since_ms=at_ms if self.since_ms < 0 else self.since_ms,
             jumped_ms=at_ms if jumps else self.jumped_ms,
         )
 
@@ -129,26 +136,12 @@ class BundleHistory:
         profile = DayProfile(levels=np.stack(levels))
         return profile if profile.is_known else None
 
-    def varies(self) -> bool:
-        """Whether, at an hour that is known, a tenth of the load in sight was on other bundles than now.
-
-        Shares are compared: a rhythm that all bundles have makes no broker fuller than the others.
-        """
-        now = self.of_view().level
-        for hour in self.hours:
-            then = self._level_of(hour)[: self.in_sight]
-            known = then > 0
-            whole, before = float(now[known].sum()), float(then[known].sum())
-            # What some bundles have less, others have more.
-            if whole > 0 and float(np.abs(now - then * (whole / before))[known].sum()) / 2 > _MUCH * float(now.sum()):
-                return True
-        return False
-
     def written(self, memory: H) -> H:
         """*memory* with this history; columns that did not change stay the same text."""
         return replace(
             memory,
-            since_ms=self.since_ms,
+            day_skill=self.day_skill,
+            shifting=self.shifting,
             jumped_ms=self.jumped_ms,
             as_of_ms=self.as_of_ms,
             bundles=self.names,
@@ -165,14 +158,24 @@ class BundleHistory:
         levels = packed.unpack_halves(self.hours.get(hour, ""))
         return levels if len(levels) == len(self.keys) else np.zeros(len(self.keys))
 
-    def _hours_after(self, at_ms: int) -> Mapping[str, str]:
-        """The hours, with the level before this round for the hour that has ended since then."""
+    def _after_hour(self, at_ms: int) -> Self:
+        """With the level before this round for the hour that has ended since then, and what the hour has shown."""
         ended = self.as_of_ms // HOUR_MS
         if self.as_of_ms < 0 or at_ms // HOUR_MS != ended + 1:
-            return self.hours
-        hour, is_known = f"{ended % HOURS:02}", self.followed.streak != NEVER
-        levels = np.where(is_known, with_day(self._level_of(hour), self.followed.level), 0.0)
-        return {**self.hours, hour: packed.pack_halves(levels)}
+            return self
+        hour, is_known, now = f"{ended % HOURS:02}", self.followed.streak != NEVER, self.followed.level
+        day, earlier, last = (self._level_of(f"{(ended - ago) % HOURS:02}") for ago in (0, _SKILL_HOURS, 1))
+        rows = is_known & (day > 0) & (earlier > 0)
+        by_day, as_now = (float(np.abs(now - than)[rows].sum()) for than in (day, earlier))
+        skill, both, shifted = self.day_skill, by_day + as_now, _on_others(last, np.where(is_known, now, 0.0))
+        return replace(
+            self,
+            hours={**self.hours, hour: packed.pack_halves(np.where(is_known, with_day(day, now), 0.0))},
+            day_skill=skill + (_LEARNS * ((as_now - by_day) / both - skill) if both > 0 else 0.0),
+            shifting=shifted
+            if min(shifted, self.shifting) < 0
+            else self.shifting + _LEARNS * (shifted - self.shifting),
+        )
 
     def _with_rows(self, digest: str, names: Keys, *, known: bool) -> Self:
         """These columns for the rows *names*, then the others, unless there are too many."""
@@ -209,6 +212,24 @@ def _followed(columns: Sequence[_Column]) -> Followed:
 
 def _of(followed: Followed, rows: slice) -> Followed:
     return _followed([column[rows] for column in _columns(followed)])
+
+
+def _on_others(before: Floats, now: Floats) -> float:
+    """The share of the load that is on other bundles *now* than *before*; -1 where no bundle was known then.
+
+    Shares are compared: what all bundles have more makes no broker fuller than the others.
+    """
+    known = (before > 0) & (now > 0)
+    whole, then = float(now[known].sum()), float(before[known].sum())
+    # What some bundles have less, others have more.
+    return float(np.abs(now - before * (whole / then))[known].sum()) / 2 / whole if whole > 0 else -1.0
+
+
+def _learned(before: float, shown: float) -> float:
+    """*before* after an hour that has *shown* a value; -1: not known."""
+    if before < 0 or shown < 0:
+        return max(before, shown)
+    return before + _LEARNS * (shown - before)
 
 
 def _digest(names: Sequence[str]) -> str:

@@ -14,6 +14,8 @@ _GROUP: Final = 4
 _HOUR_MINUTES: Final = 60.0
 #: A trend is ignored if it changes no bundle by this share.
 _NO_TREND: Final = 0.01
+#: A day profile with less skill than this is no better than "as now": chance alone gives some.
+_SKILL: Final = 0.1
 #: A rate below this many messages/s counts as none.
 _NOTHING: Final = 1e-6
 
@@ -23,19 +25,17 @@ def followed(view: ClusterView, history: BundleHistory) -> BundleHistory:
     return history.after(weight(view.bundles.load), weight(view.bundles.short_term), view.as_of_ms)
 
 
-def foreseen(view: ClusterView, history: BundleHistory, *, minutes: float, by_day: bool) -> Foreseen:
-    """The load of the bundles of *view*, now and later.
+def foreseen(view: ClusterView, history: BundleHistory, *, minutes: float) -> Foreseen:
+    """The load of the bundles of *view*, now and later: by its trend, in *minutes*, and by the day.
 
-    *minutes*: so far ahead a trend is followed; 0: no time to come counts.  *by_day*: the next day is looked at, too,
-    once a whole one was seen.
+    The next day is looked at once a whole one was seen, and where it foretold the load better than "as now" did.
     """
     of = history.of_view()
     later: list[list[Later]] = []
-    if minutes > 0:
-        ratio = _ratio(of.ahead(minutes), of.level)
-        if bool((np.abs(ratio - 1.0) > _NO_TREND).any()):
-            later.append([Later(f"in {minutes:g} min", ratio, minutes)])
-        later += _by_day(history, view.as_of_ms) if by_day else []
+    ratio = _ratio(of.ahead(minutes), of.level)
+    if bool((np.abs(ratio - 1.0) > _NO_TREND).any()):
+        later.append([Later(f"in {minutes:g} min", ratio, minutes)])
+    later += _by_day(history, view.as_of_ms) if history.day_skill > _SKILL else []
     return Foreseen(load=_typical(view, of.level), later=later)
 
 

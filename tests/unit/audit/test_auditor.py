@@ -122,7 +122,7 @@ def test_of_two_results_the_first_one_counts() -> None:
 
 def test_a_promise_of_the_decision_counts_and_no_later_one() -> None:
     def memory(**changed: object) -> Memory:
-        promise = MovePromise(source="b-1", destination="b-3", promised=0.42, source_before=0.82, mean=0.34)
+        promise = MovePromise(source="b-1", destination="b-3", promised=0.42, mean=0.34)
         return Memory(shedder=PeakHistory(promises={LEFT: replace(promise, **changed)}))  # type: ignore[arg-type]
 
     promised = audited({2: {LEFT: "b-3"}}, memory=memory())

@@ -196,7 +196,6 @@ MEMORIES: list[tuple[Any, Any, str]] = [
     (SplitHitCounts(), SplitHitCounts(hits={"a": -(1 << 63) - 1}), "a number of 64 bits is expected"),
     (SplitHitCounts(), SplitHitCounts(hits={"a": WHOLE}), "int is expected"),
     (RoundRobinTurn(), RoundRobinTurn(order=["a"]), "memory.order is ['a'] (list), and a tuple is expected"),  # type: ignore[arg-type]
-    (PeakHistory(), PeakHistory(plan=(("a",),)), "a tuple of 2 is expected"),  # type: ignore[arg-type]
     (PeakHistory(), PeakHistory(proven=ANY), "memory.proven is None"),
     (PeakHistory(), PeakHistory(promises={"a": ANY}), "memory.promises is None"),
 ]

@@ -6,7 +6,7 @@ from controller.cycle import decide
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.memory import Memory
 from controller.strategies.shedding.peak_shedder import PeakShedder
-from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory
 from tests.cluster import INTERVAL, broker, view
 from tests.unit.cycle.test_cycle import POLICY, WARM
 
@@ -21,19 +21,12 @@ CLUSTER = view(
 
 
 def promise(source: str, destination: str) -> MovePromise:
-    return MovePromise(source=source, destination=destination, promised=0.3, source_before=0.5, mean=0.3)
-
-
-def undo(source: str, destination: str) -> PendingUndo:
-    return PendingUndo(source=source, destination=destination, noted_ms=INTERVAL - 60_000)
+    return MovePromise(source=source, destination=destination, promised=0.3, mean=0.3)
 
 
 REMEMBERED = PeakHistory(
     brokers=("a:80", "b:80", "c:80", "d:80"),
     promises={Q: promise("c:80", "b:80"), R: promise("d:80", "c:80"), S: promise("d:80", "a:80")},
-    undo={Q: undo("c:80", "b:80"), R: undo("d:80", "c:80")},
-    plan=((S, "c:80"),),
-    plan_end=0.5,
 )
 MEMORY = replace(WARM, shedder=REMEMBERED)
 
@@ -58,8 +51,7 @@ def test_an_operators_plan_ends_the_promises_of_the_brokers_that_it_touches() ->
     policy = replace(POLICY, shedder=PeakShedder())
     found, memory = decide(CLUSTER, [], MEMORY, Controls(mode="active", orders=orders), policy)
     assert [each.bundle for each in found.commands] == [P]
-    shedder = left(memory)
-    assert (set(shedder.promises), set(shedder.undo), shedder.plan, shedder.plan_end) == ({R}, {R}, (), 0)
+    assert set(left(memory).promises) == {R}
     paused = Controls(mode="active", orders=orders, paused=True)
     assert left(decide(CLUSTER, [], MEMORY, paused, policy)[1]) == REMEMBERED
 
@@ -67,7 +59,6 @@ def test_an_operators_plan_ends_the_promises_of_the_brokers_that_it_touches() ->
 def test_a_bundle_that_others_move_has_no_promise_left_whatever_its_brokers_are() -> None:
     shedder = REMEMBERED.invalidate_predictions({R}, {"a:80", "b:80"})
     assert R not in shedder.promises
-    assert R not in shedder.undo
 
 
 def test_moves_of_the_shedder_itself_end_no_promise() -> None:

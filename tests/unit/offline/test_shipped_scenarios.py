@@ -43,17 +43,6 @@ def test_every_expectation_is_met_and_those_of_the_cure_fail_without_it(name: st
     assert any(each.of_cure for each in judged.expectations), "a scenario shows what cures it"
 
 
-@pytest.mark.extended
-def test_without_the_day_peak_shedder_goes_on_moving_bundles_on_the_third_day() -> None:
-    """With a third of the seeds; 3 is one."""
-    scenario = SCENARIOS["daily-cycle"]
-    assert scenario.cure is not None
-    blind = {**scenario.cure.broker_conf, "trimtabPeakShedderDayProfile": "false"}
-    cure = scenario.cure.model_copy(update={"broker_conf": blind})
-    judged = judge(scenario.model_copy(update={"cure": cure, "seed": 3}), 1)
-    assert [each.held_with for each in judged.expectations if each.of_cure] == [0, 0]
-
-
 _AVG: Final = {"loadBalancerLoadSheddingStrategy": "AvgShedder", "loadBalancerLoadPlacementStrategy": "AvgShedder"}
 _UNIFORM: Final = {"loadBalancerLoadSheddingStrategy": "UniformLoadShedder"}
 _PEAK: Final = {"loadBalancerLoadSheddingStrategy": "PeakShedder"}
@@ -68,7 +57,6 @@ _PEAK: Final = {"loadBalancerLoadSheddingStrategy": "PeakShedder"}
         ("idle-broker", _PEAK, True),
         ("restarted-broker", _UNIFORM, True),
         ("restarted-broker", _AVG, True),
-        ("restarted-broker", {**_PEAK, "trimtabPeakShedderReturnedPercentage": "25"}, True),
         ("restarted-broker", _PEAK, False),
         ("single-partition", _AVG, True),
         ("single-partition", _PEAK, True),
@@ -87,17 +75,13 @@ def test_what_the_tuning_page_names_cures_the_scenario_of_its_row(
 
 
 @pytest.mark.integration
-def test_peak_shedder_brings_a_broker_that_restarted_to_two_fifths_of_the_mean_and_disturbs_less_for_it() -> None:
+def test_peak_shedder_brings_a_broker_that_restarted_to_about_two_fifths_of_the_mean() -> None:
     scenario = SCENARIOS["restarted-broker"]
-    filled = {**_PEAK, "trimtabPeakShedderReturnedPercentage": "25"}
-    some, whole = (simulate(scenario, variant_of(scenario, strategy=conf), 1) for conf in (_PEAK, filled))
-    for run, share in ((some, 0.4), (whole, 0.75)):
-        after = run.usage[45:]
-        # Load drifts by a percent, and bundles are no liquid.
-        assert share - 0.02 <= after.min() / after.mean() <= share + 0.1
-        assert after.max() / after.mean() <= 1.15
-    disturbed = [sum(move.connections for move in run.moves) for run in (some, whole)]
-    assert disturbed[0] <= 0.75 * disturbed[1]
+    run = simulate(scenario, variant_of(scenario, strategy=_PEAK), 1)
+    after = run.usage[45:]
+    # Load drifts by a percent, and bundles are no liquid.
+    assert 0.38 <= after.min() / after.mean() <= 0.55
+    assert after.max() / after.mean() <= 1.15
 
 
 def test_every_scenario_says_what_happens_and_who_has_seen_it() -> None:

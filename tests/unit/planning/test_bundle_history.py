@@ -43,7 +43,7 @@ def test_what_grows_is_foreseen_as_more_than_it_is_now() -> None:
         bundles = {name: Bundle(mbytes_in=each) for name, each in mbytes.items()}
         view = cluster_view(Broker("a:8080", bundles=bundles), as_of_ms=minute * MINUTE)
         history = followed(view, history)
-    [[later]] = foreseen(view, history, minutes=30, by_day=False).later
+    [[later]] = foreseen(view, history, minutes=30).later
     grows, stays = later.ratio.tolist()
     assert 1.02 < grows < 1.3
     assert stays == pytest.approx(1.0)
@@ -158,12 +158,12 @@ def test_the_load_foreseen_is_the_level_in_the_proportions_of_the_short_term_ave
     twice = replace(
         first, bundles=replace(first.bundles, load=2 * first.bundles.load, short_term=2 * first.bundles.load)
     )
-    assert foreseen(twice, history, minutes=0, by_day=False).load.tolist() == [
+    assert foreseen(twice, history, minutes=60).load.tolist() == [
         [10, 20, 2**20, 0],
         [10, 20, 3 * 2**20, 0],
     ]
     unknown = replace(first, bundles=replace(first.bundles, short_term=0 * first.bundles.load))
-    assert foreseen(unknown, history, minutes=0, by_day=False).load.tolist() == first.bundles.load.tolist()
+    assert foreseen(unknown, history, minutes=60).load.tolist() == first.bundles.load.tolist()
 
 
 def test_a_trend_is_told_with_its_minutes_where_any_bundle_changes_by_a_hundredth() -> None:
@@ -176,31 +176,31 @@ def test_a_trend_is_told_with_its_minutes_where_any_bundle_changes_by_a_hundredt
         trended = replace(
             history, followed=replace(history.followed, trend=np.array([trend, 0.0]) * level, error=error)
         )
-        found = foreseen(view, trended, minutes=minutes, by_day=True).later
+        found = foreseen(view, trended, minutes=minutes).later
         return [(one.label, [round(each, 4) for each in one.ratio.tolist()], one.minutes) for [one] in found]
 
     assert later(0.1, 2.0) == [("in 2 min", [1.171, 1.0], 2.0)]
     assert later(-0.1, 0.5) == [("in 0.5 min", [0.9538, 1.0], 0.5)]
-    assert later(0.005, 2.0) == later(0.1, 0.0) == []
+    assert later(0.005, 2.0) == []
 
 
 def test_the_next_day_is_looked_at_in_six_groups_of_four_hours() -> None:
     # The third has twice the load at 06:00, the end of the hour 5.
     hours = {f"{hour:02}": pack_halves(load([10.0, 20.0, 60.0 if hour == 5 else 30.0])) for hour in range(24)}
-    memory = replace(steady(), hours=hours)
+    memory = replace(steady(), hours=hours, day_skill=0.2)
     view = cluster_view(
         Broker("a:8080", bundles={name: Bundle(msg_rate_in=10.0) for name in NAMES}), as_of_ms=26 * HOUR + 30 * MINUTE
     )
     history = BundleHistory.read(memory, NAMES)
-    groups = foreseen(view, history, minutes=60, by_day=True).later
+    groups = foreseen(view, history, minutes=60).later
     assert [[each.label for each in group] for group in groups] == [
         [f"at {(hour + ahead) % 24:02}:30" for ahead in range(4)] for hour in range(3, 27, 4)
     ]
     assert {each.minutes for group in groups for each in group} == {60.0}
     ratios = [each.ratio.tolist() for group in groups for each in group]
     assert ratios == [[1, 1, 1.5] if at in (2, 3) else [1, 1, 1] for at in range(24)]
-    assert foreseen(view, history, minutes=60, by_day=False).later == []
-    assert foreseen(view, history, minutes=0, by_day=True).later == []
+    no_better = BundleHistory.read(replace(memory, day_skill=0.1), NAMES)
+    assert foreseen(view, no_better, minutes=60).later == []
 
 
 def test_the_error_is_the_share_of_all_load() -> None:
@@ -219,37 +219,30 @@ def test_it_is_remembered_when_more_than_a_tenth_of_the_load_jumped() -> None:
         assert memory.jumped_ms == jumped
 
 
-@pytest.mark.parametrize(
-    ("seen", "varies"),
-    [
-        # Of 60: 5 and 7 are on other bundles than at the hour before.
-        ((15.0, 20.0, 25.0), False),
-        ((17.0, 20.0, 23.0), True),
-        # Of 120, as if the hour before had been twice as busy.
-        ((30.0, 40.0, 50.0), False),
-        ((34.0, 40.0, 46.0), True),
-        # A rhythm that all have.
-        ((1.0, 2.0, 3.0), False),
-        ((40.0, 80.0, 120.0), False),
-    ],
-)
-def test_load_varies_where_more_than_a_tenth_of_it_is_on_other_bundles_than_at_an_hour_that_is_known(
-    seen: tuple[float, float, float], varies: bool
-) -> None:
-    memory = steady(rounds=60)
-    for at in range(60, 70):
-        memory = after(memory, NAMES, seen, at * MINUTE)
-    assert BundleHistory.read(memory, NAMES).varies() is varies
+def hourly(loads: Sequence[Sequence[float]]) -> PeakHistory:
+    """The memory after hours with these loads, each for eight rounds."""
+    memory = PeakHistory()
+    for hour, seen in enumerate(loads):
+        for at in range(8):
+            memory = after(memory, NAMES, seen, hour * HOUR + at * 8 * MINUTE)
+    return memory
 
 
-def test_that_a_bundle_is_new_or_all_load_is_gone_does_not_make_load_vary() -> None:
-    memory = after(steady(rounds=61), (*NAMES, "d"), (10.0, 20.0, 30.0, 60.0), 61 * MINUTE)
-    assert not BundleHistory.read(memory, (*NAMES, "d")).varies()
-    assert not BundleHistory.read(steady(rounds=61), ("e", "f")).varies()
-    memory = steady(rounds=60)
-    for at in range(60, 70):
-        memory = after(memory, NAMES, (0.0, 0.0, 0.0), at * MINUTE)
-    assert not BundleHistory.read(memory, NAMES).varies()
+def test_yesterday_has_skill_where_it_foretells_today_better_than_the_load_of_some_hours_before() -> None:
+    day = [(30.0, 10.0, 20.0) if hour < 12 else (10.0, 30.0, 20.0) for hour in range(24)]
+    assert hourly(day).day_skill == 0.0
+    assert hourly([*day, *day]).day_skill > 0.3
+    # A leak that goes on is not what yesterday had.
+    leak = [(60.0 - hour, 10.0 + hour, 20.0) for hour in range(48)]
+    assert hourly(leak).day_skill < 0.0
+
+
+def test_load_shifts_by_the_share_that_is_on_other_bundles_an_hour_later() -> None:
+    assert hourly([(10.0, 20.0, 30.0)]).shifting == -1.0
+    assert hourly([(10.0, 20.0, 30.0)] * 3).shifting == pytest.approx(0.0, abs=1e-3)
+    # A rhythm that all bundles have shifts nothing.
+    assert hourly([(10.0, 20.0, 30.0), (20.0, 40.0, 60.0)] * 2).shifting == pytest.approx(0.0, abs=5e-3)
+    assert hourly([(10.0, 20.0, 30.0), (22.0, 20.0, 18.0), (1.0, 1.0, 1.0)]).shifting == pytest.approx(0.2, abs=0.01)
 
 
 @pytest.mark.parametrize(("others", "kept"), [(1000, 1001), (1001, 1)])

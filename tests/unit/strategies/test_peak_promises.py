@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from controller.planning.problem import PlannedMove
-from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo, Proven
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, Proven
 from controller.strategies.shedding.peak_shedder.promises import BrokersNow, promised, verified
 from controller.strategies.view_builder import Broker, Bundle, cluster_view
 
 X: Final = Bundle(mbytes_in=1.0)
 AT: Final = 7 * 60_000
-PROMISE: Final = MovePromise(source="a", destination="b", rounds=1, promised=0.25, source_before=0.75, mean=0.5)
+PROMISE: Final = MovePromise(source="a", destination="b", rounds=1, promised=0.25, mean=0.5)
 
 
 def now(owner: str, mean: float = 0.5, on_its_way: bool = False) -> BrokersNow:
@@ -45,7 +45,7 @@ def test_a_bundle_on_its_way_is_waited_for_until_the_sixth_round() -> None:
 
 def test_of_a_destination_without_data_no_error_is_known() -> None:
     found = looked_at(replace(PROMISE, destination=""), now(""))
-    assert (found.promises, found.broken, found.undo) == ({}, (), {})
+    assert (found.promises, found.broken) == ({}, ())
     assert (found.proven.verified, found.proven.broken) == (1, 0)
 
 
@@ -62,17 +62,6 @@ def test_what_the_whole_cluster_has_more_counts_as_promised() -> None:
     # A promise of 0.25 at a mean of 0.5 is one of 0.4 at a mean of 0.8.
     assert looked_at(PROMISE, now("b", mean=0.8)).proven.error == pytest.approx(0.3 * 0.1)
     assert looked_at(replace(PROMISE, mean=0.0), now("b", mean=0.8)).proven.error == pytest.approx(0.3 * 0.25)
-
-
-@pytest.mark.parametrize(("source_before", "noted"), [(0.45, True), (0.5, False), (0.55, False)])
-def test_a_move_is_to_be_undone_where_its_destination_is_fuller_than_its_source_was(
-    source_before: float, noted: bool
-) -> None:
-    undo = {"x": PendingUndo(source="a", destination="b", noted_ms=AT)} if noted else {}
-    assert looked_at(replace(PROMISE, source_before=source_before), now("b")).undo == undo
-    assert looked_at(replace(PROMISE, source_before=source_before), now("b"), tolerated=0.3).undo == {}
-    # The whole cluster has 1.6 times the load, and so had its source.
-    assert looked_at(replace(PROMISE, source_before=0.45), now("b", mean=0.8), tolerated=0.05).undo == {}
 
 
 def test_the_typical_error_goes_3_tenths_of_the_way_to_the_mean_of_a_round_and_fades_without_one() -> None:
@@ -97,13 +86,6 @@ def test_a_bundle_that_is_not_there_has_no_owner_that_is_known() -> None:
     assert now("b", on_its_way=True).owner("x") is None
 
 
-def test_a_hundred_moves_are_remembered_that_are_to_be_undone_the_latest_ones() -> None:
-    undo = {f"{number:03}": PendingUndo(source="a", destination="b", noted_ms=0) for number in range(100)}
-    memory = PeakHistory(promises={"x": replace(PROMISE, source_before=0.1)}, undo=undo)
-    assert list(verified(memory, now("b"), 0.1).undo) == [*list(undo)[1:], "x"]
-    assert list(verified(PeakHistory(undo=undo), now("b"), 0.1).undo) == list(undo)
-
-
 def test_a_plan_promises_how_full_its_destinations_end_also_for_earlier_moves_to_them() -> None:
     earlier = {"y": PROMISE, "z": replace(PROMISE, destination="gone")}
     memory = PeakHistory(promises=earlier, proven=Proven(error=0.1, gap=0.9))
@@ -111,6 +93,6 @@ def test_a_plan_promises_how_full_its_destinations_end_also_for_earlier_moves_to
     assert found.promises == {
         "y": replace(PROMISE, promised=0.35, mean=0.4),
         "z": replace(PROMISE, destination="gone"),
-        "x": MovePromise(source="a", destination="c", promised=0.45, source_before=0.625, mean=0.4),
+        "x": MovePromise(source="a", destination="c", promised=0.45, mean=0.4),
     }
     assert found.proven == Proven(error=0.1, gap=0.07)

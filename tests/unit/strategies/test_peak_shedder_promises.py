@@ -1,7 +1,5 @@
 """Moves of PeakShedder are looked at two rounds later; what is found is remembered, and acted on."""
 
-from dataclasses import replace
-
 import pytest
 
 from controller.cycle.guardrails.breaker import watched, with_failed_predictions
@@ -65,7 +63,7 @@ def fuller(moves: dict[str, str]) -> dict[str, dict[str, float]]:
 
 
 @pytest.mark.slow
-def test_a_destination_above_its_promise_widens_the_margin_and_counts_for_the_breaker() -> None:
+def test_a_destination_above_its_promise_counts_for_the_breaker() -> None:
     moves, memory = moved()
     found = after(memory, fuller(moves), 1, 2)
     assert found.proven.broken >= 1
@@ -77,13 +75,6 @@ def test_a_destination_above_its_promise_widens_the_margin_and_counts_for_the_br
     later = after(found, fuller(moves), 3)
     assert later.broken == ()
     assert later.proven.error == pytest.approx(0.99 * found.proven.error, rel=1e-9)
-
-
-def test_a_wider_margin_lets_a_broker_be_fuller_before_it_gives() -> None:
-    near = {"a": {"a0": 15.0, "a1": 15.0, "a2": 10.0}, "b": {"b0": 15.0, "b1": 10.0}, "c": {"c0": 15.0, "c1": 12.0}}
-    assert SHEDDER.decide(cluster(near, 0), PeakHistory())[0].unloads
-    unsure = PeakHistory(proven=replace(PeakHistory().proven, error=0.2))
-    assert SHEDDER.decide(cluster(near, 0), unsure)[0].unloads == ()
 
 
 def test_a_load_that_the_whole_cluster_has_more_breaks_no_promise() -> None:
@@ -111,13 +102,11 @@ def test_promises_end_when_brokers_come_or_go() -> None:
     assert after(memory, {**START, "d": {}}, 1).promises.keys().isdisjoint(memory.promises)
 
 
-def test_moves_that_were_held_back_promise_nothing_and_are_the_rest_of_the_plan() -> None:
+def test_moves_that_were_held_back_promise_nothing() -> None:
     decision, memory = SHEDDER.decide(cluster(START, 0), PeakHistory())
     held = decision.unloads[:1]
-    memory = replace(memory, plan=(("x", "b:8080"),))
     found = memory.revert_unissued(PeakHistory(), held, decision.unloads[1:])
     assert set(found.promises) == {unload.bundle for unload in decision.unloads[1:]}
-    assert found.plan == ((held[0].bundle, held[0].destination), ("x", "b:8080"))
 
 
 def test_the_breaker_tells_moves_that_broke_their_promise_from_commands_that_failed() -> None:

@@ -68,12 +68,6 @@ def test_the_plan_is_told_with_the_highest_bound() -> None:
     assert "no plan of at most 50 moves ends below 0.4 (mean:" in plan.detail
 
 
-@pytest.mark.parametrize(("hold", "of", "first"), [(1, 1, 0), (3, 3, 2), (3, 5, 2), (9, 4, 3)])
-def test_how_long_it_waits_is_an_option(hold: int, of: int, first: int) -> None:
-    found = decided([cluster(UNEVEN, at) for at in range(6)], PeakShedder(hold=hold, hold_of=of))
-    assert rounds_with_moves(found)[0] == first
-
-
 def test_a_broker_that_is_above_its_limit_now_and_then_gives_nothing() -> None:
     views = [cluster(UNEVEN if at % 3 == 0 else EVEN, at) for at in range(12)]
     assert rounds_with_moves(decided(views)) == []
@@ -107,7 +101,7 @@ def test_a_load_that_jumped_is_acted_on_once_it_stayed_for_five_minutes() -> Non
 
 @pytest.mark.slow
 def test_without_that_wait_it_is_acted_on_at_once() -> None:
-    assert 11 <= rounds_with_moves(decided(grown(14), PeakShedder(load_settle_minutes=0.0)))[0] <= 13
+    assert 11 <= rounds_with_moves(decided(grown(14), PeakShedder(settle_minutes=0.0)))[0] <= 13
 
 
 def test_what_jumps_while_brokers_come_and_go_is_clients_that_come_back() -> None:
@@ -194,20 +188,6 @@ def carried_out(view: ClusterView, decision: UnloadDecision) -> dict[str, list[s
     return {name: sorted(bundle for bundle, owner in where.items() if owner == name) for name in names}
 
 
-@pytest.mark.parametrize(("returned", "given"), [("k", 4), ("", 10)])
-def test_a_broker_that_came_back_gets_no_more_bundles_than_it_takes_for_it_to_be_idle_no_more(
-    returned: str, given: int
-) -> None:
-    # The mean is 42.4 %.  Two fifths of it are 17: four bundles more.  Eight of the others are above 45 %, the level
-    # that they would have if bundles were a liquid.
-    views = [cluster([*((4.0,) * 11 + (4.0 - 0.4 * k,) for k in range(10)), (4.0,)], at) for at in range(2)]
-    memory = PeakHistory(brokers=views[0].brokers.names, returned={f"{name}:8080": 0 for name in returned})
-    _, memory = PeakShedder().decide(views[0], memory)
-    found = carried_out(views[1], PeakShedder().decide(views[1], memory)[0])
-    less = [11] * given + [12] * (10 - given)
-    assert [len(found[f"{name}:8080"]) for name in "abcdefghijk"] == [*less, 1 + given]
-
-
 def after_a_restart(name: str, minutes: int) -> tuple[UnloadDecision, ClusterView]:
     """The first unloads after 5 brokers had the load of 6, and then a broker *name* was there; "f" was there before."""
     six, five, back = [(1.0,) * 40] * 6, [(1.0,) * 48] * 5, [(1.0,) * 48] * 5 + [()]
@@ -221,7 +201,7 @@ def after_a_restart(name: str, minutes: int) -> tuple[UnloadDecision, ClusterVie
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "minutes", "bundles"), [("f", 3, 20), ("g", 3, 30), ("f", 61, 30)])
+@pytest.mark.parametrize(("name", "minutes", "bundles"), [("f", 3, 20), ("g", 3, 30)])
 def test_a_broker_that_came_back_gets_two_fifths_of_the_mean_and_a_new_one_three_quarters(
     name: str, minutes: int, bundles: int
 ) -> None:
@@ -230,20 +210,6 @@ def test_a_broker_that_came_back_gets_two_fifths_of_the_mean_and_a_new_one_three
     assert len(found.unloads) == bundles
     others = [len(of) for broker, of in carried_out(view, found).items() if broker != f"{name}:8080"]
     assert max(others) - min(others) <= 1
-
-
-def test_why_a_broker_that_came_back_is_not_filled_is_told() -> None:
-    shedder, memory = PeakShedder(), PeakHistory(brokers=("a:8080", "b:8080", "c:8080"), returned={"c:8080": 0})
-    decision, _ = shedder.decide(cluster([(1.0,) * 45] * 2 + [(1.0,) * 30]), memory)
-    assert {one.subject: one.detail for one in decision.verdicts if "came back" in one.detail} == {}
-    decision, _ = shedder.decide(cluster([(1.0,) * 45] * 2 + [(1.0,) * 25]), memory)
-    assert {one.subject: one.detail for one in decision.verdicts if "came back" in one.detail} == {
-        "c:8080": "it came back within the last day, so it is not filled: its clients were disturbed when it went"
-    }
-
-
-def test_an_idle_broker_is_left_alone_where_the_option_says_so() -> None:
-    assert rounds_with_moves(decided([idle(at) for at in range(9)], PeakShedder(idle_percent=100.0))) == []
 
 
 def test_where_a_broker_is_idle_and_others_are_urgent_all_give_to_it_at_once() -> None:
@@ -274,8 +240,7 @@ def test_after_plans_of_no_use_it_rests_longer_and_longer_until_something_gets_w
 def test_the_forecast_is_told_with_its_window_and_error() -> None:
     told = decided([cluster(EVEN, at) for at in range(8)])[-1].verdicts[1]
     assert (told.subject, told.unit) == ("cluster", "of the load")
-    assert told.detail.startswith("forecast: load followed for 7 min;")
-    assert "wider" not in told.detail
+    assert told.detail.startswith("forecast: the next minute's load")
 
 
 @pytest.mark.slow
@@ -293,19 +258,3 @@ def test_a_restart_from_the_journal_changes_no_decision() -> None:
         assert isinstance(read.memory.shedder, PeakHistory)
         again = read.memory.shedder
         assert again == memory
-
-
-@pytest.mark.slow
-def test_where_load_goes_from_hour_to_hour_nothing_becomes_even_before_a_whole_day_is_known() -> None:
-    shedder, unloads = PeakShedder(), list[int]()
-    memory = shedder.initial_memory()
-    for hour in range(30):
-        busy = [40.0 if (hour + k) % 2 else 10.0 for k in range(8)]
-        full = {f"acme/orders/{k:04}": Bundle(mbytes_in=busy[k]) for k in range(4)}
-        idle = {f"acme/orders/{k:04}": Bundle(mbytes_in=busy[k] / 5) for k in range(4, 8)}
-        brokers = Broker("a:8080", cpu=0.7, bundles=full), Broker("b:8080", cpu=0.14, bundles=idle)
-        decision, memory = shedder.decide(cluster_view(*brokers, as_of_ms=hour * 60 * MINUTE), memory)
-        unloads.append(len(decision.unloads))
-    # By then it is seen that load goes, and how much of it is where at each hour.
-    assert sum(unloads[18:25]) == 0, unloads
-    assert all(unloads[26:]), unloads

@@ -44,16 +44,16 @@ def test_without_a_forecast_each_point_that_the_peak_falls_counts_for_60_minutes
     assert gained([], [[8, 2], [2, 1], [9, 9]], [[3, 4], [5, 1], [9, 9]]) == pytest.approx(30 * 60)
 
 
-def test_with_a_trend_it_counts_for_as_long_as_that_is_followed_and_then_by_the_load_to_come() -> None:
+def test_with_a_trend_the_load_to_come_counts_as_well() -> None:
     load, after = [[8, 2, 6], [2, 1, 2], [9, 9, 9]], [[5, 4, 4], [5, 1, 4], [9, 9, 9]]
-    assert gained([30.0], load, after) == pytest.approx(30 * 30 + 20 * 30)
-    assert gained([0.5], load, after) == pytest.approx(30 * 0.5 + 20 * 0.5)
+    assert gained([30.0], load, after) == pytest.approx(30 * 60 + 20 * 30)
+    assert gained([0.5], load, after) == pytest.approx(30 * 60 + 20 * 0.5)
 
 
 def test_each_time_of_the_day_counts_for_its_minutes_also_against_the_moves() -> None:
     load = [[8, 2, 6, 1], [2, 1, 2, 2], [9, 9, 9, 9]]
     after = [[5, 4, 4, 1], [5, 1, 4, 7], [9, 9, 9, 9]]
-    assert gained([30.0, 60.0], load, after) == pytest.approx(30 * 30 + 20 * 30 - 50 * 60)
+    assert gained([30.0, 60.0], load, after) == pytest.approx(30 * 60 + 20 * 30 - 50 * 60)
 
 
 def test_no_moves_gain_nothing() -> None:

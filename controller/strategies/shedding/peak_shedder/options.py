@@ -65,24 +65,14 @@ class PeakOptions(ResourceWeights):
         "trimtabPeakShedderHold",
         default=2,
         unit="rounds",
-        meaning="a broker gives bundles once it was above its limit in so many of the last rounds",
-    )
-    hold_of: int = option(
-        "trimtabPeakShedderHoldOf", default=3, unit="rounds", meaning="so many last rounds count for that"
+        meaning="a broker gives bundles once it was above its limit in so many of the last 3 rounds",
     )
     settle_minutes: float = option(
         "trimtabPeakShedderSettleMinutes",
         default=5.0,
         unit="min",
-        meaning="so long after a broker came or went only urgent moves are made; while brokers come and go one after"
-        " the other, twice the longest time between two such changes",
-    )
-    load_settle_minutes: float = option(
-        "trimtabPeakShedderLoadSettleMinutes",
-        default=5.0,
-        unit="min",
-        meaning="so long after a tenth of the load jumped only urgent moves are made; 0: no jump counts, nor that load"
-        " is elsewhere at other hours of the day, for which goal and limits are wider",
+        meaning="so long after a broker came or went, or a tenth of the load jumped, only urgent moves are made; while"
+        " brokers come and go one after the other, twice the longest time between two such changes",
     )
     urgent_percent: float = option(
         "trimtabPeakShedderUrgentPercentage",
@@ -91,43 +81,12 @@ class PeakOptions(ResourceWeights):
         meaning="a broker above this usage now gives bundles at once, whatever is foreseen, also while brokers come and"
         " go; 0: never",
     )
-    idle_percent: float = option(
-        "trimtabPeakShedderIdlePercentage",
-        default=25.0,
-        unit="%",
-        meaning="while a broker's usage is this far below the mean usage, as a share of the mean, the fullest brokers"
-        " give it what it lacks; 100: never",
-    )
-    returned_percent: float = option(
-        "trimtabPeakShedderReturnedPercentage",
-        default=60.0,
-        unit="%",
-        meaning="the same of a broker that was away for an hour at most, for a day after it came back; no more than"
-        " the above: as of any other broker",
-    )
-    forecast_minutes: float = option(
-        "trimtabPeakShedderForecastMinutes",
-        default=60.0,
-        unit="min",
-        meaning="so far ahead the trend of the load is followed, and so long a move may take to pay for itself;"
-        " 0: only the load of now counts",
-    )
-    day_profile: bool = option(
-        "trimtabPeakShedderDayProfile",
-        default=True,
-        meaning="true: plans also hold at the fullest hours of the next day, as far as the last days show them",
-    )
     move_cost: float = option(
         "trimtabPeakShedderMoveCost",
         default=10.0,
         unit="point-minutes",
         meaning="moves that disturb 1 % of the clients have to lower the highest usage by as much: 10 are 1 point for"
         " 10 minutes",
-    )
-    undo: bool = option(
-        "trimtabPeakShedderUndo",
-        default=True,
-        meaning="true: a move that made its destination fuller than its source was is undone once, if that pays",
     )
 
     @property

@@ -1,33 +1,38 @@
 """When to act: not at the first sight of something, not while brokers come and go, not again where it was of no use."""
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
-from controller.model.load import ClusterView
-from controller.strategies.shedding.peak_shedder.memory import PeakHistory
+import numpy as np
 
-#: In ``over``, in place of a broker's name: some broker is nearly idle, so that the others are to give.
+from controller.model.load import ClusterView, Floats
+from controller.strategies.shedding.peak_shedder.memory import Absence, PeakHistory, Rest
+
+#: In ``over``, in place of a broker's name: some broker is idle, so that the others are to give.
 IDLE_BROKER: Final = ""
+#: A broker gives once it was above its limit in some of so many last rounds.
+HOLD_OF: Final = 3
 _MINUTE_MS: Final = 60_000
 _DAY_MS: Final = 86_400_000
 #: Brokers that came or went longer ago have nothing to do with those that do now.
 _FORGOTTEN_MS: Final = 3_600_000
-#: Of so many brokers it is known that they are gone, as many as a cluster can have; of those that went last.
-MOST_GONE: Final = 10_000
+#: A broker that was away for so long is new.
+_NEW_MS: Final = 4 * 3_600_000
+#: Of so many brokers it is known that they were away, as many as a cluster can have; of those that went last.
+MOST_AWAY: Final = 10_000
 #: The next one goes within so many times the longest time between two.
 _APART: Final = 2
 #: After plans that were not worth it, so many rounds go by without one at most.
 _LONGEST_REST: Final = 10
-#: A rest ends where the highest utilisation has risen by this.
+#: A rest ends where the highest utilisation has risen by this above the mean.
 _WORSE: Final = 0.02
 
 
 def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
     """*memory* with the active brokers of *view*, and how far apart the rounds are in which brokers come or go.
 
-    With other brokers, what moves promised no longer holds, and a plan that was of no use may be of use.  What was to
-    be undone is forgotten.
+    With other brokers, what moves promised no longer holds, and a plan that was of no use may be of use.
     """
     active, at = {*view.brokers.names, *view.missing}, view.as_of_ms
     now = tuple(sorted(active))
@@ -37,32 +42,38 @@ def with_roster(memory: PeakHistory, view: ClusterView) -> PeakHistory:
         return replace(memory, brokers=now)
     apart = at - memory.changed_ms
     recent = memory.changed_ms >= 0 and 0 <= apart <= _FORGOTTEN_MS
+    away = _absences(memory, active, at)
     apart_ms = max(memory.apart_ms, apart) if recent else 0
-    helped = {name: since for name, since in memory.helped.items() if name in active}
-    memory = replace(memory, promises={}, undo={}, rest=0, rested=0, plan=(), helped=helped, relieved={})
-    memory = _with_returns(memory, active, at)
-    return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms)
+    return replace(memory, brokers=now, changed_ms=at, apart_ms=apart_ms, away=away, promises={}, rest=Rest())
 
 
-def _with_returns(memory: PeakHistory, now: Set[str], at_ms: int) -> PeakHistory:
-    """*memory*, which still has the brokers of the round before, with those of *now* that are back, and those gone."""
-    away = {name: since for name, since in memory.gone.items() if 0 <= at_ms - since <= _FORGOTTEN_MS}
-    came = {name for name in away if name in now}
-    gone = {**away, **{name: at_ms for name in memory.brokers if name not in now}}
-    still = [(name, since) for name, since in sorted(gone.items()) if name not in now]
-    if len(still) > MOST_GONE:
-        still = sorted(sorted(still, key=lambda each: -each[1])[:MOST_GONE])
-    back = {name: since for name, since in _kept(memory.returned, at_ms).items() if name in now}
-    return replace(
-        memory,
-        gone=dict(still),
-        returned=dict(sorted({**back, **dict.fromkeys(came, at_ms)}.items())),
-    )
+def _absences(memory: PeakHistory, active: Collection[str], at_ms: int) -> Mapping[str, Absence]:
+    """Who is away, or was within the last day, after a round at *at_ms* in which other brokers are *active*."""
+    found = {name: each for name, each in memory.away.items() if (each.back_ms < 0) == (name not in active)}
+    found |= {name: Absence(gone_ms=at_ms) for name in memory.brokers if name not in active and name not in found}
+    for name, each in memory.away.items():
+        if each.back_ms < 0 and name in active:
+            found[name] = replace(each, back_ms=at_ms)
+    kept = [(name, each) for name, each in sorted(found.items()) if _counts(each, at_ms)]
+    if len(kept) > MOST_AWAY:
+        kept = sorted(sorted(kept, key=lambda each: -each[1].gone_ms)[:MOST_AWAY])
+    return dict(kept)
 
 
-def returned(memory: PeakHistory, at_ms: int) -> Collection[str]:
-    """The brokers that came back within the last day, an hour after they had gone at most."""
-    return _of_a_day(memory.returned, at_ms)
+def _counts(each: Absence, at_ms: int) -> bool:
+    until = at_ms if each.back_ms < 0 else each.back_ms
+    return 0 <= until - each.gone_ms < _NEW_MS and 0 <= at_ms - until < _DAY_MS
+
+
+def just_away(memory: PeakHistory, view: ClusterView) -> Floats:
+    """(n,) 1 for a broker that came back just now after a moment, less the longer it was away, and is back; else 0."""
+    found = np.zeros(len(view.brokers))
+    for name, each in memory.away.items():
+        row = view.brokers.code_of.get(name)
+        if row is not None and each.back_ms >= 0 and _counts(each, view.as_of_ms):
+            away, back = (each.back_ms - each.gone_ms) / _NEW_MS, (view.as_of_ms - each.back_ms) / _DAY_MS
+            found[row] = (1 - away) * (1 - back)
+    return found
 
 
 def unsettled_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
@@ -73,11 +84,6 @@ def unsettled_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
     return max(0, memory.changed_ms + wait - at_ms)
 
 
-def came_or_went(memory: PeakHistory, at_ms: int) -> bool:
-    """Whether brokers came or went within the last hour."""
-    return memory.changed_ms >= 0 and at_ms - memory.changed_ms <= _FORGOTTEN_MS
-
-
 def unproven_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
     """How long, from *at_ms* on, no more than urgent moves are made because load jumped; 0: it is not so."""
     if memory.jumped_ms < 0:
@@ -85,68 +91,36 @@ def unproven_ms(memory: PeakHistory, at_ms: int, settle_minutes: float) -> int:
     return max(0, memory.jumped_ms + int(settle_minutes * _MINUTE_MS) - at_ms)
 
 
-def with_splits(memory: PeakHistory, view: ClusterView) -> PeakHistory:
-    """*memory* after a round in which the bundles of ``view.splitting`` are split."""
-    return replace(memory, splits=(memory.splits << 1 | bool(view.splitting)) & 0b11)
-
-
-def with_help(memory: PeakHistory, at_ms: int, brokers: Collection[str]) -> PeakHistory:
-    """*memory* after a round in which *brokers* are to get bundles by urgent moves."""
-    return replace(memory, helped=_with(memory.helped, at_ms, brokers))
-
-
-def helpers(memory: PeakHistory, at_ms: int) -> Collection[str]:
-    """The brokers that were to get bundles by urgent moves within the last day."""
-    return _of_a_day(memory.helped, at_ms)
-
-
-def with_relief(memory: PeakHistory, at_ms: int, brokers: Collection[str]) -> PeakHistory:
-    """*memory* after a round in which *brokers* are to give bundles by urgent moves, shortly after load jumped."""
-    return replace(memory, relieved=_with(memory.relieved, at_ms, brokers))
-
-
-def relieved(memory: PeakHistory, at_ms: int) -> Collection[str]:
-    """The brokers that were to give bundles by urgent moves after load jumped, within the last day."""
-    return _of_a_day(memory.relieved, at_ms)
-
-
-def _with(since: Mapping[str, int], at_ms: int, brokers: Collection[str]) -> Mapping[str, int]:
-    return dict(sorted({**_kept(since, at_ms), **dict.fromkeys(brokers, at_ms)}.items()))
-
-
-def _kept(since: Mapping[str, int], at_ms: int) -> Mapping[str, int]:
-    return {name: since[name] for name in _of_a_day(since, at_ms)}
-
-
-def _of_a_day(since: Mapping[str, int], at_ms: int) -> Collection[str]:
-    return [name for name, then in since.items() if 0 <= at_ms - then < _DAY_MS]
-
-
-def with_round(memory: PeakHistory, over: Collection[str], of: int) -> PeakHistory:
-    """*memory* after a round in which the brokers *over* were above their limit; the last *of* rounds are kept."""
-    kept = (1 << max(of, 1)) - 1
+def with_round(memory: PeakHistory, over: Collection[str]) -> PeakHistory:
+    """*memory* after a round in which the brokers *over* were above their limit."""
+    kept = (1 << HOLD_OF) - 1
     found = {name: ((memory.over.get(name, 0) << 1) | (name in over)) & kept for name in {*memory.over, *over}}
     return replace(memory, over={name: bits for name, bits in sorted(found.items()) if bits})
 
 
-def held(memory: PeakHistory, name: str, hold: int, of: int) -> bool:
-    """Whether *name* was over its limit in *hold* of the last *of* rounds."""
-    return memory.over.get(name, 0).bit_count() >= max(1, min(hold, of))
+def held(memory: PeakHistory, name: str, hold: int) -> bool:
+    """Whether *name* was over its limit in *hold* of the last few rounds."""
+    return memory.over.get(name, 0).bit_count() >= max(1, min(hold, HOLD_OF))
 
 
-def is_resting(memory: PeakHistory, peak: float) -> bool:
-    """Whether no plan is made in this round; *peak*: the highest utilisation."""
-    return memory.rest > 0 and peak <= memory.rested_at + _WORSE
+def is_resting(memory: PeakHistory, excess: float, over: int, movable: int) -> bool:
+    """Whether no plan is made in this round.
+
+    *excess*: how far the highest utilisation is above the mean; *over*: how many brokers are above their limit;
+    *movable*: how many bundles may move.  Where any of them has risen since the rest began, a plan may be of use.
+    """
+    rest = memory.rest
+    return rest.left > 0 and excess <= rest.excess + _WORSE and over <= rest.over and movable <= rest.movable
 
 
 def after_rest(memory: PeakHistory) -> PeakHistory:
     """*memory* after a round without a plan."""
-    return replace(memory, rest=max(0, memory.rest - 1))
+    rest = memory.rest
+    return replace(memory, rest=replace(rest, left=rest.left - 1)) if rest.left else memory
 
 
-def after_plan(memory: PeakHistory, peak: float, *, moved: bool) -> PeakHistory:
+def after_plan(memory: PeakHistory, excess: float, over: int, movable: int, *, moved: bool) -> PeakHistory:
     """*memory* after a plan: where nothing was worth it, longer and longer rests follow."""
-    if moved:
-        return replace(memory, rest=0, rested=0, rested_at=0.0)
-    rest = min(2 * memory.rested + 1, _LONGEST_REST)
-    return replace(memory, rest=rest, rested=rest, rested_at=peak)
+    rounds = min(2 * memory.rest.rounds + 1, _LONGEST_REST)
+    rest = Rest() if moved else Rest(left=rounds, rounds=rounds, excess=excess, over=over, movable=movable)
+    return replace(memory, rest=rest)

@@ -6,7 +6,7 @@ from typing import Final
 
 from controller.model.load import UNOWNED, ClusterView, Floats
 from controller.planning.problem import PlannedMove
-from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, PendingUndo, Proven
+from controller.strategies.shedding.peak_shedder.memory import MovePromise, PeakHistory, Proven
 
 #: A move is looked at in this round after it was decided; one that is still under way, up to the second number.
 _LOOKED_AT: Final = 2
@@ -14,10 +14,6 @@ _LAST: Final = 6
 #: Parts by which the typical error moves towards that of a round, and what is left of it where nothing was looked at.
 _MOVES: Final = 0.3
 _STAYS: Final = 0.99
-#: The error widens the margin by at most this.
-MOST: Final = 0.2
-#: Of so many moves it is remembered that they are to be undone.
-_UNDONE: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +42,7 @@ class BrokersNow:
 def verified(memory: PeakHistory, now: BrokersNow, tolerated: float) -> PeakHistory:
     """*memory* with the promises that are due looked at; a destination may be above its promise by *tolerated*."""
     waiting: dict[str, MovePromise] = {}
-    errors, broken, undo, proven = dict[str, float](), list[str](), dict(memory.undo), memory.proven
+    errors, broken, proven = dict[str, float](), list[str](), memory.proven
     for bundle, promise in memory.promises.items():
         promise = replace(promise, rounds=promise.rounds + 1)
         owner = now.owner(bundle)
@@ -61,14 +57,11 @@ def verified(memory: PeakHistory, now: BrokersNow, tolerated: float) -> PeakHist
             errors[owner] = seen - promise.promised * scale
             if errors[owner] > tolerated:
                 broken.append(bundle)
-                if seen > promise.source_before * scale:
-                    undo[bundle] = PendingUndo(source=promise.source, destination=owner, noted_ms=now.view.as_of_ms)
         elif owner not in (None, "", promise.source):
             proven = replace(proven, verified=proven.verified + 1, strayed=proven.strayed + 1)
             broken.append(bundle)
     proven = replace(proven, broken=proven.broken + len(broken), error=_error_after(proven, errors))
-    kept = dict(list(undo.items())[-_UNDONE:])
-    return replace(memory, promises=waiting, proven=proven, broken=tuple(broken), undo=kept)
+    return replace(memory, promises=waiting, proven=proven, broken=tuple(broken))
 
 
 def _error_after(proven: Proven, errors: Mapping[str, float]) -> float:
@@ -97,7 +90,6 @@ def promised(
             source=names[move.source],
             destination=names[move.destination],
             promised=float(after[move.destination]),
-            source_before=float(now.full[move.source]),
             mean=now.mean,
         )
         for bundle, move in moves

@@ -8,43 +8,29 @@ import numpy as np
 
 from controller.model.decision import CLUSTER, Reason, UsageOutlook, Verdict
 from controller.model.load import Bools, ClusterView, Floats
-from controller.planning.from_view import MappedProblem, reported
+from controller.planning.from_view import MappedProblem
 from controller.planning.objective import highest, load_after, loads
-from controller.planning.problem import BalanceProblem, PlannedMove
+from controller.planning.problem import PlannedMove
 from controller.planning.solving.bounds import mean_level
 from controller.strategies.shedding.peak_shedder import patience
-from controller.strategies.shedding.peak_shedder.filling import CrowdedBrokers, FarBelow, Filling, filling_of
+from controller.strategies.shedding.peak_shedder.filling import PoolUsage
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
-from controller.strategies.shedding.peak_shedder.promises import MOST, BrokersNow
+from controller.strategies.shedding.peak_shedder.pools import Pools
+from controller.strategies.shedding.peak_shedder.promises import BrokersNow
 from controller.strategies.shedding.peak_shedder.told import BY
 
 #: A broker is so many errors of the estimate above the goal before it gives.
 _ERRORS: Final = 2.0
 #: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
-#: made where the broker is so many points above that.  Where load is elsewhere at other hours, the least gain counts.
+#: made where the broker is so many points above that, and falls by as many.
 _BELOW_URGENT: Final = 0.025
 _URGENT_FALL: Final = 0.02
-#: Of so many brokers one may have been back for less than a day and be far below the mean, and the others are compared
-#: with their own mean.
-_ONE_APART_OF: Final = 3
+#: Above this usage a broker gives also where what load explains of its usage is uncertain.
+_SURELY_HOT: Final = 0.95
+#: A plan is for so many hours.
+_HOURS_EVEN: Final = 2.0
 _MINUTE_MS: Final = 60_000
-
-
-class PlanStart(NamedTuple):
-    """What a plan of this round is to do."""
-
-    #: Brokers above the first (R,) give bundles until they are at the second; utilisations.
-    begin: Floats
-    goal: float
-    #: Nothing moves if no usage falls by this.
-    min_gain: float
-    #: Whether only the load of now counts, and no plan of earlier rounds goes on.
-    urgent: bool = False
-    #: What idle brokers lack that came back within a day.  The others get no further down than that takes, and end at
-    #: this utilisation at most.
-    lacking: Filling | None = None
-    most: float = 0.0
 
 
 class SeenOfLoad(NamedTuple):
@@ -52,9 +38,20 @@ class SeenOfLoad(NamedTuple):
 
     #: Of the forecast of the next minute, as a share of the load.
     error: float = 0.0
-    #: Whether a tenth of it is on other bundles at another hour, and whether a whole day is known.
-    varies: bool = False
-    day_known: bool = False
+    #: The share of it that is on other bundles an hour later.
+    shifting: float = 0.0
+
+
+class PlanStart(NamedTuple):
+    """What a plan of this round is to do; utilisations."""
+
+    #: A broker that is above the first (n, R) in a resource gives bundles until it is at the second (n,).
+    begin: Floats
+    goal: Floats
+    #: (n,) nothing moves in a pool where no usage falls by this.
+    min_gain: Floats
+    #: Whether only the load of now counts.
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,6 +61,7 @@ class Situation:
     view: ClusterView
     found: MappedProblem
     options: PeakOptions
+    pools: Pools
     #: What an ordinary plan does, and one for brokers above the urgent usage.
     ordinary: PlanStart
     urgent: PlanStart
@@ -73,20 +71,21 @@ class Situation:
     #: (n, R) of the brokers, and (n,) the utilisation of each one's fullest resource, now or later.
     load: Floats
     before: Floats
-    #: (n,) whether each broker is to give bundles; whether because of an ordinary plan; and whether because its usage
-    #: now is above the urgent one.
-    over: Bools
+    #: (n,) whether each broker is to give bundles because of an ordinary plan, and because its usage now is urgent.
     above: Bools
     pressed: Bools
-    #: (n,) whether each broker would be above, if an urgent move had not relieved it after load jumped.
-    relieved: Bools
-    #: (n,) whether each broker would be idle, if it had not come back within the last day.
-    spared: Bools
-    #: Where brokers are far below the mean, and get what they lack before an ordinary plan is made; None: no broker is.
-    filling: Filling | None
+    #: (n,) utilisation to which the brokers of a pool give what idle ones lack; NaN in pools where none is idle.
+    filling: Floats
     #: So far a destination may be above what was promised.
     tolerated: float
-    seen: SeenOfLoad
+    #: Of the forecast of the next minute, as a share of the load.
+    error: float
+
+    @property
+    def over(self) -> Bools:
+        """(n,) whether each broker is to give bundles."""
+        over: Bools = self.above | self.pressed
+        return over
 
     @property
     def cluster(self) -> BrokersNow:
@@ -97,17 +96,19 @@ class Situation:
 
     @property
     def begin(self) -> Floats:
-        """(R,) above which a broker gives bundles, by an ordinary plan or an urgent one; of now."""
+        """(n, R) above which a broker gives bundles, by an ordinary plan or an urgent one; of now."""
         # An urgent round looks at no times to come, and those are the last resources.
-        begin, now = self.ordinary.begin[: self.load.shape[1]].copy(), slice(0, self.found.now)
-        begin[now] = np.minimum(begin[now], self.urgent.begin)
+        begin, now = self.ordinary.begin[:, : self.load.shape[1]].copy(), slice(0, self.found.now)
+        begin[:, now] = np.minimum(begin[:, now], self.urgent.begin)
         return begin
 
     @property
     def outlook(self) -> UsageOutlook:
         """The lowest usage of now above which a broker gives, what it is brought to, and the usages foreseen."""
         now = self.found.now
-        limit, goal = min((float(each.begin[:now].min()), each.goal) for each in (self.ordinary, self.urgent))
+        # (n,) of each broker; the lowest one counts.
+        limits = [(each.begin[:, :now].min(axis=1, initial=np.inf), each.goal) for each in (self.ordinary, self.urgent)]
+        limit, goal = min((float(of.min()), float(goals[of.argmin()])) for of, goals in limits)
         later = (self.load / self.found.problem.capacity)[:, now:]
         has_goal = np.isfinite(limit)
         return UsageOutlook(
@@ -121,11 +122,6 @@ class Situation:
         now = slice(0, self.found.now)
         return replace(self, found=self.found.without_later(), load=self.load[:, now], before=self.cluster.full)
 
-    def shares_after(self, moves: Sequence[PlannedMove]) -> Floats:
-        """(n, R) the utilisation of each broker's resources after *moves*."""
-        problem = self.found.problem
-        return load_after(problem, moves) / problem.capacity
-
     def ends_of(self, moves: Sequence[PlannedMove]) -> Floats:
         """(n,) the utilisation of each broker's fullest resource after *moves*."""
         problem = self.found.problem
@@ -133,8 +129,8 @@ class Situation:
 
     @property
     def idle(self) -> bool:
-        """Whether a broker is far below the mean, and gets what it lacks before an ordinary plan is made."""
-        return self.filling is not None
+        """Whether a broker is far below the mean of its pool, and gets what it lacks first."""
+        return bool(np.isfinite(self.filling).any())
 
     @property
     def over_names(self) -> tuple[str, ...]:
@@ -146,27 +142,22 @@ class Situation:
         """What to plan now; why not now; or None if there is nothing to plan."""
         if not self.over_names:
             return None
-        hold, of = self.options.hold, self.options.hold_of
-        at = self.view.as_of_ms
-        roster = patience.unsettled_ms(memory, at, self.options.settle_minutes)
-        wait = max(roster, patience.unproven_ms(memory, at, self.options.load_settle_minutes))
-        waits = wait > 0 or memory.splits > 0
-        held = any(patience.held(memory, name, hold, of) for name in self.over_names)
-        if not waits and (held or self.pressed.any()):
-            if self.filling is not None:
-                return self._idle_start(self.filling, memory)
-            above = self.above if held else self.above & self.pressed
-            return self._ordinary_start(memory) if above.any() else self.urgent
+        at, hold, minutes = self.view.as_of_ms, self.options.hold, self.options.settle_minutes
+        roster = patience.unsettled_ms(memory, at, minutes)
+        wait = max(roster, patience.unproven_ms(memory, at, minutes))
+        held = any(patience.held(memory, name, hold) for name in self.over_names)
+        ordinary = self.above | np.isfinite(self.filling)
+        if not wait and ordinary.any() and (held or (self.pressed & ordinary).any()):
+            return self._with_filling()
         if self.pressed.any():
             return self.urgent
         if not held:
-            detail = f"a broker gives bundles once it was above its limit in {hold} of the last {of} rounds"
+            detail = (
+                f"a broker gives bundles once it was above its limit in {hold} of the last {patience.HOLD_OF} rounds"
+            )
             return Verdict(subject=CLUSTER, reason=Reason.HIT_COUNT, by=BY, detail=detail)
         urgent = float(self.urgent.begin.min())
         who = f"only brokers above {urgent:.3g} give bundles" if np.isfinite(urgent) else "no broker gives bundles"
-        if not wait:
-            detail = f"bundles are split, and their parts go elsewhere: {who}"
-            return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
         why = (
             f"brokers came or went {(at - memory.changed_ms) / _MINUTE_MS:.3g} min ago; others may follow"
             if wait == roster
@@ -175,101 +166,75 @@ class Situation:
         detail = f"{why}: for {wait / _MINUTE_MS:.3g} min {who}"
         return Verdict(subject=CLUSTER, reason=Reason.COOL_DOWN, by=BY, detail=detail)
 
-    def _ordinary_start(self, memory: PeakHistory) -> PlanStart:
-        helpers = self._helpers(memory)
-        return self.ordinary._replace(goal=helpers) if helpers > self.ordinary.goal else self.ordinary
-
-    def _helpers(self, memory: PeakHistory) -> float:
-        """The highest usage of the brokers that got bundles by urgent moves and are not above their limit."""
-        names = patience.helpers(memory, self.view.as_of_ms)
-        helped = _named(names, self.view) & ~self.above
-        return float(self.before[helped].max(initial=0.0))
-
-    def _idle_start(self, filling: Filling, memory: PeakHistory) -> PlanStart:
-        # In a large cluster an idle broker takes little from each of the others, so no usage has to fall by much.
-        least, most = filling.level, min(float(self.before.max()), float(self.ordinary.begin.min()))
-        if self.pressed.any():
-            least, most = min(least, self.urgent.goal), min(most, self.urgent.goal)
-        goal = max(least, self._helpers(memory))
-        begin = np.full_like(self.ordinary.begin, goal)
-        return PlanStart(begin, goal, 0.0, lacking=filling if filling.sparing else None, most=most)
+    def _with_filling(self) -> PlanStart:
+        """The ordinary plan; in pools with an idle broker, the fullest brokers give what it lacks."""
+        if not self.idle:
+            return self.ordinary
+        begin, goal, min_gain, _ = self.ordinary
+        fills = np.isfinite(self.filling)
+        level = np.where(self.pools.holds(self.pressed), np.minimum(self.filling, self.urgent.goal), self.filling)
+        # In a large pool an idle broker takes little from each of the others, so no usage has to fall by much.
+        return PlanStart(
+            np.where(fills[:, None], level[:, None], begin),
+            np.where(fills, level, goal),
+            np.where(fills, 0.0, min_gain),
+        )
 
 
 def situation_of(
     view: ClusterView,
     found: MappedProblem,
+    pools: Pools,
     options: PeakOptions,
     memory: PeakHistory,
+    *,
     seen: SeenOfLoad,
     stayed: Collection[str],
 ) -> Situation:
     """The situation of *found*, the problem of *view*.
 
-    *stayed*: brokers of the last round; those that came since then are in no hurry.
+    *seen*: of the load as a whole.  *stayed*: brokers of the last round;
+    those that came since then are in no hurry.
     """
     problem = found.problem
     load = loads(problem, problem.owner)
-    share, means = load / problem.capacity, load.sum(axis=0) / problem.capacity.sum(axis=0)
+    share, means = load / problem.capacity, pools.means(load, problem.capacity)
     fit, now = _fit_errors(found), slice(0, found.now)
-    # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
-    # usage is noise, one is above the mean by two of them.
-    unknown = (_ERRORS * fit + np.where(np.array(found.minutes, np.bool_), seen.error, 0.0)) * means
-    far_below = FarBelow.of(found, share, means, fit, options)
-    returned = _named(patience.returned(memory, view.as_of_ms), view)
-    ordinary = _ordinary(found, _mean_for(problem, load, far_below.apart(returned)), unknown, options, memory, seen)
-    urgent = _urgent(means[now], fit[now], options, varies=seen.varies)
-    too_full: Bools = np.any(share > ordinary.begin, axis=1)
-    relieved = too_full & _named(patience.relieved(memory, view.as_of_ms), view)
-    above = too_full & ~relieved
-    pressed = _pressed(view, found, share[:, now], urgent.begin, varies=seen.varies)
+    away = patience.just_away(memory, view)
+    # What a broker that is back does not get at once is no reason for the others to give; less so, the more are back.
+    others = pools.means(load, problem.capacity, 1 - away * (1 - away.mean()))
+    ordinary = _ordinary(found, np.maximum(means, others), fit, seen, options)
+    urgent = _urgent(means[:, now], fit[now], options)
+    above: Bools = np.any(share > ordinary.begin, axis=1)
+    pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
-        pressed &= _named(stayed, view)
-    crowded = CrowdedBrokers(too_full, relieved, float(ordinary.begin.min()))
+        pressed &= np.array([name in stayed for name in view.brokers.names], np.bool_)
+    cluster_means = load.sum(axis=0) / problem.capacity.sum(axis=0)
     return Situation(
         view=view,
         found=found,
         options=options,
+        pools=pools,
         ordinary=ordinary,
         urgent=urgent,
         mean=mean_level(problem),
-        mean_now=float(means[now].max(initial=0.0)),
+        mean_now=float(cluster_means[now].max(initial=0.0)),
         load=load,
         before=highest(load, problem.capacity),
-        over=above | pressed,
         above=above,
         pressed=pressed,
-        relieved=relieved & ~pressed,
-        spared=far_below.spared(returned),
-        filling=filling_of(far_below, returned, crowded) if _may_idle(view, memory, seen) else None,
-        seen=seen,
-        tolerated=max(options.min_gain, float((_ERRORS * fit * means)[now].max(initial=0.0))),
+        filling=_filling(found, pools, share, means, fit, away, options.min_gain, ~above),
+        tolerated=max(options.min_gain, float((_ERRORS * fit * cluster_means)[now].max(initial=0.0))),
+        error=seen.error,
     )
 
 
-def _pressed(view: ClusterView, found: MappedProblem, share: Floats, begin: Floats, *, varies: bool) -> Bools:
-    """(n,) which brokers are above the urgent usage *begin*; *share*: (n, R) utilisations of now."""
-    # What is followed lags behind load that comes and goes by the hour: then the report has to say so, too.
-    pressing = np.minimum(share, reported(view, found)) if varies else share
-    pressed: Bools = np.any(pressing > begin, axis=1)
-    return pressed
-
-
-def _may_idle(view: ClusterView, memory: PeakHistory, seen: SeenOfLoad) -> bool:
-    # Who is idle at this hour may be full at one that is not known yet.  A broker that came is idle at all of them.
-    return seen.day_known or not seen.varies or patience.came_or_went(memory, view.as_of_ms)
-
-
-def _named(names: Collection[str], view: ClusterView) -> Bools:
-    """(n,) whether each broker of *view* is one of *names*."""
-    return np.array([name in names for name in view.brokers.names], np.bool_)
-
-
-def pressed_now(found: MappedProblem, options: PeakOptions) -> Bools:
+def pressed_now(found: MappedProblem, pools: Pools, options: PeakOptions) -> Bools:
     """(n,) whether the usage of each broker is above the urgent one; *found*: without times to come."""
     problem = found.problem
     load = loads(problem, problem.owner)
-    urgent = _urgent(load.sum(axis=0) / problem.capacity.sum(axis=0), _fit_errors(found), options, varies=False)
+    urgent = _urgent(pools.means(load, problem.capacity), _fit_errors(found), options)
     over: Bools = np.any(load / problem.capacity > urgent.begin, axis=1)
     return over
 
@@ -279,46 +244,55 @@ def _fit_errors(found: MappedProblem) -> Floats:
     return np.array([found.fits[name].error if name in found.fits else 0.0 for name in found.problem.resources])
 
 
-def _mean_for(problem: BalanceProblem, load: Floats, apart: Bools) -> float:
-    """The mean utilisation that the goal is near: without the brokers *apart* (n,), if that is more.
+def _filling(
+    found: MappedProblem,
+    pools: Pools,
+    share: Floats,
+    means: Floats,
+    fit: Floats,
+    away: Floats,
+    min_gain: float,
+    calm: Bools,
+) -> Floats:
+    """(n,) to which utilisation the fullest brokers of a pool give, where all are *calm* (n,) and one is idle."""
+    filling = np.full(len(share), np.nan)
+    if not found.now:
+        return filling
+    capacity = found.problem.capacity
+    for rows in pools.with_any(calm):
+        mean = means[rows[0]]
+        times = [int(mean[: found.now].argmax()), *range(found.now, len(mean))]
+        at = np.ix_(rows, times)
+        usage = PoolUsage(share[at], capacity[at], mean[times], fit[times])
+        level = usage.level_to_fill(away[rows], min_gain) if calm[rows].all() else None
+        filling[rows] = np.nan if level is None else level
+    return filling
 
-    What a broker that is back does not get is no reason for the others to give.  Where more than a third of the brokers
-    are so, the others could be too far above the mean.  *load*: (n, R).
-    """
-    mean = mean_level(problem)
-    if not apart.any() or _ONE_APART_OF * apart.sum() > len(apart):
-        return mean
-    return max(mean, float((load[~apart].sum(axis=0) / problem.capacity[~apart].sum(axis=0)).max()))
 
-
-def _ordinary(
-    found: MappedProblem, mean: float, unknown: Floats, options: PeakOptions, memory: PeakHistory, seen: SeenOfLoad
-) -> PlanStart:
-    """The plan for brokers above the goal, which is near the *mean* usage.
-
-    *unknown*: (R,) so much of each resource's usage is no reason to move.
-    """
+def _ordinary(found: MappedProblem, means: Floats, fit: Floats, seen: SeenOfLoad, options: PeakOptions) -> PlanStart:
+    """The plan for brokers above the goal, which is near the mean usage of their pool, *means* (n, R)."""
+    later = np.array(found.minutes, np.bool_)
+    # What load does not explain is no reason to move any.  An error is the root of a mean square: of 20 brokers whose
+    # usage is noise, one is above the mean by two of them.
+    unknown = (_ERRORS * fit + np.where(later, seen.error, 0.0)) * means
+    # What is on other bundles an hour later makes an even cluster uneven by as much: no plan has to be more even.
+    goal = means.max(axis=1) * (1 + options.goal_percent / 100 + _HOURS_EVEN * seen.shifting)
     # Another hour is less certain than now: where it counts, twice as much has to be gained.
-    goal = mean * (1 + options.goal_percent / 100) + (2 * options.min_gain if seen.varies else 0.0)
-    least = options.min_gain * np.where(np.arange(len(unknown)) < found.now, 1.0, 2.0)
-    begin = goal + np.maximum(least, unknown) + min(memory.proven.error, MOST)
-    if seen.varies and not seen.day_known and options.urgent_percent > 0:
-        # Being even now does not last, and what would last is not known yet: only what is in danger is a reason.
-        begin = np.full_like(begin, np.inf)
-    return PlanStart(begin, goal, options.min_gain)
+    least = options.min_gain * np.where(later, 2.0, 1.0)
+    return PlanStart(goal[:, None] + np.maximum(least, unknown), goal, np.full(len(goal), options.min_gain))
 
 
-def _urgent(means: Floats, fit: Floats, options: PeakOptions, *, varies: bool) -> PlanStart:
-    """The plan for brokers above the urgent usage: by what is so now, whatever is foreseen and was learnt.
+def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
+    """The plan for brokers above the urgent usage: by what is so now, whatever is foreseen.
 
-    *means*, *fit*: (R,) the mean utilisation of each resource of now, and the error of its estimate.  *varies*: whether
-    load is elsewhere at other hours.
+    *means*: (n, R) of now; *fit*: (R,) the error of its estimate.
     """
-    usage, even = options.urgent_percent / 100, float(means.max(initial=0.0)) * (1 + options.goal_percent / 100)
+    usage, even = options.urgent_percent / 100, means.max(axis=1) * (1 + options.goal_percent / 100)
+    fall = np.full(len(means), _URGENT_FALL)
     if usage <= 0:
-        return PlanStart(np.full_like(means, np.inf), even, 0.0, urgent=True)
-    goal = max(even, usage * (1 - _BELOW_URGENT))
-    # Peaks of the day end by themselves: a move against one has to gain as much as any other.
-    fall = max(options.min_gain, _URGENT_FALL) if varies else _URGENT_FALL
-    begin = np.maximum(max(usage, goal + fall), even + _ERRORS * fit * means)
-    return PlanStart(begin, goal, 0.0, urgent=True)
+        return PlanStart(np.full_like(means, np.inf), even, fall, urgent=True)
+    goal = np.maximum(even, usage * (1 - _BELOW_URGENT))
+    # However uncertain it is what a bundle takes: a broker that is full is worse off with more.
+    unsure = np.minimum(even[:, None] + _ERRORS * fit * means, _SURELY_HOT)
+    begin = np.maximum(np.maximum(usage, goal + fall)[:, None], unsure)
+    return PlanStart(begin, goal, fall, urgent=True)

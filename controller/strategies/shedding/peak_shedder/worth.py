@@ -1,6 +1,7 @@
 """Whether a plan is worth its moves: what it gains, for how long, and whom it disturbs."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -9,8 +10,8 @@ from controller.planning.from_view import MappedProblem
 from controller.planning.objective import highest
 from controller.planning.problem import BalanceProblem, PlannedMove
 
-#: Without a forecast, what is gained now counts for so long, minutes.
-_NO_FORECAST = 60.0
+#: A trend is followed so far, and what is gained now counts for so long, minutes.
+AHEAD_MINUTES: Final = 60.0
 
 
 def gain_of(before: Floats, after: Floats, moves: Sequence[PlannedMove]) -> float:
@@ -29,20 +30,15 @@ def gained_minutes(found: MappedProblem, load: Floats, after: Floats, moves: Seq
     if not moves:
         return 0.0
     rows = np.unique([(move.source, move.destination) for move in moves])
-    capacity, minutes = found.problem.capacity[rows], found.minutes
-    trend = next((each for each in minutes if each > 0), _NO_FORECAST)
+    capacity, later = found.problem.capacity[rows], range(found.now, len(found.minutes))
     gained = 0.0
-    for columns, length in _times(found.now, minutes, trend):
-        then = (highest(of[rows][:, columns], capacity[:, columns]).max() for of in (load, after))
-        before, end = then
+    for columns, length in [
+        (list(range(found.now)), AHEAD_MINUTES),
+        *(([column], found.minutes[column]) for column in later),
+    ]:
+        before, end = (highest(of[rows][:, columns], capacity[:, columns]).max() for of in (load, after))
         gained += 100.0 * float(before - end) * length
     return gained
-
-
-def _times(now: int, minutes: tuple[float, ...], ahead: float) -> list[tuple[list[int], float]]:
-    """The resources of each time, and for how many minutes it counts."""
-    later = range(now, len(minutes))
-    return [(list(range(now)), ahead), *(([column], minutes[column]) for column in later)]
 
 
 def share_disturbed(problem: BalanceProblem, moves: Sequence[PlannedMove]) -> float:

@@ -34,7 +34,7 @@ def shown(memory: StrategyMemory) -> dict[str, float]:
 
 
 def test_the_gap_the_error_and_what_became_of_moves_are_shown() -> None:
-    found = shown(PeakHistory(proven=Proven(error=0.04, verified=9, broken=3, strayed=2, undone=1, gap=0.015)))
+    found = shown(PeakHistory(proven=Proven(error=0.04, verified=9, broken=3, strayed=2, gap=0.015)))
     assert found == pytest.approx(
         {
             "trimtab_plan_gap": 0.015,
@@ -42,7 +42,6 @@ def test_the_gap_the_error_and_what_became_of_moves_are_shown() -> None:
             "trimtab_verified_moves all": 9,
             "trimtab_verified_moves broken": 3,
             "trimtab_verified_moves strayed": 2,
-            "trimtab_verified_moves undone": 1,
         }
     )
 
