@@ -225,11 +225,11 @@ def _on_others(before: Floats, now: Floats) -> float:
     return float(np.abs(now - before * (whole / then))[known].sum()) / 2 / whole if whole > 0 else -1.0
 
 
-def _learned(before: float, shown: float) -> float:
-    """*before* after an hour that has *shown* a value; -1: not known."""
-    if before < 0 or shown < 0:
-        return max(before, shown)
-    return before + _LEARNS * (shown - before)
+def _learned(before: float, hour: float) -> float:
+    """*before* once an *hour* has had this value; -1: not known."""
+    if before < 0 or hour < 0:
+        return max(before, hour)
+    return before + _LEARNS * (hour - before)
 
 
 def _digest(names: Sequence[str]) -> str:

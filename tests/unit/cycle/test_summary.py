@@ -102,7 +102,7 @@ def test_where_load_rises_the_forecast_of_a_broker_is_above_its_usage() -> None:
         )
         for at in range(30)
     ]
-    *_, last = summaries(policy(PeakShedder(forecast_minutes=30)), *views)
+    *_, last = summaries(policy(PeakShedder()), *views)
     forecast = dict(zip(last.brokers.names, last.brokers.forecast.tolist(), strict=True))
     assert forecast["a"] > 100 * (0.2 + 0.01 * 29)
     assert forecast["b"] == pytest.approx(40, abs=5)

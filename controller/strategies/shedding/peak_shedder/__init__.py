@@ -1,7 +1,7 @@
 """PeakShedder: ``shedder`` decides.
 
-``pools`` says which brokers share load.  ``situation`` says which brokers are to give bundles, ``filling`` to which idle
-ones, ``patience`` whether now, and ``worth`` whether a plan is worth its moves.  ``destinations`` asks the filters.
+``pools`` says which brokers share load.  ``situation`` says which brokers are to give bundles, ``filling`` to which
+idle ones, ``patience`` whether now, and ``worth`` whether a plan is worth it.  ``destinations`` asks the filters.
 ``promises`` looks at moves later.  ``advice`` finds bundles that no move can help, ``told`` makes verdicts.
 """
 
