@@ -41,7 +41,6 @@ _RANGES: Final[Mapping[str, tuple[int, float]]] = {
     "maxUnloadBundleNumPerShedding": (-1, math.inf),
     "trimtabDeviationShedderMaxBundles": (-1, math.inf),
     "loadBalancerSheddingIntervalMinutes": (1, math.inf),
-    "trimtabPeakShedderHold": (1, 3),
     "trimtabPeakShedderSettleMinutes": (0, 1440),
 }
 #: Prefix of the environment variables that override lines of the file.

@@ -1,8 +1,9 @@
-"""``scripts/measure balance|signatures|frontier|moves``: print what was measured, a line of JSON each."""
+"""``scripts/measure``: print what was measured, a line of JSON each."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -16,9 +17,15 @@ from tests.measure.balance import SIZES
 from tests.measure.balance import balance as balanced
 from tests.measure.frontier import frontier as points_of
 from tests.measure.signatures import signature_costs
+from tests.measure.sweeps import INPUTS, picture
+from tests.measure.sweeps import front as front_of
+from tests.measure.sweeps import sweep as swept
+from tests.measure.tails import tails
 
 #: HiGHS searches this long for a plan of half the moves, for each cluster and strategy.
 _EXACT_SECONDS: Final = 60.0
+#: Of trimtabPeakShedderMoveCost.
+_PRICES: Final = (0.0, 5.0, 10.0, 20.0, 50.0)
 
 app = typer.Typer(
     cls=PlainGroup,
@@ -86,6 +93,48 @@ def stalls(
     # Servers of our own must stop whenever this process is stopped.
     with scratch_folder("trimtab-measure-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
         _print(moves(unloads, Load(topics=topics, each=each, rate=rate), scratch))
+
+
+@app.command("tails")
+def spread(
+    clusters: Annotated[int, typer.Option(min=1, max=100_000, help="Seeded clusters.")] = 100,
+) -> None:
+    """Measure how even PeakShedder makes many different clusters: the typical and the worst ones."""
+    _print(tails(clusters, {}))
+
+
+@app.command()
+def sweep(
+    of: Annotated[str, typer.Argument(help=f"What changes: {', '.join(INPUTS)}.")],
+    steps: Annotated[int, typer.Option(min=2, max=1000, help="Values from 0 up.")] = 50,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs for each value.")] = 3,
+    draw: Annotated[Path | None, typer.Option(help="Also draw the curves: an SVG.")] = None,
+) -> None:
+    """Measure what PeakShedder does as one input changes in small steps."""
+    if of not in INPUTS:
+        raise typer.BadParameter(f"{of}: not one of {', '.join(INPUTS)}", param_hint="OF")
+    found = list(swept(of, steps, seeds, {}))
+    _print(found)
+    if draw is not None:
+        charts = {"connections": "connections", "over_limit_percent": "time over limit, %", "balance": "balance"}
+        curves = [(label, [(each.value, getattr(each, name)) for each in found]) for name, label in charts.items()]
+        draw.write_text(picture(INPUTS[of].meaning, curves))
+
+
+@app.command()
+def front(
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each scenario and price.")] = 1,
+    draw: Annotated[Path | None, typer.Option(help="Also draw the front: an SVG.")] = None,
+) -> None:
+    """Measure what PeakShedder does in the shipped scenarios, for five prices of a move."""
+    found = list(front_of("trimtabPeakShedderMoveCost", _PRICES, seeds))
+    _print(found)
+    if draw is not None:
+        curves = [
+            ("time over limit, %", [(each.connections, each.over_limit_percent) for each in found]),
+            ("balance", [(each.connections, each.balance) for each in found]),
+        ]
+        draw.write_text(picture("connections disturbed", curves))
 
 
 def _print(measured: Iterable[Any]) -> None:

@@ -8,7 +8,7 @@ given that strategy's own end as its goal, under the filters of the same load ma
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -112,21 +112,28 @@ def balance(seeds: int, *, exact_seconds: float = 0.0) -> Iterator[Balanced]:
 
 def cluster(brokers: int, bundles: int, *, uneven: bool, seed: int) -> ClusterView:
     """A skewed cluster; *uneven*: every second broker has twice the capacity."""
-    view = skewed(brokers, bundles, seed=seed)
     chance = np.random.default_rng(seed)
-    load = np.empty((bundles, 4))
-    load[:, RATE_IN] = load[:, RATE_OUT] = rate = _MEAN_RATE * chance.lognormal(0.0, _SPREAD, bundles)
-    load[:, THROUGHPUT_IN] = load[:, THROUGHPUT_OUT] = rate * 1024 * chance.lognormal(0.0, _MESSAGE_SPREAD, bundles)
-    limit = np.full((brokers, 5), 100.0)
+    rate = chance.lognormal(0.0, _SPREAD, bundles)
+    limit = np.full(brokers, 100.0)
     if uneven:
         limit[1::2] *= 2
+    return cluster_of(skewed(brokers, bundles, seed=seed), rate, limit, chance)
+
+
+def cluster_of(view: ClusterView, rate: Floats, limit: Floats, chance: np.random.Generator) -> ClusterView:
+    """*view* with bundles of *rate* (m,), as multiples of a typical one, and brokers of *limit* (n,)."""
+    load = np.empty((len(rate), 4))
+    load[:, RATE_IN] = load[:, RATE_OUT] = _MEAN_RATE * rate
+    size = chance.lognormal(0.0, _MESSAGE_SPREAD, len(rate))
+    load[:, THROUGHPUT_IN] = load[:, THROUGHPUT_OUT] = _MEAN_RATE * rate * 1024 * size
     table = replace(view.bundles, load=load, short_term=load, long_term=load)
-    return _with_usage(replace(view, bundles=table, brokers=replace(view.brokers, limit=limit)))
+    limits = np.repeat(limit[:, None], 5, axis=1)
+    return _with_usage(replace(view, bundles=table, brokers=replace(view.brokers, limit=limits)))
 
 
 def problem_of(brokers: int, bundles: int, *, uneven: bool, seed: int) -> BalanceProblem:
     """The bench's cluster in numbers: every bundle may go anywhere."""
-    return _problem(cluster(brokers, bundles, uneven=uneven, seed=seed))
+    return problem_in(cluster(brokers, bundles, uneven=uneven, seed=seed))
 
 
 def evenness(view: ClusterView) -> float:
@@ -136,10 +143,18 @@ def evenness(view: ClusterView) -> float:
     return float(highest(usage, limit).max() / (usage.sum(axis=0) / limit.sum(axis=0)).max())
 
 
-def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.0) -> tuple[ClusterView, int]:
-    """*view* when the strategies of *conf* have done what they do, or are at *until*; and how many moves that took."""
+class Ended(NamedTuple):
+    """A cluster once nothing moves any more, how many moves that took, and the interval of the last one."""
+
+    view: ClusterView
+    moves: int
+    intervals: int
+
+
+def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.0) -> Ended:
+    """*view* when the strategies of *conf* have done what they do, or are at *until*."""
     policy = _policy(conf)
-    memory, moves, quiet = replace(policy.initial_memory(1), samples=100), 0, 0
+    memory, moves, quiet, last = replace(policy.initial_memory(1), samples=100), 0, 0, 0
     for nth in range(INTERVALS):
         snapshots = snapshots_of(view, view.as_of_ms + nth * _PERIOD_MS)
         entry = decide_interval(snapshots, memory, Controls(mode="active"), policy, view_of)
@@ -147,7 +162,7 @@ def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.
         for command in entry.decision.commands:
             owner[view.bundles.code_of[command.bundle]] = view.brokers.code_of[command.destination]
         moves += len(entry.decision.commands)
-        quiet = 0 if entry.decision.commands else quiet + 1
+        quiet, last = (0, nth + 1) if entry.decision.commands else (quiet + 1, last)
         if quiet == _QUIET:
             break
         view = _with_usage(replace(view, bundles=replace(view.bundles, broker=owner)))
@@ -155,7 +170,7 @@ def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.
         memory = replace(entry.memory, in_flight={})
         if evenness(view) <= until:
             break
-    return view, moves
+    return Ended(view, moves, last)
 
 
 def _of(
@@ -165,23 +180,23 @@ def _of(
     compared = conf.get(SHEDDER) != "PeakShedder"
     to_there = [
         moves_to(view, evenness(end), conf) if compared else moves
-        for view, (end, moves) in zip(clusters, ends, strict=True)
+        for view, (end, moves, _) in zip(clusters, ends, strict=True)
     ]
     there = [moves for moves in to_there if moves is not None]
     halves = [
         _half(view, evenness(end), moves, ours, exact_seconds)
-        for view, (end, moves), ours in zip(clusters, ends, to_there, strict=True)
+        for view, (end, moves, _), ours in zip(clusters, ends, to_there, strict=True)
     ]
     return Balanced(
         capacities="1:2" if uneven else "equal",
         strategy=strategy,
         clusters=len(clusters),
         before=_mean([evenness(view) for view in clusters]),
-        after=_mean([evenness(end) for end, _ in ends]),
-        moves=_mean([moves for _, moves in ends]),
+        after=_mean([evenness(each.view) for each in ends]),
+        moves=_mean([each.moves for each in ends]),
         peak_shedder_moves=_mean(there) if there else None,
         not_reached=len(to_there) - len(there),
-        fewest_moves=_mean([_fewest(view, evenness(end)) for view, (end, _) in zip(clusters, ends, strict=True)]),
+        fewest_moves=_mean([_fewest(view, evenness(end)) for view, (end, _, _) in zip(clusters, ends, strict=True)]),
         within_half=halves.count(True) if compared else None,
         half_impossible=halves.count(False) if compared else None,
     )
@@ -212,7 +227,7 @@ def moves_to(view: ClusterView, even: float, conf: Mapping[str, str] | None = No
         "trimtabPeakShedderMoveCost": "0",
     }
     target = even * (1 + 1e-6)
-    end, moves = carried_out(view, {**_PEAK, **manager, **goal}, until=target)
+    end, moves, _ = carried_out(view, {**_PEAK, **manager, **goal}, until=target)
     return moves if evenness(end) <= target else None
 
 
@@ -224,11 +239,12 @@ def _fewest(view: ClusterView, even: float) -> float:
 
 def _end(view: ClusterView, even: float, max_moves: int) -> tuple[BalanceProblem, int, float]:
     """The problem of *view*, the moves allowed, and *even* as a utilisation."""
-    problem = _problem(view)
+    problem = problem_in(view)
     return problem, max_moves, even * mean_level(problem) * (1 + 1e-6)
 
 
-def _problem(view: ClusterView) -> BalanceProblem:
+def problem_in(view: ClusterView) -> BalanceProblem:
+    """*view* in numbers: every bundle may go anywhere."""
     weights = {"cpu": 1.0, "bandwidth in": 1.0, "bandwidth out": 1.0}
     return map_problem(view, view.recently_unloaded, Counted(weights=weights)).problem
 

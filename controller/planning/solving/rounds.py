@@ -1,6 +1,6 @@
 """A plan for several rounds: search as far as the goal, and take the part of it that one round may carry out.
 
-The next round goes on with the rest, where that still leads as far.  Else it plans again, from where it is then.
+The next round plans again, from where it is then.
 """
 
 from dataclasses import dataclass

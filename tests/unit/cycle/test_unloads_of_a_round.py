@@ -28,7 +28,6 @@ def policy(shedder: str, *, preallocates: bool) -> Policy:
         "loadBalancerLoadSheddingStrategy": shedder,
         "trimtabSheddingPreallocates": str(preallocates).lower(),
         "trimtabPeakShedderSettleMinutes": "0",
-        "trimtabPeakShedderHold": "1",
         "minUnloadMessage": "1",
         "maxUnloadPercentage": "0.5",
     }

@@ -104,7 +104,7 @@ def test_an_option_that_came_to_several_lines_is_known_from_its_patch_on(text: s
 
 
 def test_options_that_a_version_does_not_know_are_listed_and_trimtabs_own_are_not() -> None:
-    options = ["maxUnloadPercentage", "loadBalancerSheddingExcludedNamespaces", "trimtabPeakShedderHold"]
+    options = ["maxUnloadPercentage", "loadBalancerSheddingExcludedNamespaces", "trimtabPeakShedderMoveCost"]
     assert not_known(version("4.0.8"), options) == ["loadBalancerSheddingExcludedNamespaces"]
     assert not_known(version("4.2.0"), options) == []
 

@@ -1,6 +1,6 @@
 """The options of PeakShedder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller.model.option import option
 from controller.model.resource_usage import ResourceWeights
@@ -19,12 +19,6 @@ class PeakOptions(ResourceWeights):
         "trimtabPeakShedderMaxConnections",
         default=0,
         meaning="so many producers and consumers reconnect in one round at most; 0: no limit",
-    )
-    max_moves_per_broker: int = option(
-        "trimtabPeakShedderMaxMovesPerBroker",
-        default=10,
-        unit="bundles",
-        meaning="so many bundles leave a broker in one round at most, and so many come to it",
     )
     goal_percent: float = option(
         "trimtabPeakShedderGoalPercentage",
@@ -55,18 +49,6 @@ class PeakOptions(ResourceWeights):
         default=0,
         meaning="producers and consumers that a broker with the average CPU limit can carry; 0: they do not count",
     )
-    effort: int = option(
-        "trimtabPeakShedderEffort",
-        default=1_000_000,
-        unit="pairs",
-        meaning="how many pairs of a bundle and a broker are looked at, about, for a better plan than the first one",
-    )
-    hold: int = option(
-        "trimtabPeakShedderHold",
-        default=2,
-        unit="rounds",
-        meaning="a broker gives bundles once it was above its limit in so many of the last 3 rounds",
-    )
     settle_minutes: float = option(
         "trimtabPeakShedderSettleMinutes",
         default=5.0,
@@ -88,6 +70,12 @@ class PeakOptions(ResourceWeights):
         meaning="moves that disturb 1 % of the clients have to lower the highest usage by as much: 10 are 1 point for"
         " 10 minutes",
     )
+
+    #: No options: so many bundles leave a broker in one round at most, and so many come to it; how many pairs the
+    #: search looks at, about; and in how many of the last 3 rounds a broker was above its limit before it gives.
+    max_moves_per_broker: int = field(default=10, metadata={"meaning": "moves off or to a broker in one round"})
+    effort: int = field(default=1_000_000, metadata={"meaning": "pairs that the search looks at"})
+    hold: int = field(default=2, metadata={"meaning": "rounds above its limit before a broker gives"})
 
     @property
     def counted(self) -> Counted:

@@ -225,7 +225,7 @@ class PeakShedder(PeakOptions):
         """Whether a broker is above the urgent usage."""
         found = map_problem(view, self._stays(view), self.counted, following=FOLLOWING)
         pools = pools_of(view, found.rows, self.filters)
-        return found.problem.capacity.size > 0 and bool(pressed_now(found, pools, self).any())
+        return found.problem.capacity.size > 0 and bool(pressed_now(view, found, pools, self).any())
 
     def relieving(self) -> "PeakShedder":
         """The same shedder, of which only brokers above the urgent usage give."""

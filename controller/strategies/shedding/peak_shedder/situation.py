@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.model.decision import CLUSTER, Reason, UsageOutlook, Verdict
 from controller.model.load import Bools, ClusterView, Floats
-from controller.planning.from_view import MappedProblem
+from controller.planning.from_view import MappedProblem, reported
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
 from controller.planning.solving.bounds import mean_level
@@ -204,9 +204,9 @@ def situation_of(
     # What a broker that is back does not get at once is no reason for the others to give; less so, the more are back.
     others = pools.means(load, problem.capacity, 1 - away * (1 - away.mean()))
     ordinary = _ordinary(found, np.maximum(means, others), fit, seen, options)
-    urgent = _urgent(means[:, now], fit[now], options)
+    urgent = _urgent(means[:, now], fit[now], options, seen.shifting)
     above: Bools = np.any(share > ordinary.begin, axis=1)
-    pressed: Bools = np.any(share[:, now] > urgent.begin, axis=1)
+    pressed = _pressed(view, found, share[:, now], urgent)
     if memory.changed_ms == view.as_of_ms:
         # What a broker uses in its first round, while it starts and its clients connect, is no measure.
         pressed &= np.array([name in stayed for name in view.brokers.names], np.bool_)
@@ -230,13 +230,19 @@ def situation_of(
     )
 
 
-def pressed_now(found: MappedProblem, pools: Pools, options: PeakOptions) -> Bools:
+def pressed_now(view: ClusterView, found: MappedProblem, pools: Pools, options: PeakOptions) -> Bools:
     """(n,) whether the usage of each broker is above the urgent one; *found*: without times to come."""
     problem = found.problem
     load = loads(problem, problem.owner)
-    urgent = _urgent(pools.means(load, problem.capacity), _fit_errors(found), options)
-    over: Bools = np.any(load / problem.capacity > urgent.begin, axis=1)
-    return over
+    urgent = _urgent(pools.means(load, problem.capacity), _fit_errors(found), options, 0.0)
+    return _pressed(view, found, load / problem.capacity, urgent)
+
+
+def _pressed(view: ClusterView, found: MappedProblem, share: Floats, urgent: PlanStart) -> Bools:
+    """(n,) which brokers are above the *urgent* usage; *share*: (n, R) utilisations of now."""
+    # What is followed lags behind load that comes and goes: the broker's own report has to say so, too.
+    pressed: Bools = np.any(np.minimum(share, reported(view, found)) > urgent.begin, axis=1)
+    return pressed
 
 
 def _fit_errors(found: MappedProblem) -> Floats:
@@ -282,13 +288,14 @@ def _ordinary(found: MappedProblem, means: Floats, fit: Floats, seen: SeenOfLoad
     return PlanStart(goal[:, None] + np.maximum(least, unknown), goal, np.full(len(goal), options.min_gain))
 
 
-def _urgent(means: Floats, fit: Floats, options: PeakOptions) -> PlanStart:
+def _urgent(means: Floats, fit: Floats, options: PeakOptions, shifting: float) -> PlanStart:
     """The plan for brokers above the urgent usage: by what is so now, whatever is foreseen.
 
     *means*: (n, R) of now; *fit*: (R,) the error of its estimate.
     """
     usage, even = options.urgent_percent / 100, means.max(axis=1) * (1 + options.goal_percent / 100)
-    fall = np.full(len(means), _URGENT_FALL)
+    # A peak that ends by itself is none to move for: what is gained has to be more than what goes elsewhere.
+    fall = np.maximum(_URGENT_FALL, _HOURS_EVEN * shifting * means.max(axis=1))
     if usage <= 0:
         return PlanStart(np.full_like(means, np.inf), even, fall, urgent=True)
     goal = np.maximum(even, usage * (1 - _BELOW_URGENT))
