@@ -87,5 +87,6 @@ def _rates(chance: np.random.Generator, bundles: int, exponent: float) -> Floats
     """(bundles,) the sums of the rates of topics, which hashes deal out to bundles."""
     topics = bundles * _TOPICS_OF_A_BUNDLE
     rate = np.arange(1, topics + 1, dtype=np.float64) ** -exponent
-    dealt: Floats = np.bincount(chance.integers(0, bundles, topics), weights=rate, minlength=bundles)
-    return dealt / dealt.mean()
+    dealt = np.bincount(chance.integers(0, bundles, topics), weights=rate, minlength=bundles).astype(np.float64)
+    share: Floats = dealt / dealt.mean()
+    return share
