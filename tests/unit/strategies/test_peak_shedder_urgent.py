@@ -95,6 +95,12 @@ def test_while_brokers_come_and_go_the_others_give_at_once() -> None:
     assert givers(found) == {"a:8080"}
 
 
+def test_a_usage_that_has_fallen_is_urgent_no_more_although_what_is_followed_lags_behind() -> None:
+    _, memory = PeakShedder(urgent_percent=0.0).decide(cluster(HOT), PeakHistory(brokers=("a:8080", "b:8080")))
+    assert givers(decided(HOT, memory, at_ms=MINUTE)[0]) == {"a:8080"}
+    assert givers(decided({**HOT, "a": 0.45}, memory, at_ms=MINUTE)[0]) == set()
+
+
 def placed(where: Mapping[str, str], of_each: Mapping[str, float], at_ms: int) -> ClusterView:
     """Bundles on the brokers *where* they are, each with a share *of_each* by the first letter of its name."""
     bundles: dict[str, dict[str, Bundle]] = {broker: {} for broker in sorted(set(where.values()))}

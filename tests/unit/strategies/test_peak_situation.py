@@ -102,6 +102,12 @@ def test_an_urgent_plan_is_about_now_and_ends_a_little_below_the_urgent_usage_or
     assert rounded(situation(full, fits={"r0": 0.1, "r1": 0.1}).urgent)[0] == [0.95, 0.86]
 
 
+def test_where_load_goes_to_other_bundles_an_urgent_broker_has_to_fall_by_more() -> None:
+    assert rounded(situation(shifting=0.02).urgent) == ([0.8, 0.8], 0.78, 0.02, True)
+    begin, goal, min_gain, _ = rounded(situation(shifting=0.1).urgent)
+    assert (begin, goal, round(min_gain, 6)) == ([0.86, 0.86], 0.78, 0.08)
+
+
 def test_which_brokers_give_and_why() -> None:
     now = situation([(9.0, 3.0, 5.0), (3.0, 8.6, 5.0), (5.0, 3.0, 9.9), (3.0, 3.0, 3.0)])
     assert (now.above.tolist(), now.pressed.tolist()) == ([True, True, True, False], [True, True, False, False])
