@@ -127,7 +127,7 @@ class WaitingNotification(Record):
     webhooks: Annotated[tuple[_WebhookName, ...], Field(max_length=MOST_WEBHOOKS)]
 
 
-class Observation(Record):
+class ClusterObservation(Record):
     """What was noticed already; it says what is new."""
 
     started: bool = False
@@ -160,7 +160,7 @@ class NotificationState(Record):
     v: Literal[1] = VERSION
     type: Literal["notifications"] = "notifications"
     cluster: Name
-    observation: Observation = Observation()
+    observation: ClusterObservation = ClusterObservation()
     waiting: Annotated[Items[WaitingNotification], Field(max_length=MOST_WAITING)] = ()
     """The oldest first."""
     dropped: Annotated[Entries[_WebhookName, Count], Field(max_length=MOST_WEBHOOKS)] = Field(default_factory=dict)

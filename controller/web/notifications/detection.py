@@ -13,21 +13,21 @@ from controller.doctor.finding import Finding
 from controller.model.some_of import some_of
 from controller.web.notifications.facts import ClusterFacts, LogFacts, ProposalFact
 from controller.web.store.values import IssuedCommand
-from controller.wire.notifications import MOST_OBSERVED, EventKind, Notification, Observation, notification
+from controller.wire.notifications import MOST_OBSERVED, ClusterObservation, EventKind, Notification, notification
 from controller.wire.readable import counted, duration, utc
 
 #: Undone moves are noticed interval by interval; people hear of them once an hour.
 _UNDONE_EVERY_MS: Final = 3_600_000
 #: Names in a sentence.
 _NAMED: Final = 3
-_Detected: TypeAlias = tuple[Observation, list[Notification]]
+_Detected: TypeAlias = tuple[ClusterObservation, list[Notification]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
     """What each detector is given."""
 
-    observation: Observation
+    observation: ClusterObservation
     facts: ClusterFacts
     log: LogFacts
     silent_intervals: int
@@ -41,8 +41,8 @@ class _Look:
 
 
 def detect(
-    observation: Observation, facts: ClusterFacts, *, silent_intervals: int
-) -> tuple[Observation, tuple[Notification, ...]]:
+    observation: ClusterObservation, facts: ClusterFacts, *, silent_intervals: int
+) -> tuple[ClusterObservation, tuple[Notification, ...]]:
     """What is new in *facts* since *observation*, and the next observation; nothing while the log is being loaded."""
     if facts.log is None and not facts.unread:
         return observation, ()

@@ -28,7 +28,7 @@ class Drop(NamedTuple):
     notification: Notification
 
 
-class Attempt(NamedTuple):
+class DueNotification(NamedTuple):
     """A notification that is due for a webhook, and how many the webhook has missed since it accepted one."""
 
     webhook: str
@@ -48,7 +48,7 @@ class Schedule:
     def __init__(self) -> None:
         self._tries: dict[tuple[str, str], _Tries] = {}
 
-    def due(self, state: NotificationState, now: float) -> Iterator[Attempt]:
+    def due(self, state: NotificationState, now: float) -> Iterator[DueNotification]:
         """What may be sent *now*, seconds of a clock that is never set: for each webhook the oldest that is due."""
         started = set[str]()
         for each in state.waiting:
@@ -56,7 +56,7 @@ class Schedule:
                 tries = self._tries.get((webhook, each.notification.id))
                 if webhook not in started and (tries is None or now >= tries.due):
                     started.add(webhook)
-                    yield Attempt(webhook, each.notification, state.dropped.get(webhook, 0))
+                    yield DueNotification(webhook, each.notification, state.dropped.get(webhook, 0))
 
     def failed(self, webhook: str, identity: str, now: float) -> float:
         """The notification *identity* was not accepted; returns after how many seconds it is tried again."""
@@ -118,7 +118,7 @@ def cleaned(
     return _counted(state.model_copy(update={"waiting": tuple(waiting), "dropped": dropped}), drops), drops
 
 
-def accepted(state: NotificationState, attempt: Attempt) -> NotificationState:
+def accepted(state: NotificationState, attempt: DueNotification) -> NotificationState:
     """*state* after *attempt*, which succeeded: it also said how many notifications were dropped before it."""
     waiting = list[WaitingNotification]()
     for each in state.waiting:

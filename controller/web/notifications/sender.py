@@ -20,7 +20,7 @@ from controller.model.errors import TrimtabError, WireError
 from controller.settings.trimtab_toml import Settings
 from controller.web.notifications.detection import detect
 from controller.web.notifications.facts import ProposalFact, cluster_facts, doctor_errors
-from controller.web.notifications.outbox import Attempt, Drop, Schedule, accepted, added, cleaned, waiting_for
+from controller.web.notifications.outbox import Drop, DueNotification, Schedule, accepted, added, cleaned, waiting_for
 from controller.web.notifications.webhook import NotAcceptedError
 from controller.web.store.queries import PageData
 from controller.wire.notifications import Notification, NotificationState, decode_state, encode_state
@@ -85,7 +85,7 @@ class NotificationSender:
         self._kinds = {name: each.kinds for name, each in receivers.items()}
         self._give_up_ms = settings.notifications.give_up_hours * 3_600_000
         self._calls = Calls(len(receivers) + 1)
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, DueNotification] = {}
         self._schedule = Schedule()
         self._state: NotificationState | None = None
         self._version = 0
@@ -264,5 +264,5 @@ class NotificationSender:
         self._calls.close()
 
 
-def _sending(receiver: Receiver, attempt: Attempt) -> Callable[[], None]:
+def _sending(receiver: Receiver, attempt: DueNotification) -> Callable[[], None]:
     return lambda: receiver.send(attempt.notification, attempt.dropped)

@@ -21,14 +21,14 @@ from controller.wire.notifications import Notification
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
-class RequestLimits(NamedTuple):
+class WebhookLimits(NamedTuple):
     """Limits on each step of a connection, TLS included, and on the whole head of the answer, seconds."""
 
     connect: float = 5.0
     answer: float = 10.0
 
 
-LIMITS: Final = RequestLimits()
+LIMITS: Final = WebhookLimits()
 
 
 class NotAcceptedError(TrimtabError):
@@ -45,7 +45,7 @@ class Webhook:
         *,
         page_url: str = "",
         now: Callable[[], float] = time.time,
-        limits: RequestLimits = LIMITS,
+        limits: WebhookLimits = LIMITS,
     ) -> None:
         """SettingsError where a file that *settings* name cannot be used."""
         self.name, self.kinds = settings.name, frozenset(settings.events)

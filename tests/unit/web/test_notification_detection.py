@@ -11,11 +11,11 @@ from controller.model.decision import Reason, Verdict
 from controller.web.notifications.detection import detect
 from controller.web.notifications.facts import ClusterFacts, LogFacts, ProposalFact
 from controller.web.store.values import BreakerState, IssuedCommand
-from controller.wire.notifications import EventKind, Notification, Observation
+from controller.wire.notifications import ClusterObservation, EventKind, Notification
 from tests.page_data import BUNDLE, COMMAND, T
 
 PERIOD_MS = 60_000
-NOTHING = Observation()
+NOTHING = ClusterObservation()
 WAVE = "plan 0123456789ab, step 1, wave 2 of 3"
 
 
@@ -59,7 +59,9 @@ def proposal(state: str, key: str = "p" * 64) -> ProposalFact:
     return ProposalFact(id=key, state=state, author="ann", title="4 moves", expires_at_ms=T + 3_600_000)
 
 
-def look(*several: ClusterFacts, observation: Observation = NOTHING) -> tuple[Observation, list[Notification]]:
+def look(
+    *several: ClusterFacts, observation: ClusterObservation = NOTHING
+) -> tuple[ClusterObservation, list[Notification]]:
     found = list[Notification]()
     for each in several:
         observation, new = detect(observation, each, silent_intervals=5)

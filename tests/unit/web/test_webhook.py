@@ -18,13 +18,13 @@ import pytest
 from controller.model.errors import SettingsError
 from controller.settings.notifications import WebhookSettings
 from controller.settings.redaction import redacted_log
-from controller.web.notifications.webhook import NotAcceptedError, RequestLimits, Webhook
+from controller.web.notifications.webhook import NotAcceptedError, Webhook, WebhookLimits
 from controller.wire.notifications import EventKind, notification
 from tests.secured import CA, SERVER
 from tests.webhook_receiver import WebhookReceiver, status, webhook_receiver
 
 NOTIFIED = notification("ab" * 16, EventKind.TEST, 0, "east: a test", "text", {})
-LIMITS = RequestLimits(connect=0.5, answer=0.5)
+LIMITS = WebhookLimits(connect=0.5, answer=0.5)
 
 
 @pytest.fixture
