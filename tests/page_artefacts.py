@@ -24,6 +24,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page
 
 from controller.lab.invented_weeks import InventedWeek
+from controller.log.journal import LogJournal
 from controller.log.memory import MemoryLog, MemoryServer
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError
@@ -64,6 +65,8 @@ def _filled(folder: Path, week: InventedWeek | None) -> Store:
     server = MemoryServer(now_ms=week.now_ms if week else lambda: int(time.time() * 1000))
     store = Store(folder, cluster="invented")
     if week is None:
+        LogJournal(MemoryLog(server), cluster="invented").open()
+        MemoryLog(server).partitions("results", "summaries")
         Feed(store, lambda: MemoryLog(server), OperatorControls, now_ms=server.now_ms).catch_up()
         return store
     week.write(MemoryLog(server))

@@ -125,8 +125,11 @@ document.addEventListener("DOMContentLoaded", () => {
 
   // ---- what is loaded when ----
 
-  let wanted = 0, timer = 0;
-  function later(wait = 60) {
+  // The first of several zooms is shown at once; those that follow quickly wait for each other.
+  const CALM = 250;
+  let wanted = 0, timer = 0, askedAt = -CALM;
+  function later(wait = performance.now() - askedAt > CALM ? 0 : 60) {
+    askedAt = performance.now();
     clearTimeout(timer);
     timer = setTimeout(refresh, wait);
   }
@@ -143,6 +146,7 @@ document.addEventListener("DOMContentLoaded", () => {
       happened = { ...news, since: view.since, until: view.until };
       failed.hidden = true;
       tellTitle();
+      tellSpan();
       draw();
       box.dataset.ready = String(ticket);
       if (!whole || whole.key !== wholeKey()) {
@@ -599,7 +603,7 @@ document.addEventListener("DOMContentLoaded", () => {
       if (current) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
     }
   }
-  function show(since, until, { span = 0, wait = 60 } = {}) {
+  function show(since, until, { span = 0, wait } = {}) {
     const long = Math.max(SHORTEST, Math.min(until - since, Math.max(SHORTEST, end - oldest)));
     const begin = Math.max(Math.min(oldest, end - long), Math.min(end - long, since));
     Object.assign(view, { since: begin, until: begin + long, span });

@@ -10,6 +10,7 @@ from controller.web.store.filling import Latest
 from controller.web.store.values import BreakerState, BrokerNow, BrokerStates, InFlightCommand, LatestState
 
 
+@lru_cache(maxsize=2)
 def latest_state(latest: Latest) -> LatestState:
     """The cluster as of the last interval."""
     summary, guarding, totals = latest.summary, latest.summary.guarding, latest.summary.totals
