@@ -1,7 +1,8 @@
 """A what-if in words."""
 
 from controller.web.views.comparison import comparison
-from controller.wire.answers.what_if import ReplayAnswer, ReproductionAnswer, WhatIfAnswer
+from controller.wire.answers.what_if import ReplayAnswer, WhatIfAnswer
+from tests.what_ifs import what_if_answer
 
 
 def _answer(*, recorded: int = 4, reproduced: int = 4, **strategies: float) -> WhatIfAnswer:
@@ -12,23 +13,7 @@ def _answer(*, recorded: int = 4, reproduced: int = 4, **strategies: float) -> W
         )
         for name, moves in strategies.items()
     }
-    return WhatIfAnswer(
-        cluster="east",
-        first_interval=0,
-        last_interval=60_000,
-        intervals=9,
-        decided=9,
-        brokers=3,
-        bundles=28,
-        model=[],
-        reproduction=ReproductionAnswer(
-            recorded=recorded, reproduced=reproduced, share=None, missing=[], only_replayed=0, added=[]
-        ),
-        happened={"moves": 4.0},
-        strategies=replays,
-        difference=None,
-        notes=[],
-    )
+    return what_if_answer(replays, recorded=recorded, reproduced=reproduced)
 
 
 def test_the_title_names_what_is_better() -> None:

@@ -17,12 +17,16 @@ from controller.model.errors import TrimtabError
 from controller.model.names import topic_hash
 from controller.settings.trimtab_toml import Settings
 from controller.web.app import create_app
+from controller.web.jobs import Jobs
+from controller.web.orders import of_what_if
 from controller.web.pages.page import PageRequest
 from controller.web.store.store import Store
 from controller.web.store.values import HottestTopic
 from controller.web.topic_names import TopicLister
 from controller.web.views.formats import BrokerNames
+from controller.wire.answers.explain import ExplainAnswer, GivenAnswer
 from controller.wire.answers.status import StatusAnswer
+from controller.wire.answers.what_if import ReplayAnswer
 from tests.invented_pages import (
     DAY,
     HOSTILE,
@@ -40,6 +44,7 @@ from tests.invented_pages import (
     states,
 )
 from tests.web_sites import site
+from tests.what_ifs import what_if_answer
 
 BUNDLE = bundle_name(2)
 PATHS = (
@@ -111,6 +116,54 @@ def test_what_others_chose_is_text_on_every_page(tmp_path: Path) -> None:
         assert "</script><img" not in answer.text, path
         assert "49 " not in answer.text, path
         assert "onerror=alert(1)>" not in answer.text, path
+
+
+def test_what_commands_say_of_strategies_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = site(tmp_path, "harbour-eu", data=InventedData(), now_ms=lambda: NOW, web=("[web]", 'anonymous = "viewer"'))
+    shown.jobs = Jobs(0, 30)
+    given = GivenAnswer(asked=HOSTILE, answer="no", reason=HOSTILE, kind="normal", text=HOSTILE, means=f"{HOSTILE}!")
+    explained = ExplainAnswer(
+        cluster="harbour-eu",
+        subject=BUNDLE,
+        kind="bundle",
+        interval=T,
+        source="journal",
+        summary=HOSTILE,
+        pulsar=None,
+        because=HOSTILE,
+        commands=[],
+        answers=[given, given.model_copy(update={"answer": "yes"})],
+        where_to=HOSTILE,
+        brokers=None,
+        chosen=None,
+        verdicts=[],
+        reproduced=None,
+        notes=[HOSTILE],
+    )
+    monkeypatch.setattr(PageRequest, "explain", lambda *_: explained)
+    job = shown.jobs.submit(of_what_if(shown, shown.cluster(None), (0, MINUTE), ()), "ann")
+    replay = ReplayAnswer(figures={HOSTILE: 1.0}, decisions=1, uncertain=0, largest_error=0.0, commands=0, moves=[])
+    job.result.write_text(what_if_answer({HOSTILE: replay}, notes=[HOSTILE]).as_line(), encoding="utf-8")
+    job.state = "done"
+    client = TestClient(create_app(shown), base_url="http://localhost")
+    for path in (f"/decisions/{T}?about={BUNDLE}", f"/what-if?job={job.id}&strategy={quote(HOSTILE)}"):
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        assert "onerror=alert(1)" in answer.text, path
+        assert "<img" not in answer.text, path
+    shown.jobs.close()
+
+
+def test_where_the_log_cannot_be_read_nobody_says_that_nothing_is_decided(tmp_path: Path) -> None:
+    source = replace(progress().sources[0], source="summaries", error="no broker answers")
+    data = InventedData(state=latest(interval=T - DAY), loaded=progress(sources=(source,)))
+    text = client_of(tmp_path, data).get("/").text
+    assert "<h1>Nothing is known since 25 Nov 14:31</h1>" in text
+    assert "The log cannot be read." in text
+    assert "No decision for" not in text
+    fresh = client_of(tmp_path, InventedData(loaded=progress(sources=(source,)))).get("/").text
+    assert "Nothing is in the way." in fresh
+    assert "Not readable now: summaries: no broker answers." in fresh
 
 
 @pytest.mark.parametrize(
