@@ -26,8 +26,9 @@ from controller.offline.plans.source import PlanSource, source_of_log
 from controller.offline.plans.step_lease import Surroundings
 from controller.planning.plans.plan import Plan
 from controller.settings.policy import read_policy
+from controller.settings.signing_key import controller_signing_key
 from controller.settings.standing_controls import standing_controls
-from controller.settings.trimtab_toml import read_settings
+from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from controller.simulator.encode import json_records, namespace_record
 from controller.simulator.lock_step import result_record
@@ -46,7 +47,13 @@ collector.state_every = 1
 class LiveCluster:
     """Its controller obeys the controls that are kept beside the election, as in production."""
 
-    def __init__(self, conf: Path, shape: ClusterShape | None = None) -> None:
+    def __init__(
+        self,
+        conf: Path,
+        shape: ClusterShape | None = None,
+        reader: Callable[[Settings], LogReader] = LogReader,
+    ) -> None:
+        """*reader* reads the log of the settings in the file *conf*."""
         self.settings = read_settings(conf)
         self.cluster = ModelledCluster(shape or ClusterShape(bundles=24, topics=240), seed=1, name=CLUSTER)
         self.store = election_system(self.settings).controls()
@@ -71,13 +78,13 @@ class LiveCluster:
         self.gone: set[str] = set()
         self._states: dict[str, Any] = {}
         self._log = log_system(self.settings).metrics()
-        self._reader = LogReader(self.settings)
+        self._reader = reader(self.settings)
         approvals = approvals_of(self.settings, election_system(self.settings).proposals())
         in_force = ControlsInForce(standing_controls(self.settings), self.store, lambda: self.interval, approvals)
         self._engine = take_over(
             policy=read_policy(self.settings),
             seed=self.settings.decisions.seed,
-            journal=log_system(self.settings).journal(),
+            journal=log_system(self.settings).journal(controller_signing_key(self.settings.approvals)),
             leadership=Mock(claim=lambda epoch: epoch + 1),
             controls=in_force.at,
             last_controls=in_force.go_on_from,

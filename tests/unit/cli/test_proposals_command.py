@@ -2,7 +2,9 @@
 
 import json
 import stat
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -234,7 +236,8 @@ def test_without_keys_in_the_settings_nothing_is_signed_and_names_are_enough(
 
 def carry_out(site: Site, monkeypatch: pytest.MonkeyPatch, *words: object) -> Result:
     """``trimtab apply`` beside a controller: an interval passes when it sleeps."""
-    monkeypatch.setattr("time.sleep", lambda _: site.live.advance())
+    clock = SimpleNamespace(sleep=lambda _: site.live.advance(), strftime=time.strftime, gmtime=time.gmtime)
+    monkeypatch.setattr("controller.cli.apply.time", clock)
     monkeypatch.setattr("controller.adapters.folder.election.FileElection.leader", lambda _: "a controller")
     return site.run(*words, "--tolerance", 100, command=apply)
 
