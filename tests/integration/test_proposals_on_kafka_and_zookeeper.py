@@ -35,7 +35,7 @@ from controller.wire.plan import encode_plan, hash_of
 from controller.wire.results import Result as ExecutorResult
 from controller.wire.results import decode_result
 from controller.wire.rows import Located
-from tests.integration.test_zookeeper_leadership import patience
+from tests.contracts.leadership import patience
 from tests.kafka_log import as_toml, own_topics
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import LogReader
