@@ -38,13 +38,14 @@ GUARDS: Final = {
     "stop-all fences": "It fences the journal: `controls.fence`.",
     "settled wave": "A wave is handed over once all of the one before are done: `PlanRun._settle`.",
     "one holder": "One `trimtab apply` at a time hands waves over: `StepLease.hold`.",
-    "approvals": "A wave needs approvals (planned).",
-    "approvals of this hash": "They are of exactly this plan (planned).",
-    "approvals at the write": "They are counted by the compare-and-set that hands the wave over (planned).",
+    "approvals": "A leader obeys orders of approved plans alone, whoever wrote them: `Approvals.obeyed`.",
+    "approvals of this hash": "They are of exactly this plan: `ApprovedProposals.why_not`.",
+    "approvals of each decision": "They are counted for each decision, as they expire: `Approvals.obeyed`.",
+    "signatures": "What no known key has signed is no approval: `flaw_of`.",
 }
 #: The model keeps its rules without it, too: whoever has lost the election finds the journal fenced.
 NOT_NEEDED: Final = "election"
-OF_PLANS: Final = frozenset([*GUARDS][-5:])
+OF_PLANS: Final = frozenset([*GUARDS][-6:])
 
 
 class Bound(NamedTuple):
@@ -66,6 +67,8 @@ class Bound(NamedTuple):
     stops: int = 0
     #: Approvals that a plan needs, whose waves the entries are; None: no plan.
     needed: int | None = None
+    #: What somebody without a key may forge: orders, and approvals.
+    forgeries: int = 1
     #: Guards that are left out.
     without: frozenset[str] = frozenset()
 
@@ -92,6 +95,8 @@ class Leader(NamedTuple):
     known: int = 0
     paused: bool = False
     orders: Orders = _NO_ORDERS
+    #: The plan whose approvals it remembers; only where the guard is left out.
+    trusted: str = ""
 
 
 class Work(NamedTuple):
@@ -165,6 +170,9 @@ class State(NamedTuple):
     expiries: int = 0
     stops: int = 0
     withdrawals: int = 1
+    #: Of somebody who may write everything, but has no key: approvals, and how much may still be forged.
+    forged_approvals: tuple[str, ...] = ()
+    forgeries: int = 0
 
 
 #: What happens, the state after it, and what it shows: events, each with the command that it is about.
@@ -203,6 +211,7 @@ def first_state(bound: Bound) -> State:
         repeats=bound.repeats,
         expiries=bound.expiries,
         stops=bound.stops,
+        forgeries=bound.forgeries if bound.needed is not None else 0,
     )
 
 
@@ -330,7 +339,18 @@ def _read_controls(state: State, bound: Bound, at: int) -> Step:
     read = me._replace(todo=(("append", 0),), paused=state.paused, orders=state.orders)
     if "controls of each decision" in bound.without and me.known:
         read = read._replace(paused=me.paused, orders=me.orders)
-    return f"{_name(at, me)} reads the controls", _with(state, at, read), ()
+    if read.orders != _NO_ORDERS and not _is_obeyed(state, bound, read):
+        return (
+            f"{_name(at, me)} refuses orders that are not approved",
+            _with(state, at, read._replace(orders=_NO_ORDERS)),
+            (),
+        )
+    effects: Effects = ()
+    if read.orders != _NO_ORDERS:
+        effects = ((0, _of_plan("obeyed", 0, read.orders)),)
+        if "approvals of each decision" in bound.without:
+            read = read._replace(trusted=read.orders[0])
+    return f"{_name(at, me)} reads the controls", _with(state, at, read), effects
 
 
 def _read(state: State, _: Bound, at: int, me: Leader, __: int) -> Iterator[Step]:
@@ -692,11 +712,16 @@ def _of_plans(state: State, bound: Bound) -> Iterator[Step]:
     votes = dict(state.ledger.approvals)
     if votes.get(state.plan, 0) < (bound.needed or 0):
         yield f"a person approves plan {state.plan}", state, ((0, _of_plan("approved", 0, (state.plan, 0))),)
+    if state.forgeries:
+        fewer = state._replace(forgeries=state.forgeries - 1)
+        for plan in ("A", "B"):
+            yield f"somebody forges orders of plan {plan}", fewer._replace(orders=(plan, 1)), ()
+        yield "somebody forges an approval of plan A", fewer._replace(forged_approvals=("A",)), ()
     if state.withdrawals and state.plan == "A":
         fewer = state._replace(withdrawals=0)
         yield "somebody changes the plan to B", fewer._replace(plan="B"), ()
         if votes.get("A", 0):
-            yield "a person takes the approval of plan A back", fewer, ((0, _of_plan("withdrawn", 0, ("A", 0))),)
+            yield "an approval of plan A expires, or is taken back", fewer, ((0, _of_plan("withdrawn", 0, ("A", 0))),)
     for at, apply in enumerate(state.applies):
         if not at or apply != state.applies[at - 1]:
             yield from _of_apply(state, bound, at, apply)
@@ -706,7 +731,7 @@ def _of_apply(state: State, bound: Bound, at: int, me: Apply) -> Iterator[Step]:
     lives = state.ledger.lives
     if me.phase == "idle":
         wave, plan = _next_wave(state, bound, me), me.orders[0] or state.plan
-        if wave and _is_approved(state, bound, plan):
+        if wave and votes_of(state, plan) >= (bound.needed or 0):
             after = me._replace(phase="checked", orders=(plan, wave))
             yield f"apply checks wave {wave} of plan {plan}", _applying(state, at, after), ()
     elif me.phase == "checked":
@@ -724,11 +749,19 @@ def _next_wave(state: State, bound: Bound, me: Apply) -> int:
     return next(remaining, 0)
 
 
-def _is_approved(state: State, bound: Bound, plan: str) -> bool:
-    votes = dict(state.ledger.approvals)
-    if "approvals" in bound.without:
+def votes_of(state: State, plan: str) -> int:
+    """How many persons have approved *plan*, as the store says."""
+    return dict(state.ledger.approvals).get(plan, 0) + state.forged_approvals.count(plan)
+
+
+def _is_obeyed(state: State, bound: Bound, me: Leader) -> bool:
+    """Whether the leader *me* obeys the orders that it has read."""
+    votes, plan = dict(state.ledger.approvals), me.orders[0]
+    if "approvals" in bound.without or me.trusted == plan:
         return True
     counted = sum(votes.values()) if "approvals of this hash" in bound.without else votes.get(plan, 0)
+    if "signatures" in bound.without:
+        counted = votes_of(state, plan)
     return counted >= (bound.needed or 0)
 
 
@@ -737,8 +770,7 @@ def _hand_over(state: State, bound: Bound, at: int, me: Apply) -> Step:
     # What an apply that hangs holds lapses with time, so another one may always come, also with another plan.
     comes = not me.turn and state.turn < _MOST_TURNS
     is_mine = comes or me.turn == state.turn or ("one holder" in bound.without and me.turn)
-    approved = "approvals at the write" in bound.without or _is_approved(state, bound, me.orders[0])
-    if not is_mine or not approved:
+    if not is_mine:
         return "apply is refused, and ends", _applying(state, at, Apply()), ()
     turn = state.turn + comes
     event = _of_plan("handed", me.turn or turn, me.orders)

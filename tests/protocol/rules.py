@@ -35,7 +35,8 @@ class Event:
     - ``answered``: the log has a result (command, outcome: its status)
     - ``expired``: the time of a command is over (command)
     - ``paused``, ``resumed``: the controls say so from now on; ``stopped``: ``trimtab stop-all`` has returned
-    - ``approved``, ``withdrawn``: a person approves a plan, or takes that back (plan)
+    - ``approved``, ``withdrawn``: a person approves a plan; or takes that back, or it expires (plan)
+    - ``obeyed``: a leader begins a decision with the orders of a plan (plan)
 
     The simulation adds what no rule here asks for, and its own oracle does:
 
@@ -185,6 +186,11 @@ def _approved(ledger: Ledger, event: Event) -> Ledger:
     return ledger._replace(approvals=tuple(sorted(found.items())))
 
 
+def _obeyed(ledger: Ledger, event: Event) -> Ledger:
+    _require(dict(ledger.approvals).get(event.plan, 0) >= ledger.needed, "too few persons have approved its plan")
+    return ledger
+
+
 def _decided(ledger: Ledger, life: Life, event: Event, _: frozenset[str]) -> Life:
     _require(not life.epoch, "it was decided before")
     _require(event.epoch == ledger.epoch, f"epoch {ledger.epoch} has begun in the journal")
@@ -199,7 +205,6 @@ def _of_plan(ledger: Ledger, event: Event) -> None:
 
 
 def _handed(ledger: Ledger, life: Life, event: Event, _: frozenset[str]) -> Life:
-    _require(dict(ledger.approvals).get(event.plan, 0) >= ledger.needed, "too few persons have approved its plan")
     _require(event.epoch >= ledger.turn, "another `trimtab apply` has taken over")
     return life if life.epoch else life._replace(plan=event.plan, wave=event.wave)
 
@@ -268,6 +273,7 @@ _OF_ALL: Final[dict[str, Callable[[Ledger, Event], Ledger]]] = {
     "stopped": _paused,
     "approved": _approved,
     "withdrawn": _approved,
+    "obeyed": _obeyed,
 }
 _OF_LIFE: Final[dict[str, Callable[[Ledger, Life, Event, frozenset[str]], Life]]] = {
     "handed": _handed,

@@ -85,6 +85,7 @@ def test_a_wave_waits_for_the_one_before_it_and_for_approvals() -> None:
         Event(kind="epoch", epoch=1),
         Event(kind="approved", plan="p"),
         *(of(*each, "handed") for each in ((1, "a"), (2, "b"))),
+        Event(kind="obeyed", plan="p"),
         Event(kind="entry", epoch=1, interval=1),
         of(1, "a", "decided"),
         of(1, "a", "issued"),
