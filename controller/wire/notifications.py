@@ -133,7 +133,9 @@ class ClusterObservation(Record):
     started: bool = False
     """Whether anything was noticed yet.  What happened before that is not sent."""
     epoch: Count = 0
-    """The newest leadership."""
+    """The newest leadership that was noticed."""
+    leader_at_ms: Millis = 0
+    """When another leader was noticed last."""
     decided: Millis = 0
     """T of the newest decision; 0: none yet."""
     watched_since_ms: Millis = 0

@@ -16,6 +16,8 @@ from controller.web.store.values import IssuedCommand
 from controller.wire.notifications import MOST_OBSERVED, ClusterObservation, EventKind, Notification, notification
 from controller.wire.readable import counted, duration, utc
 
+#: Controllers that end again and again change the leader every minute; people hear of the newest one so often.
+_LEADER_EVERY_MS: Final = 600_000
 #: Undone moves are noticed interval by interval; people hear of them once an hour.
 _UNDONE_EVERY_MS: Final = 3_600_000
 #: Names in a sentence.
@@ -62,12 +64,13 @@ def detect(
 
 def _leader(look: _Look) -> _Detected:
     observation, epoch = look.observation, look.log.epoch
-    if epoch <= observation.epoch:
+    if epoch <= observation.epoch or look.facts.now_ms - observation.leader_at_ms < _LEADER_EVERY_MS:
         return observation, []
     after = observation.model_copy(update={"epoch": epoch})
     if not observation.started or not observation.epoch:
         return after, []
-    text = f"Epoch {epoch} began; the last one was {observation.epoch}. `trimtab status` says which process leads."
+    text = f"Epoch {epoch} began, after {observation.epoch}. `trimtab status` says which process leads."
+    after = after.model_copy(update={"leader_at_ms": look.facts.now_ms})
     at_ms = look.log.decided or look.facts.now_ms
     title = "another controller leads"
     event = look.notified(

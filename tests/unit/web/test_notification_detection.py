@@ -170,6 +170,17 @@ def test_a_wave_is_told_once_however_many_of_its_moves_fail() -> None:
     assert BUNDLE in found[0].text
 
 
+def test_leaders_that_change_all_the_time_are_told_now_and_then_and_the_newest_one_always() -> None:
+    several = [
+        facts(T + minute * PERIOD_MS, log=in_log(epoch=4 + minute, decided=T + minute * PERIOD_MS))
+        for minute in range(25)
+    ]
+    events = look(*several, observation=CALM)[1]
+    assert [(each.data["epochBefore"], each.data["epoch"]) for each in events] == [(3, 4), (4, 14), (14, 24)]
+    later = facts(T + 60 * PERIOD_MS, log=in_log(epoch=28, decided=T + 60 * PERIOD_MS))
+    assert look(*several, later, observation=CALM)[1][-1].data["epoch"] == 28
+
+
 def test_undone_moves_are_told_once_an_hour_all_together() -> None:
     moves = [tuple(moved_back(each) for each in range(count)) for count in (1, 2, 3)]
     times = (T, T + PERIOD_MS, T + 61 * PERIOD_MS)

@@ -45,8 +45,8 @@ class Cluster:
         return sender(self.folder, store, self.data, *(receivers or (self.receiver,)), time=self.time, lines=lines)
 
     def happens(self) -> None:
-        """A new leader."""
-        self.data.epoch += 1
+        """The breaker trips, once more."""
+        self.data.tripped_at = (self.data.tripped_at or T) + 1
 
     def waiting(self) -> int:
         """How many notifications wait, as stored."""
@@ -63,7 +63,7 @@ def test_what_happens_is_sent_once(cluster: Cluster) -> None:
     one = cluster.sender()
     cluster.happens()
     rounds(one, cluster.time)
-    assert [each.kind for each in cluster.receiver.accepted] == ["leader-changed"]
+    assert [each.kind for each in cluster.receiver.accepted] == ["breaker-opened"]
     assert cluster.waiting() == 0
 
 
@@ -101,7 +101,7 @@ def test_what_a_sender_sent_and_did_not_store_is_sent_again_with_the_same_id(clu
 
 
 def test_after_a_restart_nothing_old_is_sent(cluster: Cluster) -> None:
-    cluster.data.tripped_at = T
+    cluster.data.epoch += 1
     cluster.happens()
     rounds(cluster.sender(), cluster.time)
     sent = len(cluster.receiver.accepted)
@@ -180,15 +180,15 @@ def test_no_more_wait_than_are_allowed_and_the_oldest_are_given_up(cluster: Clus
     assert len(cluster.shared.value) < MAX_STATE_BYTES
     state = decode_state(cluster.shared.value, "east")
     assert state.dropped == {"oncall": 5}
-    assert state.waiting[-1].notification.data["epoch"] == cluster.data.epoch
+    assert state.waiting[-1].notification.at_ms == cluster.data.tripped_at
 
 
 def test_a_webhook_gets_only_the_events_that_it_wants(cluster: Cluster) -> None:
     other = NotingReceiver("breaker-only", kinds=frozenset({"breaker-opened"}))
     one = cluster.sender(cluster.receiver, other)
-    cluster.happens()
+    cluster.data.epoch += 1
     rounds(one, cluster.time)
-    cluster.data.tripped_at = T
+    cluster.happens()
     rounds(one, cluster.time)
     assert [each.kind for each in cluster.receiver.accepted] == ["leader-changed", "breaker-opened"]
     assert [each.kind for each in other.accepted] == ["breaker-opened"]
@@ -264,7 +264,7 @@ def test_proposals_that_cannot_be_read_stop_no_other_notification(cluster: Clust
     one = sender(cluster.folder, store, cluster.data, cluster.receiver, time=cluster.time, read_proposals=unreadable)
     cluster.happens()
     rounds(one, cluster.time)
-    assert [each.kind for each in cluster.receiver.accepted] == ["leader-changed"]
+    assert [each.kind for each in cluster.receiver.accepted] == ["breaker-opened"]
 
 
 def test_a_process_that_ends_stores_what_was_accepted_so_that_the_next_does_not_send_it_again(cluster: Cluster) -> None:
