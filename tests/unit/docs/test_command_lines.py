@@ -95,6 +95,7 @@ _FOREIGN: Final = {
     "docker",
     "export",
     "head",
+    "helm",
     "journalctl",
     "kill",
     "kubectl",
