@@ -153,6 +153,9 @@ class WebSettings(Section):
     writes: bool = False
     """Whether operators and approvers may change the controls here: pause, resume, mode, drain and the like.  The
     server then needs the rights of `trimtab pause`: docs/security.md.  Anonymous users never may."""
+    signing_key_file: PathText | None = None
+    """The private key by which this server vouches for who proposes and approves here: Ed25519, PEM in PKCS#8.  The
+    controllers believe it where [approvals.servers] has its public key; `trimtab proposals key` makes one."""
     session_key_file: PathText | None = None
     """A file with 32 random bytes or more that sign sessions.  Needed where several `trimtab serve` share an address;
     without it each start ends the sessions."""

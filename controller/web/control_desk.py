@@ -119,7 +119,33 @@ class ControlDesk:
         except TrimtabError as error:
             raise _not_now(str(error)) from error
         self._after_change()
-        return ControlsWritten(at_ms=write.at_ms, version=version_of(after), note="", key=_key(write))
+        return ControlsWritten(at_ms=write.at_ms, version=version_of(after), note="", key=_key(write.by, write.key))
+
+    def answered(self, *, by: str, key: str, content: str, now_ms: int) -> str | None:
+        """What the request of *by* with this *key* was answered before; None: it is new, or has no key.
+
+        RefusedError: 422 the key was used for something else, 503 the store cannot be reached.
+        """
+        if not key:
+            return None
+        try:
+            controls = self.read().controls
+        except TrimtabError as error:
+            raise _not_now(str(error)) from error
+        before = _known(controls, _key(by, key), content, now_ms)
+        return None if before is None else before.answer
+
+    def write_after(self, write: ControlsWrite, answer: str) -> None:
+        """Make the change of *write* for something that is done already, answered with *answer*; best effort."""
+
+        def changed(now: OperatorControls) -> OperatorControls:
+            after = write.change(now)
+            if not write.key:
+                return after
+            key, body = _key(write.by, write.key), _hash(write.content)
+            return after.with_request(AnsweredRequest(key=key, body=body, at_ms=write.at_ms, answer=answer))
+
+        self._best_effort(changed)
 
     def note(self, written: ControlsWritten, note: str) -> ControlsWritten:
         """Have the answer to the request of *written* say *note* where it is sent again; best effort."""
@@ -168,13 +194,9 @@ def version_of(controls: OperatorControls) -> str:
 
 
 def _changed(now: OperatorControls, write: ControlsWrite) -> OperatorControls:
-    key = _key(write)
-    before = next((each for each in now.answered_at(write.at_ms) if key and each.key == key), None)
+    key = _key(write.by, write.key)
+    before = _known(now, key, write.content, write.at_ms)
     if before is not None:
-        if before.body != _hash(write.content):
-            raise RefusedError(
-                422, "Key used before", "the Idempotency-Key was used for something else: take a new one"
-            )
         raise _AnsweredError(before)
     if ANY_VERSION not in write.versions and version_of(now) not in write.versions:
         raise RefusedError(412, "Somebody was faster", _faster(now))
@@ -187,6 +209,14 @@ def _changed(now: OperatorControls, write: ControlsWrite) -> OperatorControls:
     return after.with_request(
         AnsweredRequest(key=key, body=_hash(write.content), at_ms=write.at_ms, answer=version_of(after))
     )
+
+
+def _known(controls: OperatorControls, key: str, content: str, now_ms: int) -> AnsweredRequest | None:
+    """The request with the hash *key* that was carried out; None: none was.  RefusedError 422: it was another one."""
+    before = next((each for each in controls.answered_at(now_ms) if key and each.key == key), None)
+    if before is not None and before.body != _hash(content):
+        raise RefusedError(422, "Key used before", "the Idempotency-Key was used for something else: take a new one")
+    return before
 
 
 def _answered(before: AnsweredRequest) -> ControlsWritten:
@@ -202,8 +232,8 @@ def _faster(now: OperatorControls) -> str:
     return f"{utc(last.at_ms)}: {change_text(last)}. Your change was not made: look at the new state, and set it again."
 
 
-def _key(write: ControlsWrite) -> str:
-    return _hash(f"{write.by}\0{write.key}") if write.key else ""
+def _key(by: str, key: str) -> str:
+    return _hash(f"{by}\0{key}") if key else ""
 
 
 def _hash(text: str) -> str:

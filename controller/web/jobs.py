@@ -6,6 +6,7 @@ prints.  What bounds them: how many run, wait and are remembered; the time, the 
 
 import hashlib
 import logging
+import math
 import os
 import resource
 import secrets
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Final, Literal, TypeAlias
 from controller.adapters.disk.scratch import held_folder
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.process.tied_child import NOTHING_FOUND_VARIABLE, tied_child
+from controller.model.errors import TrimtabError
 from controller.settings.redaction import redacted
 from controller.web.access.viewer import RefusedError
 from controller.wire.base import printable
@@ -84,6 +86,18 @@ class JobOrder:
     upload: str = ""
     #: SHA-256 of that file: the same work is done again for another one.
     upload_sha256: str = ""
+    #: It takes as long as it takes, as to carry a plan out; such jobs have places of their own.
+    is_endless: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the server itself does before and after a job's commands, in the job's thread.  TrimtabError: it fails."""
+
+    #: Given the job's folder.
+    before: Callable[[Path], None] = lambda _: None
+    #: Given the job's folder; what it returns is the result, in place of what the last command printed.
+    after: Callable[[Path], bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,6 +122,7 @@ class Job:
     sha256: str = ""
     uploaded: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
+    around: Around = Around()
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -132,7 +147,7 @@ class Jobs:
         self._folder: Path | None = None
         self._threads: list[threading.Thread] = []
 
-    def submit(self, order: JobOrder, by: str) -> Job:
+    def submit(self, order: JobOrder, by: str, around: Around | None = None) -> Job:
         """Have *order* done for the person *by*; a job that does the same already, or did lately, is returned again.
 
         RefusedError where too many wait.
@@ -142,10 +157,11 @@ class Jobs:
             if same is not None:
                 return same
             job = self._new(order, by)
+            job.around = around or job.around
             self._enqueue(job)
             return job
 
-    def reserve(self, order: JobOrder, by: str) -> Job:
+    def reserve(self, order: JobOrder, by: str, around: Around | None = None) -> Job:
         """A job into whose folder the caller writes the file *order.upload*; ``start`` or ``withdraw`` has to follow.
 
         From now on it counts as one that waits.  RefusedError where too many wait.
@@ -154,6 +170,7 @@ class Jobs:
             if sum(bool(each.order.upload) and each.ended_ms is None for each in self._jobs.values()) >= _MOST_UPLOADS:
                 raise _too_many(503, "all places for files are taken: try again when a job has ended")
             job = self._new(order, by)
+            job.around = around or job.around
             job.folder.mkdir(mode=0o700)
             return job
 
@@ -238,6 +255,9 @@ class Jobs:
         return job
 
     def _enqueue(self, job: Job) -> None:
+        if job.order.is_endless:
+            threading.Thread(target=self._carry_out, args=(job,), name="web-endless-job", daemon=True).start()
+            return
         self._waiting.append(job)
         self._start_threads()
         self._turn.notify()
@@ -250,7 +270,9 @@ class Jobs:
             job.ended.set()
 
     def _refuse_too_many(self, by: str) -> None:
-        unfinished = [each for each in self._jobs.values() if each.state in ("waiting", "running")]
+        unfinished = [
+            each for each in self._jobs.values() if each.state in ("waiting", "running") and not each.order.is_endless
+        ]
         if sum(each.by == by for each in unfinished) >= _MOST_OF_ONE:
             raise _too_many(429, "too many jobs wait or run, your own: try again when one ended")
         if sum(each.state == "waiting" for each in unfinished) >= _MOST_WAITING:
@@ -273,20 +295,29 @@ class Jobs:
                 while not self._waiting:
                     self._turn.wait()
                 job = self._waiting.popleft()
-                job.state = "running"
-            state: JobState = "failed"
-            try:
-                state = self._run(job)
-            except Exception as error:
-                job.problem = f"{type(error).__name__}: {error}"
-                log.warning("job %s (%s) failed: %r", job.id, job.order.kind, error)
-            with self._turn:
-                self._end(job, state)
+            self._carry_out(job)
+
+    def _carry_out(self, job: Job) -> None:
+        with self._turn:
+            if job.state != "waiting":
+                return
+            job.state = "running"
+        state: JobState = "failed"
+        try:
+            state = self._run(job)
+        except TrimtabError as error:
+            job.problem = str(error)
+        except Exception as error:
+            job.problem = f"{type(error).__name__}: {error}"
+            log.warning("job %s (%s) failed: %r", job.id, job.order.kind, error)
+        with self._turn:
+            self._end(job, state)
 
     def _run(self, job: Job) -> JobState:
         for folder in (job.folder, job.temporary):
             folder.mkdir(mode=0o700, exist_ok=bool(job.order.upload))
-        ends = Deadline.after(self._seconds)
+        ends = Deadline.after(math.inf if job.order.is_endless else self._seconds)
+        job.around.before(job.folder)
         for number, words in enumerate(job.order.commands):
             is_last = number == len(job.order.commands) - 1
             allowed = job.order.answered_by if is_last else (0,)
@@ -295,19 +326,21 @@ class Jobs:
                 return "cancelled"
             if why or process.returncode not in allowed:
                 job.found_nothing = not why and process.returncode == _NOTHING_FOUND
-                job.problem = why or _last_line(job.folder) or f"it ended with exit code {process.returncode}"
+                job.problem = why or last_line(job.folder) or f"it ended with exit code {process.returncode}"
                 return "failed"
         result = job.folder / (job.order.file or _ANSWER)
         if not result.exists():
-            job.problem = _last_line(job.folder) or "it wrote no file"
+            job.problem = last_line(job.folder) or "it wrote no file"
             return "failed"
         if not job.order.file:
             process, why = self._run_one(job, ends, _CHECK, (f"{FOLDER}/{_ANSWER}", job.order.lines), (_CHECKED,) * 2)
             if job.state == "cancelled":
                 return "cancelled"
             if why or process.returncode:
-                job.problem = why or _last_line(job.folder) or "it printed no answer"
+                job.problem = why or last_line(job.folder) or "it printed no answer"
                 return "failed"
+        if job.around.after is not None:
+            result.write_bytes(job.around.after(job.folder))
         with result.open("rb") as file:
             job.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         job.size = result.stat().st_size
@@ -333,7 +366,7 @@ class Jobs:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL_SECONDS)
                 return ""
-            job.progress = _last_line(job.folder)
+            job.progress = last_line(job.folder)
             why = ""
             if ends.passed:
                 why = f"it took longer than {self._seconds:g} s (web.job_seconds)"
@@ -379,7 +412,8 @@ def _started(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """*module* with *words*, in a process of its own that has so much memory and processor time at most.
 
-    *output*: files in the job's folder for standard output and standard error.
+    *seconds*: until it has to end; infinite: it takes as long as it takes.  *output*: files in the job's folder for
+    standard output and standard error.
     """
     folder = job.folder
     command = [sys.executable, "-m", module, *(word.replace(FOLDER, str(folder)) for word in words)]
@@ -388,16 +422,24 @@ def _started(
     with (
         (folder / output[0]).open("wb") as out,
         (folder / output[1]).open("wb") as errors,
-        tied_child(command, seconds=seconds, stdout=out, stderr=errors, environment=environment) as process,
+        tied_child(
+            command,
+            seconds=None if math.isinf(seconds) else seconds,
+            stdout=out,
+            stderr=errors,
+            environment=environment,
+        ) as process,
     ):
-        processor_seconds = int(seconds + _SPARE_SECONDS) * (os.cpu_count() or 1)
-        for limit, maximum in ((resource.RLIMIT_DATA, _LARGEST_MEMORY), (resource.RLIMIT_CPU, processor_seconds)):
+        limits = [(resource.RLIMIT_DATA, _LARGEST_MEMORY)]
+        if not math.isinf(seconds):
+            limits.append((resource.RLIMIT_CPU, int(seconds + _SPARE_SECONDS) * (os.cpu_count() or 1)))
+        for limit, maximum in limits:
             with suppress(OSError):  # it has ended already
                 resource.prlimit(process.pid, limit, (maximum, maximum))
         yield process
 
 
-def _last_line(folder: Path) -> str:
+def last_line(folder: Path) -> str:
     """The last line on standard error, without secrets."""
     try:
         with (folder / _ERRORS).open("rb") as file:

@@ -24,7 +24,7 @@ _MOST_HEADERS: Final = 64
 _LARGEST_HEAD: Final = 16 << 10
 _LARGEST_BODY: Final = 64 << 10
 #: Where files are uploaded, by who has been let in: the longest body, and the time until it is there.
-UPLOADS: Final = "/api/v1/plans"
+UPLOADS: Final = ("/api/v1/plans", "/api/v1/proposals")
 LARGEST_UPLOAD: Final = MAX_BYTES
 _UPLOAD_SECONDS: Final = 300.0
 #: Results of jobs may be as long, so they have as much time.
@@ -121,7 +121,7 @@ def _refused(request: Request, error: Exception) -> RefusedError:
 
 
 def _is_upload(scope: Scope) -> bool:
-    return bool(scope["method"] == "POST" and scope["path"] == UPLOADS)
+    return bool(scope["method"] == "POST" and scope["path"] in UPLOADS)
 
 
 def _longest(scope: Scope) -> int:

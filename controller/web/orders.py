@@ -33,7 +33,10 @@ _INCIDENT: Final = "incident.tar"
 WHAT_IF: Final = "whatif"
 INCIDENT: Final = "incident"
 PLAN: Final = "plan"
+PROPOSAL: Final = "proposal"
 _PLAN: Final = "plan.json"
+#: A proposal is held against the cluster again after so long.
+_PROPOSAL_MS: Final = 30_000
 #: In whose name the page itself orders work.
 _OWN: Final = "trimtab"
 #: A page shows no longer answer: as objects it takes many times its size in memory.
@@ -49,7 +52,7 @@ def of_audit(
     site: Site, cluster: ShownCluster, span: tuple[int, int], bundle: str | None, namespace: str | None
 ) -> JobOrder:
     """What became of the moves in a *span*, epoch ms."""
-    words = ["audit", "--json", *_conf(cluster), *_span(site, *span)]
+    words = ["audit", "--json", *conf_words(cluster), *_span(site, *span)]
     if bundle is not None:
         words += ["--bundle", bundle_name(bundle)]
     if namespace is not None:
@@ -60,19 +63,21 @@ def of_audit(
 def of_explain(cluster: ShownCluster, interval: int, subject: str | None) -> JobOrder:
     """Why *subject*, a bundle or a broker, was or was not moved; of None, what the interval decided."""
     about = (utc(interval),) if subject is None else (subject_name(subject), "--at", utc(interval))
-    return JobOrder(kind="explain", cluster=cluster.name, commands=(("explain", *about, "--json", *_conf(cluster)),))
+    return JobOrder(
+        kind="explain", cluster=cluster.name, commands=(("explain", *about, "--json", *conf_words(cluster)),)
+    )
 
 
 def of_doctor(cluster: ShownCluster, now_ms: int) -> JobOrder:
     """What the doctor finds."""
-    words = ("doctor", "--json", *_conf(cluster))
+    words = ("doctor", "--json", *conf_words(cluster))
     as_of = now_ms // _FINDINGS_MS * _FINDINGS_MS
     return JobOrder(kind="doctor", cluster=cluster.name, commands=(words,), answered_by=(0, _SICK), as_of_ms=as_of)
 
 
 def of_bundle(cluster: ShownCluster, bundle: str, now_ms: int) -> JobOrder:
     """Who owns *bundle*, and what was decided about it last."""
-    words = ("status", bundle_name(bundle), "--json", *_conf(cluster))
+    words = ("status", bundle_name(bundle), "--json", *conf_words(cluster))
     as_of = now_ms // _STATUS_MS * _STATUS_MS
     # Exit code 1: the brokers have no such bundle, and the answer says so.
     return JobOrder(kind="status", cluster=cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=as_of)
@@ -81,14 +86,22 @@ def of_bundle(cluster: ShownCluster, bundle: str, now_ms: int) -> JobOrder:
 def of_journal(cluster: ShownCluster, filters: Mapping[str, str | None], limit: int, *, issued: bool) -> JobOrder:
     """The newest decisions; *filters* has the values of options of ``trimtab journal``, None where one is not given."""
     options = [word for name, value in filters.items() if value is not None for word in (f"--{name}", _word(value))]
-    words = ("journal", "--json", "--limit", str(limit), *options, *(("--issued",) if issued else ()), *_conf(cluster))
+    words = (
+        "journal",
+        "--json",
+        "--limit",
+        str(limit),
+        *options,
+        *(("--issued",) if issued else ()),
+        *conf_words(cluster),
+    )
     return JobOrder(kind="journal", cluster=cluster.name, commands=(words,), lines="decisions")
 
 
 def of_what_if(site: Site, cluster: ShownCluster, times: tuple[int, int], strategies: tuple[str, ...]) -> JobOrder:
     """What would have happened in a span, epoch ms, with each of *strategies*, as SHEDDER or SHEDDER+PLACEMENT."""
     span = _span(site, *times)
-    copy = ("record", "--output", f"{FOLDER}/recording", "--before", _BEFORE, *_conf(cluster), *span)
+    copy = ("record", "--output", f"{FOLDER}/recording", "--before", _BEFORE, *conf_words(cluster), *span)
     options = [word for name in strategies for word in ("--strategy", strategy_name(name))]
     replay = ("what-if", f"{FOLDER}/recording", "--json", *span, *options)
     return JobOrder(kind=WHAT_IF, cluster=cluster.name, commands=(copy, replay))
@@ -98,15 +111,22 @@ def of_incident(site: Site, cluster: ShownCluster, around_ms: int, minutes: int,
     """One file with all around a time."""
     _span(site, around_ms - minutes * _MINUTE_MS, around_ms + minutes * _MINUTE_MS)
     about = ("--around", utc(around_ms), "--minutes", str(minutes), "--output", f"{FOLDER}/{_INCIDENT}")
-    words = ("incident", "make", *about, "--json", *_conf(cluster), *(("--anonymise",) if anonymise else ()))
+    words = ("incident", "make", *about, "--json", *conf_words(cluster), *(("--anonymise",) if anonymise else ()))
     # Exit code 1: it is written, and a decision comes out differently; the file says which.
     return JobOrder(kind=INCIDENT, cluster=cluster.name, commands=(words,), file=_INCIDENT, answered_by=(0, 1))
 
 
 def of_plan_file(cluster: ShownCluster) -> JobOrder:
     """What is in a plan's file, which somebody uploads."""
-    words = ("show-plan", f"{FOLDER}/{_PLAN}", "--json", *_conf(cluster))
+    words = ("show-plan", f"{FOLDER}/{_PLAN}", "--json", *conf_words(cluster))
     return JobOrder(kind=PLAN, cluster=cluster.name, commands=(words,), upload=_PLAN)
+
+
+def of_proposal(cluster: ShownCluster, key: str, now_ms: int) -> JobOrder:
+    """What is in the proposal with the hash *key*, verified, and whether it can still be carried out."""
+    words = ("proposals", "show", key, "--json", *conf_words(cluster))
+    as_of = now_ms // _PROPOSAL_MS * _PROPOSAL_MS
+    return JobOrder(kind=PROPOSAL, cluster=cluster.name, commands=(words,), as_of_ms=as_of)
 
 
 def findings(site: Site, cluster: ShownCluster) -> DoctorAnswer | None:
@@ -199,7 +219,8 @@ def _word(text: str) -> str:
     return text
 
 
-def _conf(cluster: ShownCluster) -> tuple[str, str]:
+def conf_words(cluster: ShownCluster) -> tuple[str, str]:
+    """The option that names the settings of *cluster*."""
     return "--conf", str(cluster.conf)
 
 

@@ -23,6 +23,7 @@ from controller.web.control_desk import ControlDesk, ControlsRead
 from controller.web.events import EventSource, StreamPlaces
 from controller.web.jobs import Jobs
 from controller.web.live import read_status, topic_lister
+from controller.web.proposal_desk import ProposalDesk
 from controller.web.rendering import template_environment
 from controller.web.store.queries import PageData
 from controller.web.topic_names import TopicLister, TopicNames
@@ -52,6 +53,7 @@ class ShownCluster:
         self.topic_names = TopicNames(topic_lister(settings))
         self.news = EventSource(data)
         self.desk = ControlDesk(self.open_controls, written=self._controls_written)
+        self.proposals = ProposalDesk(lambda: election_system(settings).proposals())
         self._written = written
         #: Of the controls when the status was last known to be as new as they are.
         self._seen_version = ""
@@ -129,6 +131,7 @@ class Site:
             self.jobs.close()
             for shown_cluster in self.clusters.values():
                 shown_cluster.desk.close()
+                shown_cluster.proposals.close()
 
 
 def site_of(request: Request) -> Site:

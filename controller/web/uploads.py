@@ -6,20 +6,20 @@ from typing import BinaryIO, Final
 from starlette.requests import ClientDisconnect, Request
 
 from controller.web.access.viewer import RefusedError
-from controller.web.jobs import Job, JobOrder, refuse_ended
+from controller.web.jobs import Around, Job, JobOrder, refuse_ended
 from controller.web.site import Site
 
 #: So many bytes are written at once.
 _PIECE: Final = 1 << 20
 
 
-async def job_with_file(request: Request, site: Site, order: JobOrder, by: str) -> Job:
+async def job_with_file(request: Request, site: Site, order: JobOrder, by: str, around: Around | None = None) -> Job:
     """The job that does *order* in the name of *by*, with the body of *request* as its file *order.upload*.
 
     RequestLimits bounds the size and the time.  RefusedError where too many jobs wait, or the file does not arrive
     whole; then nothing of it is left.
     """
-    job = site.jobs.reserve(order, by)
+    job = site.jobs.reserve(order, by, around)
     try:
         with (job.folder / order.upload).open("xb") as file:
             sha256, size = await _written(request, site, job, file)

@@ -19,6 +19,7 @@ from controller.web.store.values import (
 from controller.web.topic_names import NamesByPlace
 from controller.wire.answers.base import JsonAnswer, VerdictAnswer
 from controller.wire.answers.explain import JournalAnswer
+from controller.wire.answers.proposals import ProposalAnswer
 from controller.wire.answers.status import ControlChangeAnswer, PauseAnswer
 
 
@@ -422,6 +423,22 @@ class ControlsWrittenAnswer(JsonAnswer):
     reason: str
     epoch: int | None
     """Of a stop of everything: executors begin no command of an older epoch.  null: none was started."""
+
+
+class ProposalsAnswer(JsonAnswer):
+    """Proposals, the oldest first, by what they say of themselves; one alone is verified."""
+
+    proposals: list[ProposalAnswer]
+    unreadable: dict[str, str]
+    """Hash -> why what lies there cannot be read."""
+
+
+class ProposalWrittenAnswer(JsonAnswer):
+    """A proposal after somebody has done something with it."""
+
+    proposal: ProposalAnswer
+    job: str | None
+    """The job that goes on with it, as Location says; null: it is done."""
 
 
 class PlanMoveAnswer(JsonAnswer):

@@ -14,7 +14,7 @@ from controller.settings.web import ViewerRole
 from controller.web.access.viewer import RefusedError, Viewer, bad_request
 from controller.web.access.writers import require_writer
 from controller.web.admission import require, viewer_of
-from controller.web.jobs import Job, JobOrder
+from controller.web.jobs import Around, Job, JobOrder
 from controller.web.parameters import Parameters
 from controller.web.refused_writes import note_refused
 from controller.web.site import ShownCluster, Site, site_of
@@ -115,6 +115,15 @@ class Reply:
     version: str = ""
 
 
+class Upload(NamedTuple):
+    """A file that is about to be uploaded."""
+
+    site: Site
+    cluster: ShownCluster
+    viewer: Viewer
+    query: Any
+
+
 class Endpoint(NamedTuple):
     """A line of the table of endpoints."""
 
@@ -128,10 +137,12 @@ class Endpoint(NamedTuple):
     query: type[Query] = Query
     body: type[Parameters] | None = None
     #: In place of *body*: the body is a file of JSON, for the job that this orders.  ApiRequest.body is that job then.
-    upload: Callable[[ShownCluster], JobOrder] | None = None
+    upload: Callable[[Upload], tuple[JobOrder, Around]] | None = None
     needs: ViewerRole = ViewerRole.VIEWER
     #: It changes something, so it needs a person's name, [web] writes, and takes an Idempotency-Key.
     writes: bool = False
+    #: Of what it changes there are versions, so that it needs If-Match.
+    versioned: bool = False
     #: Beside 200 (201, 202 ...), and beside what every endpoint may answer.
     statuses: tuple[int, ...] = ()
     #: The status of success.
@@ -177,7 +188,8 @@ async def _checked(request: Request, endpoint: Endpoint) -> ApiRequest[Any, Any]
         raise RefusedError(415, "Not JSON", f"the body has to be {_JSON}")
     if endpoint.upload is not None:
         site = site_of(request)
-        body = await job_with_file(request, site, endpoint.upload(site.cluster(query.cluster)), viewer.name)
+        order, around = endpoint.upload(Upload(site, site.cluster(query.cluster), viewer, query))
+        body = await job_with_file(request, site, order, viewer.name, around)
     if endpoint.body is not None:
         text, model = await request.body(), endpoint.body
         body = _parsed(lambda: model.model_validate_json(text))

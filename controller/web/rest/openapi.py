@@ -26,22 +26,20 @@ _REF: Final = "#/components/schemas/{model}"
 _PART: Final = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _OF_ALL: Final = (400, 401, 403, 404, 405, 413, 414, 421, 429, 431, 503)
 #: Of what changes something.
-_WRITE_HEADERS: Final = (
-    {
-        "name": "If-Match",
-        "in": "header",
-        "required": True,
-        "description": "The ETag of what you have seen, as GET answered it; * for whatever is there",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
-    },
-    {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "description": "Yours, for this request: sent again within a day, the request is answered as before, and not"
-        " carried out again",
-        "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
-    },
-)
+_IF_MATCH: Final = {
+    "name": "If-Match",
+    "in": "header",
+    "required": True,
+    "description": "The ETag of what you have seen, as GET answered it; * for whatever is there",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
+}
+_KEY: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Yours, for this request: sent again within a day, the request is answered as before, and not"
+    " carried out again",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+}
 _EVENTS: Final = {
     "get": {
         "summary": "Server-sent events: one for each change of what is known",
@@ -117,7 +115,8 @@ def _operation(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
         "parameters": [
             *_path_parameters(endpoint.path),
             *_query_parameters(endpoint.query),
-            *(_WRITE_HEADERS if endpoint.writes else ()),
+            *((_IF_MATCH,) if endpoint.versioned else ()),
+            *((_KEY,) if endpoint.writes else ()),
         ],
         "responses": _responses(endpoint, refs),
     }
@@ -153,7 +152,7 @@ def _responses(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
     content: dict[str, Any] = {"application/json": {"schema": refs[endpoint.answer] if endpoint.answer else {}}}
     if endpoint.answer is None:
         content["application/octet-stream"] = {"schema": {}}
-    headers = {"ETag": {"schema": {"type": "string"}}} if endpoint.method == "GET" or endpoint.writes else {}
+    headers = {"ETag": {"schema": {"type": "string"}}} if endpoint.method == "GET" or endpoint.versioned else {}
     success: dict[str, Any] = {"description": HTTPStatus(endpoint.success).phrase, "headers": headers}
     if endpoint.success != HTTPStatus.NO_CONTENT:
         success["content"] = content
@@ -169,7 +168,8 @@ def _responses(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
         made["304"] = {"description": "Nothing has changed since the ETag that If-None-Match names"}
     statuses = [*_OF_ALL, *([415] if endpoint.method == "POST" else [])]
     statuses += [409] if endpoint.upload is not None or endpoint.writes else []
-    statuses += [412, 422, 428] if endpoint.writes else []
+    statuses += [422] if endpoint.writes else []
+    statuses += [412, 428] if endpoint.versioned else []
     return made | {str(status): _problem(status, refs) for status in statuses}
 
 

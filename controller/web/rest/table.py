@@ -5,8 +5,11 @@ from typing import Final
 
 from controller.settings.web import ViewerRole
 from controller.web import orders
-from controller.web.control_actions import ACTIONS, NEEDED
-from controller.web.rest import controlling, reading, working
+from controller.web.control_actions import ACTIONS, NEEDED, ReasonBody
+from controller.web.jobs import Around
+from controller.web.proposal_actions import ACTIONS as PROPOSAL_ACTIONS
+from controller.web.proposal_actions import PlanRequestBody
+from controller.web.rest import controlling, proposing, reading, working
 from controller.web.rest.answers import (
     BrokerPastAnswer,
     BrokersAnswer,
@@ -21,11 +24,14 @@ from controller.web.rest.answers import (
     JournalPageAnswer,
     NamespacePastAnswer,
     PlanInForceAnswer,
+    ProposalsAnswer,
+    ProposalWrittenAnswer,
 )
 from controller.web.rest.endpoint import Endpoint
 from controller.wire.answers.audit import AuditAnswer
 from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
+from controller.wire.answers.proposals import ProposalDetailAnswer
 from controller.wire.answers.status import BundleAnswer, GuardrailsAnswer, StatusAnswer
 
 _OPERATOR: Final = ViewerRole.OPERATOR
@@ -87,9 +93,62 @@ ENDPOINTS: Final = (
         "Begin what `trimtab show-plan` does, on the plan's file that is the body; the result is its answer",
         working.plan_file,
         JobAnswer,
-        upload=orders.of_plan_file,
+        upload=lambda upload: (orders.of_plan_file(upload.cluster), Around()),
         needs=_OPERATOR,
         success=202,
+    ),
+    Endpoint(
+        "GET",
+        "/proposals",
+        "What waits for approval, or is carried out",
+        proposing.proposals,
+        ProposalsAnswer,
+        proposing.ProposalsQuery,
+    ),
+    Endpoint(
+        "POST",
+        "/proposals",
+        "Check the plan's file that is the body, and propose it; the result names the proposal",
+        proposing.uploaded,
+        JobAnswer,
+        proposing.ProposeQuery,
+        upload=proposing.upload,
+        needs=_OPERATOR,
+        writes=True,
+        success=202,
+    ),
+    Endpoint(
+        "POST",
+        "/proposals/plan",
+        "Make a plan as `trimtab plan` does, and propose it; the result names the proposal",
+        proposing.planned,
+        JobAnswer,
+        body=PlanRequestBody,
+        needs=_OPERATOR,
+        writes=True,
+        success=202,
+    ),
+    Endpoint(
+        "GET",
+        "/proposals/{id}",
+        "What `trimtab proposals show` says",
+        proposing.proposal,
+        ProposalDetailAnswer,
+        statuses=(202,),
+    ),
+    *(
+        Endpoint(
+            "POST",
+            f"/proposals/{{id}}/{action.name}",
+            action.summary,
+            partial(proposing.changed, action=action),
+            ProposalWrittenAnswer,
+            body=ReasonBody,
+            needs=_OPERATOR,
+            writes=True,
+            success=202 if action.name in ("apply", "refresh") else 200,
+        )
+        for action in PROPOSAL_ACTIONS.values()
     ),
     Endpoint(
         "GET", "/controls", "Mode, pauses, budgets and breaker that are in force", reading.controls, GuardrailsAnswer
@@ -104,6 +163,7 @@ ENDPOINTS: Final = (
             body=action.body,
             needs=NEEDED,
             writes=True,
+            versioned=True,
         )
         for action in ACTIONS.values()
     ),

@@ -82,17 +82,17 @@ def audit(api: ApiRequest[AuditQuery, None]) -> Reply:
     if api.query.until is None:  # who asks again within the minute gets the same answer
         since, until = since // _MINUTE_MS * _MINUTE_MS, until // _MINUTE_MS * _MINUTE_MS
     order = orders.of_audit(api.site, api.cluster, (since, until), api.query.bundle, api.query.namespace)
-    return _worked_out(api, order)
+    return worked_out(api, order)
 
 
 def explain(api: ApiRequest[ExplainQuery, None]) -> Reply:
     """Why."""
-    return _worked_out(api, orders.of_explain(api.cluster, interval_of(api), api.query.subject))
+    return worked_out(api, orders.of_explain(api.cluster, interval_of(api), api.query.subject))
 
 
 def bundle_status(api: ApiRequest[Query, None]) -> Reply:
     """Who owns it now, and why it was or was not moved last."""
-    return _worked_out(api, orders.of_bundle(api.cluster, str(api.path["name"]), api.site.now_ms()))
+    return worked_out(api, orders.of_bundle(api.cluster, str(api.path["name"]), api.site.now_ms()))
 
 
 def journal(api: ApiRequest[JournalQuery, None]) -> Reply:
@@ -109,12 +109,12 @@ def journal(api: ApiRequest[JournalQuery, None]) -> Reply:
         raise bad_request("since is later than until")
     order = orders.of_journal(api.cluster, filters, query.limit, issued=query.issued)
     # The newest decisions are others a moment later.
-    return _worked_out(api, replace(order, as_of_ms=api.site.now_ms() // _MINUTE_MS * _MINUTE_MS))
+    return worked_out(api, replace(order, as_of_ms=api.site.now_ms() // _MINUTE_MS * _MINUTE_MS))
 
 
 def doctor(api: ApiRequest[Query, None]) -> Reply:
     """What the doctor finds, at most some minutes old."""
-    return _worked_out(api, orders.of_doctor(api.cluster, api.site.now_ms()))
+    return worked_out(api, orders.of_doctor(api.cluster, api.site.now_ms()))
 
 
 def what_if(api: ApiRequest[Query, WhatIfBody]) -> Reply:
@@ -132,7 +132,7 @@ def incident(api: ApiRequest[Query, IncidentBody]) -> Reply:
 
 def plan_file(api: ApiRequest[Query, Job]) -> Reply:
     """What is in a plan's file."""
-    return _under_way(api.body)
+    return under_way(api.body)
 
 
 def jobs(api: ApiRequest[Query, None]) -> JobsAnswer:
@@ -166,7 +166,7 @@ def cancel(api: ApiRequest[Query, None]) -> Reply:
     return Reply(status=204)
 
 
-def _worked_out(api: ApiRequest[Query, None], order: JobOrder) -> Reply:
+def worked_out(api: ApiRequest[Query, None], order: JobOrder) -> Reply:
     """The answer, where it comes soon; else 202."""
     job = api.site.jobs.submit(order, api.viewer.name)
     api.site.workers.wait(job.ended, _WAIT_SECONDS)
@@ -176,14 +176,15 @@ def _worked_out(api: ApiRequest[Query, None], order: JobOrder) -> Reply:
         raise unknown(job.problem)
     if job.state in ("failed", "cancelled"):
         raise not_known(job.problem or "it was cancelled")
-    return _under_way(job)
+    return under_way(job)
 
 
 def _accepted(api: ApiRequest[Query, Parameters], order: JobOrder) -> Reply:
-    return _under_way(api.site.jobs.submit(order, api.viewer.name))
+    return under_way(api.site.jobs.submit(order, api.viewer.name))
 
 
-def _under_way(job: Job) -> Reply:
+def under_way(job: Job) -> Reply:
+    """202 with the address of *job*."""
     headers = {"Location": f"{BASE}/jobs/{job.id}", "Retry-After": _AGAIN_SECONDS}
     return Reply(status=202, answer=_answer(job), headers=headers)
 
