@@ -16,6 +16,7 @@ from controller.model.errors import TrimtabError
 from controller.settings.web import ViewerRole
 from controller.web.access.viewer import RefusedError, Viewer
 from controller.web.control_desk import ANY_VERSION, ControlsWrite, ControlsWritten
+from controller.web.control_proposals import propose, proposer
 from controller.web.parameters import Parameters
 from controller.web.site import ShownCluster, Site
 from controller.wire.base import Name
@@ -57,7 +58,7 @@ class ResumeBody(ReasonBody):
 class ModeBody(ReasonBody):
     """A mode."""
 
-    mode: Literal["observe", "dry_run", "active", "settings"]
+    mode: Literal["observe", "dry_run", "approve", "active", "settings"]
     """settings: decisions.mode of the settings."""
 
 
@@ -104,7 +105,7 @@ ACTIONS: Final[Mapping[str, ControlAction]] = {
             "mode",
             "What `trimtab mode` does",
             ModeBody,
-            lambda made, body: changes.mode_set(changes.choice_by(made.by, made.reason, made.at_ms, body.mode)),
+            lambda made, _: changes.mode_set(made),
         ),
         ControlAction(
             "drain",
@@ -154,20 +155,23 @@ def carry_out(
     _refuse_active(cluster, body)
     if action.name == "drain" and isinstance(body, BrokersBody):
         _refuse_unknown(cluster, body, site.now_ms())
-    made = changes.choice_by(viewer.name, body.reason, site.now_ms())
+    value = body.mode if isinstance(body, ModeBody) else ""
+    made = changes.choice_by(viewer.name, body.reason, site.now_ms(), value)
     # Whoever stops something is not to be told that another person was faster.
     allowed = versions if not action.is_safer else versions | {ANY_VERSION}
-    written = cluster.desk.write(
-        ControlsWrite(
-            by=viewer.name,
-            at_ms=made.at_ms,
-            change=action.change(made, body),
-            versions=allowed,
-            key=key,
-            content=f"{action.name} {body.model_dump_json()}",
-            may_replace=action.is_safer,
-        )
+    write = ControlsWrite(
+        by=viewer.name,
+        at_ms=made.at_ms,
+        change=action.change(made, body),
+        versions=allowed,
+        key=key,
+        content=f"{action.name} {body.model_dump_json()}",
+        may_replace=action.is_safer,
     )
+    if (how := proposer(cluster, action.name, made, write.change)) is not None:
+        proposal = propose(site, cluster, viewer, write, how, body.reason)
+        return ControlsWritten(at_ms=made.at_ms, version="", note="", key="", proposal=proposal)
+    written = cluster.desk.write(write)
     if action.name == "stop-all" and not written.note:
         return _fenced(cluster, written)
     return written

@@ -66,6 +66,8 @@ class ControlsWritten:
     note: str
     #: Hash of the request's key; "" without one.
     key: str
+    #: Nothing is changed yet: the change waits for approvals as the proposal with this hash.  "": it is made.
+    proposal: str = ""
 
 
 class _AnsweredError(Exception):
@@ -135,6 +137,14 @@ class ControlDesk:
         before = _known(controls, _key(by, key), content, now_ms)
         return None if before is None else before.answer
 
+    def refuse_outdated(self, write: ControlsWrite) -> None:
+        """RefusedError 412 where the controls are not those that *write* names, 503 where they cannot be read."""
+        try:
+            now = self.read().controls
+        except TrimtabError as error:
+            raise _not_now(str(error)) from error
+        _refuse_outdated(now, write)
+
     def write_after(self, write: ControlsWrite, answer: str) -> None:
         """Make the change of *write* for something that is done already, answered with *answer*; best effort."""
 
@@ -198,8 +208,7 @@ def _changed(now: OperatorControls, write: ControlsWrite) -> OperatorControls:
     before = _known(now, key, write.content, write.at_ms)
     if before is not None:
         raise _AnsweredError(before)
-    if ANY_VERSION not in write.versions and version_of(now) not in write.versions:
-        raise RefusedError(412, "Somebody was faster", _faster(now))
+    _refuse_outdated(now, write)
     try:
         after = write.change(now)
     except TrimtabError as error:
@@ -209,6 +218,11 @@ def _changed(now: OperatorControls, write: ControlsWrite) -> OperatorControls:
     return after.with_request(
         AnsweredRequest(key=key, body=_hash(write.content), at_ms=write.at_ms, answer=version_of(after))
     )
+
+
+def _refuse_outdated(now: OperatorControls, write: ControlsWrite) -> None:
+    if ANY_VERSION not in write.versions and version_of(now) not in write.versions:
+        raise RefusedError(412, "Somebody was faster", _faster(now))
 
 
 def _known(controls: OperatorControls, key: str, content: str, now_ms: int) -> AnsweredRequest | None:

@@ -39,7 +39,7 @@ def submit(page: PageRequest) -> Response:
     action, values = _action(page), page.form
     try:
         require_writer(page.viewer, page.site.settings, NEEDED)
-        carry_out(
+        written = carry_out(
             page.site,
             page.cluster,
             page.viewer,
@@ -51,7 +51,9 @@ def submit(page: PageRequest) -> Response:
     except RefusedError as error:
         page.refused = error
         return _form_page(page, action, values, error)
-    return RedirectResponse(_next(page, action, values), 303)
+    return RedirectResponse(
+        page.href(f"/proposals/{written.proposal}") if written.proposal else _next(page, action, values), 303
+    )
 
 
 def _action(page: PageRequest) -> ControlAction:

@@ -423,6 +423,8 @@ class ControlsWrittenAnswer(JsonAnswer):
     reason: str
     epoch: int | None
     """Of a stop of everything: executors begin no command of an older epoch.  null: none was started."""
+    proposal: str | None
+    """Status 202: nothing is changed yet, it waits for approval as this proposal.  null: it is stored."""
 
 
 class ProposalsAnswer(JsonAnswer):

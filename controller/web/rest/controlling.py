@@ -2,7 +2,7 @@
 
 from controller.web.control_actions import ControlAction, ReasonBody, carry_out
 from controller.web.rest.answers import ControlsWrittenAnswer
-from controller.web.rest.endpoint import ApiRequest, Query, Reply
+from controller.web.rest.endpoint import BASE, ApiRequest, Query, Reply
 
 
 def changed(api: ApiRequest[Query, ReasonBody], action: ControlAction) -> Reply:
@@ -23,5 +23,8 @@ def changed(api: ApiRequest[Query, ReasonBody], action: ControlAction) -> Reply:
         at_ms=written.at_ms,
         reason=api.body.reason,
         epoch=int(written.note) if written.note else None,
+        proposal=written.proposal or None,
     )
+    if written.proposal:
+        return Reply(status=202, answer=answer, headers={"Location": f"{BASE}/proposals/{written.proposal}"})
     return Reply(answer=answer, version=written.version)

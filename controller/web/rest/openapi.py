@@ -159,6 +159,8 @@ def _responses(endpoint: Endpoint, refs: Mapping[type[BaseModel], Any]) -> dict[
     made = {str(endpoint.success): success}
     if 202 in (endpoint.success, *endpoint.statuses):
         job = next(model for model in refs if model.__name__ == "JobAnswer")
+        if endpoint.writes and endpoint.answer is not None:
+            job = endpoint.answer
         made["202"] = {
             "description": "It is being worked out: Location names the job",
             "headers": {"Location": {"schema": {"type": "string"}}, "Retry-After": {"schema": {"type": "string"}}},

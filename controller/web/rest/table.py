@@ -164,6 +164,7 @@ ENDPOINTS: Final = (
             needs=NEEDED,
             writes=True,
             versioned=True,
+            statuses=(202,) if action.name in ("mode", "resume", "release") else (),
         )
         for action in ACTIONS.values()
     ),

@@ -1,0 +1,83 @@
+"""Changes of the controls that allow more, where the policy of [approvals] wants other people to approve them."""
+
+from collections.abc import Callable
+from functools import partial
+
+from controller.adapters.approvals.control_changes import (
+    enact_approved,
+    needs_approval,
+    propose_mode,
+    propose_release,
+    propose_resume,
+)
+from controller.adapters.election.changes import SETTINGS_MODE, ControlsChange, ended_pauses
+from controller.model.controls import Choice, ControlChange
+from controller.model.errors import TrimtabError
+from controller.model.proposals import StoredProposal
+from controller.web.access.viewer import RefusedError, Viewer
+from controller.web.control_desk import ControlsWrite
+from controller.web.signing import signer_of_viewer
+from controller.web.site import ShownCluster, Site
+
+
+def proposer(
+    cluster: ShownCluster, action: str, made: Choice, change: ControlsChange
+) -> Callable[..., StoredProposal] | None:
+    """What proposes *change*, as *made* says; None where it is made at once.  RefusedError 409: it cannot be made."""
+    policy, settings_mode = cluster.settings.approvals, cluster.settings.decisions.mode
+    if not policy.demanded or action not in ("mode", "resume", "release"):
+        return None
+    try:
+        before = cluster.desk.read().controls
+        after = change(before)
+    except TrimtabError as error:
+        raise RefusedError(409, "Not possible now", str(error)) from error
+    if action == "mode":
+        mode = settings_mode if made.value == SETTINGS_MODE else made.value
+        return partial(propose_mode, mode=mode) if needs_approval(policy, before, mode, settings_mode) else None
+    if action == "resume":
+        return partial(propose_resume, pauses=tuple(ended_pauses(before, after, made.at_ms)))
+    remaining = {each.broker for each in after.drained}
+    return partial(
+        propose_release, brokers=tuple(each.broker for each in before.drained if each.broker not in remaining)
+    )
+
+
+def propose(
+    site: Site,
+    cluster: ShownCluster,
+    viewer: Viewer,
+    write: ControlsWrite,
+    how: Callable[..., StoredProposal],
+    reason: str,
+) -> str:
+    """Propose the change of *write* by *how*, once; the proposal's hash.  RefusedError."""
+    desk, settings = cluster.desk, cluster.settings
+    before = desk.answered(by=write.by, key=write.key, content=write.content, now_ms=write.at_ms)
+    if before is not None:
+        return before
+    desk.refuse_outdated(write)
+    signer = signer_of_viewer(site, cluster, viewer)
+    try:
+        with cluster.proposals.store() as store:
+            stored = how(store, signer, now_ms=write.at_ms, reason=reason)
+            if not settings.approvals.required:
+                with desk.store() as controls:
+                    name, policy = settings.cluster.name, settings.approvals
+                    enact_approved(store, controls, stored.proposal.hash, policy, name, now_ms=write.at_ms)
+    except TrimtabError as error:
+        raise RefusedError(409, "Not possible now", str(error)) from error
+    cluster.proposals.cached.forget()
+    entry = ControlChange(
+        at_ms=write.at_ms, by=write.by, action="propose", detail=stored.proposal.title[:500], reason=reason
+    )
+    noted = ControlsWrite(
+        by=write.by,
+        at_ms=write.at_ms,
+        change=lambda now: now.with_change(entry),
+        versions=write.versions,
+        key=write.key,
+        content=write.content,
+    )
+    desk.write_after(noted, stored.proposal.hash)
+    return stored.proposal.hash
