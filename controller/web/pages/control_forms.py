@@ -1,37 +1,28 @@
 """A page for each action on the controls: its form, and what came of it.  The script shows the form as a dialog."""
 
-import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from controller.web.access.viewer import RefusedError, bad_request
+from controller.web.access.viewer import RefusedError
 from controller.web.access.writers import require_writer
-from controller.web.control_actions import ACTIONS, NEEDED, ControlAction, ReasonBody, carry_out
+from controller.web.control_actions import ACTIONS, NEEDED, ControlAction, carry_out
 from controller.web.control_desk import ControlsRead
-from controller.web.pages.frame import context_of, render
+from controller.web.pages.form_pages import LONGEST, body_of, first, form_page, query_values
+from controller.web.pages.frame import Context, context_of
 from controller.web.pages.page import PageRequest
 from controller.web.views.forms import FormFacts, action_form
 
 #: Fields that are lists in the body.
-_LISTS: Final = frozenset({"brokers", "of"})
-#: Fields that are about the request, and no part of the body.
-_OWN: Final = frozenset({"version", "key"})
-#: Bytes of random text in a key: each form that is shown has another one.
-_KEY_BYTES: Final = 18
-_LONGEST: Final = 2_048
+_LISTS: Final = {"brokers": "", "of": ""}
 
 
 def form(page: PageRequest) -> Response:
     """The form of the action that the address names, with the values that it has."""
-    action = _action(page)
-    names = dict.fromkeys(name for name, _ in page.request.query_params.multi_items())
-    values = {name: page.request.query_params.getlist(name) for name in names if name != "cluster"}
-    return _form_page(page, action, values, None)
+    return _page_of(page, _action(page), query_values(page))
 
 
 def submit(page: PageRequest) -> Response:
@@ -44,16 +35,15 @@ def submit(page: PageRequest) -> Response:
             page.cluster,
             page.viewer,
             action,
-            _body(action, values),
+            body_of(action.body, values, _LISTS),
             versions=frozenset(values.get("version", ())),
-            key=next(iter(values.get("key", ())), ""),
+            key=first(values, "key"),
         )
     except RefusedError as error:
         page.refused = error
-        return _form_page(page, action, values, error)
-    return RedirectResponse(
-        page.href(f"/proposals/{written.proposal}") if written.proposal else _next(page, action, values), 303
-    )
+        return _page_of(page, action, values)
+    target = page.href(f"/proposals/{written.proposal}") if written.proposal else _next(page, action, values)
+    return RedirectResponse(target, 303)
 
 
 def _action(page: PageRequest) -> ControlAction:
@@ -63,50 +53,24 @@ def _action(page: PageRequest) -> ControlAction:
     return action
 
 
-def _body(action: ControlAction, values: Mapping[str, Sequence[str]]) -> ReasonBody:
-    """The body that the form's *values* stand for.  RefusedError 400."""
-    fields: dict[str, Any] = {}
-    for name, texts in values.items():
-        if name in _LISTS:
-            fields[name] = tuple(texts)
-        elif name not in _OWN and texts[0]:
-            fields[name] = texts[0]
-    try:
-        return action.body.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"])) or "form"
-        problem = "say why: the history shows it" if where == "reason" else f"{where}: {first['msg']}"
-        raise bad_request(problem) from None
-
-
-def _form_page(
-    page: PageRequest, action: ControlAction, values: Mapping[str, Sequence[str]], error: RefusedError | None
-) -> Response:
+def _page_of(page: PageRequest, action: ControlAction, values: Mapping[str, Sequence[str]]) -> Response:
     context = context_of(page)
     controls, why = page.controls_now()
-    made = None
-    if controls is not None:
-        made = action_form(action.name, _facts(page, context, controls, values))
-    response = render(
+    return form_page(
         page,
-        "control_form.html",
         "Controls",
         context,
-        form=made,
-        version="" if controls is None else controls.version,
-        key=secrets.token_urlsafe(_KEY_BYTES),
-        reason=next(iter(values.get("reason", ())), "")[:_LONGEST],
-        error=error,
+        None if controls is None else action_form(action.name, _facts(page, context, controls, values)),
+        values,
         why=page.why_not(NEEDED) or why,
         back=_next(page, action, values),
+        version="" if controls is None else controls.version,
     )
-    if error is not None:
-        response.status_code = error.status
-    return response
 
 
-def _facts(page: PageRequest, context: Any, controls: ControlsRead, values: Mapping[str, Sequence[str]]) -> FormFacts:
+def _facts(
+    page: PageRequest, context: Context, controls: ControlsRead, values: Mapping[str, Sequence[str]]
+) -> FormFacts:
     return FormFacts(
         controls=controls.controls,
         state=context.state,
@@ -114,7 +78,7 @@ def _facts(page: PageRequest, context: Any, controls: ControlsRead, values: Mapp
         settings_mode=page.cluster.settings.decisions.mode,
         by=page.viewer.name,
         now_ms=page.now_ms,
-        values={name: [text[:_LONGEST] for text in texts] for name, texts in values.items()},
+        values={name: [text[:LONGEST] for text in texts] for name, texts in values.items()},
     )
 
 

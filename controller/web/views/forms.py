@@ -24,14 +24,14 @@ _LENGTHS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """A field in which one or several of some values are chosen."""
+    """A field of a form: one or several of some values, or a text."""
 
     name: str
     label: str
-    #: select, or checkbox.
+    #: select, checkbox, line or lines of text.
     kind: str
-    #: Value, and what people read.
-    options: Sequence[tuple[str, str]]
+    #: Value, and what people read; of a text none.
+    options: Sequence[tuple[str, str]] = ()
     chosen: frozenset[str] = frozenset()
 
 
@@ -39,7 +39,8 @@ class Choices:
 class ActionForm:
     """A form for one action."""
 
-    action: str
+    #: Where it is sent.
+    path: str
     title: str
     #: What it does, and what it does not do, in sentences.
     text: str
@@ -48,7 +49,11 @@ class ActionForm:
     is_danger: bool = False
     #: Sent as they are.
     hidden: Sequence[tuple[str, str]] = ()
-    choices: Choices | None = None
+    choices: Sequence[Choices] = ()
+    #: Term and text, of what a person should know.
+    terms: Sequence[tuple[str, str]] = ()
+    #: The hash that the person's name is bound to; "": none.
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +84,15 @@ def _pause(facts: FormFacts) -> ActionForm:
     standing = facts.controls.pauses_at(facts.now_ms)
     others = f" {counted(len(standing), 'pause')} stand already; each has to end." if standing else ""
     return ActionForm(
-        action="pause",
+        path="/controls/pause",
         title="Pause balancing",
         text="From the next interval on no commands are issued. Those that were issued before are still executed;"
         f" “Stop all” ends these, too. Load is still watched, and decisions are explained.{others}",
         button="Pause",
-        choices=Choices(
-            name="minutes", label="For", kind="select", options=_LENGTHS, chosen=frozenset({facts.value("minutes")})
+        choices=(
+            Choices(
+                name="minutes", label="For", kind="select", options=_LENGTHS, chosen=frozenset({facts.value("minutes")})
+            ),
         ),
     )
 
@@ -101,13 +108,13 @@ def _resume(facts: FormFacts) -> ActionForm:
     why = {each.by: f" (“{each.reason}”)" if each.reason else "" for each in standing}
     options = [(name, f"{name}{why[name]}") for name in people]
     return ActionForm(
-        action="resume",
+        path="/controls/resume",
         title="Resume balancing",
         text=" ".join(parts),
         button="Resume",
-        choices=Choices(name="of", label="End the pauses of", kind="checkbox", options=options, chosen=mine)
+        choices=(Choices(name="of", label="End the pauses of", kind="checkbox", options=options, chosen=mine),)
         if options
-        else None,
+        else (),
     )
 
 
@@ -117,7 +124,7 @@ def _mode(facts: FormFacts) -> ActionForm:
     to = facts.settings_mode if value == "settings" else value
     what = MODES.get(to, "")
     return ActionForm(
-        action="mode",
+        path="/controls/mode",
         title="Use the mode of the settings" if value == "settings" else f"Set the mode to {mode_word(value)}",
         text=f"{mode_word(now)} → {mode_word(to)}, for all controllers, from the next interval on. {what}",
         button=f"Set {mode_word(to)}",
@@ -128,7 +135,7 @@ def _mode(facts: FormFacts) -> ActionForm:
 def _drain(facts: FormFacts) -> ActionForm:
     name = facts.value("brokers")
     return ActionForm(
-        action="drain",
+        path="/controls/drain",
         title=f"Drain {facts.names.label(name)}",
         text=f"{facts.names.label(name)} gets no more bundles from the next interval on, until it is released. The"
         " bundles that it has stay: a plan that empties it moves them.",
@@ -140,7 +147,7 @@ def _drain(facts: FormFacts) -> ActionForm:
 def _release(facts: FormFacts) -> ActionForm:
     name = facts.value("brokers")
     return ActionForm(
-        action="release",
+        path="/controls/release",
         title=f"Release {facts.names.label(name)}",
         text=f"{facts.names.label(name)} may get bundles again from the next interval on.",
         button="Release",
@@ -153,7 +160,7 @@ def _stop_all(facts: FormFacts) -> ActionForm:
     plan = " The plan that is being applied ends." if facts.controls.orders is not None else ""
     flight = f"{counted(flying, 'command')} in flight: what an executor has begun is finished, the rest is never begun."
     return ActionForm(
-        action="stop-all",
+        path="/controls/stop-all",
         title="Stop all",
         text=f"{flight if flying else 'No command is in flight.'}{plan} Balancing is paused until somebody resumes, and"
         " the controller that leads starts anew.",
@@ -170,7 +177,7 @@ def _stop_plan(facts: FormFacts) -> ActionForm:
     if orders is not None and orders.plan == plan:
         wave = f"It is at step {orders.step}, wave {orders.wave} of {orders.waves}, started by {orders.by}. "
     return ActionForm(
-        action="stop-plan",
+        path="/controls/stop-plan",
         title=f"Stop plan {plan[:16]}",
         text=f"{wave}What is in flight is finished; nothing else of the plan is issued.{stays} Balancing goes on by"
         " itself.",
