@@ -142,7 +142,7 @@ def _flaw(
         return RefusedError(409, "Not possible now", f"It is {proposal.state}.")
     if action.name == "approve" and any(policy.is_same(viewer.name, each) for each in proposal.approved_by):
         return RefusedError(409, "Not possible now", "You have approved it already.")
-    if action.name in ("apply", "refresh") and proposal.kind != ProposalKind.PLAN:
+    if action.name in ("apply", "refresh") and proposal.kind != "plan":
         return RefusedError(409, "Not possible now", "Only a plan is carried out: controllers do the rest themselves.")
     if action.name in ("approve", "reject", "refresh") and (why := why_no_signature(site, cluster)):
         return RefusedError(409, "Not possible here", why)

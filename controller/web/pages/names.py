@@ -47,6 +47,7 @@ def bundle(page: PageRequest) -> Response:
         context,
         name=BundleLabel.of(name),
         past=past,
+        why=page.why_not(NEEDED),
         heading=bundle_view.heading(past, context.state, names, page.now_ms),
         facts=bundle_view.facts(past),
         chart=chart(past.load, "rate", since, until, names, unit="msg/s", owners=past.owners, commands=past.commands),

@@ -11,11 +11,15 @@ from controller.web.jobs import Job
 from controller.web.orders import PLAN, answer_of
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
+from controller.web.pages.proposals import proposal_answers
+from controller.web.proposal_actions import PROPOSE
+from controller.web.rest.answers import ProposedAnswer
 from controller.web.views.certificate import CHECKED, NOT_PROVED
 from controller.web.views.formats import BundleLabel
 from controller.web.views.now import Heading
 from controller.web.views.plan_file import NOTES, STATE_WORDS, PlanView, plan_view
 from controller.web.views.plans import facts, heading, waves
+from controller.web.views.proposal import line
 from controller.wire.answers.plan import PlanAnswer
 
 #: So many entries of the history are looked through.
@@ -27,7 +31,8 @@ _MOVES: Final = 50
 def plans(page: PageRequest) -> Response:
     """The plan in force and what became of its moves; of an uploaded file all that it says."""
     context = context_of(page)
-    job = page.job(PLAN)
+    job = page.job(PLAN, PROPOSE)
+    answers, not_read = proposal_answers(page, ended="ended" in page.request.query_params)
     view = _view(page, context, job)
     orders = orders_in_force(context.state, page.now_ms)
     progress = None if orders is None else issued_plan(page.data, orders.plan, context.state, page.now_ms)
@@ -52,12 +57,22 @@ def plans(page: PageRequest) -> Response:
         not_proved=NOT_PROVED,
         most_notes=NOTES,
         why=page.why_not(NEEDED),
+        proposals=[line(each, page.now_ms) for each in answers],
+        proposals_not_read=not_read,
+        proposed=_proposed(job),
         may_start=page.viewer.role.may(ViewerRole.OPERATOR),
     )
 
 
+def _proposed(job: Job | None) -> str:
+    """The hash of the proposal that *job* made; "" where it made none."""
+    if job is None or job.order.kind != PROPOSE or job.state != "done":
+        return ""
+    return answer_of(job, ProposedAnswer).proposal
+
+
 def _view(page: PageRequest, context: Context, job: Job | None) -> PlanView | None:
-    if job is None or job.state != "done":
+    if job is None or job.state != "done" or job.order.kind != PLAN:
         return None
     answer = answer_of(job, PlanAnswer)
     progress: IssuedPlan = issued_plan(page.data, answer.sha256, context.state, page.now_ms)
@@ -69,6 +84,12 @@ def _heading(job: Job | None, view: PlanView | None) -> Heading | None:
         return view.heading
     if job is None:
         return None
+    if job.order.kind == PROPOSE and job.state == "done":
+        return Heading(title="It is proposed", text="It waits for approval, with its certificate and its waves.")
+    if job.order.kind == PROPOSE and job.state in ("waiting", "running"):
+        return Heading(title="The plan is being made", text=job.progress or "Load the page again in a moment.")
+    if job.order.kind == PROPOSE:
+        return Heading(title="Nothing was proposed", text=job.problem or "It was cancelled.")
     if job.state in ("waiting", "running"):
         return Heading(title="The plan is being checked", text=job.progress or "Load the page again in a moment.")
     return Heading(title="This file cannot be shown as a plan", text=job.problem or "It was cancelled.")

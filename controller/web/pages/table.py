@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controller.web.pages import control_forms
+from controller.web.pages import control_forms, proposals
 from controller.web.pages.decisions import decision, decisions
 from controller.web.pages.map import map_cell, map_events, map_hot, map_page, map_tile
 from controller.web.pages.more import more
@@ -27,6 +27,9 @@ PAGES: Final = (
     Page("/brokers/{name:path}", "broker", broker),
     Page("/namespaces/{name:path}", "namespace", namespace),
     Page("/plans", "plans", plans),
+    Page("/proposals/new", "new_proposal", proposals.new_form, proposals.new_submit),
+    Page("/proposals/{id}", "proposal", proposals.proposal),
+    Page("/proposals/{id}/{action}", "proposal_action", proposals.form, proposals.submit),
     Page("/controls", "controls", controls),
     Page("/controls/{action}", "control", control_forms.form, control_forms.submit),
     Page("/history", "history", history),

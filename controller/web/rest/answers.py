@@ -435,6 +435,13 @@ class ProposalsAnswer(JsonAnswer):
     """Hash -> why what lies there cannot be read."""
 
 
+class ProposedAnswer(JsonAnswer):
+    """The result of a job that has proposed a plan."""
+
+    proposal: str
+    """Its hash."""
+
+
 class ProposalWrittenAnswer(JsonAnswer):
     """A proposal after somebody has done something with it."""
 
