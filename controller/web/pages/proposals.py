@@ -82,7 +82,7 @@ def proposal(page: PageRequest) -> Response:
         approvals=view.approvals(answer, [] if detail is None else detail.statements, page.now_ms),
         content=[] if detail is None else detail.content,
         plan=plan,
-        progress=progress_facts(progress) if answer.state in _BEGUN else (),
+        progress=progress_facts(progress) if answer.state in _STARTED else (),
         stop_text=view.stop_text(progress, answer.moves, drained, context.names) if is_running else "",
         moves=view.decision_moves(decision, _MOVES) if decision is not None and is_waiting else (),
         usage=view.decision_usage(decision) if decision is not None and is_waiting else (),
@@ -95,7 +95,7 @@ def proposal(page: PageRequest) -> Response:
     )
 
 
-_BEGUN: Final = (
+_STARTED: Final = (
     ProposalState.APPLYING,
     ProposalState.PAUSED,
     ProposalState.DONE,
@@ -136,8 +136,8 @@ def _detail(page: PageRequest, key: str) -> tuple[ProposalDetailAnswer | None, s
 
 
 def _expiry(answer: ProposalAnswer, now_ms: int) -> Any:
-    left = max(0, answer.expires_at - now_ms) / 1000
-    return view.expiry(answer, left, answer.state in (ProposalState.PENDING, ProposalState.APPROVED), now_ms)
+    remaining = max(0, answer.expires_at - now_ms) / 1000
+    return view.expiry(answer, remaining, answer.state in (ProposalState.PENDING, ProposalState.APPROVED), now_ms)
 
 
 # ---- forms ----

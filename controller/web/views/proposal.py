@@ -23,7 +23,7 @@ _ENDS: Final = {
     ProposalState.REJECTED: "rejected",
     ProposalState.EXPIRED: "expired",
 }
-_BEGUN: Final = (
+_STARTED: Final = (
     ProposalState.APPLYING,
     ProposalState.PAUSED,
     ProposalState.DONE,
@@ -112,7 +112,7 @@ def heading(answer: ProposalAnswer, now_ms: int) -> Heading:
     why = f" {answer.detail}" if answer.detail else ""
     by = "the controllers" if answer.author == CONTROLLER else answer.author
     progress = ""
-    if answer.state in _BEGUN:
+    if answer.state in _STARTED:
         progress = (
             f" It is {answer.state}{f', by {answer.by}' if answer.by else ''} since {clock(answer.at, now_ms)}.{why}"
         )
@@ -133,7 +133,7 @@ def steps(answer: ProposalAnswer, now_ms: int) -> tuple[ProposalStep, ...]:
     if answer.kind == "plan":
         text = "paused" if state is ProposalState.PAUSED else "applying"
         icon = "pause" if state is ProposalState.PAUSED else "play"
-        made.append(ProposalStep(text=text, icon=icon, is_reached=state in _BEGUN))
+        made.append(ProposalStep(text=text, icon=icon, is_reached=state in _STARTED))
     end = _ENDS.get(state, "done")
     icon = "cross" if state in (ProposalState.FAILED, ProposalState.STOPPED) else "check"
     made.append(ProposalStep(text=end, icon=icon, is_reached=state in _ENDS))
@@ -197,7 +197,7 @@ def stop_text(progress: IssuedPlan, moves: int, drained: Sequence[str], names: B
 
 def facts(answer: ProposalAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
     """Figures of a proposal whose content is not verified yet, or that is no plan."""
-    left = max(0, answer.expires_at - now_ms) / 1000
+    remaining = max(0, answer.expires_at - now_ms) / 1000
     waits = ProposalState(answer.state) in _WAITING
     return (
         KeyFigure(label="Moves", figure=whole(answer.moves), unit="", context="bundles that get another broker"),
@@ -205,13 +205,13 @@ def facts(answer: ProposalAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
         KeyFigure(
             label="Clients reconnect", figure=whole(answer.connections), unit="", context="producers and consumers"
         ),
-        expiry(answer, left, waits, now_ms),
+        expiry(answer, remaining, waits, now_ms),
     )
 
 
-def expiry(answer: ProposalAnswer, left: float, waits: bool, now_ms: int) -> KeyFigure:
+def expiry(answer: ProposalAnswer, remaining: float, waits: bool, now_ms: int) -> KeyFigure:
     """Until when it counts."""
-    context = f"in {span(left)}" if waits else answer.state
+    context = f"in {span(remaining)}" if waits else answer.state
     return KeyFigure(label="Expires", figure=clock(answer.expires_at, now_ms), unit="UTC", context=context)
 
 
