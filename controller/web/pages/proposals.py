@@ -74,7 +74,7 @@ def proposal(page: PageRequest) -> Response:
         "Plans",
         context,
         answer=answer,
-        heading=view.heading(answer, page.now_ms),
+        heading=view.heading(answer, [] if detail is None else detail.statements, page.now_ms),
         steps=view.steps(answer, page.now_ms),
         drift=None if detail is None else view.drift_text(detail.drift, page.now_ms),
         checking=checking,

@@ -105,18 +105,20 @@ def _chip(state: ProposalState) -> tuple[str, str]:
     return ("normal", "check") if state is ProposalState.DONE else ("failed", "cross")
 
 
-def heading(answer: ProposalAnswer, now_ms: int) -> Heading:
+def heading(answer: ProposalAnswer, statements: Sequence[StatementAnswer], now_ms: int) -> Heading:
     """What it is, who proposed it, and how far it is."""
     what = answer.title or _KINDS[ProposalKind(answer.kind)]
     title = what[:1].upper() + what[1:]
     why = f" {answer.detail}" if answer.detail else ""
     by = "the controllers" if answer.author == CONTROLLER else answer.author
+    why_proposed = next((each.reason for each in statements if each.kind == "propose" and each.reason), "")
+    reason = f": “{why_proposed}”" if why_proposed else ""
     progress = ""
     if answer.state in _STARTED:
         progress = (
             f" It is {answer.state}{f', by {answer.by}' if answer.by else ''} since {clock(answer.at, now_ms)}.{why}"
         )
-    return Heading(title=title, text=f"Proposed by {by} at {clock(answer.proposed_at, now_ms)}.{progress}")
+    return Heading(title=title, text=f"Proposed by {by} at {clock(answer.proposed_at, now_ms)}{reason}.{progress}")
 
 
 def steps(answer: ProposalAnswer, now_ms: int) -> tuple[ProposalStep, ...]:
