@@ -36,7 +36,7 @@ _NO_SUCH_BUNDLE: Final = 1
 
 
 @contextmanager
-def _server(address: ServerAddress) -> Iterator[tuple[RestServer, TellProgress]]:
+def server_at(address: ServerAddress) -> Iterator[tuple[RestServer, TellProgress]]:
     """Within the block say how far the server is."""
     progress = [""]
     with long_work("waiting for the server", written=lambda _: progress[0]) as done:
@@ -51,12 +51,12 @@ def _server(address: ServerAddress) -> Iterator[tuple[RestServer, TellProgress]]
 def status(address: ServerAddress, *, bundle: str | None, as_json: bool) -> None:
     """``trimtab status``."""
     if bundle is None:
-        with _server(address) as (server, tell):
+        with server_at(address) as (server, tell):
             cluster = server.get("/status", StatusAnswer, tell=tell)
         show(cluster, lambda out: print_cluster(out, cluster, now_ms()), as_json=as_json)
         return
     path = f"/status/{quoted(bundle_of(bundle, of='bundle'))}"
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         answer = server.get(path, BundleAnswer, tell=tell)
     show(answer, lambda out: print_bundle(out, answer), as_json=as_json)
     if answer.exists is False:
@@ -67,7 +67,7 @@ def explain(address: ServerAddress, *, subject: str, at: str | None, show_all: b
     """``trimtab explain``."""
     kind = kind_of(subject)
     time_ms = time_asked_for(subject, kind, at)
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         newest = server.get("/decisions", DecisionsAnswer, tell=tell, limit=1, until=time_ms).decisions
         if not newest:
             raise TrimtabError("the server knows no decision" + ("" if time_ms is None else " up to that time"))
@@ -90,7 +90,7 @@ def journal(
 ) -> None:
     """``trimtab journal``."""
     begin, end = span_of(since, until, of=("--since", "--until"))
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         answer = server.get(
             "/journal",
             JournalPageAnswer,
@@ -108,14 +108,14 @@ def journal(
 
 def controls(address: ServerAddress, *, limit: int, as_json: bool) -> None:
     """``trimtab controls``."""
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         answer = server.get("/history", HistoryAnswer, tell=tell, limit=limit)
     show_changes(answer.events, as_json=as_json)
 
 
 def doctor(address: ServerAddress, *, strict: bool, as_json: bool) -> None:
     """``trimtab doctor``."""
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         findings = server.get("/doctor", DoctorAnswer, tell=tell).findings
     healthy = is_healthy(findings, strict=strict)
     show_findings(DoctorAnswer(healthy=healthy, findings=findings), as_json=as_json)
@@ -134,7 +134,7 @@ def audit(
     """``trimtab audit``."""
     begin, end = span_of(since or LIVE_SINCE, until)
     named = None if bundle is None else bundle_of(bundle, of="--bundle")
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         answer = server.get("/audit", AuditAnswer, tell=tell, since=begin, until=end, bundle=named, namespace=namespace)
     show(answer, lambda out: print_audit(out, answer, most), as_json=as_json)
 
@@ -153,7 +153,7 @@ def what_if(
         raise typer.BadParameter("give --from: a server has no recording to take it from", param_hint="--from")
     begin, end = span_of(since, until)
     body = {"since": begin, "until": now_ms() if end is None else end, "strategies": list(strategy or ())}
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         answer = server.ordered("/whatif", body, WhatIfAnswer, tell=tell)
     show(answer, lambda out: print_answer(out, answer, most), as_json=as_json)
 
@@ -169,7 +169,7 @@ def incident_make(
         "anonymise": anonymise,
     }
     require_writable(path, "--output")
-    with _server(address) as (server, tell):
+    with server_at(address) as (server, tell):
         content = server.order("/incidents", body, tell=tell)
     write_output(path, content, "--output")
     check_file(path, as_json=as_json)

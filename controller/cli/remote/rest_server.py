@@ -8,6 +8,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+from uuid import uuid4
 
 from pydantic import ValidationError
 
@@ -42,6 +43,8 @@ _ACCEPTED: Final = 202
 _BUSY: Final = (429, 503)
 _DENIED: Final = (401, 403)
 _NOT_KNOWN: Final = 404
+
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 
 #: Takes in words how far a job is.
 TellProgress = Callable[[str], None]
@@ -93,6 +96,27 @@ class RestServer:
         """The same where it is JSON."""
         return self._parsed(self.order(path, body, tell=tell), model)
 
+    def change(self, path: str, body: Mapping[str, object], model: type[A], *, version: str = "") -> A:
+        """Change something once, however often the request has to be sent; what the server says of it.
+
+        *version*: of what is changed, for If-Match; "*": any.  TrimtabError.
+        """
+        headers = {"Idempotency-Key": str(uuid4())} | ({"If-Match": version} if version else {})
+        content = json.dumps(body).encode()
+        for attempt in range(_TRIES):
+            try:
+                return self._parsed(self._send("POST", path, {}, content, headers=headers).data, model)
+            except _AwayError:
+                if attempt == _TRIES - 1:
+                    raise
+                time.sleep(_LONGEST_PAUSE)
+        raise AssertionError
+
+    def upload(self, path: str, content: bytes, model: type[A], *, tell: TellProgress, **query: object) -> A:
+        """The result of the job that works on *content*, a file of JSON.  TrimtabError."""
+        headers = {"Idempotency-Key": str(uuid4())}
+        return self._parsed(self._worked_out(self._send("POST", path, query, content, headers=headers), tell), model)
+
     def _worked_out(self, answer: HttpAnswer, tell: TellProgress) -> bytes:
         if answer.status != _ACCEPTED:
             return answer.data
@@ -129,12 +153,13 @@ class RestServer:
         body: bytes | None = None,
         *,
         largest: int | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
     ) -> HttpAnswer:
         values = {key: _text(value) for key, value in query.items() if value is not None}
         values |= {"cluster": self._cluster} if self._cluster else {}
         target = f"{self._url}{BASE}{path}{'?' if values else ''}{urlencode(values)}"
         for attempt in range(_TRIES):
-            answer = self._once(method, target, body, largest)
+            answer = self._once(method, target, body, largest, headers)
             if answer.status < 300:
                 return answer
             wait = _retry_seconds(answer)
@@ -143,8 +168,10 @@ class RestServer:
             time.sleep(wait)
         raise AssertionError
 
-    def _once(self, method: str, target: str, body: bytes | None, largest: int | None) -> HttpAnswer:
-        headers = self._headers | ({} if body is None else {"Content-Type": "application/json"})
+    def _once(
+        self, method: str, target: str, body: bytes | None, largest: int | None, more: Mapping[str, str]
+    ) -> HttpAnswer:
+        headers = self._headers | ({} if body is None else {"Content-Type": "application/json"}) | dict(more)
         try:
             response = self._pool.request(
                 method,

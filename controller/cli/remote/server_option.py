@@ -25,17 +25,39 @@ class RemoteCommand(NamedTuple):
     function: str
     #: The parameters of the command that it takes, too; others go with the local command alone.
     takes: tuple[str, ...]
+    #: Its file in this folder.
+    module: str = "commands"
+
+
+def _change(function: str, *takes: str) -> RemoteCommand:
+    """A command that changes something."""
+    return RemoteCommand(function, takes, "changes")
 
 
 #: By the words that call them.
 REMOTE_COMMANDS: Final[Mapping[str, RemoteCommand]] = {
+    "apply": _change("apply_proposal", "proposal", "reason"),
     "audit": RemoteCommand("audit", ("since", "until", "bundle", "namespace", "most", "as_json")),
     "controls": RemoteCommand("controls", ("limit", "as_json")),
     "doctor": RemoteCommand("doctor", ("strict", "as_json")),
     "explain": RemoteCommand("explain", ("subject", "at", "show_all", "as_json")),
     "incident make": RemoteCommand("incident_make", ("around", "minutes", "output", "anonymise", "as_json")),
     "journal": RemoteCommand("journal", ("bundle", "broker", "reason", "since", "until", "issued", "limit", "as_json")),
+    "mode": _change("mode", "value", "reason", "as_json"),
+    "pause": _change("pause", "reason", "ends_after", "as_json"),
+    "proposals approve": _change("approve_proposal", "proposal", "reason", "as_json"),
+    "proposals list": _change("list_proposals", "every", "as_json"),
+    "proposals make": _change("make_proposal", "file", "reason", "as_json"),
+    "proposals pause": _change("pause_proposal", "proposal", "reason", "as_json"),
+    "proposals refresh": _change("refresh_proposal", "proposal", "reason", "as_json"),
+    "proposals reject": _change("reject_proposal", "proposal", "reason", "as_json"),
+    "proposals resume": _change("resume_proposal", "proposal", "reason", "as_json"),
+    "proposals show": _change("show_proposal", "proposal", "as_json"),
+    "proposals stop": _change("stop_proposal", "proposal", "reason", "as_json"),
+    "release": _change("release", "brokers", "reason", "as_json"),
+    "resume": _change("resume", "reason", "of", "every", "as_json"),
     "status": RemoteCommand("status", ("bundle", "as_json")),
+    "stop-all": _change("stop_all", "reason", "as_json"),
     "what-if": RemoteCommand("what_if", ("strategy", "since", "until", "most", "as_json")),
 }
 
@@ -45,7 +67,7 @@ def _only_options(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Query this server of the page (`trimtab serve`); no settings are needed: docs/rest.md.",
+            help="Ask this server of the page (`trimtab serve`); no settings are needed: docs/rest.md.",
             show_default=False,
         ),
     ] = None,
@@ -92,7 +114,7 @@ def add_server_option(command: Any, path: str) -> None:
         values = {each.name: ctx.params.pop(each.name) for each in own.params}
         if values["server"] is not None:
             _refuse_others(ctx, (*remote.takes, *values))
-            function = getattr(import_module("controller.cli.remote.commands"), remote.function)
+            function = getattr(import_module(f"controller.cli.remote.{remote.module}"), remote.function)
             return function(_address(values), **{name: ctx.params[name] for name in remote.takes})
         for each in own.params:
             if values[each.name] is not None:

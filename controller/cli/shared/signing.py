@@ -47,11 +47,16 @@ def signer_with(settings: Settings, key: Path | None, person: str) -> Signer:
     return signer_of(read_signing_key(key, "--key"), policy, cluster)
 
 
-def proposal_with(store: ProposalStore, text: str, *, shortest: int = SHORTEST_ID) -> StoredProposal:
-    """The proposal whose id begins with *text*; NothingFoundError where there is none, or more than one."""
+def refuse_no_id(text: str, shortest: int) -> None:
+    """Raise BadParameter where *text* is not the begin of an id, with *shortest* digits or more."""
     if not re.fullmatch(rf"[0-9a-f]{{{shortest},64}}", text):
         why = f"give {shortest} of the 64 digits (0-9, a-f) or more; `trimtab proposals show` prints all of them"
         raise typer.BadParameter(why, param_hint="ID")
+
+
+def proposal_with(store: ProposalStore, text: str, *, shortest: int = SHORTEST_ID) -> StoredProposal:
+    """The proposal whose id begins with *text*; NothingFoundError where there is none, or more than one."""
+    refuse_no_id(text, shortest)
     matches = [each for each in store.read_all().proposals if each.proposal.hash.startswith(text)]
     if not matches:
         raise no_proposal(text)

@@ -31,15 +31,15 @@ def print_proposal(out: Console, answer: ProposalAnswer) -> None:
     print_fields(out, _fields(answer))
 
 
-def print_detail(out: Console, answer: ProposalDetailAnswer, conf: Path) -> None:
-    """Print all of *answer*; *conf* are the settings with which it is approved and carried out."""
+def print_detail(out: Console, answer: ProposalDetailAnswer, conf: Path | None) -> None:
+    """Print all of *answer*; *conf* are the settings with which it is approved and carried out, None: a server's."""
     if answer.plan is not None:
-        print_plan(out, answer.plan, conf)
+        print_plan(out, answer.plan, conf or Path())
     for line in answer.content:
         print_line(out, line)
     out.print()
     print_answers(out, _STATEMENTS, answer.statements)
-    next_lines = [("next", text) for text in _next(answer, conf)]
+    next_lines = [] if conf is None else [("next", text) for text in _next(answer, conf)]
     print_fields(out, [*_fields(answer), *_drift_fields(answer.drift), *next_lines], whole=["next"])
 
 

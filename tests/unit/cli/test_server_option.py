@@ -229,3 +229,59 @@ def test_a_job_that_fails_is_told_with_its_problem(monkeypatch: pytest.MonkeyPat
 
     with _serving(answer) as (url, _):
         assert str(_error("doctor", "--server", url)) == "the log does not answer"
+
+
+_ID = "3f9a1c22d07b81e4" * 4
+
+
+def test_a_change_whose_answer_is_lost_is_sent_again_under_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.cli.remote.rest_server.time.sleep", lambda _: None)
+    keys = list[tuple[str | None, str | None]]()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        keys.append((handler.headers.get("Idempotency-Key"), handler.headers.get("If-Match")))
+        if len(keys) < 3:
+            handler.close_connection = True
+            return
+        body = {
+            "cluster": "c",
+            "action": "pause",
+            "by": "ann",
+            "atMs": 1,
+            "reason": "r",
+            "epoch": None,
+            "proposal": None,
+        }
+        _reply(handler, 200, json.dumps(body).encode())
+
+    with _serving(answer) as (url, _):
+        found = CliRunner().invoke(app, ["pause", "--server", url, "--reason", "r", "--json"])
+    assert found.exit_code == 0, found.exception
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+    assert keys[0][0]
+    assert keys[0][1] == "*"
+
+
+def test_a_change_that_the_server_refuses_is_not_sent_again() -> None:
+    with _serving(_problem(409, "Not now", "proposal 3f9a is done")) as (url, seen):
+        error = _error("pause", "--server", url, "--reason", "r")
+    assert "proposal 3f9a is done" in str(error)
+    assert len(seen.requests) == 1
+
+
+def test_an_id_that_fits_two_proposals_of_the_server_changes_neither() -> None:
+    def proposal(key: str) -> dict[str, object]:
+        texts = dict.fromkeys(("title", "rejectedBy", "by", "detail"), "")
+        numbers = dict.fromkeys(
+            ("required", "moves", "splits", "connections", "proposedAt", "expiresAt", "step", "wave", "waves", "at"), 0
+        )
+        fixed = {"id": key, "kind": "plan", "state": "pending", "author": "ann", "approvedBy": [], "flaws": []}
+        return {**texts, **numbers, **fixed, "movesDone": 0}
+
+    listed = [proposal(_ID), proposal(_ID[:-1] + "0")]
+    body = json.dumps({"proposals": listed, "unreadable": {}}).encode()
+    with _serving(lambda handler: _reply(handler, 200, body)) as (url, seen):
+        error = _error("proposals", "pause", _ID[:12], "--server", url, "--reason", "r")
+    assert "2 proposals" in str(error)
+    assert [path.partition("?")[0] for path, _ in seen.requests] == ["/api/v1/proposals"]
