@@ -19,7 +19,7 @@ from controller.cli.controls import By, ReasonOption
 from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console
 from controller.cli.shared.layout import print_line
-from controller.cli.shared.signing import KeyOption
+from controller.cli.shared.signing import KeyOption, signer_with
 from controller.model.balancing import SHEDDING, SPLITTING
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -41,10 +41,14 @@ def take_over(
 ) -> None:
     """Switch off the brokers' own shedding and splitting, then let trimtab act: asks before each step.
 
+    Where [approvals] demands signatures, the mode is proposed with --key: nobody balances until others approve it.
+
     Exit codes: 0 trimtab is active; 1 a broker did not confirm, or you said no: nothing is issued beside brokers that
     balance; 2 the settings name no brokers, or there is no terminal to ask and no --yes.
     """
     settings = read_settings(conf)
+    if settings.approvals.demanded:
+        signer_with(settings, key, by)  # refused now, and not once nobody balances any more
     with closing(_admin(settings)) as admin:
         switches = dict.fromkeys(_ours(settings), "false")
         _say_what_is_set(admin, switches)

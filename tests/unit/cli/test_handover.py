@@ -15,8 +15,9 @@ from typer.testing import CliRunner, Result
 from controller.adapters.factory import election_system
 from controller.cli import controls as controls_of_operators
 from controller.cli import handover
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import ProposalRefusedError, SettingsError, TrimtabError
 from controller.settings.trimtab_toml import read_settings
+from tests.proposals import key_of
 
 SHEDDING, SPLITTING = "loadBalancerSheddingEnabled", "loadBalancerAutoBundleSplitEnabled"
 
@@ -160,3 +161,24 @@ def test_hand_back_goes_on_where_the_election_cannot_be_reached(
     result = run("hand-back", conf, "--yes")
     assert result.exit_code == 0, result.output
     assert broker.settings[SHEDDING] == broker.settings[SPLITTING] == "true"
+
+
+def test_without_a_key_that_the_policy_demands_no_broker_stops_balancing(broker: Broker, conf: Path) -> None:
+    with conf.open("a", encoding="utf-8") as settings:
+        settings.write(f'\n[approvals.keys.ada]\nkey = "{key_of("ada").public_text}"\n')
+    result = CliRunner().invoke(app, ["take-over", "--yes", "--conf", str(conf)])
+    assert isinstance(result.exception, ProposalRefusedError), (result.output, result.exception)
+    assert broker.changes == []
+
+
+def test_with_a_key_the_mode_waits_for_approval_once_no_broker_balances(
+    broker: Broker, conf: Path, tmp_path: Path
+) -> None:
+    with conf.open("a", encoding="utf-8") as settings:
+        settings.write(f'\n[approvals.keys.ada]\nkey = "{key_of("ada").public_text}"\n')
+    (tmp_path / "ada.pem").write_bytes(key_of("ada").pem)
+    words = ["take-over", "--yes", "--key", str(tmp_path / "ada.pem"), "--conf", str(conf)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "Proposed: mode active" in result.output
+    assert broker.settings[SHEDDING] == "false"
