@@ -34,7 +34,7 @@ MEANINGS: Final = {
     ),
     Reason.EXPIRED: Meaning(NORMAL, "the decision that waited is void: its time is over, or the cluster changed"),
     Reason.CHECK_FAILED: Meaning(
-        IMPOSSIBLE, "the check of mode approve refuses what the strategy decided: see docs/approvals.md"
+        IMPOSSIBLE, "the check of mode approve refuses what the strategy decided: see docs/mode_approve.md"
     ),
 }
 #: Rejected bundles that are remembered at most; the first to be free again are forgotten.
@@ -69,8 +69,8 @@ def reviewable(limits: Limits, controls: Controls) -> Limits:
     if controls.mode != "approve":
         return limits
     unloads, splits = (
-        MOST_PROPOSED if most is None else min(most, MOST_PROPOSED)
-        for most in (limits.interval.unloads, limits.interval.splits)
+        MOST_PROPOSED if limit is None else min(limit, MOST_PROPOSED)
+        for limit in (limits.interval.unloads, limits.interval.splits)
     )
     return replace(limits, interval=replace(limits.interval, unloads=unloads, splits=splits))
 
@@ -84,8 +84,8 @@ def ruled_on(memory: Memory, controls: Controls, interval: int) -> tuple[Memory,
     if controls.mode != "approve":
         if decision is None and not memory.rejected:
             return memory, []
-        gone = [] if decision is None else [_expired(decision, f"the mode is {controls.mode}")]
-        return replace(memory, proposed=None, rejected={}), gone
+        expired = [] if decision is None else [_expired(decision, f"the mode is {controls.mode}")]
+        return replace(memory, proposed=None, rejected={}), expired
     rejected = {bundle: until for bundle, until in memory.rejected.items() if now <= until}
     memory = replace(memory, rejected=rejected)
     if decision is None:
@@ -109,18 +109,18 @@ def approved_commands(check: DecisionCheck, refusal: Verdict | None) -> Approvin
     decision, controls = memory.proposed, issuing.controls
     if decision is None:
         return Approving(memory=memory)
-    found = check.check(decision)
-    changed = _changed(decision, memory, found)
+    checked = check.check(decision)
+    changed = _changed(decision, memory, checked)
     if changed:
         return Approving(memory=replace(memory, proposed=None), verdicts=(_expired(decision, changed),))
     approval = next((each for each in controls.approved if each.decision == decision.hash), None)
     if approval is None:
         return Approving(memory=memory, verdicts=(about_waiting(decision),))
     by = f"by {', '.join(approval.by)}"
-    waits = _waits(found, controls, check.view.as_of_ms, refusal)
+    waits = _waits(checked, controls, check.view.as_of_ms, refusal)
     if waits:
         return Approving(memory=memory, verdicts=(_about(decision, Reason.APPROVED, f"{by}; it waits: {waits}"),))
-    commands = tuple(_approved(each, decision, approval) for each in found.commands)
+    commands = tuple(_approved(each, decision, approval) for each in checked.commands)
     for each in commands:
         issuing.ledger.try_charge(each.bundle, charge(check.view, each))
     issued = _about(decision, Reason.APPROVED, by)
@@ -140,16 +140,16 @@ def proposed(check: DecisionCheck, chosen: Chosen) -> tuple[ProposedDecision | N
     )
     verdicts = list[Verdict]()
     for _ in range(_MOST_ROUNDS):
-        found = check.check(decision)
+        checked = check.check(decision)
         verdicts += [
             Verdict(subject=bundle, reason=Reason.CHECK_FAILED, by=BY_APPROVAL, detail=flaw)
-            for bundle, flaw in found.flaws.items()
+            for bundle, flaw in checked.flaws.items()
         ]
-        sound = tuple(each for each in decision.commands if each.bundle not in found.flaws)
-        decision = replace(decision, commands=sound, usage=found.usage)
-        if not sound or (not found.flaws and found.waits):
+        sound = tuple(each for each in decision.commands if each.bundle not in checked.flaws)
+        decision = replace(decision, commands=sound, usage=checked.usage)
+        if not sound or (not checked.flaws and checked.waits):
             break
-        if not found.flaws:
+        if not checked.flaws:
             connections = sum(charge(check.view, each).connections for each in sound)
             return replace(decision, connections=connections), verdicts
     return None, verdicts
@@ -174,21 +174,21 @@ def summary_of_approval(verdicts: Sequence[Verdict]) -> list[str]:
     return [each.detail for each in verdicts if each.subject == CLUSTER and each.by == BY_APPROVAL]
 
 
-def _changed(decision: ProposedDecision, memory: Memory, found: Checked) -> str:
+def _changed(decision: ProposedDecision, memory: Memory, checked: Checked) -> str:
     """Why *decision* is void: what changed since it was made; "": nothing did."""
     if decision.brokers != digest_of(memory.roster.brokers):
         return "a broker joined or left since"
-    flaws = [f"{bundle}: {flaw}" for bundle, flaw in islice(found.flaws.items(), _MOST_FLAWS)]
-    more = len(found.flaws) - len(flaws)
+    flaws = [f"{bundle}: {flaw}" for bundle, flaw in islice(checked.flaws.items(), _MOST_FLAWS)]
+    more = len(checked.flaws) - len(flaws)
     return "; ".join([*flaws, *([f"and {more} more"] if more else [])])
 
 
-def _waits(found: Checked, controls: Controls, interval: int, refusal: Verdict | None) -> str:
+def _waits(checked: Checked, controls: Controls, interval: int, refusal: Verdict | None) -> str:
     if refusal is not None:
         return str(refusal.reason)
     if controls.orders is not None and controls.orders.hold_at(interval):
         return "a plan is being applied"
-    return found.waits
+    return checked.waits
 
 
 def _approved(command: Command, decision: ProposedDecision, approval: DecisionApproval) -> Command:

@@ -136,8 +136,8 @@ class DecisionCheck(NamedTuple):
         dispatched = Dispatcher(cluster=self.view, memory=self.memory, issuing=trial).as_planned(unloads)
         refused = {each.subject: f"{each.reason}: {each.detail}" for each in dispatched.verdicts}
         issued += dispatched.commands
-        seen = {each.bundle for each in issued} | refused.keys()
-        return tuple(issued), refused, [*held_back, *(each.bundle for each in unloads if each.bundle not in seen)]
+        settled = {each.bundle for each in issued} | refused.keys()
+        return tuple(issued), refused, [*held_back, *(each.bundle for each in unloads if each.bundle not in settled)]
 
     def _predicted(self, usage: PredictedUsage, moves: Mapping[str, CheckedMove]) -> dict[str, PredictedBroker]:
         rows = sorted({row for move in moves.values() for row in (move.source, move.destination)})

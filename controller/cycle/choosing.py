@@ -40,9 +40,9 @@ def made_of(check: DecisionCheck, refusal: Verdict | None) -> Made:
     controls, approving = check.issuing.controls, approved_commands(check, refusal)
     plan = controls.orders is not None and controls.orders.hold_at(check.view.as_of_ms)
     asks, check = controls.mode == "approve", check._replace(memory=approving.memory)
-    asked = check.issuing._replace(ledger=check.issuing.ledger.copy()) if asks else check.issuing
-    ledger = check.issuing.ledger if plan else asked.ledger
-    splits, unloads = _by_strategies(check, asked, plan=plan, refused=refusal is not None)
+    trial = check.issuing._replace(ledger=check.issuing.ledger.copy()) if asks else check.issuing
+    ledger = check.issuing.ledger if plan else trial.ledger
+    splits, unloads = _by_strategies(check, trial, plan=plan, refused=refusal is not None)
     commands, memory = (*splits.commands, *unloads.commands), unloads.memory
     verdicts, nothing = (*approving.verdicts, *splits.verdicts, *unloads.verdicts), refusal is not None
     held_back = ledger.held_back + (len(commands) if nothing else 0)
@@ -68,13 +68,13 @@ def made_of(check: DecisionCheck, refusal: Verdict | None) -> Made:
     )
 
 
-def _by_strategies(check: DecisionCheck, asked: Issuing, *, plan: bool, refused: bool) -> tuple[Splits, Unloads]:
-    """What strategies choose within the budgets of *asked*; a *plan* in force uses those of *check*."""
+def _by_strategies(check: DecisionCheck, trial: Issuing, *, plan: bool, refused: bool) -> tuple[Splits, Unloads]:
+    """What strategies choose within the budgets of *trial*; a *plan* in force uses those of *check*."""
     view, protected, memory = check.view, check.protected, check.memory
     # What a person rejected binds strategies, and no person's plan.
     unrejected = protected.and_rejected(memory.rejected) if memory.rejected else protected
-    splits = splits_of(view, unrejected, memory, asked)
-    issuing, protected = (check.issuing, protected) if plan else (asked, unrejected)
+    splits = splits_of(view, unrejected, memory, trial)
+    issuing, protected = (check.issuing, protected) if plan else (trial, unrejected)
     return splits, _unloads_after(splits, view, protected, issuing, refused=refused)
 
 

@@ -57,10 +57,10 @@ def approval(verdicts: Iterable[Verdict], subject: str) -> list[GivenAnswer]:
 
     The check of mode approve may refuse it before anybody is asked.
     """
-    asked = [each for each in verdicts if each.by == BY_APPROVAL and each.subject in (subject, CLUSTER)]
-    if not asked:
+    about = [each for each in verdicts if each.by == BY_APPROVAL and each.subject in (subject, CLUSTER)]
+    if not about:
         return []
-    against = next((each for each in asked if each.reason in (Reason.CHECK_FAILED, Reason.AWAITS_APPROVAL)), None)
+    against = next((each for each in about if each.reason in (Reason.CHECK_FAILED, Reason.AWAITS_APPROVAL)), None)
     return [yes(BY_APPROVAL) if against is None else no(BY_APPROVAL, against)]
 
 

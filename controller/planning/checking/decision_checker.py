@@ -60,11 +60,11 @@ class PredictedUsage:
     def flaw(self, move: CheckedMove, names: Sequence[str]) -> str:
         """Why *move* makes a broker too full; "": it does not.  *names*: of the brokers."""
         usage, source = self.after[move.destination, _MOVING], self.fullest(self.before, move.source)
-        most, resource = float(usage.max()), RESOURCE_WORDS[_MOVING[int(usage.argmax())]]
-        if most <= min(source, 1.0) + _ROUNDING:
+        share, resource = float(usage.max()), RESOURCE_WORDS[_MOVING[int(usage.argmax())]]
+        if share <= min(source, 1.0) + _ROUNDING:
             return ""
-        against = "more than it can carry" if most > 1.0 else f"fuller than {names[move.source]} is now ({source:.0%})"
-        return f"{names[move.destination]} would be at {most:.0%} of its {resource}, {against}"
+        against = "more than it can carry" if share > 1.0 else f"fuller than {names[move.source]} is now ({source:.0%})"
+        return f"{names[move.destination]} would be at {share:.0%} of its {resource}, {against}"
 
     @staticmethod
     def fullest(usage: Floats, broker: int) -> float:
@@ -95,9 +95,9 @@ def check_moves(view: ClusterView, moves: Sequence[CheckedMove]) -> CheckedMoves
 
     def move(bundle: int, destination: int, sign: int = 1) -> None:
         source = int(bundles.broker[bundle])
-        taken = sign * carried.taken(load[bundle], source)
-        after[source] -= taken
-        after[destination] += taken * carried.scale(source, destination)
+        amount = sign * carried.amount_of(load[bundle], source)
+        after[source] -= amount
+        after[destination] += amount * carried.scale(source, destination)
 
     for bundle, destination in view.preallocated.pairs():
         if bundles.owned[bundle]:
@@ -137,17 +137,17 @@ class _Carried:
         share = np.divide(usage, limit, out=np.zeros_like(usage), where=limit > 0)
         return cls(usage=share, limit=limit, in_percent=in_percent, load=of_broker)
 
-    def taken(self, load: Floats, source: int) -> Floats:
+    def amount_of(self, load: Floats, source: int) -> Floats:
         """(5,) what a bundle with *load*, (4,), takes of the usage of its broker *source*."""
-        taken, whole = np.zeros(5), self.load[source]
+        amount, whole = np.zeros(5), self.load[source]
         both = [load[columns].sum() / total for columns in _TRAFFIC if (total := whole[columns].sum()) > 0]
-        taken[CPU] = self.usage[source, CPU] * max(both, default=0.0)
+        amount[CPU] = self.usage[source, CPU] * max(both, default=0.0)
         for resource, column in _BANDWIDTH:
             if whole[column] > 0 and self.limit[source, resource] > 0:
                 by_share = self.usage[source, resource] * load[column] / whole[column]
                 in_kbits = _KBIT * load[column] / self.limit[source, resource]
-                taken[resource] = by_share if self.in_percent[source] else in_kbits
-        return taken
+                amount[resource] = by_share if self.in_percent[source] else in_kbits
+        return amount
 
     def scale(self, source: int, destination: int) -> Floats:
         """(5,) how a share of *source* counts at *destination*; 1 where their limits cannot be compared."""
