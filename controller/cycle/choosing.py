@@ -52,10 +52,9 @@ def made_of(check: DecisionCheck, refusal: Verdict | None) -> Made:
         may_propose = not (plan or approving.commands or memory.proposed)
         decision, about = proposed(check, chosen) if may_propose and chosen.commands else (None, ())
         nothing = bool(chosen.commands) and not (decision is not None and is_free(decision, chosen, check.issuing))
-        if nothing:
-            commands = (*approving.commands, *by_plan)
-            if decision is not None:
-                memory, about = replace(memory, proposed=decision), (*about, about_waiting(decision))
+        commands = (*approving.commands, *(by_plan if nothing else commands))
+        if nothing and decision is not None:
+            memory, about = replace(memory, proposed=decision), (*about, about_waiting(decision))
         verdicts = (*verdicts, *about)
     return Made(
         memory=_as_issued(check.memory, memory, splits, unloads, nothing=nothing),

@@ -80,7 +80,7 @@ class SimulatedServer(MemoryServer):
             paused = "paused" if controls["paused"] else ""
             note("entry", epoch=epoch, interval=interval, outcome=paused, content=str(controls["decidedAtMs"]))
             if controls["mode"] == "approve":
-                note("asks", epoch=epoch, interval=interval)
+                note("asks", epoch=epoch, interval=interval, content=fields["summary"])
             self._note_proposed(out.value)
             for command in fields["commands"]:
                 data = command["data"]

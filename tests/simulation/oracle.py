@@ -179,6 +179,7 @@ def _approvals(trace: Sequence[Event]) -> Iterator[str]:
     proposed, decided_at = dict[str, Event](), dict[int, int]()
     approved, asks, used = set[str](), set[int](), set[tuple[str, str]]()
     unread, since = dict[str, int](), None
+    issued = Counter(each.interval for each in _of(trace, "decided"))
     for each in trace:
         if each.kind == "proposed":
             proposed[each.content] = each
@@ -188,6 +189,8 @@ def _approvals(trace: Sequence[Event]) -> Iterator[str]:
             decided_at[each.interval] = int(each.content)
         elif each.kind == "asks":
             asks.add(each.interval)
+            if " is approved: by " in each.content and "; it waits" not in each.content and not issued[each.interval]:
+                yield f"approval: an approved decision is lost in interval {each.interval}: {each.content}"
         elif each.kind == "controls":
             is_asked = each.outcome.split()[1:] == ["approve"]
             since = None if not is_asked else each.at if since is None else since

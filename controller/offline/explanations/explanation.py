@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.cycle import Policy
+from controller.cycle.approval import BY_APPROVAL
 from controller.cycle.dry_run import of_dry_run
 from controller.cycle.guardrails.budgets import BUDGET_REASONS
 from controller.cycle.guardrails.grace import GRACE_PERIOD
@@ -91,9 +92,10 @@ def explain(explained: ExplainedDecision, subject: str, kind: SubjectKind) -> Ex
 def _decisive(answers: Sequence[GivenAnswer]) -> GivenAnswer | None:
     """The "no" that decided: the first one; those that hold back all commands precede those that pass by themselves."""
     against = [each for each in answers if each.answer == "no"]
-    of_all = next((each for each in against if each.asked in REFUSALS), None)
+    of_all = next((each for each in against if each.asked in (*REFUSALS, BY_APPROVAL)), None)
     first = next(iter(against), None)
-    passes = first is not None and first.kind == ReasonClass.THROTTLED.value
+    # Where the shedder asks for a move, it is not the shedder that holds it back.
+    passes = first is not None and (first.kind == ReasonClass.THROTTLED.value or first.reason in _ASKS_FOR_A_MOVE)
     return of_all if of_all is not None and passes else first
 
 

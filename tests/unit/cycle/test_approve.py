@@ -115,6 +115,14 @@ def test_an_approved_decision_is_issued_once() -> None:
     assert last.proposed is None or last.proposed.hash != controls.approved[0].decision
 
 
+def test_an_approved_decision_is_issued_also_where_strategies_choose_nothing_more() -> None:
+    tight = Limits(interval=Budget(unloads=1))
+    _, memory = decided(WARM, limits=tight)
+    found, after = decided(memory, 1, approved(memory.proposed), limits=tight)
+    assert issued(found) == waiting(memory)
+    assert len(after.in_flight) == len(after.issued) == 1
+
+
 def test_an_approval_of_another_decision_issues_nothing() -> None:
     _, memory = decided(WARM)
     other = DecisionApproval(decision="0f" * 32, by=("bob",), at_ms=1)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from controller.cycle import decide
 from controller.model.controls import Controls
 from controller.model.decision import CLUSTER, Decision, Reason
@@ -67,3 +69,25 @@ def test_between_two_rounds_the_time_of_the_next_one_is_told() -> None:
         policy=between,
     )  # fmt: skip
     assert "the next round is at 20" in explain(told, "hot:80", "broker").because
+
+
+@pytest.mark.parametrize(
+    ("controls", "reason"),
+    [(Controls(mode="approve"), "AwaitsApproval"), (Controls(mode="active", paused=True), "Paused")],
+)
+def test_what_holds_back_a_move_that_the_shedder_asks_for_is_the_cause(controls: Controls, reason: str) -> None:
+    cluster = view(broker("hot:80", usage=0.9, big=40, mid=20, small=40), broker("cold:80", usage=0.1), broker("c:80"))
+    found, _ = decide(cluster, [], WARM, controls, SHED)
+    assert found.commands == ()
+    assert reason in explained(found, "hot:80").because
+
+
+def test_what_the_check_of_mode_approve_refuses_is_the_cause_for_its_bundle() -> None:
+    cluster = view(broker("hot:80", usage=0.9, huge=100, tiny=2), broker("cold:80", usage=0.3, y=10))
+    found, _ = decide(cluster, [], WARM, Controls(mode="approve"), SHED)
+    [refused] = [each for each in found.verdicts if each.reason is Reason.CHECK_FAILED]
+    told = ExplainedDecision(
+        cluster="lab", interval=INTERVAL, source="journal", summary="", commands=(), verdicts=tuple(found.verdicts),
+        policy=SHED,
+    )  # fmt: skip
+    assert "CheckFailed" in explain(told, refused.subject, "bundle").because
