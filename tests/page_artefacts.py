@@ -140,6 +140,7 @@ def _figures(browser: Browser, address: str, paths: Sequence[str]) -> None:
         for _ in range(_REPEATS):
             with watched_page(browser) as (page, _trouble):
                 _open(page, address + path)
+                page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
                 paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         typer.echo(f"first paint of {path}: {_spread(paints)}")
     with watched_page(browser) as (page, _trouble):

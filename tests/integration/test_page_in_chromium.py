@@ -22,6 +22,7 @@ from controller.model.errors import TrimtabError
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.planning.plans.waves import WaveLimits
 from controller.settings.trimtab_toml import Settings
+from controller.web.access.tokens import token_hash
 from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
 from controller.wire.plan import encode_plan
@@ -335,6 +336,29 @@ def test_a_new_interval_comes_by_itself(browser: Browser, tmp_path: Path, monkey
         page.wait_for_selector("h1:has-text('too full')")
         assert "Nothing is in the way" in (page.text_content("#bridge") or "")
         assert trouble == []
+
+
+def test_a_page_says_that_its_session_is_over(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[tokens.ann]\nrole = "viewer"\nsha256 = "{token_hash("secret")}"\n', encoding="utf-8")
+    data = states()["paused"]
+    with (
+        _served(tmp_path, data, web=("[web]", f'tokens_file = "{tokens}"')) as address,
+        watched_page(browser) as (page, _),
+    ):
+        page.goto(f"{address}/decisions")
+        page.fill("[name=token]", "secret")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/decisions")
+        tokens.write_text("", encoding="utf-8")
+        data.number += 1
+        data.changed.set()
+        page.wait_for_selector("#bridge:has-text('You are logged out.')", timeout=60_000)
+        page.click("#bridge >> text=Log in")
+        page.wait_for_url("**/login?next=%2Fdecisions")
 
 
 def test_a_page_is_live_again_after_an_answer_that_is_no_stream(
