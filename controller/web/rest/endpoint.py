@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from controller.settings.web import ViewerRole
 from controller.web.access.viewer import RefusedError, Viewer, bad_request
@@ -252,7 +253,20 @@ def _file_response(request: Request, reply: Reply, content: FileContent) -> Resp
     if request.method == "HEAD":
         content.file.close()
         return Response(None, reply.status, headers, reply.media_type)
-    return StreamingResponse(content.pieces(), reply.status, headers, reply.media_type)
+    return _FileResponse(content, reply.status, headers, reply.media_type)
+
+
+class _FileResponse(StreamingResponse):
+    """Sends *content*, whose file is closed also where the client leaves: its generator is not ended then."""
+
+    def __init__(self, content: FileContent, status: int, headers: Mapping[str, str], media_type: str) -> None:
+        super().__init__(content.pieces(), status, headers, media_type)
+        self._file = content.file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 def _tagged(version: str) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """Plans: an uploaded file, what the page says of it, and how far a plan in force is."""
 
 import asyncio
+import gc
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -152,6 +154,42 @@ def test_an_answer_that_is_too_long_for_a_page_is_a_file_and_no_memory(
     head = client.head(f"/api/v1/jobs/{job.id}/result")
     assert (head.headers["Content-Length"], head.headers["ETag"]) == (str(200 << 20), tag)
     assert client.get(f"/api/v1/jobs/{job.id}/result", headers={"If-None-Match": tag}).status_code == 304
+
+
+def test_the_file_of_a_result_is_closed_where_the_client_leaves(client: TestClient, shown: Site) -> None:
+    job = uploaded(client, shown)
+    job.result.write_bytes(b"x" * (1 << 20))
+    job.state, job.size, job.sha256 = "done", 1 << 20, "ab" * 32
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            assert _is_open(job.result)
+            await asyncio.Event().wait()  # the client does not read, and then it has left
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "GET",
+        "path": f"/api/v1/jobs/{job.id}/result",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 1),
+    }
+    gc.disable()
+    try:
+        asyncio.run(asyncio.wait_for(create_app(shown)(scope, receive, send), 20))
+        assert not _is_open(job.result)
+    finally:
+        gc.enable()
+
+
+def _is_open(path: Path) -> bool:
+    links = Path("/proc/self/fd").glob("*")
+    return any(os.path.realpath(each) == os.path.realpath(path) for each in links)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/whatif", "/api/v1/plans/", "/plans", "/api/v1/plans/x"])
