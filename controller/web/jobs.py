@@ -47,6 +47,8 @@ _LARGEST: Final = 128 << 20
 #: Of its process: more than what a day of 100,000 bundles takes.
 _LARGEST_MEMORY: Final = 8 << 30
 _POLL_SECONDS: Final = 0.05
+#: Questions give way to those who look, whose pages they would hold up for seconds on a small machine.
+_NICE: Final = 10
 #: Beyond its time, before the kernel ends a process that holds Python's lock and cannot end itself.
 _SPARE_SECONDS: Final = 30
 #: At the end of this process its jobs have so long to end.
@@ -433,6 +435,8 @@ def _started(
         limits = [(resource.RLIMIT_DATA, _LARGEST_MEMORY)]
         if not math.isinf(seconds):
             limits.append((resource.RLIMIT_CPU, int(seconds + _SPARE_SECONDS) * (os.cpu_count() or 1)))
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
         for limit, maximum in limits:
             with suppress(OSError):  # it has ended already
                 resource.prlimit(process.pid, limit, (maximum, maximum))
