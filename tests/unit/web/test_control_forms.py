@@ -205,3 +205,11 @@ def test_a_drained_broker_is_released_on_its_page(shown: Site) -> None:
     assert "Release…" in page
     submitted(client, f"/controls/release?brokers={quote(name)}")
     assert stored(shown).drained == ()
+
+
+@pytest.mark.parametrize("action", ["pause", "resume", "mode", "drain", "release", "stop-all", "stop-plan"])
+@pytest.mark.parametrize("query", ["", "?mode=<img>&brokers=<img>&plan=<img>&of=<img>", "?mode=&brokers=&plan="])
+def test_a_form_shows_whatever_its_address_has_as_text(shown: Site, action: str, query: str) -> None:
+    answer = logged_in(shown, "otto").get(f"/controls/{action}{query}")
+    assert answer.status_code == 200
+    assert "<img" not in answer.text

@@ -1,0 +1,203 @@
+"""What people change on the page, in a real Chromium: each action by its dialog, and without a script."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from controller.adapters.approvals.making import Signer, propose_plan
+from controller.adapters.factory import election_system
+from controller.model.controls import OperatorControls
+from controller.planning.plans.plan_steps import PlanLimits, empty_step
+from controller.web.app import create_app
+from controller.web.pages.page import PageRequest
+from controller.web.site import Site
+from controller.wire.plan import encode_plan
+from tests.balance_problems import problem
+from tests.chromium import AXE_TAGS, chromium, watched_page
+from tests.invented_pages import NOW, broker_name, states
+from tests.plans import plan_of
+from tests.proposals import key_of
+from tests.web_people import WRITES, token_of, tokens_file
+from tests.web_sites import site
+
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
+
+CLUSTER: Final = "harbour-eu"
+LOOKS: Final = (("light", 1280), ("dark", 400))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    (tmp_path / "page.key").write_bytes(key_of("page").pem)
+    (tmp_path / "page.key").chmod(0o600)
+    approvals = ("[approvals.servers.page]", f'key = "{key_of("page").public_text}"')
+    web = (*WRITES, tokens_file(tmp_path), f'signing_key_file = "{tmp_path / "page.key"}"', *approvals)
+    lines = ('decisions.mode = "active"', *web)
+    return site(tmp_path, CLUSTER, now_ms=lambda: NOW, data=states()["normal"], web=lines)
+
+
+@contextmanager
+def served(shown: Site) -> Iterator[str]:
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(shown), host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(30)
+
+
+def log_in(page: Page, address: str, name: str) -> None:
+    page.goto(f"{address}/login")
+    page.fill("[name=token]", token_of(name))
+    page.click("button.primary")
+    page.wait_for_url(f"{address}/")
+
+
+def is_without_barrier(page: Page, where: str) -> None:
+    report: Any = Axe().run(page, options=AXE_TAGS)
+    assert report.violations_count == 0, f"{where}: {report.generate_report()}"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{where} scrolls sideways"
+
+
+def does(page: Page, link: str, button: str) -> None:
+    """Open the dialog of *link*, say why, and press *button*."""
+    page.click(f"main a:has-text('{link}')")
+    page.wait_for_selector("dialog[open]")
+    is_without_barrier(page, link)
+    page.fill("dialog [name=reason]", "tried in a browser")
+    with page.expect_navigation():
+        page.click(f"dialog button:has-text('{button}')")
+
+
+def stored(shown: Site) -> OperatorControls:
+    return election_system(shown.clusters[CLUSTER].settings).controls().read()[0]
+
+
+def proposed(shown: Site) -> str:
+    """The hash of a plan that otto proposed."""
+    settings = shown.clusters[CLUSTER].settings
+    one = problem([[100.0]] * 4, [(0, [2.0])] * 6, connections=[1.0] * 6)
+    plan = replace(plan_of(one, [empty_step(one, [0], PlanLimits())]), cluster=CLUSTER)
+    signer = Signer(person="otto", policy=settings.approvals, cluster=CLUSTER, key_name="page", key=key_of("page"))
+    store = election_system(settings).proposals()
+    return propose_plan(store, signer, encode_plan(plan), now_ms=NOW).proposal.hash
+
+
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
+def test_the_controls_are_changed_by_dialogs(browser: Browser, shown: Site, theme: str, width: int) -> None:
+    with served(shown) as address, watched_page(browser, theme, width) as (page, trouble):
+        log_in(page, address, "otto")
+        page.goto(f"{address}/controls")
+        does(page, "Pause…", "Pause")
+        assert "Stored, and not in force yet: the pause of otto" in page.inner_text("main")
+        is_without_barrier(page, "/controls")
+        does(page, "dry run…", "Set dry run")
+        does(page, "Stop all…", "Stop all")
+        page.goto(f"{address}/brokers/{quote(broker_name(4))}")
+        does(page, "Drain…", "Drain")
+        assert "Drained by otto" in page.inner_text("main")
+        is_without_barrier(page, "a drained broker")
+        page.goto(f"{address}/history")
+        is_without_barrier(page, "/history")
+        assert [each.action for each in stored(shown).history] == ["pause", "mode", "stop-all", "drain"]
+        assert {each.by for each in stored(shown).history} == {"otto"}
+        assert trouble == []
+
+
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
+def test_a_second_person_approves_the_hash(browser: Browser, shown: Site, theme: str, width: int) -> None:
+    key = proposed(shown)
+    with served(shown) as address, watched_page(browser, theme, width) as (page, trouble):
+        page.set_default_timeout(90_000)
+        log_in(page, address, "anna")
+        page.goto(f"{address}/plans")
+        is_without_barrier(page, "/plans")
+        page.click("main .list a")
+        page.wait_for_url(f"**/proposals/{key}")
+        ends = time.monotonic() + 90
+        while not page.locator("text=Brokers, before and after").count():
+            assert time.monotonic() < ends, page.inner_text("main")
+            page.reload()
+        is_without_barrier(page, "a proposal")
+        assert page.evaluate("document.querySelectorAll('*').length") < 1_500
+        does(page, "Approve…", "Approve this hash")
+        assert "approved 1 of 1" in page.inner_text(".steps")
+        assert [(each.by, each.action) for each in stored(shown).history] == [("anna", "approve")]
+        page.goto(f"{address}/proposals/new?kind=drain&brokers={quote(broker_name(3))}")
+        is_without_barrier(page, "a new plan")
+        assert trouble == []
+    shown.jobs.close()
+
+
+def test_without_a_script_forms_do_the_same(browser: Browser, shown: Site) -> None:
+    with served(shown) as address, watched_page(browser, script=False) as (page, trouble):
+        log_in(page, address, "otto")
+        page.goto(f"{address}/controls")
+        page.click("main a:has-text('Pause…')")
+        page.wait_for_url("**/controls/pause")
+        page.select_option("[name=minutes]", "60")
+        page.fill("[name=reason]", "upgrade")
+        page.click("main button:has-text('Pause')")
+        page.wait_for_url("**/controls")
+        assert "the pause of otto" in page.inner_text("main")
+        assert stored(shown).pauses[0].until_ms == NOW + 3_600_000
+        assert trouble == []
+
+
+def test_who_was_slower_hears_who_was_faster(browser: Browser, shown: Site) -> None:
+    with served(shown) as address, watched_page(browser) as (page, trouble):
+        log_in(page, address, "otto")
+        page.goto(f"{address}/controls")
+        page.click("main a:has-text('observe…')")
+        page.wait_for_selector("dialog[open]")
+        with watched_page(browser) as (other, _):
+            log_in(other, address, "anna")
+            other.goto(f"{address}/controls/pause")
+            other.fill("[name=reason]", "first")
+            other.click("main button:has-text('Pause')")
+            other.wait_for_url("**/controls")
+        page.fill("dialog [name=reason]", "second")
+        with page.expect_navigation():
+            page.click("dialog button:has-text('Set observe')")
+        text = page.inner_text("main")
+        assert "Somebody was faster." in text
+        assert "pause, by anna: first" in text
+        assert page.input_value("[name=reason]") == "second"
+        is_without_barrier(page, "a form that was too late")
+        page.click("main button:has-text('Set observe')")
+        page.wait_for_url("**/controls")
+        assert [each.by for each in stored(shown).history] == ["anna", "otto"]
+        assert [each for each in trouble if "412" not in each] == []
+
+
+def test_whoever_may_not_has_no_dialog_and_reads_why(browser: Browser, shown: Site) -> None:
+    with served(shown) as address, watched_page(browser) as (page, trouble):
+        log_in(page, address, "vera")
+        for path in ("/controls", "/plans", f"/brokers/{quote(broker_name(4))}"):
+            page.goto(address + path)
+            assert page.locator("a[data-dialog]").count() == 0, path
+            assert "This needs the role operator" in page.inner_text("main"), path
+            is_without_barrier(page, path)
+        assert trouble == []
