@@ -1,11 +1,14 @@
 """What surrounds every page: the bridge, the places one can go, and the foot."""
 
+import threading
 from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from controller.settings.web import ViewerRole
 from controller.web.pages.page import PageRequest
+from controller.web.proposal_actions import stored_answers
 from controller.web.store.queries import PageData
 from controller.web.store.values import IssuedCommand, LatestState, Progress
 from controller.web.views.bridge import Bridge, bridge
@@ -56,6 +59,8 @@ class PageFrame:
     loading: str
     version: int
     now_ms: int
+    #: Proposals that wait for who looks.
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +106,30 @@ def render(page: PageRequest, template: str, place: str, context: Context, /, **
         loading=_loading(context.progress),
         version=page.data.version(),
         now_ms=page.now_ms,
+        waiting=_waiting(page),
     )
     return page.render(template, frame=frame, places=PLACES, now_ms=page.now_ms, names=context.names, **values)
+
+
+def _waiting(page: PageRequest) -> int:
+    """How many proposals whoever looks could approve, as far as that is known without waiting."""
+    if page.why_not(ViewerRole.APPROVER):
+        return 0
+    stored = page.cluster.proposals.cached.reading(0.0, _no_wait).value
+    controls = page.cluster.desk.cached.reading(0.0, _no_wait).value
+    if stored is None:
+        return 0
+    answers = stored_answers(page.cluster, stored, None if controls is None else controls.controls, page.now_ms)
+    is_same = page.cluster.settings.approvals.is_same
+    name = page.viewer.name
+    return sum(
+        each.state == "pending" and not any(is_same(name, other) for other in (each.author, *each.approved_by))
+        for each in answers
+    )
+
+
+def _no_wait(_event: threading.Event, _seconds: float) -> None:
+    """A page does not wait for a number beside a link."""
 
 
 def _reach(progress: Progress, now_ms: int) -> str:

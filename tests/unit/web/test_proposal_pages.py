@@ -34,6 +34,8 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 def test_the_list_and_the_page_of_a_proposal_say_what_waits_for_whom(shown: Site) -> None:
     key, anna = proposed(shown), logged_in(shown, "anna")
     assert key in anna.get("/plans").text
+    assert '1<span class="unseen"> wait for your approval' in anna.get("/plans").text
+    assert "wait for your approval" not in logged_in(shown, "otto").get("/plans").text
     text = anna.get(f"/proposals/{key}").text
     assert "approved 0 of 1" in text
     assert "otto is the author and may not" in text
