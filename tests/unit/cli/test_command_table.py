@@ -39,7 +39,7 @@ def test_every_command_of_the_table_is_there_and_tells_its_options(name: str) ->
 
 def test_every_file_beside_the_table_is_a_command_or_known() -> None:
     files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    shared = {"__init__", "__main__", "main", "app", "reference"}
+    shared = {"__init__", "__main__", "main", "manual", "app", "reference"}
     assert files - shared == {one.module for one in cli.COMMANDS.values()} - {"controller.bench.command"}
 
 
