@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from controller.web.control_actions import NEEDED
 from controller.web.pages.frame import commands_of, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.queries import PageData
@@ -49,6 +50,7 @@ def now(page: PageRequest) -> Response:
         "Now",
         context,
         **values,
+        why=page.why_not(NEEDED),
         facts=facts(state, brokers, hour, _measured(data, state.interval), names, page.now_ms),
         strip=strip(brokers, names) if brokers is not None else None,
         strip_at=brokers.interval if brokers is not None else None,

@@ -213,3 +213,10 @@ def test_a_form_shows_whatever_its_address_has_as_text(shown: Site, action: str,
     answer = logged_in(shown, "otto").get(f"/controls/{action}{query}")
     assert answer.status_code == 200
     assert "<img" not in answer.text
+
+
+def test_where_the_breaker_is_open_the_first_page_leads_to_resume(tmp_path: Path) -> None:
+    web = (*WRITES, tokens_file(tmp_path))
+    shown = site(tmp_path, "harbour-eu", now_ms=lambda: NOW, data=states()["breaker"], web=web)
+    assert 'href="/controls/resume"' in logged_in(shown, "otto").get("/").text
+    assert 'href="/controls/resume"' not in logged_in(shown, "vera").get("/").text
