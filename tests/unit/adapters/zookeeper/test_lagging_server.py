@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 from kazoo.exceptions import BadVersionError, ConnectionLoss
 
-from controller.adapters.zookeeper import controls as module
+from controller.adapters.zookeeper import node_client as module
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.controls import ZooKeeperControls
