@@ -48,6 +48,18 @@ _LOOK: Final = {"controller": 5.0, "collector": 5.0, "executor": 4.0}
 _AGAIN: Final = 5.0
 
 
+def fold_options(settings: Settings, policy: Policy, *, files: bool = False) -> FoldOptions:
+    """What the fold needs to know; *files*: the log is a folder (streaming.assembly)."""
+    intervals = settings.intervals
+    return FoldOptions(
+        bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms,
+        detail=policy.detail_limits(intervals.detail_share),
+        close_at_most=None if files else intervals.close_at_most,
+        waiting=WaitLimits(intervals=intervals.waiting_intervals, size=1 << 24),
+        state_ttl=intervals.state_ttl_intervals,
+    )
+
+
 def now_ms() -> int:
     """The wall clock of the process that runs."""
     return time.time_ns() // 1_000_000
@@ -81,14 +93,7 @@ class Site:
         #: Topic, partition and position of records that nobody can use.
         self.poison = set[tuple[str, int, int]]()
         self.cluster = Cluster(world, brokers=4, namespaces=2, bundles=4)
-        intervals = settings.intervals
-        self.options = FoldOptions(
-            bundle_ttl_ms=intervals.bundle_ttl_intervals * intervals.period_ms,
-            detail=policy.detail_limits(intervals.detail_share),
-            close_at_most=intervals.close_at_most,
-            waiting=WaitLimits(intervals=intervals.waiting_intervals, size=1 << 24),
-            state_ttl=intervals.state_ttl_intervals,
-        )
+        self.options = fold_options(settings, policy)
 
     def log(self) -> SimulatedLog:
         """The log, as one more process opens it."""

@@ -36,6 +36,8 @@ TOPICS: Final[Mapping[int, LogTopic]] = {METRICS: "metrics", RESULTS: "results"}
 _SCHEMA: Final = to_arrow_schema(SHARD_OUTPUT)
 #: How often a batch begins although no tick has come.
 _EARLY: Final = 0.03
+#: So many batches before the last one stay in the checkpoint (streaming.spark.session).
+RETAINED: Final = 10
 #: Source and partition -> the position up to which it is read.
 _Offsets: TypeAlias = dict[tuple[int, int], int]
 
@@ -52,6 +54,13 @@ class Checkpoint:
     noted: bytes | None = None
     #: Parts of the state.
     shards: int = 2
+
+    def purge(self, last: int) -> None:
+        """Delete what is older than the batches before the *last* one that stay."""
+        first = last - RETAINED
+        self.offsets = {number: ends for number, ends in self.offsets.items() if number >= first}
+        self.commits = {number for number in self.commits if number >= first}
+        self.states = {place: blob for place, blob in self.states.items() if place[0] >= first}
 
 
 class Decoder:
@@ -88,6 +97,9 @@ class Decoder:
 
 class Query:
     """The query of one leadership."""
+
+    #: Whether the log is a folder.
+    files = False
 
     def __init__(
         self, world: World, checkpoint: Checkpoint, log: Log, decoder: Decoder, policy: Policy, options: FoldOptions
@@ -162,6 +174,10 @@ class Query:
         if number in self._checkpoint.commits:
             raise TrimtabError(f"another driver has committed batch {number}")
         self._checkpoint.commits.add(number)
+        self._purge(number)
+
+    def _purge(self, number: int) -> None:
+        self._checkpoint.purge(number)
 
     def _file(self, name: str, write: Callable[[], None]) -> None:
         self._world.call("checkpoint", f"spark {name}", write, lambda sent: TrimtabError(f"{name}: {sent}"))
@@ -185,7 +201,7 @@ class Query:
 
     def _folded(self, number: int, located: Sequence[Located]) -> Iterator[dict[str, Any]]:
         files = self._checkpoint
-        rows = rows_from_records(located, self._options.detail)
+        rows = rows_from_records(located, self._options.detail, files=self.files)
         for shard, own in enumerate(rows_of_shards(rows, cluster=self._policy.cluster, shards=files.shards)):
             blob = files.states.get((number - 1, shard))
             state = ShardState(shard=shard, shards=files.shards) if blob is None else state_blob.load(blob)
