@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Final
 
@@ -116,7 +116,8 @@ def schedule_of(seed: int) -> Schedule:
         executors=chance.randint(1, 3),
         shards=chance.randint(1, 2),
     )
-    faults = [_fault(chance, made) for _ in range(chance.randint(8, 28))]
+    faults = [_fault(chance, made) for _ in range(chance.randint(6, 22))]
+    faults += [_in_turn(chance, made, number) for number in range(_IN_TURN)]
     faults += _approvals(Random(f"approvals {seed}"), made)
     return replace(made, faults=tuple(sorted(faults, key=lambda each: each.at)))
 
@@ -124,20 +125,13 @@ def schedule_of(seed: int) -> Schedule:
 def _fault(chance: Random, made: Schedule) -> Fault:
     role = chance.choice(["controller", "controller", "collector", "executor", "executor"])
     process = f"{role}-{chance.randint(1, getattr(made, role + 's'))}"
-    # Most of what matters happens soon after an interval begins.
-    at = round(
-        chance.randrange(2, made.intervals) * PERIOD
-        + chance.choice([chance.uniform(2, 15), chance.uniform(0, PERIOD)]),
-        1,
-    )
     kind = chance.choices(list(_KINDS), [weight for weight, _ in _KINDS.values()])[0]
-    fault = Fault(kind=kind, at=at, target=process, seconds=round(chance.choice(_LENGTHS)(chance), 1))
+    fault = Fault(kind=kind, at=_time(chance, made), target=process, seconds=round(chance.choice(_LENGTHS)(chance), 1))
     if kind in AT_POINTS:
         point = {"tear": "append", "twice": "brokers act"}.get(kind, "")
         nth = chance.randrange(40)
         if not point and chance.random() < 0.8:
-            others = _ATOMIC if not made.atomic else _FOLLOWED
-            points = [each for each in POINTS[role] if each not in others]
+            points = _points(role, made.atomic)
             decisive = [each for each in points if each in _DECISIVE]
             point, nth = chance.choice(chance.choice([points, decisive])), chance.choice([0, 0, 1, 3])
         return replace(fault, point=point, when=chance.choice(["before", "after"]), nth=nth)
@@ -151,6 +145,83 @@ def _approvals(chance: Random, made: Schedule) -> list[Fault]:
     at = (round(chance.randrange(2, made.intervals) * PERIOD + chance.uniform(0, PERIOD), 1) for _ in range(2))
     return [Fault(kind="approve", at=each, seconds=round(chance.uniform(5, 20) * PERIOD, 1)) for each in at]
 
+
+def _time(chance: Random, made: Schedule) -> float:
+    """Most of what matters happens soon after an interval begins."""
+    within = chance.choice([chance.uniform(2, 15), chance.uniform(0, PERIOD)])
+    return round(chance.randrange(2, made.intervals) * PERIOD + within, 1)
+
+
+def _points(role: str, atomic: bool) -> list[str]:
+    others = _ATOMIC if not atomic else _FOLLOWED
+    return [each for each in POINTS[role] if each not in others]
+
+
+@cache
+def _all_pairs(atomic: bool) -> list[tuple[str, str, str, str, str]]:
+    """Role, fault, before or after, effect, and what follows, in an order that is the same everywhere."""
+    pairs = [
+        (role, kind, when, point, then)
+        for role in POINTS
+        for point in _points(role, atomic)
+        for when in ("before", "after")
+        for kind, followers in _FOLLOWERS.items()
+        for then in followers
+    ]
+    Random(f"pairs {atomic}").shuffle(pairs)
+    return pairs
+
+
+def _in_turn(chance: Random, made: Schedule, number: int) -> Fault:
+    """Two faults: one at an effect, and another one soon after it.
+
+    Seeds take them in turn, so each pair comes equally often, and first where no seed has had it for longest.  It waits
+    from early on, since many effects are reached seldom.
+    """
+    pairs = _all_pairs(made.atomic)
+    role, kind, when, point, then = pairs[(made.seed * _IN_TURN + number) % len(pairs)]
+    process = f"{role}-{chance.randint(1, getattr(made, role + 's'))}"
+    other = f"{chance.choice(list(POINTS))}"
+    follower = Fault(
+        kind=then,
+        at=round(chance.uniform(0.2, 12), 1),
+        target=f"{other}-{chance.randint(1, getattr(made, other + 's'))}",
+        seconds=round(chance.choice(_LENGTHS)(chance), 1),
+    )
+    if then not in AT_POINTS:
+        follower = _KINDS[then][1](follower, chance)
+    return Fault(
+        kind=kind,
+        at=round(min(_time(chance, made), _time(chance, made)), 1),
+        target=process,
+        point=point,
+        when=when,
+        nth=chance.choice([0, 0, 0, 1, 3]) if point not in _SELDOM else 0,
+        # What stands still, or is late, is so when the other one comes.
+        seconds=round(chance.uniform(8, 45), 1),
+        then=follower,
+    )
+
+
+#: Effects that a run has a few of.
+_SELDOM: Final = frozenset(
+    {
+        *("controls epoch", "election claim", "fence journal", "fence ticks", "group step back", "join group", "claim"),
+        *("mark cells", "mark commands", "mark journal", "mark ticks", "read back", "read journal", "group share"),
+        *(f"take over {where}" for where in ("cells", "commands", "journal", "ticks")),
+    }
+)
+#: So many pairs of faults has a seed.
+_IN_TURN: Final = 4
+#: A fault at an effect -> what follows it.
+_PEOPLE: Final = ("stop-all", "stop-all", "pause-people", "mode", "apply")
+_OTHERS: Final = ("crash", "expire", "cut", "skew", "more-partitions", "broker-death")
+_FOLLOWERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pause": (*_PEOPLE, *_OTHERS, "rewind", "lie"),
+    "delay": (*_PEOPLE, *_OTHERS),
+    "crash": ("crash", "pause", "expire", "cut", "stop-all", "rewind", "lie"),
+    "lose": ("crash", "pause", "expire", "cut"),
+}
 
 _LENGTHS: Final[tuple[Callable[[Random], float], ...]] = (
     lambda chance: chance.uniform(0.2, 4),
@@ -209,13 +280,21 @@ _KINDS: Final[Mapping[str, tuple[int, Callable[[Fault, Random], Fault]]]] = {
 
 
 def arrange(site: Site, fault: Fault) -> None:
-    """Have *fault* come at its time."""
-    come = site.world.arm if fault.kind in AT_POINTS else partial(_COME[fault.kind], site)
+    """Have *fault* come at its time, and what follows it after it."""
+
+    def follow() -> None:
+        if fault.then is not None:
+            site.world.met[f"{fault.kind}, then {fault.then.kind}", fault.point or "any effect"] += 1
+            arrange(site, replace(fault.then, at=site.world.sim.now + fault.then.at))
 
     def happen() -> None:
-        if fault.kind not in AT_POINTS:
+        if site.world.is_calm:
+            return
+        if fault.kind in AT_POINTS:
+            site.world.arm(fault, follow)
+        else:
             site.world.met[fault.kind, "its time"] += 1
-        come(fault)
+            _COME[fault.kind](site, fault)
 
     site.world.sim.at(fault.at, happen)
 

@@ -38,17 +38,21 @@ class Fault:
     nth: int = 0
     #: How long, or how much.
     seconds: float = 0.0
+    #: Comes once this one has met its point, ``at`` seconds later.
+    then: "Fault | None" = None
 
     def __str__(self) -> str:
         """One line, as failures show it."""
         place = f" {self.when} {self.point or 'effect'} {self.nth}" if self.kind in AT_POINTS else ""
-        return f"{self.kind} {self.target} from {self.at:.1f} s{place} ({self.seconds:.1f})"
+        then = "" if self.then is None else f", then {self.then}"
+        return f"{self.kind} {self.target} from {self.at:.1f} s{place} ({self.seconds:.1f}){then}"
 
 
 @dataclass(slots=True, eq=False)
 class _Armed:
     fault: Fault
     left: int
+    met: Callable[[], object]
 
 
 class World:
@@ -62,6 +66,7 @@ class World:
         self.met, self.reached = Counter[tuple[str, str]](), Counter[str]()
         self.processes = dict[str, Process]()
         self._mains = dict[str, Callable[[Process], None]]()
+        self.is_calm = False
         #: Process -> faults that wait for it, each with how many effects it lets pass.
         self._armed = defaultdict[str, list[_Armed]](list)
         #: (process, service, direction) -> until when it is cut, seconds.
@@ -207,15 +212,17 @@ class World:
                     continue
                 armed.remove(each)
                 self.met[kind, point] += 1
+                each.met()
                 return fault
         return None
 
-    def arm(self, fault: Fault) -> None:
-        """Have *fault* come at its point."""
-        self._armed[fault.target].append(_Armed(fault, fault.nth))
+    def arm(self, fault: Fault, met: Callable[[], object] = lambda: None) -> None:
+        """Have *fault* come at its point, and *met* be called there."""
+        self._armed[fault.target].append(_Armed(fault, fault.nth, met))
 
     def disarm(self) -> None:
         """No more faults, and no cuts."""
+        self.is_calm = True
         self._armed.clear()
         self._cuts.clear()
         for process in self.processes.values():
