@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from controller.adapters.process.awake import seconds_awake_or_not
@@ -23,6 +24,8 @@ _RECENT_SECONDS: Final = 900.0
 _MANY: Final = 1_000
 #: HTTP's Date has whole seconds.
 _WHOLE_SECOND: Final = 1.0
+#: So many dates that were read are remembered.
+_DATES: Final = 16
 
 
 class _ClockReading(NamedTuple):
@@ -57,11 +60,8 @@ class ServerClocks:
     def hear(self, server: object, date: str | None, began: float) -> None:
         """*server* answered a question that was sent at *began* with *date*, as HTTP writes it."""
         now = self._steady()
-        try:
-            parsed = parsedate_to_datetime(date or "")
-            # HTTP's dates are GMT, also where they do not say so.
-            server_seconds = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
+        server_seconds = _seconds_of(date or "")
+        if server_seconds is None:
             return  # it does not say
         with self._lock:
             self._readings[server] = _ClockReading(server_seconds - now, server_seconds + _WHOLE_SECOND - began, now)
@@ -95,6 +95,20 @@ class ServerClocks:
             log.info("this host's clock and the brokers' clocks agree again")
         self._has_told = is_wrong
         return int(1000 * (ours - ahead if ahead < -TOLERATED_SECONDS else ours))
+
+
+@lru_cache(_DATES)
+def _seconds_of(date: str) -> float | None:
+    """*date*, as HTTP writes it, in seconds since 1970; None where it is none.
+
+    All answers of a second have the same, so it is seldom parsed.
+    """
+    try:
+        parsed = parsedate_to_datetime(date)
+        # HTTP's dates are GMT, also where they do not say so.
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def difference(ahead_seconds: float) -> str:
