@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -340,10 +340,8 @@ class Response:
 
     def __init__(self, status: int, content: Any, seconds: int) -> None:
         self.status, self.reason = status, ""
-        self.headers = HTTPHeaderDict({"Date": formatdate(seconds, usegmt=True)})
-        if status == 307:
-            self.headers["Location"] = content
-            content = ""
+        self.headers = _headers(seconds, content if status == 307 else "")
+        content = "" if status == 307 else content
         self._left = content.encode() if isinstance(content, str) else json.dumps(content).encode()
 
     def read(self, _: int) -> bytes:
@@ -356,6 +354,15 @@ class Response:
 
     def close(self) -> None:
         """See urllib3."""
+
+
+@lru_cache(64)
+def _headers(seconds: int, location: str) -> HTTPHeaderDict:
+    """Of an answer at *seconds*; nobody changes them."""
+    headers = HTTPHeaderDict({"Date": formatdate(seconds, usegmt=True)})
+    if location:
+        headers["Location"] = location
+    return headers
 
 
 def traced_target(cluster: Cluster) -> type[PulsarTarget]:

@@ -23,7 +23,7 @@ class KilledError(BaseException):
     """The process has died: nothing that it does from here on has an effect."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Process:
     """One life of a process; a new life is a new object under the same name."""
 
@@ -41,7 +41,7 @@ class Process:
     silences: int = 0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Task:
     """A greenlet of a process."""
 
@@ -110,21 +110,23 @@ class Simulation:
     def run(self, until: float) -> None:
         """Let time pass up to *until*."""
         self._main = getcurrent()
-        while self._queue and self._queue[0][0] <= until:
-            at, _, what, turn = heapq.heappop(self._queue)
-            if isinstance(what, Task):
-                if what.finished or what.turn != turn:
-                    continue
-                if what.process.alive and what.process.paused_until > at:
-                    self._push(what.process.paused_until, what)
-                    continue
-                self.now, self.task = at, what
-                what.greenlet.parent = self._main
-                what.greenlet.switch()
-                self.task = None
-            else:
+        queue, pop = self._queue, heapq.heappop
+        while queue and queue[0][0] <= until:
+            at, _, what, turn = pop(queue)
+            if not isinstance(what, Task):
                 self.now = at
                 what()
+                continue
+            if what.finished or what.turn != turn:
+                continue
+            process = what.process
+            if process.paused_until > at and process.alive:
+                self._push(process.paused_until, what)
+                continue
+            self.now, self.task = at, what
+            what.greenlet.parent = self._main
+            what.greenlet.switch()
+            self.task = None
         self.now = until
 
     def sleep(self, seconds: float) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from controller.aggregate.shard.fold import ShardState, fold
 from controller.log.memory import MemoryLog
@@ -12,6 +12,9 @@ from controller.offline.replay import Replay
 from controller.wire.rows import rows_from_records
 from tests.simulation.processes import Site
 from tests.simulation.query import TOPICS
+
+#: Records of a batch: other ones than those of the query.
+_BATCH: Final = 150
 
 
 def differences(site: Site) -> Iterator[str]:
@@ -32,10 +35,10 @@ def differences(site: Site) -> Iterator[str]:
     ]
     records.sort(key=lambda each: each[0])
     replay = Replay(LogRecords(log, where="memory"), recorded, policy)
-    for begin in range(0, len(records), 50):
+    for begin in range(0, len(records), _BATCH):
         located = [
             each
-            for _, source, record in records[begin : begin + 50]
+            for _, source, record in records[begin : begin + _BATCH]
             for each in site.decoder.located(source, [record])[0]
         ]
         state, snapshots = fold(state, rows_from_records(located, options.detail), options)
