@@ -47,7 +47,9 @@ class Event:
     - ``controls``: they were replaced (outcome); ``read-lost``: somebody could not read them (process)
     - ``asks``: the entry of an interval was decided in mode approve (interval); ``proposed``: it has a decision that
       waits (interval, content: its hash, outcome: its commands); ``decision-approved``: it is approved (content)
-    - ``all-stopped``: ``trimtab stop-all`` has returned (epoch); ``calm``: no more faults
+    - ``stopping-all``, ``all-stopped``: ``trimtab stop-all`` has begun, and has returned (epoch)
+    - ``calm``: no more faults
+    - ``orders``: what ``trimtab apply`` hands over (outcome: plan and holder; content: moves), "" where it is withdrawn
     - ``owned``: a bundle has another owner, or is there no more (content, outcome: the owner or "")
     - ``broker-died``, ``broker-back`` (content: the broker)
     - ``batch``: Spark's offsets of a batch are stored (epoch: its number, content: the offsets)

@@ -88,6 +88,7 @@ def rule(site: Site) -> None:
 
 def stop_all(site: Site) -> None:
     """``trimtab stop-all``."""
+    site.world.note("stopping-all")
     controls.stop_all(_NOWHERE, "stop-all", "ada", as_json=True)
     site.world.note("all-stopped", epoch=max(each.epoch for each in site.world.trace if each.kind == "epoch"))
 

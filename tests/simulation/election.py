@@ -194,9 +194,20 @@ class SimulatedControls:
             self._world.note("controls", outcome=f"{paused} {'' if controls.mode is None else controls.mode.value}")
             for approval in controls.approvals:
                 self._world.note("decision-approved", content=approval.decision)
+            self._note_orders(controls)
             return True
 
         return bool(self._call("cas", (version, value), put))
+
+    def _note_orders(self, controls: OperatorControls) -> None:
+        """What is handed over of a plan, where that is new."""
+        orders = controls.orders
+        if orders is None:
+            said = ("orders", "", "", 0)
+        else:
+            moves = " ".join(f"{each.bundle}>{each.destination}" for each in orders.moves)
+            said = "orders", f"{orders.plan[:12]} {orders.holder}", moves, orders.expires_at_ms
+        self._world.note(said[0], outcome=said[1], content=said[2], expires_at=said[3])
 
     def version(self) -> int:
         """See ControlStore."""

@@ -14,22 +14,27 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from controller.adapters.controls_in_force import ControlsInForce
+from controller.adapters.election import changes
 from controller.cli import controls
 from controller.collector.ticks import TickWriter
 from controller.cycle import choosing
 from controller.cycle.approval import approved_commands, ruled_on
 from controller.cycle.approval_check import Checked, DecisionCheck
+from controller.engine import Engine
 from controller.executor import attempt, loop
 from controller.executor.attempt import Outcome
 from controller.executor.judge import Answer, answer_after_act, answer_before_act, refusal
-from controller.log.followed import FollowedScope
+from controller.executor.loop import Executor
+from controller.log.followed import FollowedClaim, FollowedScope
 from controller.log.inbox import AnsweredIds, Inbox
 from controller.log.journal import LogJournal
 from controller.log.journal_reading import JournalReader
-from controller.log.memory import MemoryServer
+from controller.log.memory import MemoryServer, _AtomicClaim
 from controller.log.ticks import CollectorLog
 from controller.model.controls import DecisionApproval, OperatorControls
 from controller.model.journal import JournalHead
+from controller.offline.plans.applying import PlanRun
+from controller.offline.plans.step_lease import StepLease
 from controller.wire.commands import to_command
 from tests.simulation.election import SimulatedLeadership
 from tests.simulation.query import Letters, Query
@@ -270,6 +275,109 @@ def _old_decision_issued() -> list[Any]:
     return [patch.object(decide, "ruled_on", ruled)]
 
 
+def _budget_counted_once_too_few() -> list[Any]:
+    return [patch.object(decide, "Ledger", lambda limits, issued, *more: _Ledger(limits, [*issued][1:], *more))]
+
+
+def _epoch_in_one_partition() -> list[Any]:
+    return [patch.object(LogJournal, "_epoch_events", lambda *given: _epoch_events(*given)[:1])]
+
+
+def _results_not_completed() -> list[Any]:
+    return [patch.object(FollowedClaim, "_complete", lambda _: None)]
+
+
+def _claims_not_checked() -> list[Any]:
+    def commit(self: Any, effect: str, state: bytes, results: Any, upto: int) -> None:
+        self._holder = self._server.holders[self._what]
+        _commit(self, effect, state, results, upto)
+
+    return [patch.object(_AtomicClaim, "_commit", commit)]
+
+
+def _epoch_not_stored() -> list[Any]:
+    return [patch.object(Inbox, "_encoded", lambda self, memory: _encoded(self, replace(memory, epoch=0)))]
+
+
+def _pause_forgotten_where_it_cannot_be_read() -> list[Any]:
+    def look(self: Any) -> str:
+        problem = str(_look(self))
+        if self._problem:
+            self._known = OperatorControls()
+            return ""
+        return problem
+
+    return [patch.object(ControlsInForce, "_look", look)]
+
+
+def _second_look_left_out() -> list[Any]:
+    def may_act(self: Any, job: Any) -> Any:
+        answer = _may_act(self, job)
+        is_begun = job.command.id in self._inbox.memory(job.partition).started
+        return None if is_begun else answer
+
+    return [patch.object(Executor, "_may_act", may_act)]
+
+
+def _newer_epoch_not_looked_for() -> list[Any]:
+    return [patch.object(Inbox, "newest_epoch", lambda *_: 0)]
+
+
+def _begun_is_done_again() -> list[Any]:
+    def again(*given: Any, maybe_started: bool = False, **more: Any) -> Outcome:
+        return _carry_out(*given, **more)
+
+    return [patch.object(loop, "carry_out", again)]
+
+
+def _stop_all_without_pause() -> list[Any]:
+    def stopped(made: Any) -> Any:
+        return lambda now: replace(_stopped(made)(now), pauses=now.pauses)
+
+    return [patch.object(changes, "stopped", stopped)]
+
+
+def _interval_decided_again() -> list[Any]:
+    def decided(self: Engine, snapshots: Any, *more: Any) -> Any:
+        batch = list(snapshots)
+        oldest = min((each.interval for each in batch), default=None)
+        last = self._memory.last_interval
+        if oldest is not None and oldest == last:
+            self._memory = replace(self._memory, last_interval=oldest - _PERIOD_MS)
+        return _decide(self, batch, *more)
+
+    return [patch.object(Engine, "decide", decided)]
+
+
+def _in_flight_forgotten() -> list[Any]:
+    def opened(self: LogJournal) -> JournalHead:
+        head = _open(self)
+        if head.last is None:
+            return head
+        return replace(head, last=replace(head.last, memory=replace(head.last.memory, in_flight={})))
+
+    return [patch.object(LogJournal, "open", opened)]
+
+
+def _wave_before_the_last_is_done() -> list[Any]:
+    return [patch.object(PlanRun, "_settle", lambda self, *_: self._until_decided(self._decided or 0))]
+
+
+def _two_plans_at_once() -> list[Any]:
+    return [
+        patch.object(StepLease, "_refuse_others", lambda *_: None),
+        patch.object(StepLease, "_is_mine", lambda *_: True),
+    ]
+
+
+def _unanswered_is_sent_again() -> list[Any]:
+    def effect(command: Any, cluster: Any, failure: Any, sleep: Any) -> Any:
+        observation, answer = _effect(command, cluster, failure, sleep)
+        return observation, None if failure is not None else answer
+
+    return [patch.object(attempt, "_effect", effect)]
+
+
 _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     decide.within_window,
     ControlsInForce._look,
@@ -278,6 +386,18 @@ _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     CollectorLog.tick,
     Inbox.answer,
     Query.__init__,
+)
+
+_Ledger, _epoch_events, _commit, _encoded, _may_act, _carry_out, _stopped, _decide, _effect = (
+    decide.Ledger,
+    LogJournal._epoch_events,
+    _AtomicClaim._commit,
+    Inbox._encoded,
+    Executor._may_act,
+    loop.carry_out,
+    changes.stopped,
+    Engine.decide,
+    attempt._effect,
 )
 
 BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
@@ -313,6 +433,21 @@ BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
         _approval_not_asked,
         _approved_decision_kept,
         _old_decision_issued,
+        _budget_counted_once_too_few,
+        _epoch_in_one_partition,
+        _results_not_completed,
+        _claims_not_checked,
+        _epoch_not_stored,
+        _pause_forgotten_where_it_cannot_be_read,
+        _second_look_left_out,
+        _newer_epoch_not_looked_for,
+        _begun_is_done_again,
+        _stop_all_without_pause,
+        _interval_decided_again,
+        _in_flight_forgotten,
+        _wave_before_the_last_is_done,
+        _two_plans_at_once,
+        _unanswered_is_sent_again,
     )
 }
 

@@ -21,7 +21,10 @@ _TOO_LATE: Final = re.compile(r"(\d+) ms too late")
 
 def untrue(trace: Sequence[Event]) -> list[str]:
     """What is not true, a line each."""
-    checks = (_contents, _answers, _decided, _decided_in_time, _stopped, _takeovers, _resumed, _batches, _rosters)
+    checks = (
+        *(_contents, _answers, _decided, _decided_in_time, _stopped, _takeovers, _resumed, _batches, _rosters),
+        *(_plans, _holders),
+    )
     return [line for check in checks for line in check(trace)]
 
 
@@ -195,17 +198,20 @@ def _stopped(trace: Sequence[Event]) -> Iterator[str]:
     """Once stop-all has returned nothing older is carried out, and nothing is decided until somebody resumes."""
     stopped_at: int | None = None
     issued, older = set[str](), dict[str, int]()
-    is_paused = False
+    is_resumed = False
     for each in trace:
         if each.kind == "issued":
             issued.add(each.command)
+        elif each.kind == "stopping-all":
+            is_resumed = False
         elif each.kind == "all-stopped":
             # Not by the epoch that it begins: without one, older commands are of the newest epoch.
             older = dict.fromkeys(issued, each.at) | older
-            stopped_at = each.at if is_paused else None
+            # Somebody may have resumed in its midst.
+            stopped_at = None if is_resumed else each.at
         elif each.kind == "controls":
-            is_paused = each.outcome.startswith("paused")
-            stopped_at = stopped_at if is_paused else None
+            is_resumed = each.outcome.startswith("resumed")
+            stopped_at = None if is_resumed else stopped_at
         elif each.kind == "decided" and stopped_at is not None and each.outcome.startswith("active"):
             yield f"stop-all: {each.command} is decided {each.at - stopped_at} ms after it"
         elif each.kind == "act" and each.at > older.get(each.command, each.at) + _LOOK_MS:
@@ -246,6 +252,45 @@ def _resumed(trace: Sequence[Event]) -> Iterator[str]:
             long_ago = resumed_at is not None and resumed_at < each.at - 2 * _PERIOD_MS
             if resumed_at is not None and long_ago and unread.get(each.process, 0) < resumed_at:
                 yield f"pause: interval {each.interval} is paused {each.at - resumed_at} ms after somebody resumed"
+
+
+def _plans(trace: Sequence[Event]) -> Iterator[str]:
+    """A move of a plan is decided while it is handed over; a wave is handed over once the one before is done."""
+    owner = dict[str, str]()
+    #: Plan -> what it has handed over, and not reached its broker since: bundle and broker.
+    waiting = defaultdict[str, dict[str, str]](dict)
+    known = defaultdict[str, set[str]](set)
+    until = dict[tuple[str, str], int]()
+    for each in trace:
+        if each.kind == "owned":
+            owner[each.content] = each.outcome
+            for moves in waiting.values():
+                if moves.get(each.content) == each.outcome:
+                    del moves[each.content]
+        elif each.kind == "orders" and each.content:
+            plan = each.outcome.split()[0]
+            wave = dict(move.split(">") for move in each.content.split())
+            late = waiting[plan].keys() - wave.keys()
+            if late and not wave.keys() <= known[plan]:
+                yield f"plan: {plan} hands {sorted(wave)} over before {sorted(late)} are where they belong"
+            known[plan] |= wave.keys()
+            waiting[plan] |= {bundle: to for bundle, to in wave.items() if owner.get(bundle) != to}
+            until |= dict.fromkeys(wave.items(), each.expires_at)
+        elif each.kind == "decided" and each.outcome.endswith(" Planned"):
+            _, bundle, destination, *_ = each.content.split()
+            if each.interval > until.get((bundle, destination), 0):
+                yield f"plan: {each.command}, {each.content}, is decided and not handed over"
+
+
+def _holders(trace: Sequence[Event]) -> Iterator[str]:
+    """One plan at a time is handed over."""
+    plan, until = "", 0
+    for each in trace:
+        if each.kind == "orders":
+            new = each.outcome.split()[0] if each.outcome else ""
+            if new and plan and new != plan and each.at <= until:
+                yield f"plan: {new} is handed over {until - each.at} ms before {plan} ends"
+            plan, until = new, each.expires_at
 
 
 def _batches(trace: Sequence[Event]) -> Iterator[str]:
