@@ -20,6 +20,8 @@ _UNLOADS, _SPLITS, _WINDOW_UNLOADS, _WINDOW_SPLITS, _WINDOW_MS = 3, 1, 8, 3, 360
 _DECISION_MS: Final = 300_000
 #: A leader reads the controls once an interval, and may take so long from there to its commit.
 _TO_COMMIT_MS: Final = 20_000
+#: How old an executor's look for newer epochs may be, and the latency of its call.
+_LOOK_AGAIN_MS: Final = 1_500
 #: From the last look at the clock and at the epochs to an act: half a session, a call, and how exact clocks are.
 _TO_ACT_MS: Final = 12_000
 
@@ -109,13 +111,15 @@ def _acts(trace: Sequence[Event]) -> Iterator[str]:
 
 
 def _epochs_of_acts(trace: Sequence[Event]) -> Iterator[str]:
-    """No command is begun whose executor has read of a newer epoch in its partition, or carried out long after one.
+    """No command is begun whose executor has read of a newer epoch in its partition, or has not looked for one.
+
+    Nor is one carried out long after a newer epoch.
 
     An executor that stood still may store that it begins: it looks at the time and the epoch again before it acts.
     """
     issued = dict[str, Event]()
     marked = defaultdict[int, list[tuple[int, Event]]](list)
-    looked = dict[tuple[str, int], int]()
+    looked, looked_ms = dict[tuple[str, int], int](), dict[tuple[str, int], int]()
     for at, each in enumerate(trace):
         if each.kind == "marked":
             marked[each.partition].append((at, each))
@@ -123,9 +127,12 @@ def _epochs_of_acts(trace: Sequence[Event]) -> Iterator[str]:
             issued[each.command] = each
             marked[each.partition].append((at, each))
         elif each.kind == "caught-up":
-            looked[each.process, each.partition] = at
+            looked[each.process, each.partition], looked_ms[each.process, each.partition] = at, each.at
         elif each.kind in ("begun", "act") and each.command in issued:
             command = issued[each.command]
+            last = looked_ms.get((each.process, command.partition), 0)
+            if each.kind == "begun" and last < command.at - _LOOK_AGAIN_MS:
+                yield f"wrong: {each.command} is begun, and {each.process} has not looked for a newer epoch"
             for when, newer in marked[command.partition]:
                 is_read = when < looked.get((each.process, command.partition), -1)
                 is_old = each.kind == "act" and newer.at < each.at - _TO_ACT_MS

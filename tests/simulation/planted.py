@@ -289,8 +289,11 @@ def _results_not_completed() -> list[Any]:
 
 def _claims_not_checked() -> list[Any]:
     def commit(self: Any, effect: str, state: bytes, results: Any, upto: int) -> None:
-        self._holder = self._server.holders[self._what]
-        _commit(self, effect, state, results, upto)
+        with self._server.effect(f"{effect} {self._what}"):
+            for out in results:
+                self._server.store("results", self._place[1], out)
+            self._server.done[self._place] = (state, upto)
+        self.state, self._done = state, upto
 
     return [patch.object(_AtomicClaim, "_commit", commit)]
 
@@ -388,13 +391,12 @@ _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     Query.__init__,
 )
 
-_Ledger, _epoch_events, _commit, _encoded, _may_act, _carry_out, _stopped, _decide, _effect = (
+_Ledger, _epoch_events, _encoded, _may_act, _carry_out, _stopped, _decide, _effect = (
     decide.Ledger,
     LogJournal._epoch_events,
-    _AtomicClaim._commit,
     Inbox._encoded,
     Executor._may_act,
-    loop.carry_out,
+    attempt.carry_out,
     changes.stopped,
     Engine.decide,
     attempt._effect,
