@@ -13,6 +13,8 @@ from tests.simulation.processes import Site
 from tests.simulation.schedule import PERIOD, Schedule
 from tests.simulation.world import AT_POINTS, Fault
 
+#: The target of a fault that comes to the controller that leads then.
+LEADER: Final = "leader"
 #: Effects of each role, where faults at points come.
 POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "controller": (
@@ -290,13 +292,19 @@ def arrange(site: Site, fault: Fault) -> None:
     def happen() -> None:
         if site.world.is_calm:
             return
+        meant = replace(fault, target=_leader(site)) if fault.target == LEADER else fault
         if fault.kind in AT_POINTS:
-            site.world.arm(fault, follow)
+            site.world.arm(meant, follow)
         else:
             site.world.met[fault.kind, "its time"] += 1
-            _COME[fault.kind](site, fault)
+            _COME[fault.kind](site, meant)
 
     site.world.sim.at(fault.at, happen)
+
+
+def _leader(site: Site) -> str:
+    """The controller that leads, or any."""
+    return next((session.process.name for session in site.election.contenders), "controller-1")
 
 
 def _come_cut(site: Site, fault: Fault) -> None:
