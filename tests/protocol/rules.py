@@ -44,7 +44,8 @@ class Event:
     - ``tick``: a tick lies in a partition (interval, partition; outcome: the topic)
     - ``caught-up``: an executor has read its partition of the commands to its end (process, partition)
     - ``effect``: the cluster has changed (command)
-    - ``controls``: they were replaced (outcome); ``read-lost``: somebody could not read them (process)
+    - ``controls``: they were replaced (outcome); ``controls-read``, ``read-lost``: somebody could, or could
+      not, read them (process)
     - ``asks``: the entry of an interval was decided in mode approve (interval); ``proposed``: it has a decision that
       waits (interval, content: its hash, outcome: its commands); ``decision-approved``: it is approved (content)
     - ``stopping-all``, ``all-stopped``: ``trimtab stop-all`` has begun, and has returned (epoch)

@@ -180,6 +180,7 @@ class SimulatedControls:
         except ControlsUnreachableError:
             self._world.note("read-lost")
             raise
+        self._world.note("controls-read")
         return (OperatorControls(), ABSENT) if value is None else (stored_controls(value, "the model"), version)
 
     def write(self, controls: OperatorControls, version: int) -> bool:

@@ -161,48 +161,52 @@ def _points(role: str, atomic: bool) -> list[str]:
 
 @cache
 def _all_pairs(atomic: bool) -> list[tuple[str, str, str, str, str]]:
-    """Role, fault, before or after, effect, and what follows, in an order that is the same everywhere."""
+    """Role, first fault, before or after, effect, and second fault, in an order that is the same everywhere.
+
+    The effect is that of the fault of the two that comes at one, the first one if both do.
+    """
     pairs = [
         (role, kind, when, point, then)
         for role in POINTS
         for point in _points(role, atomic)
         for when in ("before", "after")
-        for kind, followers in _FOLLOWERS.items()
-        for then in followers
+        for kind, others in _FOLLOWERS.items()
+        for then in others
     ]
     Random(f"pairs {atomic}").shuffle(pairs)
     return pairs
 
 
 def _in_turn(chance: Random, made: Schedule, number: int) -> Fault:
-    """Two faults: one at an effect, and another one soon after it.
+    """Two faults: one at an effect, and another one soon before or after it.
 
-    Seeds take them in turn, so each pair comes equally often, and first where no seed has had it for longest.  It waits
-    from early on, since many effects are reached seldom.
+    Seeds take them in turn, so each pair comes equally often, and first where no seed has had it for longest.
     """
     pairs = _all_pairs(made.atomic)
-    role, kind, when, point, then = pairs[(made.seed * _IN_TURN + number) % len(pairs)]
-    process = f"{role}-{chance.randint(1, getattr(made, role + 's'))}"
-    other = f"{chance.choice(list(POINTS))}"
-    follower = Fault(
-        kind=then,
-        at=round(chance.uniform(0.2, 12), 1),
-        target=f"{other}-{chance.randint(1, getattr(made, other + 's'))}",
-        seconds=round(chance.choice(_LENGTHS)(chance), 1),
-    )
-    if then not in AT_POINTS:
-        follower = _KINDS[then][1](follower, chance)
-    return Fault(
-        kind=kind,
+    role, first, when, point, second = pairs[(made.seed * _IN_TURN + number) % len(pairs)]
+    at_effect = Fault(
+        kind=first if first in AT_POINTS else second,
+        # From early on, since many effects are reached seldom.
         at=round(min(_time(chance, made), _time(chance, made)), 1),
-        target=process,
+        target=f"{role}-{chance.randint(1, getattr(made, role + 's'))}",
         point=point,
         when=when,
         nth=chance.choice([0, 0, 0, 1, 3]) if point not in _SELDOM else 0,
         # What stands still, or is late, is so when the other one comes.
         seconds=round(chance.uniform(8, 45), 1),
-        then=follower,
     )
+    kind, other = second if first in AT_POINTS else first, chance.choice(list(POINTS))
+    beside = Fault(
+        kind=kind,
+        at=round(chance.uniform(0.2, 12), 1),
+        target=f"{other}-{chance.randint(1, getattr(made, other + 's'))}",
+        seconds=round(chance.choice(_LENGTHS)(chance), 1),
+    )
+    if kind not in AT_POINTS:
+        beside = _KINDS[kind][1](beside, chance)
+    if first in AT_POINTS:
+        return replace(at_effect, then=beside)
+    return replace(beside, at=at_effect.at, then=replace(at_effect, at=beside.at))
 
 
 #: Effects that a run has a few of.
@@ -215,14 +219,15 @@ _SELDOM: Final = frozenset(
 )
 #: So many pairs of faults has a seed.
 _IN_TURN: Final = 4
-#: A fault at an effect -> what follows it.
 _PEOPLE: Final = ("stop-all", "stop-all", "pause-people", "mode", "apply")
 _OTHERS: Final = ("crash", "expire", "cut", "skew", "more-partitions", "broker-death")
+#: A fault -> what follows it.
 _FOLLOWERS: Final[Mapping[str, tuple[str, ...]]] = {
     "pause": (*_PEOPLE, *_OTHERS, "rewind", "lie"),
     "delay": (*_PEOPLE, *_OTHERS),
     "crash": ("crash", "pause", "expire", "cut", "stop-all", "rewind", "lie"),
     "lose": ("crash", "pause", "expire", "cut"),
+    **dict.fromkeys(("pause-people", "stop-all", "mode"), ("crash", "pause", "delay", "lose")),
 }
 
 _LENGTHS: Final[tuple[Callable[[Random], float], ...]] = (
@@ -298,6 +303,7 @@ def arrange(site: Site, fault: Fault) -> None:
         else:
             site.world.met[fault.kind, "its time"] += 1
             _COME[fault.kind](site, meant)
+            follow()
 
     site.world.sim.at(fault.at, happen)
 
@@ -366,7 +372,8 @@ def _come_approve(site: Site, fault: Fault) -> None:
 
 
 def _come_stop_all(site: Site, fault: Fault) -> None:
-    site.person(partial(commands.stop_all, site), "ada")
+    # By nobody who resumes: the oracle knows by that what belongs to it.
+    site.person(partial(commands.stop_all, site), "sue")
     site.world.sim.at(site.world.sim.now + PERIOD + fault.seconds, lambda: site.person(commands.resume, "ada"))
 
 

@@ -68,6 +68,12 @@ def _issuing(trace: Sequence[Event]) -> Iterator[str]:
         if each.epoch < newest[each.partition]:
             yield f"wrong: epoch {each.epoch} follows {newest[each.partition]} in partition {each.partition}"
         newest[each.partition] = max(newest[each.partition], each.epoch)
+    newest.clear()
+    for each in _of(trace, "marked", "issued", "entry"):
+        if each.kind != "entry":
+            newest[each.partition] = max(newest[each.partition], each.epoch)
+        elif older := sorted(partition for partition, epoch in newest.items() if epoch < each.epoch):
+            yield f"wrong: interval {each.interval} is decided in epoch {each.epoch}, unknown in partitions {older}"
 
 
 def _answers(trace: Sequence[Event]) -> Iterator[str]:
@@ -162,19 +168,26 @@ def _budgets(trace: Sequence[Event]) -> Iterator[str]:
 
 
 def _controls(trace: Sequence[Event]) -> Iterator[str]:
-    """Once a pause has stood for an interval, nothing is issued."""
+    """Once a pause has stood for an interval, nothing is issued.
+
+    A read that is lost excuses only who has not read of the pause before.
+    """
     held_since: int | None = None
-    unread = dict[str, int]()
+    unread, read = dict[str, int](), dict[str, int]()
     active = True
     for each in trace:
         if each.kind == "controls":
             active = each.outcome.split()[0] == "resumed" and each.outcome.split()[1:] in ([], ["active"], ["approve"])
             held_since = None if active else held_since if held_since is not None else each.at
+            read = {} if active else read
         elif each.kind in ("read-lost", "stood-still"):
             unread[each.process] = each.at
+        elif each.kind == "controls-read" and held_since is not None:
+            read.setdefault(each.process, each.at)
         elif each.kind == "decided" and held_since is not None and each.outcome.startswith("active"):
             long_ago = each.at - _PERIOD_MS - _TO_COMMIT_MS
-            if held_since < long_ago and unread.get(each.process, 0) < held_since:
+            is_known = read.get(each.process, each.at) < long_ago
+            if held_since < long_ago and (is_known or unread.get(each.process, 0) < held_since):
                 yield f"pause: {each.command} is decided {each.at - held_since} ms after somebody forbade it"
 
 

@@ -198,18 +198,18 @@ def _stopped(trace: Sequence[Event]) -> Iterator[str]:
     """Once stop-all has returned nothing older is carried out, and nothing is decided until somebody resumes."""
     stopped_at: int | None = None
     issued, older = set[str](), dict[str, int]()
-    is_resumed = False
+    is_resumed, stopper = False, ""
     for each in trace:
         if each.kind == "issued":
             issued.add(each.command)
         elif each.kind == "stopping-all":
-            is_resumed = False
+            is_resumed, stopper = False, each.process
         elif each.kind == "all-stopped":
             # Not by the epoch that it begins: without one, older commands are of the newest epoch.
             older = dict.fromkeys(issued, each.at) | older
             # Somebody may have resumed in its midst.
             stopped_at = None if is_resumed else each.at
-        elif each.kind == "controls":
+        elif each.kind == "controls" and each.process != stopper:
             is_resumed = each.outcome.startswith("resumed")
             stopped_at = None if is_resumed else stopped_at
         elif each.kind == "decided" and stopped_at is not None and each.outcome.startswith("active"):
