@@ -44,7 +44,7 @@ from tests.simulation.query import Checkpoint, Decoder, Letters, Query
 from tests.simulation.world import World
 
 #: How often processes look for something to do, seconds: less often than in production, for the same effects.
-_LOOK: Final = {"controller": 5.0, "collector": 7.0, "executor": 5.0}
+_LOOK: Final = {"controller": 5.0, "collector": 5.0, "executor": 4.0}
 _AGAIN: Final = 5.0
 
 
