@@ -60,7 +60,7 @@ class ControlsInForce:
         unknown, now_ms = self._look(), self._now_ms()
         is_recorded = self._is_recorded(interval, now_ms)
         # A pause ends by the clock; recordings and modelled logs have their own time.
-        obeyed = self._obeyed(interval if is_recorded else now_ms, unknown)
+        obeyed = self._obeyed(interval, interval if is_recorded else now_ms, unknown)
         known = obeyed.controls
         pauses = known.pauses_at(interval if is_recorded else now_ms)
         explains, mode = pauses[0] if pauses else known.mode, known.mode_in_force(self._mode)
@@ -79,7 +79,7 @@ class ControlsInForce:
             maintenance=self._maintenance.forbids(interval),
             unknown=unknown,
             drained=tuple(sorted(each.broker for each in known.drained)),
-            orders=None if known.orders is None or not known.orders.hold_at(interval) else known.orders,
+            orders=known.orders,
             approved=known.approvals if mode == "approve" else (),
             rejected=known.rejections if mode == "approve" else (),
             not_approved=obeyed.not_approved,
@@ -89,14 +89,18 @@ class ControlsInForce:
             self._before = controls
         return controls
 
-    def _obeyed(self, now_ms: int, unknown: str) -> ObeyedControls:
-        """What is obeyed of the stored controls.  Where they are *unknown*, nothing is issued, and nothing of what was
-        in force is forgotten."""
+    def _obeyed(self, interval: int, now_ms: int, unknown: str) -> ObeyedControls:
+        """What is obeyed of the stored controls in *interval*, T.
+
+        Where they are *unknown*, nothing is issued, and nothing of what was in force is forgotten.
+        """
         stored, before = self._known or OperatorControls(), self._before
+        if stored.orders is not None and not stored.orders.hold_at(interval):
+            stored = replace(stored, orders=None)
         if self._approvals is None:
             return ObeyedControls(controls=stored)
         if unknown:
-            unapproved = replace(stored, approvals=(), rejections=())
+            unapproved = replace(stored, approvals=(), rejections=(), orders=None)
             return ObeyedControls(controls=unapproved, granted=() if before is None else before.granted)
         obeyed = self._approvals.obeyed(stored, before, now_ms)
         for each in obeyed.not_approved:

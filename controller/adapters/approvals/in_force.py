@@ -21,10 +21,13 @@ class Approvals:
     mode: str
 
     def obeyed(self, stored: OperatorControls, before: Controls | None, now_ms: int) -> ObeyedControls:
-        """What is in force at *now_ms* of the *stored* controls, after *before* was in force."""
+        """What is in force at *now_ms* of the *stored* controls, after *before* was in force.
+
+        Whether orders still hold is for the caller: all that are there are verified.
+        """
         obeyed, orders = self.granted.obeyed(stored, before, now_ms), stored.orders
         obeyed = replace(obeyed, controls=self._with_decisions(obeyed.controls, now_ms))
-        if orders is None or not orders.hold_at(now_ms):
+        if orders is None:
             return obeyed
         why = self.proposals.why_not(orders, now_ms)
         if not why:

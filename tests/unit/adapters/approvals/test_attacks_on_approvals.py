@@ -350,6 +350,13 @@ def test_an_approval_ends_with_its_time_though_the_store_does_not_answer(
     assert "it has expired" in refused(site.at(24 * 60 + 1))
 
 
+def test_orders_whose_time_ends_between_the_interval_and_its_decision_are_verified(site: Site) -> None:
+    """The simulation found that these were obeyed unverified: they hold in T, and no longer by the clock."""
+    site.forge(orders=replace(ORDERS, expires_at_ms=NOW + 100))
+    site.now_ms = NOW + 15_000
+    assert "it was not proposed" in refused(site.controller.at(NOW))
+
+
 def test_a_controller_with_another_policy_refuses_and_names_both(site: Site) -> None:
     site.propose("ada", "bob")
     site.forge(orders=ORDERS)
