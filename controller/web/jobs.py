@@ -48,7 +48,7 @@ _LARGEST: Final = 128 << 20
 _LARGEST_MEMORY: Final = 8 << 30
 _POLL_SECONDS: Final = 0.05
 #: Questions give way to those who look, whose pages they would hold up for seconds on a small machine.
-_NICE: Final = 10
+_NICE: Final = 5
 #: Beyond its time, before the kernel ends a process that holds Python's lock and cannot end itself.
 _SPARE_SECONDS: Final = 30
 #: At the end of this process its jobs have so long to end.

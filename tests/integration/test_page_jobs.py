@@ -70,7 +70,7 @@ def test_temporary_files_of_a_job_lie_where_they_are_counted_and_deleted(jobs: J
     while (process := job.process) is None:
         assert time.monotonic() < ends
         time.sleep(0.01)
-    assert os.getpriority(os.PRIO_PROCESS, process.pid) == 10  # it gives way to those who look
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) == 5  # it gives way to those who look
     assert f"TMPDIR={job.temporary}".encode() in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
     (job.temporary / "left").mkdir()
     jobs.cancel(job)
