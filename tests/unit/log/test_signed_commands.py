@@ -103,3 +103,12 @@ def test_what_was_issued_with_its_signature_is_not_issued_again() -> None:
     decide(place, *commands(2, T + PERIOD), interval=T + PERIOD)
     place.journal(signing_key=KEY).open()
     assert len(events(place)) == 5
+
+
+@pytest.mark.parametrize("number", [1_200, 3_000])
+def test_no_record_grows_above_what_kafka_takes(number: int) -> None:
+    place = MemoryPlace(atomic=True, seed=0)
+    decide(place, *commands(number))
+    records = [each for each in place.connect().read("journal").read_to_end() if "interval" in each.headers]
+    assert max(len(each.value) + sum(map(len, each.headers.values())) for each in records) < 1 << 20
+    assert len(JournalReader(place.connect(), CLUSTER).end().signatures) == number

@@ -186,6 +186,19 @@ def test_a_pause_holds_over_the_death_of_who_carries_it_out(proposed: Proposed) 
     assert proposed.state is ProposalState.DONE
 
 
+def test_what_one_process_left_undone_when_it_died_another_finishes(proposed: Proposed) -> None:
+    proposed.approve()
+    proposed.at_command(2, lambda: proposed.live.gone.add("first"))
+    with pytest.raises(TrimtabError):
+        proposed.begun("first")[0].run()
+    assert proposed.state is ProposalState.APPLYING
+    for _ in range(5):
+        proposed.live.advance()
+    assert proposed.carry_out("second").done == len(proposed.plan.moves)
+    assert proposed.state is ProposalState.DONE
+    assert len({command.bundle for command in proposed.live.commands}) == len(proposed.live.commands)
+
+
 def test_a_stopped_proposal_ends_for_good(proposed: Proposed) -> None:
     proposed.approve()
     proposed.at_command(2, lambda: proposed.request(stop_proposal))
