@@ -7,6 +7,7 @@ from typing import Final
 from rich.console import Console
 
 from controller.cli.shared.answers import fields_of, print_answers
+from controller.cli.shared.arguments import now_ms
 from controller.cli.shared.console import command_line
 from controller.cli.shared.layout import print_fields, print_line
 from controller.cli.texts.planned import print_plan
@@ -53,6 +54,7 @@ def _fields(answer: ProposalAnswer) -> list[tuple[str, str]]:
         ("approvals", f"{approvals}{by}; author: {answer.author}"),
         ("expires", utc(answer.expires_at)),
         ("carried out", _carried_out(answer)),
+        ("by", _nobody(answer)),
         *(("note", flaw) for flaw in answer.flaws),
     ]
     return [(name, text) for name, text in rows if text]
@@ -70,6 +72,13 @@ def _carried_out(answer: ProposalAnswer) -> str:
         return ""
     wave = f", wave {answer.wave} of {answer.waves}" if answer.wave else ""
     return f"step {answer.step}{wave}: {counted(answer.moves_done, 'move')} done"
+
+
+def _nobody(answer: ProposalAnswer) -> str:
+    """That no process goes on with what was begun; "" where one does, or nothing was begun."""
+    if answer.state not in ("applying", "paused") or answer.held_until > now_ms():
+        return ""
+    return "no process, at present: `trimtab apply --proposal ID` goes on"
 
 
 def _drift_fields(drift: DriftAnswer | None) -> list[tuple[str, str]]:

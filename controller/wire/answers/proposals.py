@@ -48,6 +48,8 @@ class ProposalAnswer(JsonAnswer):
     """Why it is in that state."""
     at: int
     """When it came to that state, epoch ms; 0: nobody has begun."""
+    held_until: int = 0
+    """Until then, epoch ms, the process that carries it out has said that it goes on; 0: none does."""
 
 
 class StatementAnswer(JsonAnswer):
@@ -123,6 +125,7 @@ def proposal_fields(stored: StoredProposal, standing: Standing) -> dict[str, obj
         "by": progress.by,
         "detail": progress.detail,
         "at": progress.at_ms,
+        "held_until": progress.holds_until_ms,
     }
 
 

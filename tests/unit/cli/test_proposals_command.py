@@ -276,6 +276,24 @@ def test_what_two_people_agreed_on_is_carried_out_by_controllers_that_demand_it(
     assert "is done" in refusal(carry_out(site, monkeypatch, "--proposal", site.id))
 
 
+def test_what_was_begun_and_nobody_carries_out_says_so(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.said("make", site.file, *site.key("ada"))
+    site.said("approve", site.id, *site.key("bob"))
+    told = list[str]()
+
+    def look() -> None:
+        if site.live.commands and not told:
+            told.append(site.run("show", site.id, "--no-now").stdout)
+            raise TrimtabError("the log is away")
+
+    site.live.meanwhile = look
+    assert carry_out(site, monkeypatch, "--proposal", site.id).exit_code != 0
+    assert "no process, at present" not in told[0]
+    shown = site.said("show", site.id, "--no-now")
+    assert (shown["state"], shown["heldUntil"]) == ("applying", 0)
+    assert "no process, at present" in site.run("show", site.id, "--no-now").stdout
+
+
 DECIDES = "loadBalancerLoadSheddingStrategy=UniformLoadShedder\nmaxUnloadPercentage=0.5\n"
 
 
