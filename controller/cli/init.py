@@ -240,4 +240,5 @@ def _next_steps(folder: Path, log: LogChoice) -> list[str]:
         f"   {trimtab('run')}        decides, and moves nothing: the mode is dry_run.",
         f"5. {trimtab('status')}     shows what it would do.  To move load: `{trimtab('execute')}`, then",
         f"   `{trimtab('take-over')}`: it switches the brokers' own balancing off, and sets the mode active.",
+        f"   With `{trimtab('mode', 'approve')}` people approve each decision first (docs/mode_approve.md).",
     ]
