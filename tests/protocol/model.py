@@ -42,10 +42,14 @@ GUARDS: Final = {
     "approvals of this hash": "They are of exactly this plan: `ApprovedProposals.why_not`.",
     "approvals of each decision": "They are counted for each decision, as they expire: `Approvals.obeyed`.",
     "signatures": "What no known key has signed is no approval: `flaw_of`.",
+    "approval of a decision": "What strategies decide in mode approve is issued once approved: `approved_commands`.",
+    "approval of this decision": "An approval is for one hash, and T is part of it: `ProposedDecision.hash`.",
+    "void decisions": "A decision that is void is not in the memory any more: `ruled_on`.",
 }
 #: The model keeps its rules without it, too: whoever has lost the election finds the journal fenced.
 NOT_NEEDED: Final = "election"
-OF_PLANS: Final = frozenset([*GUARDS][-6:])
+OF_PLANS: Final = frozenset([*GUARDS][-9:-3])
+OF_DECISIONS: Final = frozenset([*GUARDS][-3:])
 
 
 class Bound(NamedTuple):
@@ -69,6 +73,8 @@ class Bound(NamedTuple):
     needed: int | None = None
     #: What somebody without a key may forge: orders, and approvals.
     forgeries: int = 1
+    #: Mode approve: what is decided waits for a person.
+    asks: bool = False
     #: Guards that are left out.
     without: frozenset[str] = frozenset()
 
@@ -173,6 +179,8 @@ class State(NamedTuple):
     #: Of somebody who may write everything, but has no key: approvals, and how much may still be forged.
     forged_approvals: tuple[str, ...] = ()
     forgeries: int = 0
+    #: Mode approve, of each entry: the interval of the decision that waits after it; 0: none does.
+    waits: tuple[int, ...] = ()
 
 
 #: What happens, the state after it, and what it shows: events, each with the command that it is about.
@@ -241,7 +249,7 @@ def _sorted(processes: tuple[Process, ...]) -> tuple[Process, ...]:
 
 def is_quiet(state: State, bound: Bound) -> bool:
     """Whether all is decided that is to be, all that is decided is answered, and nobody is in the midst of anything."""
-    is_decided = len(state.journal) == len(bound.entries) or bound.needed is not None
+    is_decided = len(state.journal) == len(bound.entries) or bound.needed is not None or bound.asks
     return (
         is_decided
         and all(life.answer for life in state.ledger.lives if life.epoch)
@@ -262,6 +270,10 @@ def steps(state: State, bound: Bound) -> Iterator[Step]:
     yield from _of_partitions(state)
     if bound.needed is not None:
         yield from _of_plans(state, bound)
+    waits = state.waits[-1] if state.waits else 0
+    if waits and not dict(state.ledger.approvals).get(_decision(waits)):
+        event = _of_plan("approved", 0, (_decision(waits), 0))
+        yield f"a person approves the decision of interval {waits}", state, ((0, event),)
 
 
 # Leaders
@@ -284,7 +296,7 @@ def _of_leader(state: State, bound: Bound, at: int) -> Iterator[Step]:
             yield f"{who} loses its session and does not know", _with(fewer, at, me._replace(elected=False)), ()
     if me.todo:
         yield from _perform(state, bound, at)
-    elif bound.needed is not None or me.known < len(bound.entries):
+    elif bound.needed is not None or me.known < len(bound.entries) or (bound.asks and me.known < _most(bound)):
         yield _read_controls(state, bound, at)
 
 
@@ -337,6 +349,9 @@ def _read_controls(state: State, bound: Bound, at: int) -> Step:
     if not me.elected and NOT_NEEDED not in bound.without:
         return _gives_up(state, at, me, "finds that it does not lead")
     read = me._replace(todo=(("append", 0),), paused=state.paused, orders=state.orders)
+    if bound.asks:
+        read = read._replace(orders=_approved_decision(state, bound, me))
+        return f"{_name(at, me)} reads the controls", _with(state, at, read), ()
     if "controls of each decision" in bound.without and me.known:
         read = read._replace(paused=me.paused, orders=me.orders)
     if read.orders != _NO_ORDERS and not _is_obeyed(state, bound, read):
@@ -451,6 +466,9 @@ def _append(state: State, bound: Bound, at: int, me: Leader, _: int) -> Iterator
     if not me.holds and "journal fence" not in bound.without:
         yield _gives_up(state, at, me, "finds the journal fenced")
         return
+    if bound.asks:
+        yield from _append_asked(state, bound, at, me)
+        return
     chosen = _chosen(state, bound, me)
     orders, was_paused = me.orders, me.paused
     if "controls of each decision" not in bound.without:
@@ -470,6 +488,51 @@ def _append(state: State, bound: Bound, at: int, me: Leader, _: int) -> Iterator
         yield f"{_name(at, me)} decides {interval}, with commands {commands}", after, tuple(effects)
     if bound.needed is not None:  # it has nothing to do
         yield f"{_name(at, me)} decides nothing", _with(state, at, me), ()
+
+
+def _decision(interval: int) -> str:
+    """How the decision of *interval* is named."""
+    return f"decision {interval}"
+
+
+def _most(bound: Bound) -> int:
+    """The entries of mode approve: each decision is proposed, and becomes void or is issued."""
+    return 2 * len(bound.entries) + 1
+
+
+def _approved_decision(state: State, bound: Bound, me: Leader) -> Orders:
+    """The decision that waits by what *me* knows, if a person has approved it; else no orders."""
+    waits = state.waits[me.known - 1] if me.known else 0
+    votes = dict(state.ledger.approvals)
+    counted = sum(votes.values()) if "approval of this decision" in bound.without else votes.get(_decision(waits), 0)
+    is_approved = waits and (counted or "approval of a decision" in bound.without)
+    return (_decision(waits), 0) if is_approved else _NO_ORDERS
+
+
+def _append_asked(state: State, bound: Bound, at: int, me: Leader) -> Iterator[Step]:
+    """A decision in mode approve: it proposes, issues what is approved, or finds that what waits is void."""
+    interval, waits, orders = me.known + 1, state.waits[me.known - 1] if me.known else 0, me.orders
+    issued = sum(bool(each) for each in state.journal[: me.known])
+    choices = list[tuple[str, tuple[int, ...], int, str]]()
+    if not me.paused and waits and orders != _NO_ORDERS:
+        choices.append(("issues what is approved", bound.entries[issued], 0, ""))
+    if waits:
+        after_void = waits if "void decisions" in bound.without else 0
+        choices.append(("finds void what waits", (), after_void, _decision(waits)))
+    elif not me.paused and issued < len(bound.entries):
+        choices.append(("proposes", (), interval, ""))
+    me = me._replace(paused=False, orders=_NO_ORDERS)
+    for what, commands, then, void in choices:
+        after = _with(state, at, me._replace(known=interval))
+        after = after._replace(journal=(*state.journal, commands), waits=(*state.waits, then))
+        effects = [(0, _event("entry", me.epoch, 0, interval))]
+        effects += [(0, _of_plan("void", 0, (void, 0)))] if void else []
+        effects += [(each, _of_plan("decided", me.epoch, orders)) for each in commands]
+        for each in commands:
+            after = _stored(after, bound.partition[each], each)
+            effects.append((each, _event("issued", me.epoch, bound.partition[each])))
+        yield f"{_name(at, me)} {what} in interval {interval}", after, tuple(effects)
+    yield f"{_name(at, me)} decides nothing", _with(state, at, me), ()
 
 
 def _chosen(state: State, bound: Bound, me: Leader) -> Sequence[tuple[int, ...]]:

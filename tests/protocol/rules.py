@@ -37,6 +37,7 @@ class Event:
     - ``paused``, ``resumed``: the controls say so from now on; ``stopped``: ``trimtab stop-all`` has returned
     - ``approved``, ``withdrawn``: a person approves a plan; or takes that back, or it expires (plan)
     - ``obeyed``: a leader begins a decision with the orders of a plan (plan)
+    - ``void``: a decision that waits for approval in mode approve is void (plan); ``approved`` ones have a plan, too
 
     The simulation adds what no rule here asks for, and its own oracle does:
 
@@ -110,6 +111,8 @@ class Ledger(NamedTuple):
     #: How many persons have to approve a plan, and how many have approved each.
     needed: int = 0
     approvals: tuple[tuple[str, int], ...] = ()
+    #: The decisions that are void.
+    void: tuple[str, ...] = ()
     #: How often a run of `trimtab apply` has taken over from another.
     turn: int = 0
 
@@ -189,6 +192,10 @@ def _approved(ledger: Ledger, event: Event) -> Ledger:
     return ledger._replace(approvals=tuple(sorted(found.items())))
 
 
+def _void(ledger: Ledger, event: Event) -> Ledger:
+    return ledger._replace(void=tuple(sorted({*ledger.void, event.plan})))
+
+
 def _obeyed(ledger: Ledger, event: Event) -> Ledger:
     _require(dict(ledger.approvals).get(event.plan, 0) >= ledger.needed, "too few persons have approved its plan")
     return ledger
@@ -203,6 +210,9 @@ def _decided(ledger: Ledger, life: Life, event: Event, _: frozenset[str]) -> Lif
 
 
 def _of_plan(ledger: Ledger, event: Event) -> None:
+    if event.plan.startswith("decision "):
+        _require(dict(ledger.approvals).get(event.plan), "nobody has approved the decision")
+        _require(event.plan not in ledger.void, "the decision is void")
     earlier = [each for each in ledger.lives if each.plan == event.plan and 0 < each.wave < event.wave]
     _require(all(each.answer in GOOD for each in earlier), "the wave before it is not done")
 
@@ -277,6 +287,7 @@ _OF_ALL: Final[dict[str, Callable[[Ledger, Event], Ledger]]] = {
     "approved": _approved,
     "withdrawn": _approved,
     "obeyed": _obeyed,
+    "void": _void,
 }
 _OF_LIFE: Final[dict[str, Callable[[Ledger, Life, Event, frozenset[str]], Life]]] = {
     "handed": _handed,

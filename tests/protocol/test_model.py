@@ -9,11 +9,14 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.protocol.check import Searched, search
-from tests.protocol.model import GUARDS, NOT_NEEDED, OF_PLANS, Bound
+from tests.protocol.model import GUARDS, NOT_NEEDED, OF_DECISIONS, OF_PLANS, Bound
 
 _ROOT = Path(__file__).parents[2]
 _ONE = Bound(entries=((0,),), partition=(0,), leader_faults=0, executor_faults=0)
 _TWO = Bound(entries=((0,), (1,)), partition=(0, 0), leader_faults=0, executor_faults=0)
+_ASKED = Bound(
+    entries=((0,), (1,)), partition=(0, 0), controllers=1, executors=1, leader_faults=0, executor_faults=0, asks=True
+)
 _PLAN = Bound(entries=((0,), (1,)), partition=(0, 0), leader_faults=0, executor_faults=0, needed=1)
 #: What plain pytest searches.
 QUICK = {
@@ -25,9 +28,11 @@ QUICK = {
     "executors on a followed log": _TWO._replace(followed=True, executor_faults=2, controllers=1),
     "stop-all": _ONE._replace(stops=1, executors=1),
     "a plan in waves": _PLAN._replace(controllers=1, executors=1),
+    "decisions that wait for approval": _ASKED,
 }
 #: What scripts/test searches, too.
 THOROUGH = {
+    "decisions that wait, and leaders that crash": _ASKED._replace(controllers=2, leader_faults=1),
     "three commands, leaders, executors, repeats and expiry": Bound(repeats=1, expiries=1),
     "a plan of three moves with two approvals": Bound(
         entries=((0,), (1, 2)), needed=2, leader_faults=0, executor_faults=0
@@ -70,6 +75,7 @@ _FOUND_WITH = {
     "pause first": _ONE._replace(stops=1),
     "stop-all fences": _ONE._replace(stops=1),
     **dict.fromkeys(OF_PLANS, _PLAN._replace(controllers=1, executors=1)),
+    **dict.fromkeys(OF_DECISIONS, _ASKED),
 }
 #: Parts of names in GUARDS that are modules.
 _MODULES = {"judge", "controls"}
