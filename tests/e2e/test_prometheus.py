@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes real processes: collector, controller and executor, on a folder log.
+"""A real Prometheus scrapes real processes: collector, controller, executor and page, on a folder log.
 
 The brokers are played on loopback by what real ones answered (tests/fake_pulsar.py).
 """
@@ -40,6 +40,7 @@ def settings(admin_urls: list[str], ports: dict[str, int], receiver: str) -> str
         checkpoint.path = "checkpoint"
         pulsar.admin_url = {json.dumps(admin_urls)}
         tracing.endpoint = "{receiver}"
+        web = {{ listen = "127.0.0.1:{free_port()}", anonymous = "viewer" }}
         [metrics]
         {served}
         [spark]
@@ -72,7 +73,7 @@ def decides(server: Prometheus, processes: Processes) -> bool:
     decided = server.query("trimtab_leader == 1 and trimtab_last_interval_timestamp_seconds > 0")
     groups = server.get("rules")["groups"]
     known = bool(groups) and all(rule["health"] != "unknown" for group in groups for rule in group["rules"])
-    return bool(up) and up[0]["value"][1] == "3" and bool(decided) and known
+    return bool(up) and up[0]["value"][1] == "4" and bool(decided) and known
 
 
 def of_all_processes(spans: list[dict[str, Any]]) -> bool:
@@ -84,13 +85,13 @@ def of_all_processes(spans: list[dict[str, Any]]) -> bool:
 
 
 def test_prometheus_scrapes_all_processes_and_every_rule_and_panel_finds_its_metrics(tmp_path: Path) -> None:
-    ports = {role: free_port() for role in ("controller", "collector", "executor")}
+    ports = {role: free_port() for role in ("controller", "collector", "executor", "web")}
     with fake_pulsar(3) as pulsar, otlp_receiver() as receiver, prometheus(tmp_path, config(ports)) as server:
         (tmp_path / "broker.conf").write_text("")
         conf = tmp_path / "trimtab.toml"
         conf.write_text(settings(pulsar.urls, ports, receiver.url))
         with Processes(conf, tmp_path) as processes:
-            for command in ("collect", "run", "execute"):
+            for command in ("collect", "run", "execute", "serve"):
                 processes.start(command)
             wait_for(lambda: decides(server, processes), _PATIENCE_SECONDS, every=0.5)
             known = {each["metric"] for each in server.get("targets/metadata")}
@@ -98,7 +99,7 @@ def test_prometheus_scrapes_all_processes_and_every_rule_and_panel_finds_its_met
             for query in queries():
                 server.query(query)
             wait_for(lambda: of_all_processes(receiver.spans), _PATIENCE_SECONDS, every=0.5)
-            assert processes.stop() == {"collect": 0, "run": 0, "execute": 0}
+            assert processes.stop() == {"collect": 0, "run": 0, "execute": 0, "serve": 0}
     assert len(rules) == _RULES.read_text(encoding="utf-8").count("- alert:")
     assert {rule["name"]: rule["lastError"] for rule in rules if rule["health"] != "ok"} == {}
     asked = {name for text in [*queries(), *(rule["query"] for rule in rules)] for name in _METRIC.findall(text)}
