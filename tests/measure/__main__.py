@@ -20,7 +20,7 @@ from tests.measure.signatures import signature_costs
 from tests.measure.sweeps import INPUTS, picture
 from tests.measure.sweeps import front as front_of
 from tests.measure.sweeps import sweep as swept
-from tests.measure.tails import tails
+from tests.measure.tails import nimbleness, tails
 
 #: HiGHS searches this long for a plan of half the moves, for each cluster and strategy.
 _EXACT_SECONDS: Final = 60.0
@@ -101,6 +101,12 @@ def spread(
 ) -> None:
     """Measure how even PeakShedder makes many different clusters: the typical and the worst ones."""
     _print(tails(clusters, {}))
+
+
+@app.command("nimbleness")
+def nimble() -> None:
+    """Measure how fast PeakShedder spreads the bundles of one broker over three."""
+    _print(nimbleness())
 
 
 @app.command()

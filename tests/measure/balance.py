@@ -14,7 +14,7 @@ import numpy as np
 
 from controller.bench.clusters import skewed
 from controller.bench.overload import snapshots_of
-from controller.cycle import Policy, view_of
+from controller.cycle import view_of
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.load import (
@@ -51,6 +51,8 @@ _MEAN_RATE: Final = 300.0
 _SPREAD: Final = 0.8
 _MESSAGE_SPREAD: Final = 0.3
 _PERIOD_MS: Final = 60_000
+#: The default budgets.
+GUARDRAILS: Final = GuardrailSettings(brokers_balance_unknown="ignore")
 
 _PEAK: Final = {SHEDDER: "PeakShedder"}
 #: What is compared, by the name that the bench gives it.
@@ -122,13 +124,17 @@ def cluster(brokers: int, bundles: int, *, uneven: bool, seed: int) -> ClusterVi
 
 def cluster_of(view: ClusterView, rate: Floats, limit: Floats, chance: np.random.Generator) -> ClusterView:
     """*view* with bundles of *rate* (m,), as multiples of a typical one, and brokers of *limit* (n,)."""
+    limits = np.repeat(limit[:, None], 5, axis=1)
+    view = replace(view, brokers=replace(view.brokers, limit=limits))
+    return with_load(view, rate, chance.lognormal(0.0, _MESSAGE_SPREAD, len(rate)))
+
+
+def with_load(view: ClusterView, rate: Floats, size: Floats) -> ClusterView:
+    """*view* with bundles of *rate* (m,) and messages of *size* (m,), as multiples of typical ones."""
     load = np.empty((len(rate), 4))
     load[:, RATE_IN] = load[:, RATE_OUT] = _MEAN_RATE * rate
-    size = chance.lognormal(0.0, _MESSAGE_SPREAD, len(rate))
-    load[:, THROUGHPUT_IN] = load[:, THROUGHPUT_OUT] = _MEAN_RATE * rate * 1024 * size
-    table = replace(view.bundles, load=load, short_term=load, long_term=load)
-    limits = np.repeat(limit[:, None], 5, axis=1)
-    return _with_usage(replace(view, bundles=table, brokers=replace(view.brokers, limit=limits)))
+    load[:, THROUGHPUT_IN] = load[:, THROUGHPUT_OUT] = load[:, RATE_IN] * 1024 * size
+    return _with_usage(replace(view, bundles=replace(view.bundles, load=load, short_term=load, long_term=load)))
 
 
 def problem_of(brokers: int, bundles: int, *, uneven: bool, seed: int) -> BalanceProblem:
@@ -151,9 +157,11 @@ class Ended(NamedTuple):
     intervals: int
 
 
-def carried_out(view: ClusterView, conf: Mapping[str, str], *, until: float = 1.0) -> Ended:
-    """*view* when the strategies of *conf* have done what they do, or are at *until*."""
-    policy = _policy(conf)
+def carried_out(
+    view: ClusterView, conf: Mapping[str, str], *, until: float = 1.0, guardrails: GuardrailSettings = GUARDRAILS
+) -> Ended:
+    """*view* when the strategies of *conf* have done what they do within *guardrails*, or are at *until*."""
+    policy = policy_of(conf, DecisionSettings(split=False), guardrails, 1, "bench", _PERIOD_MS)
     memory, moves, quiet, last = replace(policy.initial_memory(1), samples=100), 0, 0, 0
     for nth in range(INTERVALS):
         snapshots = snapshots_of(view, view.as_of_ms + nth * _PERIOD_MS)
@@ -251,11 +259,6 @@ def problem_in(view: ClusterView) -> BalanceProblem:
 
 def _mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
-
-
-def _policy(conf: Mapping[str, str]) -> Policy:
-    guardrails = GuardrailSettings(brokers_balance_unknown="ignore")
-    return policy_of(conf, DecisionSettings(split=False), guardrails, 1, "bench", _PERIOD_MS)
 
 
 def _with_usage(view: ClusterView) -> ClusterView:

@@ -4,8 +4,8 @@ Every cluster is drawn from its seed: 3 to 300 brokers, equal or not, 4 to 40 bu
 rates follow Zipf's law.  The load is constant, and all moves are carried out before the next interval.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -13,8 +13,10 @@ import numpy as np
 from controller.bench.clusters import skewed
 from controller.model.load import Floats
 from controller.planning.solving.bounds import fewest_moves, lower_bounds, mean_level
+from controller.settings.guardrails import GuardrailSettings, IntervalBudgetSettings, WindowBudgetSettings
 from controller.settings.pairs import SHEDDER
-from tests.measure.balance import carried_out, cluster_of, evenness, problem_in
+from controller.settings.section import Section
+from tests.measure.balance import GUARDRAILS, carried_out, cluster_of, evenness, problem_in, with_load
 
 #: Exponents of the popularity of keys in 51 of 54 workloads that Twitter published (github.com/twitter/cache-trace,
 #: stat/2020Mar.md, CC BY 4.0); of the others it is not known.
@@ -24,11 +26,16 @@ EXPONENTS: Final = (
     *(1.4259, 0.0, 0.0, 1.354, 1.1401, 0.0, 1.2169, 0.4251, 0.0, 0.0, 0.8551, 0.8542, 1.5974, 1.4084, 0.6372),
     *(2.0637, 0.8191, 1.5095, 1.2816, 1.9745, 1.2117, 1.2061, 1.611),
 )
-_BROKERS: Final = (3, 300)
+_FEWEST: Final = 3
+LARGEST: Final = 300
 _BUNDLES_OF_A_BROKER: Final = (4, 40)
 _TOPICS_OF_A_BUNDLE: Final = 20
 #: Of so many clusters one has brokers of other sizes: 1:2, or 1:4.
 _CAPACITIES: Final = (1.0, 1.0, 2.0, 4.0)
+#: github.com/cockroachdb/cockroach, pkg/kv/kvserver/asim, sma_vs_mma_rebalance_speed.
+_NIMBLE_BROKERS: Final = 3
+_NIMBLE_BUNDLES: Final = 200
+_NIMBLE_LEVEL: Final = 1.15
 _PERCENTILES: Final = (50, 95, 99)
 
 
@@ -50,9 +57,9 @@ class Tails:
     intervals: float
 
 
-def tails(clusters: int, conf: Mapping[str, str]) -> list[Tails]:
-    """Percentiles over *clusters* seeded clusters, of PeakShedder with the options *conf*."""
-    measured = np.array([_measured(seed, conf) for seed in range(clusters)])
+def tails(clusters: int, conf: Mapping[str, str], *, largest: int = LARGEST) -> list[Tails]:
+    """Percentiles over *clusters* seeded clusters of up to *largest* brokers, of PeakShedder with options *conf*."""
+    measured = np.array([_measured(seed, conf, largest) for seed in range(clusters)])
     return [
         Tails(
             clusters=clusters,
@@ -69,9 +76,60 @@ def tails(clusters: int, conf: Mapping[str, str]) -> list[Tails]:
     ]
 
 
-def _measured(seed: int, conf: Mapping[str, str]) -> tuple[float, float, float, float, float, float]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nimble:
+    """PeakShedder in CockroachDB's case of one broker that has nearly all bundles."""
+
+    budgets: str
+    #: The highest usage as a multiple of the mean, before and after; and the fewest moves to 1.15.
+    before: float
+    after: float
+    moves: int
+    fewest: float
+    intervals: int
+
+
+def nimbleness() -> Iterator[Nimble]:
+    """Three brokers that own a bundle each, and 200 more on one of them, of the same load."""
+    view = skewed(_NIMBLE_BROKERS, _NIMBLE_BROKERS + _NIMBLE_BUNDLES)
+    owner = np.zeros(len(view.bundles), np.int64)
+    owner[:_NIMBLE_BROKERS] = np.arange(_NIMBLE_BROKERS)
+    view = with_load(
+        replace(view, bundles=replace(view.bundles, broker=owner)), np.ones(len(owner)), np.ones(len(owner))
+    )
+    problem = problem_in(view)
+    fewest = fewest_moves(problem, _NIMBLE_LEVEL * mean_level(problem))
+    for budgets, guardrails, most in (("default", GUARDRAILS, "50"), ("none", _NO_BUDGETS, "1000")):
+        conf = {SHEDDER: "PeakShedder", "trimtabPeakShedderMaxMoves": most}
+        end, moves, intervals = carried_out(view, conf, guardrails=guardrails)
+        yield Nimble(
+            budgets=budgets,
+            before=evenness(view),
+            after=evenness(end),
+            moves=moves,
+            fewest=fewest,
+            intervals=intervals,
+        )
+
+
+def _unlimited(section: type[Section]) -> dict[str, str]:
+    return dict.fromkeys((name for name in section.model_fields if name != "seconds"), "unlimited")
+
+
+_NO_BUDGETS: Final = GuardrailSettings(
+    brokers_balance_unknown="ignore",
+    interval=IntervalBudgetSettings(**_unlimited(IntervalBudgetSettings)),
+    window=WindowBudgetSettings(**_unlimited(WindowBudgetSettings)),
+    in_flight="unlimited",
+    in_flight_per_broker="unlimited",
+    unproven_bundles="unlimited",
+    freeze_share=1.0,
+)
+
+
+def _measured(seed: int, conf: Mapping[str, str], largest: int) -> tuple[float, float, float, float, float, float]:
     chance = np.random.default_rng(seed)
-    brokers = int(np.exp(chance.uniform(*np.log(_BROKERS))))
+    brokers = int(np.exp(chance.uniform(*np.log((_FEWEST, largest)))))
     bundles = brokers * int(chance.integers(*_BUNDLES_OF_A_BROKER, endpoint=True))
     rate = _rates(chance, bundles, float(chance.choice(EXPONENTS)))
     limit = np.where(np.arange(brokers) % 2, 100.0 * chance.choice(_CAPACITIES), 100.0)

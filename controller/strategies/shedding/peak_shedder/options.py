@@ -1,11 +1,16 @@
 """The options of PeakShedder."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from controller.model.option import option
 from controller.model.resource_usage import ResourceWeights
 from controller.planning.from_view import Counted
 from controller.planning.solving.rounds import PartLimits
+
+#: In one round so many bundles leave any broker at most; or such a part of the moves of a round, if that is more.
+_MOVES_OF_A_BROKER: Final = 10
+_BROKERS_THAT_GIVE: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +18,10 @@ class PeakOptions(ResourceWeights):
     """Every option of PeakShedder."""
 
     max_moves: int = option(
-        "trimtabPeakShedderMaxMoves", default=50, unit="bundles", meaning="so many bundles move in one round at most"
+        "trimtabPeakShedderMaxMoves",
+        default=50,
+        unit="bundles",
+        meaning="so many bundles move in one round at most, and a fifth of them, or 10, off any one broker",
     )
     max_connections: int = option(
         "trimtabPeakShedderMaxConnections",
@@ -71,9 +79,10 @@ class PeakOptions(ResourceWeights):
         " 10 minutes",
     )
 
-    #: No options: so many bundles leave a broker in one round at most, and so many come to it; how many pairs the
-    #: search looks at, about; and in how many of the last 3 rounds a broker was above its limit before it gives.
-    max_moves_per_broker: int = field(default=10, metadata={"meaning": "moves off or to a broker in one round"})
+    #: No options: so many bundles leave a broker in one round at most, and so many come to it (0: a fifth of max_moves,
+    #: or 10 if that is more); how many pairs the search looks at, about; and in how many of the last 3 rounds a broker
+    #: was above its limit before it gives.
+    max_moves_per_broker: int = field(default=0, metadata={"meaning": "moves off or to a broker in one round"})
     effort: int = field(default=1_000_000, metadata={"meaning": "pairs that the search looks at"})
     hold: int = field(default=2, metadata={"meaning": "rounds above its limit before a broker gives"})
 
@@ -103,5 +112,5 @@ class PeakOptions(ResourceWeights):
         return PartLimits(
             max_moves=self.max_moves,
             max_connections=float(self.max_connections) if self.max_connections else None,
-            max_per_broker=self.max_moves_per_broker,
+            max_per_broker=self.max_moves_per_broker or max(_MOVES_OF_A_BROKER, self.max_moves // _BROKERS_THAT_GIVE),
         )
