@@ -105,6 +105,18 @@ BROKERS = [f"broker-{number}.sim:8080" for number in range(1, 5)]
             ],
         ),
         ("dry-run-carried-out", [Fault(kind="mode", at=130.0, seconds=60.0)]),
+        ("stop-all-without-pause", [Fault(kind="stop-all", at=130.0, seconds=120.0)]),
+        (
+            "pause-forgotten-where-it-cannot-be-read",
+            [
+                Fault(kind="pause-people", at=130.0, seconds=240.0),
+                Fault(kind="lose", at=250.0, target="controller-1", point="controls read"),
+            ],
+        ),
+        (
+            "second-look-left-out",
+            [Fault(kind="delay", at=130.0, target="executor-1", point="store claim", seconds=90.0)],
+        ),
         ("answers-forgotten", [Fault(kind="rewind", at=220.0)]),
         (
             "batch-with-other-records",
