@@ -73,15 +73,18 @@ def mode(value: str) -> None:
     controls.mode(Mode(value), _NOWHERE, "", "bob", as_json=True)
 
 
-def rule(site: Site) -> None:
-    """Somebody looks at the decision that waits, and approves it, now or once it has expired; or rejects it."""
+def rule(site: Site, *, late: bool = False) -> None:
+    """Somebody looks at the decision that waits, and approves it, now or once it has expired; or rejects it.
+
+    *late*: always once it has expired.
+    """
     store, newest = SimulatedControls(site.election), [*JournalReader(site.log(), site.policy.cluster).entries()][-1:]
     decision, chance = newest[0].memory.proposed if newest else None, site.world.sim.random.random()
     if decision is None:
         return
     made = changes.choice_by("eve", "", now_ms(), decision.hash)
-    rules = changes.decision_rejected if chance < 0.2 else changes.decision_approved
-    if chance > 0.6:
+    rules = changes.decision_rejected if chance < 0.2 and not late else changes.decision_approved
+    if late or chance > 0.6:
         site.world.sim.sleep(1.5 * (decision.expires_at_ms - decision.interval) / 1000)
     changes.change_controls(store, rules(made))
 

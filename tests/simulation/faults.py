@@ -367,7 +367,7 @@ def _come_approve(site: Site, fault: Fault) -> None:
     site.person(lambda: commands.mode("approve"), "bob")
     for look in range(1, int(fault.seconds / PERIOD), 3):
         at = sim.now + (look + 2 * sim.random.random()) * PERIOD
-        sim.at(at, lambda: site.person(partial(commands.rule, site), "eve"))
+        sim.at(at, lambda: site.person(partial(commands.rule, site, late=fault.point == "late"), "eve"))
     sim.at(sim.now + fault.seconds, lambda: site.person(lambda: commands.mode("active"), "bob"))
 
 
