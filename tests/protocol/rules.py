@@ -52,6 +52,8 @@ class Event:
     - ``stopping-all``, ``all-stopped``: ``trimtab stop-all`` has begun, and has returned (epoch)
     - ``calm``: no more faults
     - ``orders``: what ``trimtab apply`` hands over (outcome: plan and holder; content: moves), "" where it is withdrawn
+    - ``ordered``: a decision was made with the orders of a plan (interval, content: the plan); ``plan-approved``: it is
+      approved (content: the plan, outcome: its moves, expires_at); ``forged``: somebody forges orders of it (content)
     - ``owned``: a bundle has another owner, or is there no more (content, outcome: the owner or "")
     - ``broker-died``, ``broker-back`` (content: the broker)
     - ``batch``: Spark's offsets of a batch are stored (epoch: its number, content: the offsets)

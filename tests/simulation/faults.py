@@ -381,6 +381,10 @@ def _come_apply(site: Site, _: Fault) -> None:
     site.person(partial(commands.apply, site), "eve")
 
 
+def _come_forge(site: Site, _: Fault) -> None:
+    site.person(partial(commands.forge, site), "mallory")
+
+
 def _come_outage(site: Site, fault: Fault) -> None:
     """What a cut is for one process, for all of them."""
     service, direction = fault.point.split()
@@ -430,6 +434,7 @@ _COME: Final[Mapping[str, Callable[[Site, Fault], None]]] = {
     "approve": _come_approve,
     "stop-all": _come_stop_all,
     "apply": _come_apply,
+    "forge": _come_forge,
     "outage": _come_outage,
     "rewind": _come_rewind,
     "more-partitions": _come_more_partitions,

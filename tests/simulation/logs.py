@@ -81,6 +81,8 @@ class SimulatedServer(MemoryServer):
             note("entry", epoch=epoch, interval=interval, outcome=paused, content=str(controls["decidedAtMs"]))
             if controls["mode"] == "approve":
                 note("asks", epoch=epoch, interval=interval, content=fields["summary"])
+            if controls.get("orders"):
+                note("ordered", epoch=epoch, interval=interval, content=controls["orders"]["plan"])
             self._note_proposed(out.value)
             for command in fields["commands"]:
                 data = command["data"]

@@ -28,7 +28,7 @@ _TO_ACT_MS: Final = 12_000
 
 def findings(trace: Sequence[Event], *, ended_ms: int) -> list[str]:
     """What does not hold, a line each; *ended_ms*: when the run came to rest, epoch ms."""
-    checks = (_leaderships, _issuing, _answers, _acts, _epochs_of_acts, _budgets, _controls, _approvals, _ticks)
+    checks = (_leaderships, _issuing, _answers, _acts, _epochs_of_acts, _budgets, _controls, _approvals, _plans, _ticks)
     return [line for check in checks for line in check(trace)] + list(_alive(trace, ended_ms))
 
 
@@ -243,6 +243,24 @@ def _unapproved(
         waited = decided_at[command.interval] - decided_at[newest.interval]
         if waited > _DECISION_MS:
             yield f"approval: {command.command} is decided {waited} ms after it was proposed"
+
+
+def _plans(trace: Sequence[Event]) -> Iterator[str]:
+    """Where plans need approvals, each command of one is a move of a plan that was approved, and not long ago."""
+    approved, plan = dict[str, Event](), ""
+    for each in trace if _of(trace, "plan-approved", "forged") else ():
+        if each.kind == "plan-approved":
+            approved[each.content] = each
+        elif each.kind == "ordered":
+            plan = each.content
+        elif each.kind == "decided" and each.outcome.endswith(" Planned"):
+            approval = approved.get(plan)
+            if approval is None:
+                yield f"unapproved: {each.command} is decided for plan {plan[:12]}, which nobody has approved"
+            elif each.at > approval.expires_at + _TO_COMMIT_MS:
+                yield f"unapproved: {each.command} is decided {each.at - approval.expires_at} ms after approval expired"
+            elif not any(each.content.startswith(f"{move} ") for move in approval.outcome.split("|")):
+                yield f"unapproved: {each.command} is decided and is not in plan {plan[:12]}"
 
 
 def _ticks(trace: Sequence[Event]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import Any, Final
 from unittest.mock import patch
 
+from controller.adapters.approvals import approved, statements
+from controller.adapters.approvals.approved import ApprovedProposals
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election import changes
 from controller.cli import controls
@@ -381,6 +383,25 @@ def _unanswered_is_sent_again() -> list[Any]:
     return [patch.object(attempt, "_effect", effect)]
 
 
+def _approvals_not_counted() -> list[Any]:
+    return [patch.object(ApprovedProposals, "why_not", lambda *_: "")]
+
+
+def _signature_not_verified() -> list[Any]:
+    return [patch.object(statements, "signed_by_any", lambda *_: True)]
+
+
+def _approval_without_end() -> list[Any]:
+    def why_not(self: ApprovedProposals, orders: Any, now_ms: int) -> str:
+        return _why_not(self, orders, now_ms) if _why_not(self, orders, now_ms - 600_000) else ""
+
+    return [patch.object(ApprovedProposals, "why_not", why_not), patch.object(statements, "CLOCK_MS", 3_600_000)]
+
+
+def _moves_not_in_the_plan() -> list[Any]:
+    return [patch.object(approved, "_not_in_plan", lambda *_: "")]
+
+
 _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     decide.within_window,
     ControlsInForce._look,
@@ -390,6 +411,7 @@ _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     Inbox.answer,
     Query.__init__,
 )
+_why_not: Final = ApprovedProposals.why_not
 
 _Ledger, _epoch_events, _encoded, _may_act, _carry_out, _stopped, _decide, _effect = (
     decide.Ledger,
@@ -450,6 +472,10 @@ BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
         _wave_before_the_last_is_done,
         _two_plans_at_once,
         _unanswered_is_sent_again,
+        _approvals_not_counted,
+        _signature_not_verified,
+        _approval_without_end,
+        _moves_not_in_the_plan,
     )
 }
 

@@ -12,6 +12,7 @@ from controller.adapters.election.controls import ABSENT
 from controller.cycle import Policy
 from controller.settings.policy import read_policy
 from controller.settings.trimtab_toml import Settings, read_settings
+from tests.proposals import policy as approval_policy
 from tests.protocol.linearizable import Call
 from tests.protocol.rules import Event
 from tests.simulation import commands
@@ -90,6 +91,9 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
 def play(schedule: Schedule) -> Outcome:
     """Play *schedule*."""
     settings, policy = site_settings()
+    if schedule.approvals:
+        demanded = approval_policy(["ada", "bob"], expires_minutes=4)
+        settings = settings.model_copy(update={"approvals": demanded})
     logging.disable(logging.CRITICAL)
     # A run makes little garbage in circles.  The product looks for it after each decision (streaming.sink).
     gc.disable()

@@ -24,4 +24,6 @@ class Schedule:
     executors: int = 2
     #: Parts of the query's state.
     shards: int = 2
+    #: Whether plans need approvals: ada proposes, bob approves.
+    approvals: bool = False
     faults: tuple[Fault, ...] = ()

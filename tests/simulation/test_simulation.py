@@ -153,6 +153,39 @@ def test_in_mode_approve_a_decision_is_issued_once_approved_once_and_in_time(bug
         assert any(each.startswith("approval: ") for each in play(schedule).findings)
 
 
+#: Plans that need approvals: some get them in time, some late or never; and somebody forges orders and approvals.
+_PLANS = tuple(
+    Fault(kind=kind, at=at)
+    for at, kind in ((130.0, "apply"), (320.0, "forge"), (500.0, "apply"), (900.0, "apply"), (1200.0, "forge"))
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bug", "seed"),
+    [
+        ("approvals-not-counted", 1),
+        ("signature-not-verified", 9),
+        ("approval-without-end", 1),
+        ("moves-not-in-the-plan", 20),
+    ],
+)
+def test_no_order_is_issued_that_is_not_approved_or_forged_or_expired(bug: str, seed: int) -> None:
+    schedule = Schedule(seed=seed, intervals=25, controllers=2, executors=1, approvals=True, faults=_PLANS)
+    outcome = play(schedule)
+    assert outcome.findings == []
+    assert "forged" in {each.kind for each in outcome.trace}
+    with in_place(bug):
+        assert any(each.startswith("unapproved: ") for each in play(schedule).findings)
+
+
+@pytest.mark.slow
+def test_orders_that_end_between_their_interval_and_its_decision_are_verified() -> None:
+    """Seed 4 of other plans than these found that they were obeyed unverified."""
+    schedule = Schedule(seed=4, intervals=25, controllers=2, executors=1, approvals=True, faults=_PLANS)
+    assert play(schedule).findings == []
+
+
 @pytest.mark.slow
 def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_it_has_expired() -> None:
     """Seed 1006, shrunk."""

@@ -267,7 +267,7 @@ def _plans(trace: Sequence[Event]) -> Iterator[str]:
             for moves in waiting.values():
                 if moves.get(each.content) == each.outcome:
                     del moves[each.content]
-        elif each.kind == "orders" and each.content:
+        elif each.kind == "orders" and each.content and not each.outcome.endswith(" mallory"):
             plan = each.outcome.split()[0]
             wave = dict(move.split(">") for move in each.content.split())
             late = waiting[plan].keys() - wave.keys()
