@@ -249,17 +249,21 @@ class Executor:
     def _may_act(self, job: _Job) -> Answer | None:
         """None: its start is recorded, act at once.  TakenOverError: another executor may have the commands."""
         with self._inbox_turn:
-            # The log may hold a newer epoch, of a new leader or of `trimtab stop-all`, after the polled commands.
-            memory = self._inbox.memory(job.partition)
-            memory.epoch = newer_epoch(memory.epoch, self._inbox.newest_epoch(job.partition))
-            refused = self._refusal(job)
+            refused = self._refusal_now(job)
             if refused is not None:
                 return refused
             self._inbox.begin(job.partition, job.command.id)
+            # The log may have taken long to store it: then the command may have expired, or be of an old epoch.
+            refused = self._refusal_now(job)
         # begin checks who has the commands, which covers a standstill before it; this covers one after it.
         if not self._standstill.is_steady():
             raise TakenOverError("this process made no progress for longer than its session timeout")
-        # The log may have taken long to store it, so the command may have expired meanwhile.
+        return refused
+
+    def _refusal_now(self, job: _Job) -> Answer | None:
+        """``_refusal`` by the newest epoch in the log, of a new leader or of `trimtab stop-all`."""
+        memory = self._inbox.memory(job.partition)
+        memory.epoch = newer_epoch(memory.epoch, self._inbox.newest_epoch(job.partition))
         return self._refusal(job)
 
     def _may_wait(self, job: _Job, deadline: Deadline) -> bool:

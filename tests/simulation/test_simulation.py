@@ -195,6 +195,24 @@ def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_it_ha
     assert play(Schedule(seed=1006, intervals=10, executors=1, faults=(stored_late,))).findings == []
 
 
+@pytest.mark.slow
+def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_stop_all_has_returned() -> None:
+    """Seed 7, shrunk."""
+    stopped = Fault(kind="stop-all", at=3.9, seconds=36.7)
+    stored_late = Fault(
+        kind="delay",
+        at=130.0,
+        target="executor-1",
+        point="append cells",
+        when="after",
+        nth=1,
+        seconds=33.0,
+        then=stopped,
+    )
+    schedule = Schedule(seed=7, intervals=10, atomic=False, controllers=1, executors=1, faults=(stored_late,))
+    assert play(schedule).findings == []
+
+
 def test_results_that_a_stop_cut_off_or_that_are_of_another_commit_count_as_not_played(tmp_path: Path) -> None:
     file = tmp_path / "seeds.jsonl"
     of_now, older = '{"commit": "abc", "seed": 1, "findings": []}', '{"commit": "ab0", "seed": 2, "findings": []}'
