@@ -72,6 +72,11 @@ def pieces(amount: float) -> str:
     return f"{amount:,.0f}"
 
 
+def percent(amount: float) -> str:
+    """A part of a hundred."""
+    return f"{amount:.0f} %"
+
+
 @contextmanager
 def long_work(
     what: str,

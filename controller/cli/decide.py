@@ -113,7 +113,7 @@ def decide(
 
 
 def _answer(cluster: str, answer: LoadDecision, notes: Sequence[str]) -> DecideAnswer:
-    decision, view, policy = answer.decision, answer.view, answer.policy
+    decision, view, policy = answer.decision, answer.view, answer.made_of.policy
     return DecideAnswer(
         cluster=cluster,
         interval=view.as_of_ms,

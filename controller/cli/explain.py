@@ -1,11 +1,13 @@
 """``trimtab explain``: why a bundle was moved or not, what was decided about a broker, or what an interval decided."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from controller.adapters.long_work import long_work
+from controller.adapters.long_work import long_work, percent
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.outages import Part
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.answers import show
@@ -18,8 +20,10 @@ from controller.model.errors import NothingFoundError
 from controller.model.some_of import some_of
 from controller.offline.explanations.explanation import ExplainedDecision, explain
 from controller.offline.explanations.sources import decision_on_load, journalled_decision, recorded_decision
+from controller.offline.flips import Redecision
+from controller.offline.flips import flips as found_flips
 from controller.settings.trimtab_toml import read_settings
-from controller.wire.answers.explain import SubjectKind
+from controller.wire.answers.explain import FlipAnswer, SubjectKind
 from controller.wire.readable import utc
 
 _NEWEST: Final = "last"
@@ -38,9 +42,28 @@ _Subject: TypeAlias = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class FlipOptions:
+    """Whether to search for what would flip the decision."""
+
+    flip: Annotated[
+        bool,
+        typer.Option("--flip", help="Also search for the smallest change of load or of an option that would flip it."),
+    ] = False
+    flip_seconds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=86_400,
+            help="--flip searches for so long at most: each try is a decision, half a second for 100,000 bundles.",
+        ),
+    ] = 60
+
+
 @grouped
 def explain_subject(
     source: LoadSource,
+    flips: FlipOptions,
     subject: _Subject = _NEWEST,
     strategy: Annotated[
         str, typer.Option(help="With --load: the shedder, as in `trimtab decide`.", show_default=_SHEDDER)
@@ -81,7 +104,19 @@ def explain_subject(
         decision = _of_journal(conf, time_ms, before=source.intervals)
     _refuse_unknown(decision, subject, kind)
     answer = explain(decision, kind if kind == "interval" else subject, kind)
+    if flips.flip and decision.examined is not None:
+        answer = answer.model_copy(update=_flips(decision.examined.made_of, subject, kind, flips.flip_seconds))
     show(answer, lambda out: print_explanation(out, answer, show_all=show_all), as_json=as_json)
+
+
+def _flips(made: Redecision, subject: str, kind: str, seconds: int) -> dict[str, list[Any]]:
+    with long_work("looking for what would flip it", 100.0, percent) as tell:
+        deadline = Deadline.after(seconds)
+        flips = found_flips(made, subject, kind, tell=tell, is_over=lambda: deadline.passed)
+    return {
+        "flips": [FlipAnswer.from_object(each) for each in flips.flips],
+        "flips_unfinished": list(flips.unfinished),
+    }
 
 
 def _of_journal(conf: Path, time_ms: int | None, *, before: int) -> ExplainedDecision:

@@ -20,6 +20,7 @@ from controller.model.errors import SettingsError
 from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.pulsar_version import PulsarVersion
+from controller.offline.flips import Redecision
 from controller.settings.broker_conf import origin_of, read_broker_conf
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import PLACEMENT, SHEDDER, needed_by
@@ -61,11 +62,11 @@ class LoadDecision:
 
     view: ClusterView
     decision: Decision
-    policy: Policy
-    memory_before: Memory
     #: After the decision.
     memory: Memory
     round: int
+    #: What the decision was made of.
+    made_of: Redecision
 
 
 def decide_on_load(last: Snapshot, policy: Policy, *, seed: int = 0, rounds: int = 1) -> LoadDecision:
@@ -85,18 +86,19 @@ def decide_on_load(last: Snapshot, policy: Policy, *, seed: int = 0, rounds: int
     begin = -(-view.as_of_ms // step) * step
     for number in range(1, rounds + 1):
         now = replace(last, interval=begin + (number - 1) * step)
-        before, entry = memory, decide_interval([now], memory, Controls(mode="active"), policy, same_load)
+        controls = Controls(mode="active")
+        entry = decide_interval([now], memory, controls, policy, same_load)
+        made_of = Redecision(
+            view=replace(view, as_of_ms=now.interval),
+            results=now.results,
+            memory=memory,
+            controls=controls,
+            policy=policy,
+        )
         if entry.decision.commands:
             break
         memory = entry.memory
-    return LoadDecision(
-        view=view,
-        decision=entry.decision,
-        policy=policy,
-        memory_before=before,
-        memory=entry.memory,
-        round=number,
-    )
+    return LoadDecision(view=view, decision=entry.decision, memory=entry.memory, round=number, made_of=made_of)
 
 
 def _unhindered(policy: Policy) -> Policy:

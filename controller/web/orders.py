@@ -26,6 +26,8 @@ _FINDINGS_MS: Final = 300_000
 _STATUS_MS: Final = 10_000
 #: A page waits no longer for an explanation.
 _EXPLAIN_SECONDS: Final = 20.0
+#: The search for the smallest change that would have led to another decision takes no longer.
+_FLIP_SECONDS: Final = "30"
 #: Intervals before a what-if that are read for averages.
 _BEFORE: Final = "120"
 _INCIDENT: Final = "incident.tar"
@@ -60,12 +62,15 @@ def of_audit(
     return JobOrder(kind="audit", cluster=cluster.name, commands=(tuple(words),))
 
 
-def of_explain(cluster: ShownCluster, interval: int, subject: str | None) -> JobOrder:
-    """Why *subject*, a bundle or a broker, was or was not moved; of None, what the interval decided."""
+def of_explain(cluster: ShownCluster, interval: int, subject: str | None, *, flip: bool = False) -> JobOrder:
+    """Why *subject*, a bundle or a broker, was or was not moved; of None, what the interval decided.
+
+    *flip*: also which smallest change would have changed that.
+    """
     about = (utc(interval),) if subject is None else (subject_name(subject), "--at", utc(interval))
-    return JobOrder(
-        kind="explain", cluster=cluster.name, commands=(("explain", *about, "--json", *conf_words(cluster)),)
-    )
+    search = ("--flip", "--flip-seconds", _FLIP_SECONDS) if flip else ()
+    words = ("explain", *about, *search, "--json", *conf_words(cluster))
+    return JobOrder(kind="explain", cluster=cluster.name, commands=(words,))
 
 
 def of_doctor(cluster: ShownCluster, now_ms: int) -> JobOrder:
@@ -144,10 +149,12 @@ def findings(site: Site, cluster: ShownCluster) -> DoctorAnswer | None:
     return None
 
 
-def explained(site: Site, cluster: ShownCluster, interval: int, subject: str, viewer: Viewer) -> ExplainAnswer | str:
-    """The explanation; a text where there is none, or none yet."""
+def explained(
+    site: Site, cluster: ShownCluster, interval: int, subject: str, viewer: Viewer, *, flip: bool = False
+) -> ExplainAnswer | str:
+    """The explanation, as ``of_explain`` orders it; a text where there is none, or none yet."""
     try:
-        job = site.jobs.submit(of_explain(cluster, interval, subject), viewer.name)
+        job = site.jobs.submit(of_explain(cluster, interval, subject, flip=flip), viewer.name)
     except RefusedError as error:
         return error.detail
     site.workers.wait(job.ended, _EXPLAIN_SECONDS)

@@ -114,6 +114,7 @@ _SPAN = ("--from", utc(T), "--to", utc(T + 10 * PERIOD))
         ("explain",),
         ("explain", "{bundle}", "--at", utc(T + PERIOD)),
         ("explain", "{bundle}", "--all"),
+        ("explain", "{bundle}", "--flip"),
         ("explain", "{broker}"),
         ("explain", utc(T + PERIOD + 5000)),
         ("journal", "--limit", "3"),

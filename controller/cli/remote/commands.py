@@ -63,7 +63,7 @@ def status(address: ServerAddress, *, bundle: str | None, as_json: bool) -> None
         raise typer.Exit(_NO_SUCH_BUNDLE)
 
 
-def explain(address: ServerAddress, *, subject: str, at: str | None, show_all: bool, as_json: bool) -> None:
+def explain(address: ServerAddress, *, subject: str, at: str | None, flip: bool, show_all: bool, as_json: bool) -> None:
     """``trimtab explain``."""
     kind = kind_of(subject)
     time_ms = time_asked_for(subject, kind, at)
@@ -72,7 +72,8 @@ def explain(address: ServerAddress, *, subject: str, at: str | None, show_all: b
         if not newest:
             raise TrimtabError("the server knows no decision" + ("" if time_ms is None else " up to that time"))
         path = f"/decisions/{newest[0].interval}/explain"
-        answer = server.get(path, ExplainAnswer, tell=tell, subject=None if kind == "interval" else subject)
+        about, search = None if kind == "interval" else subject, "true" if flip else None
+        answer = server.get(path, ExplainAnswer, tell=tell, subject=about, flip=search)
     show(answer, lambda out: print_explanation(out, answer, show_all=show_all), as_json=as_json)
 
 

@@ -40,7 +40,7 @@ REMOTE_COMMANDS: Final[Mapping[str, RemoteCommand]] = {
     "audit": RemoteCommand("audit", ("since", "until", "bundle", "namespace", "most", "as_json")),
     "controls": RemoteCommand("controls", ("limit", "as_json")),
     "doctor": RemoteCommand("doctor", ("strict", "as_json")),
-    "explain": RemoteCommand("explain", ("subject", "at", "show_all", "as_json")),
+    "explain": RemoteCommand("explain", ("subject", "at", "flip", "show_all", "as_json")),
     "incident make": RemoteCommand("incident_make", ("around", "minutes", "output", "anonymise", "as_json")),
     "journal": RemoteCommand("journal", ("bundle", "broker", "reason", "since", "until", "issued", "limit", "as_json")),
     "mode": _change("mode", "value", "reason", "as_json"),

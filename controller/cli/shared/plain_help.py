@@ -14,10 +14,6 @@ _NARROWEST: Final = 20
 #: Options and commands that were removed -> what to do instead.
 REMOVED: Final[Mapping[str, str]] = {
     **{f"bench {name}": f"run `scripts/measure {name}` in a checkout" for name in ("balance", "frontier", "moves")},
-    **dict.fromkeys(
-        ("explain --flip", "explain --flip-seconds"),
-        "change the load or the option, and run `trimtab decide` or `trimtab what-if` with it",
-    ),
 }
 #: What pydantic puts before the text of an error.
 _OF_PYDANTIC: Final = "Value error, "

@@ -1,6 +1,7 @@
 """How ``trimtab explain`` prints an explanation."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -10,9 +11,10 @@ from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.layout import Column, print_fields, print_line
 from controller.cli.texts.verdicts import print_verdicts
 from controller.model.decision import Reason
+from controller.model.some_of import some_of
 from controller.status.reasons import MEANINGS
 from controller.wire.answers.base import CommandAnswer
-from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, GivenAnswer
+from controller.wire.answers.explain import BrokerForBundleAnswer, ExplainAnswer, FlipAnswer, GivenAnswer
 from controller.wire.decision_texts import became, does
 from controller.wire.readable import amounts, in_number, utc
 
@@ -41,8 +43,25 @@ def print_explanation(out: Console, answer: ExplainAnswer, *, show_all: bool) ->
         _print_reasons(out, answer)
     if answer.kind == "broker" or show_all:
         print_verdicts(out, answer.verdicts, limit=limit, rest=_ALL)
+    if answer.flips is not None:
+        _print_flips(out, answer.flips, answer.flips_unfinished or (), limit)
     for note in answer.notes:
         print_line(out, note, first="Note: ", rest="      ")
+
+
+def _print_flips(out: Console, flips: Sequence[FlipAnswer], unfinished: Sequence[str], limit: int | None) -> None:
+    if not flips:
+        print_line(out, "No single change of load or of an option was found that would flip it.")
+    title = "Each of these alone would flip it; the smallest first"
+    print_answers(out, _FLIPS, flips, title=title, head=2, limit=limit, rest=_ALL)
+    if unfinished:
+        text = "the search was over before its end: a change, or a smaller one, may flip it, too, of"
+        print_line(
+            out,
+            f"{text} {some_of(unfinished, _LISTED)}; --flip-seconds gives it more time",
+            first="Note: ",
+            rest="      ",
+        )
 
 
 def _head(answer: ExplainAnswer) -> list[tuple[str, str]]:
@@ -125,4 +144,11 @@ _BROKERS: Final = fields_of(
     Column(heading="usage", number=True, cell=_usage),
     Column(heading="msg/s", number=True, cell=lambda each: amounts([each.msg_rate], "")[0]),
     "bundles",
+)
+_FLIPS: Final = fields_of(
+    FlipAnswer,
+    *("kind", "of"),
+    Column(heading="from", number=True, cell=lambda each: f"{each.before:g} {each.unit}"),
+    Column(heading="to", number=True, cell=lambda each: f"{each.after:.6g} {each.unit}"),
+    Column(heading="then", prose=True, cell=lambda each: each.then or "nothing"),
 )

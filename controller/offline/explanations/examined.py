@@ -20,6 +20,7 @@ from controller.model.controls import Controls
 from controller.model.decision import Decision, Reason, Unload, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Ints
 from controller.model.memory import Memory
+from controller.offline.flips import Redecision
 from controller.strategies.common.candidates import Candidates
 from controller.strategies.common.capabilities import capability
 from controller.strategies.protocols import HurriedShedder
@@ -143,10 +144,11 @@ class Examined:
     policy: Policy
     view: ClusterView
     decision: Decision
-    memory_before: Memory
     #: After the decision.
     memory: Memory
     answers: StrategyAnswers
+    #: What the decision was made of.
+    made_of: Redecision
 
     def guarded(self) -> ProtectedBundles:
         """The bundles that were guarded when this was decided."""
@@ -158,7 +160,7 @@ class Examined:
     def guard_of(self, bundle: str) -> Verdict | None:
         """The guardrail that kept *bundle* on its broker, or None."""
         verdict = self.guarded().verdict(bundle)
-        return None if verdict is None else of_dry_run([verdict], self.memory_before)[0]
+        return None if verdict is None else of_dry_run([verdict], self.made_of.memory)[0]
 
     def placed(self, bundle: str) -> tuple[Placed, bool] | None:
         """Where *bundle* may go, and whether the decision asked; None where no broker with data owns it.
@@ -217,11 +219,7 @@ def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Poli
 
     memory = without_dry_run(with_read_memories(memory, policy), controls)
     entry = decide_interval([snapshot], memory, controls, listening, look)
+    made_of = Redecision(view=views[0], results=snapshot.results, memory=memory, controls=controls, policy=policy)
     return Examined(
-        policy=policy,
-        view=views[0],
-        decision=entry.decision,
-        memory_before=memory,
-        memory=entry.memory,
-        answers=answers,
+        policy=policy, view=views[0], decision=entry.decision, memory=entry.memory, answers=answers, made_of=made_of
     )

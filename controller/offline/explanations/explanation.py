@@ -194,10 +194,10 @@ class _About:
         row = examined.view.bundles.code_of.get(self._subject)
         if row is None or not examined.view.recently_unloaded[row]:
             return None
-        since = examined.memory_before.recently_unloaded.get(self._subject)
+        since = examined.made_of.memory.recently_unloaded.get(self._subject)
         detail = "" if since is None else f"unloaded at {utc(since)}"
         verdict = Verdict(subject=self._subject, reason=Reason.RECENTLY_UNLOADED, by=GRACE_PERIOD, detail=detail)
-        return of_dry_run([verdict], examined.memory_before)[0]
+        return of_dry_run([verdict], examined.made_of.memory)[0]
 
     def _chosen(self) -> Verdict | None:
         """Why the shedder takes the bundle off its broker; None where it does not."""

@@ -1,6 +1,7 @@
 """The decision that is to be explained: from the journal, from a recording, or made on recorded load."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from controller.adapters.recordings.reading import Recording
@@ -89,13 +90,16 @@ def decision_on_load(
     policy = policy_for([recorded.last], policy.initial_memory(0), policy)
     listening, answers = observed_policy(policy)
     decided = decide_on_load(recorded.last, listening, rounds=rounds)
+    # Without the listeners.
+    of_strategies = {name: getattr(policy, name) for name in ("shedder", "selection", "membership")}
+    made_of = replace(decided.made_of, policy=replace(decided.made_of.policy, **of_strategies))
     examined = Examined(
         policy=policy,
         view=decided.view,
         decision=decided.decision,
-        memory_before=decided.memory_before,
         memory=decided.memory,
         answers=answers,
+        made_of=made_of,
     )
     return ExplainedDecision(
         cluster=recorded.cluster,

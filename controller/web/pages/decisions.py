@@ -127,7 +127,7 @@ def _why_not(page: PageRequest, detail: DecisionDetail) -> dict[str, Any]:
     about = page.request.query_params.get("about", "").strip()[:_LONGEST]
     if not about:
         return {"about": "", "explained": None, "explained_not": ""}
-    answer = page.explain(detail.row.interval, about)
+    answer = page.explain(detail.row.interval, about, flip="flip" in page.request.query_params)
     if answer is None or isinstance(answer, str):
         return {"about": about, "explained": None, "explained_not": answer or "Not known."}
     brokers = (answer.brokers or [])[:_DESTINATIONS]

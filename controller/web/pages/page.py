@@ -87,9 +87,12 @@ class PageRequest:
         """What the doctor finds, at most some minutes old; None: it is not known yet, and is being found out."""
         return findings(self.site, self.cluster)
 
-    def explain(self, interval: int, subject: str) -> ExplainAnswer | str:
-        """Why *subject* was or was not moved in *interval*; a text where that is not known, or not yet."""
-        return explained(self.site, self.cluster, interval, subject, self.viewer)
+    def explain(self, interval: int, subject: str, *, flip: bool) -> ExplainAnswer | str:
+        """Why *subject* was or was not moved in *interval*; a text where that is not known, or not yet.
+
+        *flip*: also which smallest change would have changed that.
+        """
+        return explained(self.site, self.cluster, interval, subject, self.viewer, flip=flip)
 
     def render(self, template: str, /, **values: Any) -> Response:
         """The page that *template* makes of *values*; templates also have ``page`` (this object) and ``href``."""

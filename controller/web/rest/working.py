@@ -38,6 +38,8 @@ class ExplainQuery(Query):
 
     subject: Annotated[str | None, Field(min_length=1, max_length=1000)] = None
     """A bundle or a broker; without it the decision itself."""
+    flip: bool = False
+    """Also search for the smallest change of load or of an option that would have changed this."""
 
 
 class JournalQuery(Query):
@@ -87,7 +89,7 @@ def audit(api: ApiRequest[AuditQuery, None]) -> Reply:
 
 def explain(api: ApiRequest[ExplainQuery, None]) -> Reply:
     """Why."""
-    return worked_out(api, orders.of_explain(api.cluster, interval_of(api), api.query.subject))
+    return worked_out(api, orders.of_explain(api.cluster, interval_of(api), api.query.subject, flip=api.query.flip))
 
 
 def bundle_status(api: ApiRequest[Query, None]) -> Reply:

@@ -81,6 +81,21 @@ class BrokerForBundleAnswer(JsonAnswer):
     bundles: int
 
 
+class FlipAnswer(JsonAnswer):
+    """A change after which the decision comes out otherwise."""
+
+    kind: Annotated[Literal["usage", "load", "option"], Shown(heading="change")]
+    """usage: of a broker, and its rates.  load: of the bundle, and its averages.  option: of broker.conf."""
+    of: str
+    before: Number
+    """Of usage and load: 100 %."""
+    after: Number
+    """Of a switch: 1 is true."""
+    unit: str
+    then: str
+    """What would be done; "": nothing would be."""
+
+
 class ExplainAnswer(JsonAnswer):
     """``trimtab explain --json``."""
 
@@ -112,6 +127,12 @@ class ExplainAnswer(JsonAnswer):
     reproduced: bool | None
     """Whether recomputing the decision gave the same result; null: it was not recomputed."""
     notes: list[str]
+    flips: list[FlipAnswer] | None = None
+    """With --flip: single changes that would flip whether anything is done, the smallest first; null: not asked for, or
+    the load of this interval is not known."""
+    flips_unfinished: list[str] | None = None
+    """With --flip: brokers, bundles and options that --flip-seconds did not suffice for: a change of them, or a smaller
+    one, may flip it, too; null: as ``flips``."""
 
 
 #: Name of the schema in docs/schemas -> answer.

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.cli.app import app as trimtab
+from controller.adapters.network.deadline import Deadline
 from controller.cli.explain import explain_subject
 from controller.model.controls import Controls
 from controller.model.errors import TrimtabError
@@ -250,15 +250,33 @@ def test_an_empty_journal_and_a_missing_log_are_errors(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["broker.conf", "trimtab.toml"]
 
 
-@pytest.mark.parametrize("option", ["--flip", "--flip-seconds=9"])
-def test_the_search_for_flips_is_gone_and_the_error_says_what_to_run(option: str) -> None:
-    answer = CliRunner().invoke(trimtab, ["explain", "last", "--load", str(REPORTS), option])
-    assert answer.exit_code == 2
-    assert f"{option.partition('=')[0]} was removed: change the load or" in " ".join(answer.output.split())
-    assert "Possible options" not in answer.output
+# ---- what would flip it ----
 
 
-def test_another_command_does_not_say_that_it_ever_had_the_option() -> None:
-    answer = CliRunner().invoke(trimtab, ["journal", "--flip"])
-    assert answer.exit_code == 2
-    assert "No such option: --flip" in answer.output
+def test_flip_tells_changes_that_would_flip_it_and_only_when_it_is_asked() -> None:
+    words = ("last", "--load", REPORTS, "--strategy", "UniformLoadShedder")
+    assert "flips" not in told(*words)
+    found = told(*words, "--flip")["flips"]
+    assert [(each["of"], each["kind"]) for each in found if each["of"] == "minUnloadMessage"]
+    assert all(each["then"].startswith("unload") for each in found)
+    assert "Each of these alone would flip it" in run(*words, "--flip").stdout
+
+
+def test_a_search_that_was_over_before_its_end_names_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("last", "--load", REPORTS, "--strategy", "UniformLoadShedder", "--flip", "--flip-seconds", "1")
+    assert told(*words[:-2])["flipsUnfinished"] == []
+    monkeypatch.setattr(Deadline, "passed", True)
+    unfinished = told(*words)["flipsUnfinished"]
+    assert "minUnloadMessage" in unfinished
+    note = " ".join(run(*words).stdout.partition("Note: the search was over before its end")[2].split())
+    assert f"too, of {unfinished[0]}, {unfinished[1]}" in note
+    assert note.endswith("; --flip-seconds gives it more time")
+
+
+def test_flip_explains_a_journalled_bundle(moving: tuple[Path, list[JournalEntry]]) -> None:
+    conf, entries = moving
+    commands = [command for entry in entries for command in entry.decision.commands]
+    found = told(commands[-1].bundle, "--at", utc(commands[-1].interval), "--conf", conf, "--flip")
+    assert found["reproduced"]
+    assert found["flips"]
+    assert all(each["then"] == "" for each in found["flips"])

@@ -24,7 +24,7 @@ from controller.web.store.store import Store
 from controller.web.store.values import HottestTopic
 from controller.web.topic_names import TopicLister
 from controller.web.views.formats import BrokerNames
-from controller.wire.answers.explain import ExplainAnswer, GivenAnswer
+from controller.wire.answers.explain import ExplainAnswer, FlipAnswer, GivenAnswer
 from controller.wire.answers.status import StatusAnswer
 from controller.wire.answers.what_if import ReplayAnswer
 from tests.invented_pages import (
@@ -138,9 +138,10 @@ def test_what_commands_say_of_strategies_is_text(tmp_path: Path, monkeypatch: py
         chosen=None,
         verdicts=[],
         reproduced=None,
+        flips=[FlipAnswer(kind="option", of=HOSTILE, before=10.0, after=9.0, unit="%", then=HOSTILE)],
         notes=[HOSTILE],
     )
-    monkeypatch.setattr(PageRequest, "explain", lambda *_: explained)
+    monkeypatch.setattr(PageRequest, "explain", lambda *_, **_options: explained)
     job = shown.jobs.submit(of_what_if(shown, shown.cluster(None), (0, MINUTE), ()), "ann")
     replay = ReplayAnswer(figures={HOSTILE: 1.0}, decisions=1, uncertain=0, largest_error=0.0, commands=0, moves=[])
     job.result.write_text(what_if_answer({HOSTILE: replay}, notes=[HOSTILE]).as_line(), encoding="utf-8")
@@ -327,9 +328,57 @@ def test_a_decision_that_is_not_kept_is_404(tmp_path: Path) -> None:
 
 
 def test_why_not_is_answered_in_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PageRequest, "explain", lambda _page, _interval, subject: f"{subject}: the load is not kept")
+    monkeypatch.setattr(
+        PageRequest, "explain", lambda _page, _interval, subject, **_: f"{subject}: the load is not kept"
+    )
     text = client_of(tmp_path, states()["normal"]).get(f"/decisions/{T}?about={BUNDLE}").text
     assert f"{BUNDLE}: the load is not kept" in text
+
+
+@pytest.mark.parametrize(
+    ("flips", "sentence"),
+    [
+        (None, "Search for the smallest change"),
+        ([], "No single change of load or of an option was found"),
+        (
+            [FlipAnswer(kind="usage", of="broker-4", before=100.0, after=112.5, unit="%", then="")],
+            '100 → <b class="strong">112.5</b> %',
+        ),
+    ],
+    ids=["not searched for", "none", "one"],
+)
+def test_the_page_says_which_smallest_change_would_have_changed_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flips: list[FlipAnswer] | None, sentence: str
+) -> None:
+    searches = list[bool]()
+
+    def explain(_page: PageRequest, _interval: int, _subject: str, *, flip: bool) -> ExplainAnswer:
+        searches.append(flip)
+        return ExplainAnswer(
+            cluster="harbour-eu",
+            subject=BUNDLE,
+            kind="bundle",
+            interval=T,
+            source="journal",
+            summary="1 unload",
+            pulsar=None,
+            because="broker-4 is not overloaded",
+            commands=[],
+            answers=[],
+            where_to="",
+            brokers=None,
+            chosen=None,
+            verdicts=[],
+            reproduced=None,
+            flips=flips,
+            notes=[],
+        )
+
+    monkeypatch.setattr(PageRequest, "explain", explain)
+    client = client_of(tmp_path, states()["normal"])
+    assert sentence in client.get(f"/decisions/{T}?about={BUNDLE}").text
+    client.get(f"/decisions/{T}?about={BUNDLE}&flip=1")
+    assert searches == [False, True]
 
 
 def test_intervals_in_a_row_with_nothing_for_one_reason_are_one_line(tmp_path: Path) -> None:
