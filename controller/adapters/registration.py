@@ -127,7 +127,7 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
         if not description:
             description["commit"] = own_commit()
         (ready, state), work = metrics.health.now, metrics.work
-        assert metrics.role != "web", "the page's server is read-only and is not in the registry"
+        assert metrics.role != "web", "the page's server is not in the registry"
         takes = metrics.role == "executor"
         shares = takes and not isinstance(settings.log, LogInFolder)  # there a lock lets one executor work
         return RunningProcess(

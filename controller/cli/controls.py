@@ -158,7 +158,7 @@ def mode(
 ) -> None:
     """Set the mode of every controller of the cluster.  It overrides decisions.mode until another mode is set.
 
-    Where [approvals] demands signatures, a mode in which more moves is proposed with --key, and set once others have
+    Where [approvals] demands signatures, a mode that moves more is proposed with --key, and set once others have
     approved it (`trimtab proposals approve`).
     """
     settings = read_settings(conf)

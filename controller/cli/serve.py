@@ -43,7 +43,8 @@ def serve(
 ) -> None:
     """Serve the page and its REST API until SIGTERM or Ctrl-C.
 
-    Any number may run: it only reads, and issues no commands.
+    Any number may run. It issues no commands of its own, and only reads, unless [web] writes = true lets people change
+    the controls and carry out plans.
     It shows what the log has, and goes on while the log is away. The settings say who has access.
     One of them sends the notifications of [notifications].
 

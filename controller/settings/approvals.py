@@ -75,7 +75,7 @@ class ApprovalSettings(Section):
     decision_minutes: Annotated[int, Field(ge=1, le=_WEEK)] = 60
     """Mode approve: how long a decision waits for its approval."""
     controls_minutes: Annotated[int, Field(ge=1, le=24 * 60)] = 60
-    """How long a proposal to resume, to release a broker, or to set a mode in which more moves, counts."""
+    """How long a proposal to resume, to release a broker, or to set a mode that moves more, counts."""
     keys: Annotated[dict[_Name, PersonSettings], Field(max_length=_MOST_KEYS)] = Field(default_factory=dict)
     """Person -> key."""
     servers: Annotated[dict[_Name, VouchingServerSettings], Field(max_length=_MOST_KEYS)] = Field(default_factory=dict)

@@ -26,7 +26,7 @@ class ProcessWork(NamedTuple):
 class ProcessMetrics(DeclaredMetrics):
     """Metrics and readiness of one process; a subclass has those of its role."""
 
-    #: Controller, collector or executor; or the page's server, which does not register itself: it only reads.
+    #: Controller, collector or executor; or the page's server, which does not register itself.
     role: ClassVar[Role | Literal["web"]]
 
     def __init__(self, clock: Clock = time.monotonic) -> None:

@@ -68,7 +68,7 @@ def _mode(command: str, words: Sequence[str], values: Mapping[str, Any]) -> str:
     if command == "run":
         return f"{_of(values, 'decisions', 'mode', 'dry_run')} unless `trimtab mode` has set another"
     if command == "serve":
-        return "read-only"
+        return "with changes by people" if _of(values, "web", "writes", False) else "read-only"
     if command == "execute":
         return "dry_run" if _of(values, "executor", "dry_run", False) else "that of each command"
     return "dry_run" if "--dry-run" in words else "once" if "--once" in words else "continuous"

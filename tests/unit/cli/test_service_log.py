@@ -16,6 +16,8 @@ name = "lab"
 mode = "active"
 [executor]
 dry_run = true
+[web]
+writes = true
 """
 
 
@@ -35,6 +37,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
         (["--quiet", "execute"], "executor", "dry_run"),
         (["collect", "--once"], "collector", "once"),
         (["collect", "--dry-run", "--conf=conf/trimtab.toml"], "collector", "dry_run"),
+        (["serve"], "page", "with changes by people"),
     ],
 )
 def test_the_first_line_says_version_role_cluster_and_mode(
