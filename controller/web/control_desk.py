@@ -187,11 +187,12 @@ class ControlDesk:
     def _best_effort(self, change: ControlsChange) -> None:
         try:
             with self.store() as store:
-                change_controls(store, change)
+                before, after = change_controls(store, change)
         except (TrimtabError, RefusedError) as error:
             log.warning("not kept with the controls: %s", error)
         else:
-            self._after_change()
+            if after != before:
+                self._after_change()
 
     def _after_change(self) -> None:
         self.cached.forget()

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from starlette.testclient import TestClient
 from controller.adapters.factory import election_system
 from controller.model.controls import MAX_REFUSED, Choice, ControlChange, OperatorControls, Pause
 from controller.web.app import create_app
+from controller.web.control_desk import ControlDesk
 from controller.web.site import Site
 from tests.page_data import BROKERS
 from tests.web_people import WRITES, token_of, tokens_file
@@ -100,6 +102,19 @@ def test_a_viewer_is_refused_and_the_history_says_so_once_a_minute(shown: Site) 
     assert stored.history == ()
     assert [(each.by, each.action) for each in stored.refused] == [("vera", "refused")]
     assert "mode: vera is a viewer, and this needs the role operator" in stored.refused[0].detail
+
+
+def test_only_a_change_of_the_controls_has_others_read_them_anew(shown: Site) -> None:
+    read = list[int]()
+    settings = shown.clusters["east"].settings
+    desk = ControlDesk(lambda: election_system(settings).controls(), written=lambda: read.append(1))
+    with closing(desk):
+        for at_ms in range(0, 50_000, 1000):
+            desk.refuse(by="vera", action="controls/mode", why="no", at_ms=at_ms)
+        assert len(read) == 1
+        desk.refuse(by="vera", action="controls/drain", why="no", at_ms=50_000)
+    assert len(read) == 2
+    assert [each.detail for each in _stored(shown).refused] == ["controls/mode: no", "controls/drain: no"]
 
 
 def test_a_flood_of_refused_attempts_leaves_the_history_alone() -> None:
