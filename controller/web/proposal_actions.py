@@ -38,11 +38,8 @@ _SHORT: Final = 12
 _MOST_NAMES: Final = 100
 _PLAN: Final = "plan.json"
 _NEW_PLAN: Final = "new.json"
-#: A detail is worked out again after so long.
-DETAIL_MS: Final = 30_000
 APPLY: Final = "apply"
 PROPOSE: Final = "propose"
-DETAIL: Final = "proposal"
 
 
 class PlanRequestBody(ReasonBody):
