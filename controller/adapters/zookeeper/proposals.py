@@ -88,6 +88,8 @@ class ZooKeeperProposals:
 
     def read(self, key: str) -> StoredProposal | None:
         """See ProposalStore."""
+        if not _HASH.fullmatch(key):  # an address on the page may name anything, also "..", which kazoo refuses
+            return None
         try:
             self._ask("sync_async", f"{self._root}/{key}")
             return self._look(key)

@@ -6,6 +6,8 @@ import pytest
 
 from controller.adapters.election.memory import MemoryProposals
 from controller.adapters.folder.proposals import FileProposals
+from controller.adapters.zookeeper.access import ZooKeeperAccess
+from controller.adapters.zookeeper.proposals import ZooKeeperProposals
 from controller.model.errors import NothingFoundError, WireError
 from tests.contracts.proposals import CONTENT, ONE, OpenProposals, ProposalStoreContract
 from tests.proposals import NOW, decision, decision_content
@@ -53,6 +55,15 @@ def test_a_head_that_lies_under_another_hash_is_refused(tmp_path: Path) -> None:
     (tmp_path / "proposals" / ONE.hash).rename(tmp_path / "proposals" / ("0" * 64))
     with pytest.raises(WireError, match="it lies at 000000000000, and says that it is"):
         store.read("0" * 64)
+
+
+@pytest.mark.parametrize("key", ["..", ".", "x", "a\0b", "0" * 63])
+def test_a_name_that_is_no_hash_is_not_asked_for_in_zookeeper(key: str) -> None:
+    access = ZooKeeperAccess(hosts="127.0.0.1:1")
+    store = ZooKeeperProposals(access=access, path="/trimtab", cluster="lab", session_timeout_seconds=1.0)
+    assert store.read(key) is None
+    with pytest.raises(NothingFoundError):
+        store.content(key)
 
 
 def test_a_hash_that_leads_elsewhere_is_none(tmp_path: Path) -> None:
