@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
 
-from controller.model.proposals import CONTROLLER
+from controller.model.proposals import CONTROLLER, ProposalKind
 from controller.settings.section import PathText, Section
 from controller.wire.ed25519 import public_key
 
@@ -44,7 +44,7 @@ class PersonSettings(Section):
     key: PublicKeyText
     """The public key, as `trimtab proposals key` prints it: Ed25519, 32 bytes in base64."""
     may: Annotated[tuple[_May, ...], Field(strict=False)] = ("propose", "approve")
-    """What the person may do: "propose", "approve"."""
+    """What the person may do: "propose", "approve"; also where a server signs for the person."""
     also: _Names = ()
     """Other names of the same person, such as the one on the page: nobody approves what she proposed under another
     name."""
@@ -106,6 +106,22 @@ class ApprovalSettings(Section):
         policy = self.model_dump(mode="json", exclude={"controller_key_file"})
         encoded = json.dumps(policy, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(encoded.encode()).hexdigest()[:_VERSION_DIGITS]
+
+    def life_ms(self, kind: ProposalKind) -> int:
+        """How long a proposal of *kind*, and an approval of it, counts at most."""
+        match kind:
+            case ProposalKind.PLAN:
+                minutes = self.expires_minutes
+            case ProposalKind.DECISION:
+                minutes = self.decision_minutes
+            case ProposalKind.CONTROL:
+                minutes = self.controls_minutes
+        return minutes * 60_000
+
+    def may(self, person: str) -> tuple[str, ...]:
+        """What *person* may do, whoever signs for her."""
+        own = self.names_of(person)
+        return next((each.may for name, each in self.keys.items() if same_person(name) in own), ("propose", "approve"))
 
     def names_of(self, person: str) -> frozenset[str]:
         """All names of *person*, as ``same_person`` writes them."""

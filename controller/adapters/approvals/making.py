@@ -34,7 +34,6 @@ from controller.wire.ed25519 import SigningKey
 from controller.wire.plan import parse_plan
 from controller.wire.proposals import MAX_STATEMENTS, encode_request, hash_of
 
-_MINUTE_MS: Final = 60_000
 _MAX_REASON: Final = 500
 _TRIES: Final = 5
 
@@ -88,9 +87,9 @@ def propose_plan(
         raise ProposalRefusedError(f"the plan is for cluster {plan.cluster!r}, and this one is {signer.cluster!r}")
     proposal = Proposal(hash=sha256, kind=ProposalKind.PLAN, statement=_NOTHING, title=_cut(title or plan.asked))
     subject = verified_content(proposal, content).subject
-    minutes = signer.policy.expires_minutes
+    expires_at_ms = now_ms + signer.policy.life_ms(ProposalKind.PLAN)
     statement = replace(
-        signer.statement(StatementKind.PROPOSE, sha256, now_ms=now_ms, expires_at_ms=now_ms + minutes * _MINUTE_MS),
+        signer.statement(StatementKind.PROPOSE, sha256, now_ms=now_ms, expires_at_ms=expires_at_ms),
         certificate=subject.certificate,
         reason=_cut(reason),
     )
@@ -104,9 +103,9 @@ def propose_control(
 ) -> StoredProposal:
     """Propose a change of the controls that allows more: see ControlRequest."""
     content = encode_request(ControlRequest(cluster=signer.cluster, action=action, values=values, at_ms=now_ms))
-    key, minutes = hash_of(content), signer.policy.controls_minutes
+    key, expires_at_ms = hash_of(content), now_ms + signer.policy.life_ms(ProposalKind.CONTROL)
     statement = replace(
-        signer.statement(StatementKind.PROPOSE, key, now_ms=now_ms, expires_at_ms=now_ms + minutes * _MINUTE_MS),
+        signer.statement(StatementKind.PROPOSE, key, now_ms=now_ms, expires_at_ms=expires_at_ms),
         reason=_cut(reason),
     )
     title = _cut(" ".join((action, *values)))
@@ -187,8 +186,10 @@ def _decide(
     def with_statement(stored: StoredProposal) -> ProposalRecord:
         proposal, before = stored.proposal, standing(stored)
         _refuse_needless(signer, kind, proposal, before)
+        # The head of a decision is not signed: the policy says how long an approval of it may count.
+        expires_at_ms = min(proposal.expires_at_ms, now_ms + policy.life_ms(subject.kind))
         statement = replace(
-            signer.statement(kind, key, now_ms=now_ms, expires_at_ms=proposal.expires_at_ms),
+            signer.statement(kind, key, now_ms=now_ms, expires_at_ms=expires_at_ms),
             author=proposal.author,
             certificate=subject.certificate,
             reason=_cut(reason),

@@ -101,8 +101,14 @@ class StatementChecks:
     cluster: str
     now_ms: int
 
-    def flaw_of(self, signed: SignedStatement) -> str:
-        """Why *signed* does not count; "" where it does."""
+    def flaw_of(self, signed: SignedStatement, kind: ProposalKind) -> str:
+        """Why *signed*, about a proposal of *kind*, does not count; "" where it does."""
+        statement, life_ms = signed.statement, self.policy.life_ms(kind)
+        if statement.kind is not StatementKind.REJECT and statement.expires_at_ms - statement.at_ms > life_ms:
+            return (
+                f"the statement of {statement.person} ({statement.kind}) counts for more than"
+                f" {life_ms // 60_000} minutes, which [approvals] does not allow for a {kind}"
+            )
         return flaw_of(signed, self.policy, cluster=self.cluster, now_ms=self.now_ms)
 
 
@@ -114,7 +120,7 @@ def _counted(
     rejection: Statement | None = None
     for each in statements:
         statement = each.statement
-        why = _flaw_about(each, author, subject) or checks.flaw_of(each)
+        why = _flaw_about(each, author, subject) or checks.flaw_of(each, subject.kind)
         if not why and statement.kind is StatementKind.APPROVE and checks.policy.is_same(statement.person, author):
             why = f"{statement.person} has proposed it, so the approval does not count: another person has to approve"
         if why:
@@ -146,7 +152,7 @@ def _flaw_of_author(proposed: SignedStatement, checks: StatementChecks, subject:
         return "" if author == CONTROLLER else f"a decision is of {CONTROLLER}, and this one is of {author}"
     if statement.kind is not StatementKind.PROPOSE or not checks.policy.is_same(statement.person, author):
         return f"{author} has not proposed it: the statement with it is one of {statement.person} ({statement.kind})"
-    return _flaw_about(proposed, author, subject) or checks.flaw_of(proposed)
+    return _flaw_about(proposed, author, subject) or checks.flaw_of(proposed, subject.kind)
 
 
 def _flaw_about(signed: SignedStatement, author: str, subject: ProposalSubject) -> str:

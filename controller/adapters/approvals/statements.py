@@ -61,14 +61,14 @@ def _flaw_of_signature(signed: SignedStatement, policy: ApprovalSettings, who: s
         public = person.key
         if statement.person != statement.key:
             return f"{who} is signed with the key of {statement.key}"
-        if statement.kind in _NEEDS and _NEEDS[statement.kind] not in person.may:
-            return f"{statement.person} may not {statement.kind}, by approvals.keys.{statement.key}.may"
     elif server is not None:
         public = server.key
         if server.people and not any(policy.is_same(statement.person, each) for each in server.people):
             return f"{statement.key} may not sign for {statement.person}, by approvals.servers.{statement.key}.people"
     else:
         return f"{who} is signed with the key {statement.key!r}, which is not in [approvals]"
+    if statement.kind in _NEEDS and _NEEDS[statement.kind] not in policy.may(statement.person):
+        return f"{statement.person} may not {statement.kind}, by `may` in approvals.keys"
     if not signed_by_any((public_key(public),), statement_bytes(statement), signed.signature):
         return f"{who} has a signature that is not one of the key of {statement.key}: it was forged, or changed since"
     return ""

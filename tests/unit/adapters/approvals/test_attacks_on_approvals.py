@@ -592,3 +592,45 @@ def test_without_a_policy_everything_is_as_it_was() -> None:
     controls = ControlsInForce(standing, site.store, lambda: NOW).at(NOW)
     assert (controls.mode, controls.orders, controls.not_approved, controls.granted) == ("active", ORDERS, (), ())
     assert b"grants" not in encode_controls(site.store.controls)
+
+
+# ---- how long statements count, and for whom a server signs ----
+
+
+def test_nobody_extends_the_life_of_a_proposal_beyond_the_policy(site: Site) -> None:
+    """kubelet-csr-approver had to add such a bound: whoever signs must not choose how long it counts."""
+    site.propose("ada", "bob")
+    stored = site.proposals.read(HASH)
+    assert stored is not None
+    year = NOW + 365 * 24 * 60 * MINUTE
+    own = replace(stored.proposal.statement.statement, expires_at_ms=year)
+    site.proposals.remove(HASH)
+    site.proposals.add(replace(stored.proposal, statement=signed_by("ada", own)), CONTENT, now_ms=NOW)
+    site.add_statement(approval("bob", expires_at_ms=year))
+    site.forge(orders=replace(ORDERS, expires_at_ms=year))
+    for minutes in (0, 24 * 60 + 1):
+        assert "counts for more than 1440 minutes, which [approvals] does not allow for a plan" in refused(
+            site.at(minutes)
+        )
+
+
+def test_an_approval_of_a_decision_ends_in_time_though_its_head_was_changed() -> None:
+    site = Site(mode="approve")
+    stored = propose_decision(
+        site.proposals, b"{}", cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + 7 * 24 * 60 * MINUTE
+    )
+    approve(site.proposals, by("bob"), stored.proposal.hash, now_ms=NOW)
+    assert len(site.at(59).approved) == 1
+    assert site.at(60).approved == ()
+
+
+def test_who_may_only_propose_does_not_approve_on_the_page() -> None:
+    keys = {name: {"key": key_of(name).public_text} for name in ("ada", "bob")}
+    keys["bob"] |= {"may": ["propose"], "also": ["bob@example.org"]}  # type: ignore[dict-item]
+    servers = {"page": {"key": key_of("page").public_text}}
+    site = Site(ApprovalSettings.model_validate({"keys": keys, "servers": servers}))
+    site.propose("ada")
+    for name in ("bob", "Bob@example.org"):
+        page = Signer(person=name, policy=site.policy, cluster=CLUSTER, key_name="page", key=key_of("page"))
+        with pytest.raises(ProposalRefusedError, match=f"{name} may not approve"):
+            approve(site.proposals, page, HASH, now_ms=NOW)
