@@ -126,7 +126,7 @@ class Controls:
     #: What lies in the operator's controls and is not obeyed, since the policy demands approvals: a sentence each.
     not_approved: tuple[str, ...] = ()
     #: Under a policy, the newest change of each action that is in force, so that an older one is not obeyed again.
-    #: Of a mode that was lowered, without statements.
+    #: Of the mode that, and the lowering after it, which has no statements.
     granted: tuple[Grant, ...] = ()
 
     @property
@@ -300,6 +300,7 @@ MOVING_MODES: Final = ("active", "approve")
 MAX_PAUSES: Final = 20
 #: Approvals, and rejections, of decisions; one decision waits at a time.
 MAX_DECISIONS: Final = 20
+MAX_DRAINED: Final = 1000
 MAX_HISTORY: Final = 100
 MAX_REFUSED: Final = 20
 MAX_REQUESTS: Final = 256

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from controller.model.controls import (
     MAX_DECISIONS,
+    MAX_DRAINED,
     MAX_GRANTS,
     MAX_HISTORY,
     MAX_PAUSES,
@@ -36,7 +37,6 @@ from controller.wire.proposals import GrantRecord
 #: A wave of 100 moves with names of 300 characters comes to a quarter.  ZooKeeper takes no more than 1 MiB.
 MAX_BYTES: Final = 512 * 1024
 MAX_MOVES: Final = 100
-MAX_DRAINED: Final = 1000
 MAX_REASON: Final = 500
 MAX_NAME: Final = 100
 #: Persons who approved one decision.

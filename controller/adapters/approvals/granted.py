@@ -4,12 +4,13 @@ What was in force stays in force until a grant changes it: an approved change, s
 than the one of its kind that was obeyed before.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from controller.adapters.approvals.standing import ProposalSubject, standing_by, unmet
-from controller.model.controls import MAX_PAUSES, Choice, Controls, Drained, OperatorControls, Pause
+from controller.adapters.approvals.standing import ProposalSubject, StatementChecks, counting, standing_by, unmet
+from controller.model.controls import MAX_DRAINED, MAX_PAUSES, Choice, Controls, Drained, OperatorControls, Pause
 from controller.model.proposals import CONTROLLER, ControlRequest, Grant, ProposalKind, ProposalState
 from controller.settings.approvals import ApprovalSettings
 from controller.wire.proposals import encode_request, hash_of
@@ -21,6 +22,8 @@ RELEASE: Final = "release"
 _RANKS: Final = {"observe": 0, "dry_run": 1, "approve": 2, "active": 3}
 #: Pauses that were removed without a grant are remembered up to this number; any one of them holds.
 _MAX_REMEMBERED: Final = MAX_PAUSES
+#: Brokers that a sentence names.
+_MAX_NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,45 +58,53 @@ class GrantedControls:
 
         *before*: of this process, or of the journal's last decision; None: there is none.
         """
-        obeyed = {each.request.action: each for each in (() if before is None else before.granted) if _is_whole(each)}
-        grants, refused = self._new_grants(controls, obeyed, now_ms)
-        mode, mode_grant, why = self._mode_in_force(controls, obeyed.get(MODE), grants, now_ms)
+        granted = [each for each in (() if before is None else before.granted) if _is_whole(each)]
+        obeyed = {each.request.action: each for each in granted}
+        grants, older, refused = self._new_grants(controls, obeyed, now_ms)
+        mode, modes, why = self._mode_in_force(controls, [*filter(_is_mode, granted)], grants, now_ms)
         pauses, why_paused = _pauses_in_force(controls, before, grants, now_ms)
         drained, why_drained = _drained_in_force(controls, before, grants)
         resumes = [each.request.at_ms for each in grants if each.request.action == RESUME]
         resumed_ms = max([0 if before is None else before.resumed_ms, *resumes])
+        # Grants stay in the document once they were obeyed, so that one is old is said only where something is refused.
+        causes = {MODE: why, RESUME: why_paused, RELEASE: why_drained}
+        old = [each for each in older if causes[each.request.action]]
+        refused += [f"{_name(each)} is older than the last one that was obeyed" for each in old]
         for each in grants:
             obeyed[each.request.action] = replace(each, statements=())
         obeyed.pop(MODE, None)
-        if mode_grant is not None:
-            obeyed[MODE] = mode_grant
         if controls.resumed_ms > resumed_ms and not why_paused:
             refused.append("a resume is not approved, so the breaker and decisions.paused stay as they were")
         in_force = replace(controls, mode=mode, pauses=pauses, resumed_ms=resumed_ms, drained=drained)
         return ObeyedControls(
             controls=in_force,
-            granted=tuple(obeyed[action] for action in sorted(obeyed)),
+            granted=(*modes, *(obeyed[action] for action in sorted(obeyed))),
             not_approved=(*why, *why_paused, *why_drained, *refused),
         )
 
     def _new_grants(
         self, controls: OperatorControls, obeyed: dict[str, Grant], now_ms: int
-    ) -> tuple[list[Grant], list[str]]:
-        """The grants of *controls* that are valid and newer than those *obeyed*, the oldest first; and why others
-        are refused, but for those that have been obeyed."""
-        valid, refused = list[Grant](), list[str]()
+    ) -> tuple[list[Grant], list[Grant], list[str]]:
+        """The grants of *controls* that are valid and newer than those *obeyed*, the oldest first, without statements
+        that do not count; those that are older; and why others are refused."""
+        valid, older, refused = list[Grant](), list[Grant](), list[str]()
         for each in sorted(controls.grants, key=lambda grant: grant.request.at_ms):
             last = obeyed.get(each.request.action)
             if last is not None and each.request.at_ms <= min(last.request.at_ms, now_ms):
                 if each.request != last.request:
-                    refused.append(f"{_name(each)} is older than the last one that was obeyed")
+                    older.append(each)
                 continue
             why = self._flaw_of(each, now_ms)
             if why:
                 refused.append(f"{_name(each)} is not obeyed: {why}")
             else:
-                valid.append(each)
-        return valid, refused
+                proposed, *statements = each.statements
+                found = counting(proposed, statements, self._checks(now_ms), _subject(each))
+                valid.append(replace(each, statements=(proposed, *found)))
+        return valid, older, refused
+
+    def _checks(self, now_ms: int) -> StatementChecks:
+        return StatementChecks(policy=self._policy, cluster=self._cluster, now_ms=now_ms)
 
     def _flaw_of(self, grant: Grant, now_ms: int) -> str:
         request = grant.request
@@ -106,38 +117,51 @@ class GrantedControls:
         proposed, *statements = grant.statements
         if request.at_ms != proposed.statement.at_ms:
             return "its time is not that of the statement with it"
-        subject = ProposalSubject(hash=hash_of(encode_request(request)), kind=ProposalKind.CONTROL)
         standing = standing_by(
-            proposed, statements, self._policy, cluster=self._cluster, now_ms=now_ms, subject=subject
+            proposed, statements, self._policy, cluster=self._cluster, now_ms=now_ms, subject=_subject(grant)
         )
         return "" if standing.state is ProposalState.APPROVED else "; ".join(unmet(standing))
 
     def _mode_in_force(
-        self, controls: OperatorControls, last: Grant | None, grants: Sequence[Grant], now_ms: int
-    ) -> tuple[Choice | None, Grant | None, list[str]]:
-        """The mode, the grant or lowering that it is in force by, and why another one is not."""
+        self, controls: OperatorControls, modes: Sequence[Grant], grants: Sequence[Grant], now_ms: int
+    ) -> tuple[Choice | None, Sequence[Grant], list[str]]:
+        """The mode, what it is in force by, and why another one is not.
+
+        It is in force by *modes*: the grant of a mode, and a lowering after that.
+        """
         refused = list[str]()
-        if last is not None and allows_more(last.request.values[0], self._mode):
-            # Another process may have written the journal: what it says is believed where it is signed.
-            why = self._flaw_of(last, last.request.at_ms)
-            if why:
-                refused.append(f"the mode {last.request.values[0]} that was in force is not believed: {why}")
-                last = None
+        why = self._flaw_of_modes(modes)
+        if why:
+            refused.append(f"the mode {modes[-1].request.values[0]} that was in force is not believed: {why}")
+        modes = [*([] if why else modes), *filter(_is_mode, grants)]
+        last = modes[-1] if modes else None
         limit = self._mode if last is None else last.request.values[0]
         requested = controls.mode_in_force(self._mode)
-        for each in (grant for grant in grants if grant.request.action == MODE):
-            last, limit = each, each.request.values[0]
         if allows_more(requested, limit):
             by = "the settings" if controls.mode is None else controls.mode.by
             why = f"mode {requested}, set by {by}, is not approved: {limit} stays in force"
             at_ms = 0 if last is None else last.request.at_ms
-            return Choice(value=limit, reason=why, by=CONTROLLER, at_ms=at_ms), last, [*refused, why]
+            return Choice(value=limit, reason=why, by=CONTROLLER, at_ms=at_ms), _newest(modes), [*refused, why]
         if requested != limit:
             chosen_ms = 0 if controls.mode is None else min(controls.mode.at_ms, now_ms)
             at_ms = max(chosen_ms, 0 if last is None else last.request.at_ms)
             lowered = ControlRequest(cluster=self._cluster, action=MODE, values=(requested,), at_ms=at_ms)
-            last = Grant(request=lowered)
-        return controls.mode, last, refused
+            modes = [*modes, Grant(request=lowered)]
+        return controls.mode, _newest(modes), refused
+
+    def _flaw_of_modes(self, modes: Sequence[Grant]) -> str:
+        """Why the last of *modes* is not believed; "" where it is.
+
+        Another process may have written the journal: a mode in which more moves than in that of the settings is
+        believed where it, or one before it in which at least as much moves, is signed.
+        """
+        if not modes or not allows_more(modes[-1].request.values[0], self._mode):
+            return ""
+        signed = next((each for each in modes if each.statements), modes[-1])
+        if allows_more(modes[-1].request.values[0], signed.request.values[0]):
+            return f"the mode {signed.request.values[0]} was approved"
+        # It was completed by its last statement.
+        return self._flaw_of(signed, max((each.statement.at_ms for each in signed.statements), default=0))
 
 
 def _pauses_in_force(
@@ -156,7 +180,9 @@ def _pauses_in_force(
         each
         for each in (() if before is None else before.pauses)
         if each.in_force_at(now_ms) and each not in standing and not has_ended(each)
-    ][:_MAX_REMEMBERED]
+    ]
+    # Those that end last hold for longest.
+    removed = sorted(removed, key=lambda each: -(each.until_ms or math.inf))[:_MAX_REMEMBERED]
     return (*removed, *standing), [f"the pause of {each} was ended without approval: it stands" for each in removed]
 
 
@@ -166,17 +192,38 @@ def _drained_in_force(
     """The drained brokers, with those that were released without a grant; and which these are."""
     drained = {each.broker for each in controls.drained}
     released = {value for each in grants if each.request.action == RELEASE for value in each.request.values}
-    remaining = sorted({*(() if before is None else before.drained)} - drained - released)
-    why = [f"{', '.join(remaining)}: released without approval, so still drained"] if remaining else []
+    remaining = sorted({*(() if before is None else before.drained)} - drained - released)[:MAX_DRAINED]
+    why = [f"{_some(remaining)}: released without approval, so still drained"] if remaining else []
     since_ms = 0 if before is None else before.drained_since_ms
     again = (Drained(broker=name, by=CONTROLLER, at_ms=since_ms) for name in remaining)
-    return tuple(sorted((*controls.drained, *again), key=lambda each: each.broker)), why
+    in_force = (*again, *controls.drained)[:MAX_DRAINED]
+    return tuple(sorted(in_force, key=lambda each: each.broker)), why
 
 
 def _is_whole(grant: Grant) -> bool:
     """Whether *grant* says what it sets, where it is about the mode."""
     values = grant.request.values
     return grant.request.action != MODE or (len(values) == 1 and values[0] in _RANKS)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return f"{', '.join(names[:_MAX_NAMED])}{more}"
+
+
+def _subject(grant: Grant) -> ProposalSubject:
+    return ProposalSubject(hash=hash_of(encode_request(grant.request)), kind=ProposalKind.CONTROL)
+
+
+def _is_mode(grant: Grant) -> bool:
+    return grant.request.action == MODE
+
+
+def _newest(modes: Sequence[Grant]) -> Sequence[Grant]:
+    """Of *modes*, the oldest first, the last that is signed, and the lowering after it."""
+    signed = [each for each in modes if each.statements]
+    lowered = [each for each in modes[-1:] if not each.statements]
+    return (*signed[-1:], *lowered)
 
 
 def _name(grant: Grant) -> str:

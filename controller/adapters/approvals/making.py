@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controller.adapters.approvals.contents import VerifiedContent, verified_content
-from controller.adapters.approvals.standing import standing_of
+from controller.adapters.approvals.standing import StatementChecks, counting, standing_of
 from controller.adapters.approvals.statements import flaw_of, sign
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import ProposalStore, change_record, require
@@ -229,7 +229,9 @@ def grant_of(store: ProposalStore, key: str, policy: ApprovalSettings, cluster: 
         raise ProposalRefusedError(
             f"proposal {key[:12]} is {standing.state}: {len(standing.approved_by)} of {standing.required} approvals"
         )
-    return Grant(request=content.request, statements=(stored.proposal.statement, *stored.record.statements))
+    proposed, checks = stored.proposal.statement, StatementChecks(policy=policy, cluster=cluster, now_ms=now_ms)
+    approvals = counting(proposed, stored.record.statements, checks, content.subject)
+    return Grant(request=content.request, statements=(proposed, *approvals))
 
 
 def enact(

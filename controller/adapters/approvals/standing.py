@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from controller.adapters.approvals.statements import flaw_of
 from controller.model.proposals import (
@@ -16,6 +17,9 @@ from controller.model.proposals import (
     StoredProposal,
 )
 from controller.settings.approvals import ApprovalSettings
+
+#: Flaws that are told in a sentence, which is journalled.
+_MAX_FLAWS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,8 @@ def standing_by(
     checks = StatementChecks(policy=policy, cluster=cluster, now_ms=now_ms)
     required, expires_at_ms = required_approvals(policy, subject), proposed.statement.expires_at_ms
     own = "" if expires_at_ms <= now_ms else _flaw_of_author(proposed, checks, subject)
-    approvals, rejection, flaws = _counted(proposed.statement.author, statements, checks, subject)
+    counted, rejection, flaws = _counted(proposed.statement.author, statements, checks, subject)
+    approvals = [each.statement for each in counted]
     if own or rejection:
         state = ProposalState.REJECTED
     elif expires_at_ms <= now_ms:
@@ -114,9 +119,9 @@ class StatementChecks:
 
 def _counted(
     author: str, statements: Sequence[SignedStatement], checks: StatementChecks, subject: ProposalSubject
-) -> tuple[list[Statement], Statement | None, list[str]]:
+) -> tuple[list[SignedStatement], Statement | None, list[str]]:
     """Approvals that count, one a person; the first rejection, or None; and why other statements do not count."""
-    approvals, flaws = dict[str, Statement](), list[str]()
+    approvals, flaws = dict[str, SignedStatement](), list[str]()
     rejection: Statement | None = None
     for each in statements:
         statement = each.statement
@@ -128,8 +133,15 @@ def _counted(
         elif statement.kind is StatementKind.REJECT:
             rejection = rejection or statement
         elif statement.kind is StatementKind.APPROVE:
-            approvals.setdefault(min(checks.policy.names_of(statement.person)), statement)
+            approvals.setdefault(min(checks.policy.names_of(statement.person)), each)
     return list(approvals.values()), rejection, flaws
+
+
+def counting(
+    proposed: SignedStatement, statements: Sequence[SignedStatement], checks: StatementChecks, subject: ProposalSubject
+) -> Sequence[SignedStatement]:
+    """The approvals among *statements* that count for what *proposed* proposes, one a person."""
+    return _counted(proposed.statement.author, statements, checks, subject)[0]
 
 
 def required_approvals(policy: ApprovalSettings, subject: ProposalSubject) -> int:
@@ -185,4 +197,6 @@ def unmet(standing: Standing) -> Iterator[str]:
         case _:
             pass
     if standing.state not in (ProposalState.APPROVED, ProposalState.APPLYING, ProposalState.PAUSED):
-        yield from standing.flaws
+        yield from standing.flaws[:_MAX_FLAWS]
+        if len(standing.flaws) > _MAX_FLAWS:
+            yield f"and {len(standing.flaws) - _MAX_FLAWS} more"

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from controller.adapters.election.controls import ControlStore
 from controller.model.controls import (
+    MAX_DRAINED,
     Choice,
     ControlChange,
     DecisionApproval,
@@ -19,7 +20,7 @@ from controller.model.controls import (
 )
 from controller.model.errors import ControlsCorruptError, TrimtabError
 from controller.wire.base import printable
-from controller.wire.controls import MAX_DRAINED, MAX_NAME, MAX_REASON
+from controller.wire.controls import MAX_NAME, MAX_REASON
 from controller.wire.controls_text import pauses_text
 from controller.wire.readable import utc
 

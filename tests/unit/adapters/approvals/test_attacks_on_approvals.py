@@ -634,3 +634,85 @@ def test_who_may_only_propose_does_not_approve_on_the_page() -> None:
         page = Signer(person=name, policy=site.policy, cluster=CLUSTER, key_name="page", key=key_of("page"))
         with pytest.raises(ProposalRefusedError, match=f"{name} may not approve"):
             approve(site.proposals, page, HASH, now_ms=NOW)
+
+
+# ---- what was in force is not forgotten ----
+
+
+@pytest.mark.parametrize(
+    ("settings", "lower"), [("dry_run", "approve"), ("observe", "approve"), ("observe", "dry_run")]
+)
+def test_a_mode_that_was_lowered_stays_though_that_of_the_settings_is_lower(settings: str, lower: str) -> None:
+    site = Site(mode=settings)
+    enacted(site, site.control(MODE, "active"), lambda now: replace(now, mode=mode_choice("active")))
+    assert site.at().mode == "active"
+    site.forge(mode=replace(mode_choice(lower), at_ms=NOW + MINUTE))
+    for minute in range(1, 4):
+        controls = site.at(minute)
+        assert (controls.mode, controls.not_approved) == (lower, ())
+    site.controller = site.new_controller(controls)
+    assert site.at(4).mode == lower
+    site.forge(mode=mode_choice("active"))
+    assert site.at(5).mode == lower
+
+
+def test_a_forged_lowering_is_not_believed_beyond_the_mode_that_was_approved() -> None:
+    site = Site(mode="observe")
+    grant = site.control(MODE, "dry_run")
+    forged = Grant(request=replace(grant.request, values=("active",)))
+    site.forge(mode=mode_choice("active"))
+    for granted in ((grant, forged), (forged, grant), (forged,)):
+        site.controller = site.new_controller(Controls(mode="active", granted=granted))
+        assert site.at(1).mode in ("observe", "dry_run")
+
+
+def test_a_flood_of_pauses_does_not_end_one_that_stands(site: Site) -> None:
+    """Pauses that soon end by themselves must not take the place of one that does not."""
+    flood = tuple(Pause(by=f"mallory-{n}", reason="", at_ms=NOW - 9, until_ms=NOW + 5 * MINUTE) for n in range(20))
+    site.forge(pauses=flood)
+    site.at()
+    site.forge(pauses=(*flood[1:], ADA_PAUSED))
+    assert ADA_PAUSED in site.at(1).pauses
+    site.forge(pauses=())
+    assert ADA_PAUSED in site.at(2).pauses
+    assert site.at(6).paused
+
+
+def test_what_is_remembered_of_a_flood_of_drains_is_bounded(site: Site) -> None:
+    site.forge(drained=(Drained(broker="a:8080", by="ada", at_ms=NOW),))
+    site.at()
+    for flood in range(3):
+        names = (f"{flood}-{n}:8080" for n in range(1000))
+        site.forge(drained=tuple(Drained(broker=name, by="mallory", at_ms=NOW) for name in names))
+        controls = site.at(1 + flood)
+        assert "a:8080" in controls.drained
+        assert len(controls.drained) <= 1000
+
+
+def test_statements_that_do_not_count_are_not_journalled() -> None:
+    site = Site(mode="dry_run")
+    grant = site.control(MODE, "active")
+    junk = tuple(approval("mallory", at_ms=NOW - n) for n in range(25))
+    padded = replace(grant, statements=(*grant.statements, *junk, grant.statements[1]))
+    enacted(site, padded, lambda now: replace(now, mode=mode_choice("active")))
+    controls = site.at()
+    assert (controls.mode, controls.granted) == ("active", (grant,))
+    refused_grants = tuple(
+        replace(padded, request=replace(grant.request, at_ms=NOW + n), statements=junk) for n in range(20)
+    )
+    site.forge(grants=refused_grants)
+    assert sum(map(len, site.at(1).not_approved)) < 40_000
+
+
+def test_a_mode_that_was_approved_later_than_it_was_proposed_stays_in_force() -> None:
+    site = Site(mode="dry_run")
+    stored = propose_control(site.proposals, by("ada"), MODE, ("active",), now_ms=NOW)
+    key, later = stored.proposal.hash, NOW + 30 * MINUTE
+    approve(site.proposals, by("bob"), key, now_ms=later)
+    grant = grant_of(site.proposals, key, site.policy, CLUSTER, later)
+    enacted(site, grant, lambda now: replace(now, mode=mode_choice("active")))
+    for minute in (31, 32, 33, 999):
+        controls = site.at(minute)
+        assert (controls.mode, controls.not_approved) == ("active", ())
+    site.controller = site.new_controller(controls)
+    assert site.at(1000).mode == "active"
