@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from controller.adapters.approvals.background import BackgroundWork, Work
 from controller.adapters.approvals.contents import VerifiedContent, verified_content
@@ -14,6 +14,7 @@ from controller.model.errors import TrimtabError
 from controller.model.proposals import ProposalKind, ProposalState, Standing, StoredProposal
 from controller.settings.approvals import ApprovalSettings
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 #: Verified contents that are remembered; one plan is in force at a time.
@@ -47,13 +48,15 @@ class ApprovedProposals:
         self._policy, self._store, self._cluster = policy, store, cluster
         self._work: Work = BackgroundWork() if work is None else work
         self._looks: dict[str, _Look] = {}
+        # Filled by the work itself: it is not verified again where other work takes its result's place.
+        self._contents: dict[str, VerifiedContent] = {}
         self._decisions: tuple[StoredProposal, ...] = ()
 
     def why_not(self, orders: Orders, now_ms: int) -> str:
         """Why *orders* are not approved at *now_ms*; "" where they are."""
         look = self._looks.get(orders.plan)
         try:
-            new = self._work(("plan", orders.plan), lambda: self._look(orders.plan, look))
+            new = self._work(("plan", orders.plan), lambda: self._look(orders.plan))
         except TrimtabError as error:
             if look is None:
                 return f"its proposal cannot be read: {error}"
@@ -61,7 +64,7 @@ class ApprovedProposals:
         if new is None and look is None:
             return "its proposal is being read and checked"
         if new is not None:
-            look = self._remember(orders.plan, new)
+            look = _remember(self._looks, orders.plan, new)
         return "" if look is None else self._why_not(orders, look, now_ms)
 
     def decisions(self, now_ms: int) -> Sequence[DecisionStanding]:
@@ -75,28 +78,21 @@ class ApprovedProposals:
             self._decisions = stored
         return [DecisionStanding(each, self._standing_of_decision(each, now_ms)) for each in self._decisions]
 
-    def _look(self, key: str, last: _Look | None) -> _Look:
+    def _look(self, key: str) -> _Look:
         stored = self._store.read(key)
         if stored is None:
             return _Look(None)
         proposal = stored.proposal
-        if last is not None and last.content is not None and last.stored is not None:
-            same = (last.stored.proposal.kind, last.stored.proposal.hash) == (proposal.kind, proposal.hash)
-            if same:  # the content's hash was verified, so it is the same, too
-                return _Look(stored, last.content)
         if proposal.kind is not ProposalKind.PLAN:
             return _Look(stored, flaw=f"proposal {key[:12]} is no plan")
-        try:
-            return _Look(stored, verified_content(proposal, self._store.content(key)))
-        except TrimtabError as error:
-            return _Look(stored, flaw=str(error))
-
-    def _remember(self, key: str, look: _Look) -> _Look:
-        self._looks.pop(key, None)
-        self._looks[key] = look
-        while len(self._looks) > _MAX_REMEMBERED:
-            del self._looks[next(iter(self._looks))]
-        return look
+        content = self._contents.get(key)  # its hash was verified, so it is the same
+        if content is None:
+            try:
+                content = verified_content(proposal, self._store.content(key))
+            except TrimtabError as error:
+                return _Look(stored, flaw=str(error))
+            _remember(self._contents, key, content)
+        return _Look(stored, content)
 
     def _why_not(self, orders: Orders, look: _Look, now_ms: int) -> str:
         if look.stored is None:
@@ -130,6 +126,15 @@ class ApprovedProposals:
             now_ms=now_ms,
             subject=subject,
         )
+
+
+def _remember(known: dict[str, T], key: str, value: T) -> T:
+    """*value*, which *known* has from now on; the oldest are forgotten."""
+    known.pop(key, None)
+    known[key] = value
+    while len(known) > _MAX_REMEMBERED:
+        del known[next(iter(known))]
+    return value
 
 
 def _not_in_plan(orders: Orders, content: VerifiedContent) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from controller.adapters.approvals.approved import ApprovedProposals
-from controller.adapters.approvals.background import at_once
+from controller.adapters.approvals.background import T, at_once
 from controller.adapters.approvals.granted import MODE, RELEASE, RESUME, GrantedControls
 from controller.adapters.approvals.in_force import Approvals
 from controller.adapters.approvals.making import (
@@ -405,6 +405,29 @@ def test_a_plan_is_parsed_once_however_long_it_is_carried_out(site: Site, monkey
     monkeypatch.setattr(site.proposals, "content", counted)
     for minute in range(5):
         assert site.at(minute).orders == ORDERS
+    assert calls == [HASH]
+
+
+def test_a_plan_is_obeyed_though_other_work_takes_the_place_of_its_verification(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In mode approve decisions are looked for before each result of a large plan is fetched."""
+    site.propose("ada", "bob")
+    read, calls = site.proposals.content, list[str]()
+
+    def counted(key: str) -> bytes:
+        calls.append(key)
+        return read(key)
+
+    def too_late(key: object, work: Callable[[], T]) -> T | None:
+        before = len(calls)
+        result = work()
+        return result if len(calls) == before else None
+
+    monkeypatch.setattr(site.proposals, "content", counted)
+    proposals = ApprovedProposals(POLICY, site.proposals, cluster=CLUSTER, work=too_late)
+    assert proposals.why_not(ORDERS, NOW) == "its proposal is being read and checked"
+    assert proposals.why_not(ORDERS, NOW) == ""
     assert calls == [HASH]
 
 
