@@ -36,6 +36,7 @@ _OPERATOR: Final = ViewerRole.OPERATOR
 #: Digits of a hash that name a proposal to people.
 _SHORT: Final = 12
 _MOST_NAMES: Final = 100
+_MINUTE_MS: Final = 60_000
 _PLAN: Final = "plan.json"
 _NEW_PLAN: Final = "new.json"
 APPLY: Final = "apply"
@@ -171,8 +172,11 @@ def stored_answers(
 
 def propose_upload(call: ProposalCall) -> tuple[JobOrder, Around]:
     """The job that checks an uploaded plan's file, and proposes it."""
-    order = orders.of_plan_file(call.cluster)
-    return replace(order, kind=PROPOSE), Around(after=lambda folder: _proposed(call, folder / order.upload))
+    # A proposal counts for a minute at least: sent again within it the same file is the same job, later it is proposed
+    # anew, where the earlier proposal has expired.
+    minute = call.now_ms // _MINUTE_MS * _MINUTE_MS
+    order = replace(orders.of_plan_file(call.cluster), kind=PROPOSE, as_of_ms=minute)
+    return order, Around(after=lambda folder: _proposed(call, folder / order.upload))
 
 
 def propose_plan(call: ProposalCall, body: PlanRequestBody) -> Job:

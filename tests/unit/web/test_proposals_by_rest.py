@@ -15,8 +15,11 @@ from controller.model.controls import OperatorControls, Pause
 from controller.model.proposals import ProposalRecord, ProposalState, StoredProposal
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.settings.trimtab_toml import Settings
+from controller.settings.web import ViewerRole
+from controller.web.access.viewer import Viewer
 from controller.web.app import create_app
 from controller.web.jobs import Job, JobOrder
+from controller.web.proposal_actions import ProposalCall, propose_upload
 from controller.web.site import Site
 from controller.wire.plan import encode_plan
 from tests.balance_problems import problem
@@ -231,6 +234,18 @@ def test_a_plan_is_made_as_a_job_and_its_result_is_proposed(shown: Site, jobs: l
 def test_a_plan_of_something_that_cannot_be_is_refused(shown: Site, jobs: list[JobOrder], body: Any) -> None:
     answer = Person(shown, "otto").client.post("/api/v1/proposals/plan", json={"reason": "x", **body})
     assert (answer.status_code, jobs) == (400, [])
+
+
+def test_a_file_is_proposed_anew_once_its_proposal_may_have_expired(shown: Site) -> None:
+    otto = Viewer(name="otto", role=ViewerRole.OPERATOR, login="token")
+
+    def order_after(ms: int) -> JobOrder:
+        shown.now_ms = lambda: NOW + ms
+        call = ProposalCall(site=shown, cluster=shown.clusters["east"], viewer=otto, id="", reason="x", key="")
+        return propose_upload(call)[0]
+
+    assert order_after(0) == order_after(59_999), "sent again, it is the same job"
+    assert order_after(0) != order_after(60_000)
 
 
 def test_a_list_has_what_waits_and_what_cannot_be_read(shown: Site) -> None:
