@@ -99,8 +99,8 @@ class GrantedControls:
                 refused.append(f"{_name(each)} is not obeyed: {why}")
             else:
                 proposed, *statements = each.statements
-                found = counting(proposed, statements, self._checks(now_ms), _subject(each))
-                valid.append(replace(each, statements=(proposed, *found)))
+                approvals = counting(proposed, statements, self._checks(now_ms), _subject(each))
+                valid.append(replace(each, statements=(proposed, *approvals)))
         return valid, older, refused
 
     def _checks(self, now_ms: int) -> StatementChecks:
