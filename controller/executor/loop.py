@@ -159,9 +159,11 @@ class Executor:
             job = _Job(
                 partition=partition, command=command, epoch=event.epoch, maybe_started=command.id in memory.started
             )
-            if not job.maybe_started and (why := why_not_believed(event, self._controller_keys)):
-                # Its id is not remembered as answered: the controller's own command with this id may come after it.
-                answers.append(self._record(job, Outcome(answer=Answer(status="refused", detail=why)), self._now_ms()))
+            if why := why_not_believed(event, self._controller_keys):
+                answers.append(self._record(job, Outcome(answer=_not_believed(job, why)), self._now_ms()))
+                if job.maybe_started:
+                    memory.answered.add(command.id)
+                # Else its id is not remembered: the controller's own command with this id may come after it.
                 continue
             memory.answered.add(command.id)
             refused = None if job.maybe_started else self._refusal(job)
@@ -304,3 +306,13 @@ def _subject(command: Command) -> str:
 def _fields(command: Command, epoch: int) -> dict[str, object]:
     """Fields of a log line in JSON."""
     return {"command": command.id, "bundle": command.bundle, "epoch": epoch}
+
+
+def _not_believed(job: _Job, why: str) -> Answer:
+    """The answer to a command that no controller signed.
+
+    Whoever wrote it may also have stored that it was begun, so not even a lookup is made for it, which places a bundle.
+    """
+    if job.maybe_started:
+        return Answer(status="unknown", detail=f"an executor ended during this command, and {why}")
+    return Answer(status="refused", detail=why)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.executor.judge import Observation
 from controller.executor.loop import Executor
 from controller.model.decision import Command
 from controller.settings.trimtab_toml import ExecutorSettings
@@ -14,7 +15,7 @@ from controller.wire.command_signatures import signed_bytes
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.ed25519 import SigningKey
 from controller.wire.results import Result, decode_result
-from tests.commands import B, C, T, split, unload
+from tests.commands import QUARTERS, B, C, T, split, unload
 from tests.folders import inbox_in
 from tests.unit.executor.test_executor_loop import BUNDLES, Owners, remembered, write
 
@@ -111,7 +112,7 @@ def test_a_signed_command_that_comes_again_is_not_carried_out_again(tmp_path: Pa
     assert [each[1] for each in play(tmp_path, cluster)] == ["done"]
 
 
-def test_what_an_executor_began_before_it_knew_of_keys_is_looked_at_and_not_refused(tmp_path: Path) -> None:
+def test_what_an_executor_began_before_it_knew_of_keys_is_unknown_and_not_refused(tmp_path: Path) -> None:
     cluster, command = Owners(), unload(BUNDLES[0])
     write(tmp_path, "1", command_event(command, 1, T))
     inbox = inbox_in(tmp_path, cluster=CLUSTER)
@@ -120,6 +121,24 @@ def test_what_an_executor_began_before_it_knew_of_keys_is_looked_at_and_not_refu
     inbox.close()
     assert [each[1] for each in play(tmp_path, cluster)] == ["unknown"]
     assert remembered(tmp_path)["begun"] == []
+
+
+def test_a_forged_command_that_is_said_to_be_begun_places_no_bundle(tmp_path: Path) -> None:
+    """The state that says so is in the log, and for a command that was begun a bundle without an owner is looked up."""
+    cluster, command, looked = Owners(), unload(BUNDLES[0]), list[str]()
+
+    def look(command: Command) -> Observation:
+        looked.append(command.id)
+        return Observation(boundaries=QUARTERS, owner="")
+
+    cluster.look = cluster.look_after = look  # type: ignore[method-assign]
+    write(tmp_path, "1", command_event(command, 1, T))
+    inbox = inbox_in(tmp_path, cluster=CLUSTER)
+    assert inbox.poll(1, 0.0)
+    inbox.begin(0, command.id)
+    inbox.close()
+    assert [each[1] for each in play(tmp_path, cluster)] == ["unknown"]
+    assert looked == []
 
 
 @pytest.mark.parametrize(("signed", "status"), [(True, "dry_run"), (False, "refused")])
