@@ -9,7 +9,7 @@ import numpy as np
 from controller.model.decision import CLUSTER, Reason, Unload, Verdict
 from controller.model.load import Bools, ClusterView, Floats
 from controller.planning.certificate_text import describe_certificate
-from controller.planning.from_view import MappedProblem
+from controller.planning.from_view import MappedProblem, reported
 from controller.planning.problem import Certificate, PlannedMove
 from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 
@@ -84,15 +84,25 @@ class RoundTold:
 
     def _above_the_goal(self, row: int, detail: str) -> Verdict:
         """Why a broker gives nothing although it is above the goal: what decides is from where on brokers give."""
-        share = self.load[row] / self.found.problem.capacity[row]
+        share = self._counted()[row]
         column = int(share.argmax())
-        begin, name = float(self.begin[row, column]), self.found.problem.resources[column]
+        usage, begin, name = float(share[column]), float(self.begin[row, column]), self.found.problem.resources[column]
+        if usage > begin:
+            why = "it has just come: what it uses in its first interval is no measure"
+            return replace(self._usage(row, Reason.BALANCED, detail or why), limit=None)
         if not self._uncertain()[row]:
-            return replace(self._usage(row, Reason.BALANCED, detail), limit=begin)
+            return replace(self._usage(row, Reason.BALANCED, detail), observed=usage, limit=begin)
         fit = self.found.fits.get(name)
         off = "" if fit is None else f" (the estimate of {name} is off by {fit.error:.1%})"
         why = f"what load explains of its usage is too uncertain{off}: a broker gives only above this limit"
-        return replace(self._usage(row, Reason.BELOW_MINIMUM, detail or why), limit=begin)
+        return replace(self._usage(row, Reason.BELOW_MINIMUM, detail or why), observed=usage, limit=begin)
+
+    def _counted(self) -> Floats:
+        """(n, R) the utilisations that decide: of now no more than what the broker itself reports."""
+        share = self.load / self.found.problem.capacity
+        now = slice(0, self.found.now)
+        share[:, now] = np.minimum(share[:, now], reported(self.view, self.found))
+        return share
 
     def keeps_hot(self, over: Bools) -> bool:
         """Whether a broker that is not *over* (n,) keeps a usage that would have it give, were it not uncertain."""
