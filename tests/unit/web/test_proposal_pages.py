@@ -43,6 +43,15 @@ def test_the_list_and_the_page_of_a_proposal_say_what_waits_for_whom(shown: Site
     assert key[:32] in text
 
 
+def test_the_plans_without_one_lead_whoever_may_propose_to_the_form_and_nobody_else(shown: Site) -> None:
+    hint = "“Propose a plan…” makes one."
+    otto, vera = logged_in(shown, "otto").get("/plans").text, logged_in(shown, "vera").get("/plans").text
+    assert hint in otto
+    assert 'href="/proposals/new"' in otto
+    assert hint not in vera
+    assert "This needs the role operator" in vera
+
+
 def test_the_button_of_the_author_is_disabled_and_says_why(shown: Site) -> None:
     key = proposed(shown, author="anna")
     text = logged_in(shown, "anna").get(f"/proposals/{key}").text
