@@ -42,6 +42,7 @@ class Event:
     The simulation adds what no rule here asks for, and its own oracle does:
 
     - ``died``, ``started``, ``stood-still`` (process)
+    - ``taken-over``: a partition of the commands has another writer; on a log that is not atomic (process, partition)
     - ``tick``: a tick lies in a partition (interval, partition; outcome: the topic)
     - ``caught-up``: an executor has read its partition of the commands to its end (process, partition)
     - ``effect``: the cluster has changed (command)

@@ -52,6 +52,13 @@ class SimulatedServer(MemoryServer):
             for members in self.members.values():
                 members[:] = [each for each in members if self.whose.get(each) is not process]
 
+    def acquire(self, what: str) -> int:
+        """See MemoryServer."""
+        topic, _, partition = what.partition("/")
+        if topic == "commands":
+            self.world.note("taken-over", partition=int(partition))
+        return super().acquire(what)
+
     def store(self, topic: str, partition: int, out: Out) -> None:
         """See MemoryServer."""
         super().store(topic, partition, out)

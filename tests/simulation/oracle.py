@@ -28,7 +28,10 @@ _TO_ACT_MS: Final = 12_000
 
 def findings(trace: Sequence[Event], *, ended_ms: int) -> list[str]:
     """What does not hold, a line each; *ended_ms*: when the run came to rest, epoch ms."""
-    checks = (_leaderships, _issuing, _answers, _acts, _epochs_of_acts, _budgets, _controls, _approvals, _plans, _ticks)
+    checks = (
+        *(_leaderships, _issuing, _epochs_of_partitions, _answers, _acts, _epochs_of_acts, _budgets, _controls),
+        *(_approvals, _plans, _ticks),
+    )
     return [line for check in checks for line in check(trace)] + list(_alive(trace, ended_ms))
 
 
@@ -64,16 +67,40 @@ def _issuing(trace: Sequence[Event]) -> Iterator[str]:
         elif each.epoch != decided[each.command].epoch:
             yield f"wrong: command {each.command} of epoch {decided[each.command].epoch} was issued in {each.epoch}"
     newest = Counter[int]()
-    for each in _of(trace, "marked", "issued"):
-        if each.epoch < newest[each.partition]:
-            yield f"wrong: epoch {each.epoch} follows {newest[each.partition]} in partition {each.partition}"
-        newest[each.partition] = max(newest[each.partition], each.epoch)
-    newest.clear()
     for each in _of(trace, "marked", "issued", "entry"):
         if each.kind != "entry":
             newest[each.partition] = max(newest[each.partition], each.epoch)
         elif older := sorted(partition for partition, epoch in newest.items() if epoch < each.epoch):
             yield f"wrong: interval {each.interval} is decided in epoch {each.epoch}, unknown in partitions {older}"
+
+
+def _epochs_of_partitions(trace: Sequence[Event]) -> Iterator[str]:
+    """No epoch follows a newer one in a partition of the commands, except where the next leader completes a decision.
+
+    ``trimtab stop-all`` completes nothing.  Where it ends a leadership between an entry and its commands, the next
+    leader of a log that does not append atomically issues them after the newer epoch, and executors answer that they
+    are fenced (``tests.protocol.rules``).  It has to have taken the partition over since that epoch came there: a
+    leader that was deposed has not.  They have to be of the last decision.
+    """
+    decided = {each.command: each.interval for each in _of(trace, "decided")}
+    newest, last = Counter[int](), 0
+    #: Who has taken a partition over since its newest epoch came there.
+    successor = dict[int, str]()
+    for each in _of(trace, "marked", "issued", "entry", "taken-over", "died"):
+        at = each.partition
+        if each.kind == "entry":
+            last = each.interval
+        elif each.kind == "taken-over":
+            successor[at] = each.process
+        elif each.kind == "died":
+            successor = {place: who for place, who in successor.items() if who != each.process}
+        elif each.epoch > newest[at]:
+            newest[at] = each.epoch
+            successor.pop(at, None)
+        elif each.epoch < newest[at]:
+            is_completed = successor.get(at) == each.process and decided.get(each.command) == last
+            if each.kind == "marked" or not is_completed:
+                yield f"wrong: epoch {each.epoch} follows {newest[at]} in partition {at}"
 
 
 def _answers(trace: Sequence[Event]) -> Iterator[str]:

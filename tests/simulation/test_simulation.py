@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.protocol.linearizable import UNKNOWN, Call
 from tests.protocol.rules import Event
 from tests.simulation.explore import main, played, shrunk, stored_results
 from tests.simulation.faults import schedule_of
-from tests.simulation.oracle import against_the_model, histories
+from tests.simulation.oracle import against_the_model, findings, histories
 from tests.simulation.planted import in_place
 from tests.simulation.run import play
 from tests.simulation.schedule import Schedule
@@ -213,6 +214,25 @@ def test_a_command_whose_start_takes_long_to_store_is_not_carried_out_once_stop_
     assert play(schedule).findings == []
 
 
+@pytest.mark.slow
+def test_commands_that_a_stopped_leader_left_are_issued_by_the_next_one_alone_and_fenced() -> None:
+    """Seed 13, shrunk: the leader stands still between an entry and its commands, and stop-all begins an epoch."""
+    stopped = Fault(kind="stop-all", at=12.0, seconds=7.1)
+    still = Fault(
+        kind="pause", at=130.0, target="controller-1", point="append journal", when="after", seconds=42.7, then=stopped
+    )
+    schedule = Schedule(seed=13, intervals=10, atomic=False, partitions=1, controllers=1, executors=1, faults=(still,))
+    outcome = play(schedule)
+    issued = [each for each in outcome.trace if each.kind in ("marked", "issued")]
+    newest = accumulate((each.epoch for each in issued), max)
+    late = {each.command for each, epoch in zip(issued, newest, strict=True) if each.epoch < epoch}
+    answers = {each.command: each.outcome for each in outcome.trace if each.kind == "answered"}
+    assert outcome.findings == []
+    assert {answers[each] for each in late} == {"fenced"}
+    with in_place("fence-skipped"):
+        assert "wrong: epoch 1 follows 2 in partition 0" in play(schedule).findings
+
+
 def test_results_that_a_stop_cut_off_or_that_are_of_another_commit_count_as_not_played(tmp_path: Path) -> None:
     file = tmp_path / "seeds.jsonl"
     of_now, older = '{"commit": "abc", "seed": 1, "findings": []}', '{"commit": "ab0", "seed": 2, "findings": []}'
@@ -268,6 +288,33 @@ def test_a_trace_that_the_model_does_not_allow_is_a_finding() -> None:
     ):
         [found] = against_the_model(trace)
         assert why in found
+
+
+@pytest.mark.parametrize(
+    ("between", "is_allowed"),
+    [
+        (["marked", "taken-over"], True),
+        (["marked"], False),
+        (["taken-over", "marked"], False),
+        (["marked", "taken-over by another"], False),
+        (["marked", "taken-over", "died"], False),
+        (["marked", "taken-over", "entry"], False),
+    ],
+)
+def test_an_older_epoch_follows_only_where_a_successor_completes_the_last_decision(
+    between: list[str], is_allowed: bool
+) -> None:
+    events = {
+        "marked": Event(kind="marked", epoch=2, process="sue"),
+        "taken-over": Event(kind="taken-over", process="controller-1"),
+        "taken-over by another": Event(kind="taken-over", process="controller-2"),
+        "died": Event(kind="died", process="controller-1"),
+        "entry": Event(kind="entry", epoch=2, interval=120_000, content="120000"),
+    }
+    late = replace(BEGUN[4], process="controller-1")
+    entry, decided = replace(BEGUN[2], content="60000"), replace(BEGUN[3], outcome="active unload Overloaded")
+    trace = [*BEGUN[:2], entry, decided, *(events[each] for each in between), late]
+    assert ("wrong: epoch 1 follows 2 in partition 0" not in findings(trace, ended_ms=0)) is is_allowed
 
 
 def test_calls_of_the_election_or_the_controls_that_no_order_explains_are_a_finding() -> None:
