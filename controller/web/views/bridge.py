@@ -154,7 +154,7 @@ def _normal(state: LatestState, mode: str, now_ms: int) -> Bridge:
         until = clock(state.proposed.expires_at_ms, now_ms)
         lead, sign = f"A decision waits for approval until {until}: {state.proposed.text}.", "clock"
     elif mode == "approve":
-        lead = "Nothing waits for approval."
+        lead = "No decision waits for approval."
     elif mode != "active":
         lead, sign = "Dry run: commands change nothing.", "ring"
     return Bridge(
