@@ -198,10 +198,13 @@ class Jobs:
         with self._turn:
             self._forget(job)
 
-    def same(self, order: JobOrder) -> Job | None:
-        """The newest job of the same *order* that has not failed; None where there is none."""
-        with self._turn:
-            return self._same(order)
+    def last_done(self, order: JobOrder, since_ms: int = 0) -> Job | None:
+        """The newest job that did what *order* says, as of *since_ms* or later; None: none is remembered."""
+        return next((each for each in self._alike(order, since_ms) if each.state == "done"), None)
+
+    def under_way(self, order: JobOrder) -> Job | None:
+        """A job that does what *order* says, as of whatever time, and has not ended; None where there is none."""
+        return next((each for each in self._alike(order, 0) if each.state in ("waiting", "running")), None)
 
     def job(self, key: str) -> Job | None:
         """The job with the id *key*; None where there is none, or it is forgotten."""
@@ -243,6 +246,14 @@ class Jobs:
         return next(
             (each for each in reversed(self._jobs.values()) if each.order == order and each.state not in _FAILED), None
         )
+
+    def _alike(self, order: JobOrder, since_ms: int) -> list[Job]:
+        """Those that do or did what *order* says, as of *since_ms* or later, the newest first."""
+        return [
+            each
+            for each in self.all()
+            if each.order.as_of_ms >= since_ms and replace(each.order, as_of_ms=order.as_of_ms) == order
+        ]
 
     def _new(self, order: JobOrder, by: str) -> Job:
         self._refuse_too_many(by)

@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Mapping
-from contextlib import nullcontext
-from typing import Final, TypeVar
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name, parse_bundle
@@ -46,6 +47,8 @@ _LONGEST_SHOWN: Final = 16 << 20
 #: Of longer answers one at a time is read.
 _LONG: Final = 1 << 20
 _READING: Final = threading.Lock()
+_UNDER_WAY: Final = "it is being worked out: load the page again in a moment"
+_FORGOTTEN: Final = "it is not kept any more: start it again"
 #: The doctor's exit code where something is wrong: its answer says what.
 _SICK: Final = 1
 
@@ -128,7 +131,10 @@ def of_plan_file(cluster: ShownCluster) -> JobOrder:
 
 
 def of_proposal(cluster: ShownCluster, key: str, now_ms: int) -> JobOrder:
-    """What is in the proposal with the hash *key*, verified, and whether it can still be carried out."""
+    """What is in the proposal with the hash *key*, verified, and whether it can still be carried out.
+
+    *now_ms*: of one that has ended, when it was proposed, since it is checked once and not again.
+    """
     words = ("proposals", "show", key, "--json", *conf_words(cluster))
     as_of = now_ms // _PROPOSAL_MS * _PROPOSAL_MS
     return JobOrder(kind=PROPOSAL, cluster=cluster.name, commands=(words,), as_of_ms=as_of)
@@ -136,31 +142,55 @@ def of_proposal(cluster: ShownCluster, key: str, now_ms: int) -> JobOrder:
 
 def findings(site: Site, cluster: ShownCluster) -> DoctorAnswer | None:
     """What the doctor found last, at most some minutes ago; None where that is not known yet."""
-    now = site.now_ms()
-    for as_of in (now, now - _FINDINGS_MS):
-        known_job = site.jobs.same(of_doctor(cluster, as_of))
-        if known_job is not None and known_job.state == "done":
-            return answer_of(known_job, DoctorAnswer)
-        if as_of == now:
-            try:
-                site.jobs.submit(of_doctor(cluster, now), _OWN)
-            except RefusedError:
-                continue  # others have all places: later
-    return None
+    order = of_doctor(cluster, site.now_ms())
+    with suppress(RefusedError):  # others have all places: later
+        site.jobs.submit(order, _OWN)
+    job = site.jobs.last_done(order, since_ms=order.as_of_ms - _FINDINGS_MS)
+    return None if job is None else answer_of(job, DoctorAnswer)
 
 
 def explained(
     site: Site, cluster: ShownCluster, interval: int, subject: str, viewer: Viewer, *, flip: bool = False
 ) -> ExplainAnswer | str:
     """The explanation, as ``of_explain`` orders it; a text where there is none, or none yet."""
+    order = of_explain(cluster, interval, subject, flip=flip)
+    newest = answer_in_time(site, viewer, order, ExplainAnswer, _EXPLAIN_SECONDS)
+    if newest.value is not None:
+        return newest.value
+    job = site.jobs.last_done(of_explain(cluster, interval, subject)) if flip else None
+    if job is None:
+        return newest.missing
+    without = answer_of(job, ExplainAnswer)
+    return without.model_copy(update={"notes": [*without.notes, f"The smallest change: {newest.missing}"]})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestAnswer(Generic[T]):
+    """What a page has of an answer that takes long."""
+
+    #: The newest that there is; None: none is known.
+    value: T | None
+    #: Why there is none, or none as new as it should be; "": it is.
+    missing: str
+    #: Epoch ms: when it was found; 0: it is not.
+    at_ms: int = 0
+
+
+def answer_in_time(site: Site, viewer: Viewer, order: JobOrder, model: type[T], seconds: float) -> NewestAnswer[T]:
+    """The answer to *order*, after waiting *seconds* at most; until there is one, the answer as of an earlier time."""
     try:
-        job = site.jobs.submit(of_explain(cluster, interval, subject, flip=flip), viewer.name)
-    except RefusedError as error:
-        return error.detail
-    site.workers.wait(job.ended, _EXPLAIN_SECONDS)
-    if job.state == "done":
-        return answer_of(job, ExplainAnswer)
-    return job.problem or "it is being worked out: load the page again in a moment"
+        job = site.jobs.under_way(order) or site.jobs.submit(order, viewer.name)
+        site.workers.wait(job.ended, seconds)
+        missing = "" if job.state == "done" else job.problem or _UNDER_WAY
+    except RefusedError as error:  # too many jobs
+        missing = error.detail
+    last = site.jobs.last_done(order)
+    if last is None:
+        return NewestAnswer(value=None, missing=missing or _FORGOTTEN)
+    try:
+        return NewestAnswer(value=answer_of(last, model), missing=missing, at_ms=last.ended_ms or last.created_ms)
+    except RefusedError as error:  # too long to show
+        return NewestAnswer(value=None, missing=error.detail)
 
 
 def answer_of(job: Job, model: type[T]) -> T:
@@ -180,7 +210,7 @@ def answer_of(job: Job, model: type[T]) -> T:
         with _READING if size > _LONG else nullcontext():
             return model.model_validate_json(job.result.read_bytes(), by_alias=True, by_name=True, strict=False)
     except FileNotFoundError:
-        raise RefusedError(404, "No result", "it is not kept any more: start it again") from None
+        raise RefusedError(404, "No result", _FORGOTTEN) from None
 
 
 def bundle_name(text: str) -> str:

@@ -28,7 +28,7 @@ from controller.web.decisions_waiting import decide_unsigned, decision_answer, s
 from controller.web.jobs import FOLDER, Around, Job, JobOrder, last_line
 from controller.web.signing import signer_of_viewer, why_no_signature
 from controller.web.site import ShownCluster, Site
-from controller.wire.answers.proposals import ProposalAnswer
+from controller.wire.answers.proposals import ProposalAnswer, StatementAnswer, statement_answers
 from controller.wire.base import Name, printable
 from controller.wire.controls import MAX_REASON
 
@@ -149,14 +149,20 @@ def _flaw(
 
 def stored_answer(cluster: ShownCluster, key: str, now_ms: int) -> ProposalAnswer:
     """The proposal *key* as it is stored now.  RefusedError 404, 503."""
+    return stored_statements(cluster, key, now_ms)[0]
+
+
+def stored_statements(cluster: ShownCluster, key: str, now_ms: int) -> tuple[ProposalAnswer, list[StatementAnswer]]:
+    """The proposal *key* as it is stored now, and what people said about it.  RefusedError 404, 503."""
     decision = waiting_decision(cluster)
     with _as_refusals(), cluster.proposals.store() as store:
         if decision is not None and decision.hash == key:
             if not cluster.settings.approvals.demanded:
-                return decision_answer(decision, cluster.desk.read().controls, now_ms)
+                return decision_answer(decision, cluster.desk.read().controls, now_ms), []
             if store.read(key) is None:
-                return decision_answer(decision, None, now_ms)
-        return proposal_answer(require(store, key), cluster.settings, now_ms)
+                return decision_answer(decision, None, now_ms), []
+        stored = require(store, key)
+        return proposal_answer(stored, cluster.settings, now_ms), statement_answers(stored)
 
 
 def stored_answers(

@@ -27,10 +27,12 @@ from controller.web.proposal_actions import (
     propose_plan,
     stored_answer,
     stored_answers,
+    stored_statements,
     why_unable,
 )
 from controller.web.views import proposal as view
 from controller.web.views.certificate import CHECKED, NOT_PROVED
+from controller.web.views.formats import clock
 from controller.web.views.plan_file import NOTES, plan_view
 from controller.web.views.plans import facts as progress_facts
 from controller.web.views.proposal_forms import plan_form, proposal_form
@@ -58,11 +60,14 @@ def proposal_answers(page: PageRequest, *, ended: bool) -> tuple[list[ProposalAn
 def proposal(page: PageRequest) -> Response:
     """What is proposed, verified, whether it can still be carried out, who approved it, and how far it is."""
     context, key = context_of(page), str(page.request.path_params["id"])[:64]
-    answer = stored_answer(page.cluster, key, page.now_ms)
+    answer, statements = stored_statements(page.cluster, key, page.now_ms)
     decision = waiting_decision(page.cluster)
     is_waiting = decision is not None and decision.hash == key
-    detail, checking = (None, "") if is_waiting else _detail(page, key)
+    detail, checking = (None, "") if is_waiting else _detail(page, answer)
     progress = issued_plan(page.data, key, context.state, page.now_ms)
+    if detail is not None and detail.state == "rejected" and not detail.rejected_by:
+        # Its content is not what its hash says, which only the check finds.
+        answer = answer.model_copy(update={"state": detail.state})
     plan = None
     if detail is not None and detail.plan is not None:
         plan = plan_view(detail.plan, progress, context.names, page.now_ms)
@@ -74,15 +79,16 @@ def proposal(page: PageRequest) -> Response:
         "Plans",
         context,
         answer=answer,
-        heading=view.heading(answer, [] if detail is None else detail.statements, page.now_ms),
+        heading=view.heading(answer, statements, page.now_ms),
         steps=view.steps(answer, page.now_ms),
         drift=None if detail is None else view.drift_text(detail.drift, page.now_ms),
         checking=checking,
+        flaws=dict.fromkeys((*answer.flaws, *(() if detail is None else detail.flaws))),
         facts=view.facts(answer, page.now_ms) if plan is None else (*plan.facts, _expiry(answer, page.now_ms)),
-        approvals=view.approvals(answer, [] if detail is None else detail.statements, page.now_ms),
+        approvals=view.approvals(answer, statements, page.now_ms),
         content=[] if detail is None else detail.content,
         plan=plan,
-        progress=progress_facts(progress) if answer.state in _STARTED else (),
+        progress=progress_facts(progress) if answer.state in view.STARTED else (),
         stop_text=view.stop_text(progress, answer.moves, drained, context.names) if is_running else "",
         moves=view.decision_moves(decision, _MOVES) if decision is not None and is_waiting else (),
         usage=view.decision_usage(decision) if decision is not None and is_waiting else (),
@@ -95,13 +101,6 @@ def proposal(page: PageRequest) -> Response:
     )
 
 
-_STARTED: Final = (
-    ProposalState.APPLYING,
-    ProposalState.PAUSED,
-    ProposalState.DONE,
-    ProposalState.FAILED,
-    ProposalState.STOPPED,
-)
 #: Which actions a proposal in a state offers, the one that goes on first.
 _OFFERED: Final[Mapping[ProposalState, Sequence[str]]] = {
     ProposalState.PENDING: ("approve", "reject", "refresh"),
@@ -123,16 +122,14 @@ def _actions(page: PageRequest, answer: ProposalAnswer) -> list[tuple[str, str]]
     return [(name, why_unable(page.site, page.cluster, page.viewer, ACTIONS[name], answer)) for name in names]
 
 
-def _detail(page: PageRequest, key: str) -> tuple[ProposalDetailAnswer | None, str]:
-    """The verified content; and why it is not there, or not yet."""
-    try:
-        job = page.site.jobs.submit(orders.of_proposal(page.cluster, key, page.now_ms), page.viewer.name)
-    except RefusedError as error:
-        return None, error.detail
-    page.site.workers.wait(job.ended, _DETAIL_SECONDS)
-    if job.state == "done":
-        return orders.answer_of(job, ProposalDetailAnswer), ""
-    return None, job.problem or "It is being checked: load the page again in a moment."
+def _detail(page: PageRequest, answer: ProposalAnswer) -> tuple[ProposalDetailAnswer | None, str]:
+    """The content, as it was verified last; and why it is not there, or not as new as it should be."""
+    has_ended = answer.state in ENDED
+    order = orders.of_proposal(page.cluster, answer.id, answer.proposed_at if has_ended else page.now_ms)
+    newest = orders.answer_in_time(page.site, page.viewer, order, ProposalDetailAnswer, _DETAIL_SECONDS)
+    if newest.value is None or not newest.missing:
+        return newest.value, newest.missing
+    return newest.value, f"This was found at {clock(newest.at_ms, page.now_ms)}; now {newest.missing}"
 
 
 def _expiry(answer: ProposalAnswer, now_ms: int) -> Any:

@@ -23,7 +23,8 @@ _ENDS: Final = {
     ProposalState.REJECTED: "rejected",
     ProposalState.EXPIRED: "expired",
 }
-_STARTED: Final = (
+#: Its moves have begun, or had.
+STARTED: Final = (
     ProposalState.APPLYING,
     ProposalState.PAUSED,
     ProposalState.DONE,
@@ -114,7 +115,7 @@ def heading(answer: ProposalAnswer, statements: Sequence[StatementAnswer], now_m
     why_proposed = next((each.reason for each in statements if each.kind == "propose" and each.reason), "")
     reason = f": “{why_proposed}”" if why_proposed else ""
     progress = ""
-    if answer.state in _STARTED:
+    if answer.state in STARTED:
         progress = (
             f" It is {answer.state}{f', by {answer.by}' if answer.by else ''} since {clock(answer.at, now_ms)}.{why}"
         )
@@ -135,7 +136,7 @@ def steps(answer: ProposalAnswer, now_ms: int) -> tuple[ProposalStep, ...]:
     if answer.kind == "plan":
         text = "paused" if state is ProposalState.PAUSED else "applying"
         icon = "pause" if state is ProposalState.PAUSED else "play"
-        made.append(ProposalStep(text=text, icon=icon, is_reached=state in _STARTED))
+        made.append(ProposalStep(text=text, icon=icon, is_reached=state in STARTED))
     end = _ENDS.get(state, "done")
     icon = "cross" if state in (ProposalState.FAILED, ProposalState.STOPPED) else "check"
     made.append(ProposalStep(text=end, icon=icon, is_reached=state in _ENDS))

@@ -1,6 +1,7 @@
 """Pages of proposals: what they say, what their forms do without a script, and to whom they offer what."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ import pytest
 from controller.model.controls import Controls
 from controller.model.proposals import ProposalState
 from controller.model.proposed import PredictedBroker, ProposedDecision
+from controller.offline.plans.proposal_view import proposal_answer
 from controller.web.jobs import Job, JobOrder
 from controller.web.site import Site
+from controller.web.views.formats import clock
+from controller.wire.answers.proposals import DriftAnswer, ProposalDetailAnswer, statement_answers
 from tests.invented_pages import NOW, T, broker_name, latest, states
 from tests.unit.web.test_control_forms import OWN, logged_in, submitted
-from tests.unit.web.test_proposals_by_rest import history, page_of, proposed, put, stored
+from tests.unit.web.test_proposals_by_rest import history, page_of, proposed, put, settings_of, stored
 from tests.web_people import WRITES, tokens_file
 from tests.web_sites import site
 
@@ -93,6 +97,96 @@ def test_each_state_offers_what_can_be_done_in_it(shown: Site, state: str, offer
     for action in ("approve", "reject", "apply", "pause", "resume", "stop", "refresh"):
         assert (f"/proposals/{key}/{action}" in text) == (action in offered), action
     assert ("If you stop now" in text) == (state in ("applying", "paused"))
+
+
+@pytest.fixture
+def checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """Jobs that nobody begins, the oldest first; a test ends them."""
+    jobs: list[Job] = []
+
+    def submit(self: Any, order: JobOrder, by: str, around: Any = None) -> Job:
+        job: Job | None = self._same(order)
+        if job is None:
+            job = Job(id=f"job-{len(jobs)}", order=order, by=by, created_ms=0, folder=tmp_path / f"job-{len(jobs)}")
+            self._jobs[job.id] = job
+            jobs.append(job)
+        return job
+
+    monkeypatch.setattr("controller.web.jobs.Jobs.submit", submit)
+    monkeypatch.setattr("controller.web.workers.Workers.wait", lambda *_: None)
+    return jobs
+
+
+def end(job: Job, shown: Site, key: str, **changes: Any) -> None:
+    """Have *job* end with what a check of the proposal finds; *changes*: of its answer."""
+    fields = proposal_answer(stored(shown, key), settings_of(shown), shown.now_ms()).model_dump(by_alias=False)
+    drift = DriftAnswer(verdict="still valid", step=1, interval=T, moves_done=0, moves_left=6, changed=[], notes=[])
+    said = statement_answers(stored(shown, key))
+    detail = ProposalDetailAnswer(**fields, statements=said, plan=None, drift=drift, content=["the content"])
+    job.result.write_text(detail.model_copy(update=changes).model_dump_json(by_alias=True))
+    job.state, job.ended_ms = "done", shown.now_ms()
+
+
+def test_the_last_check_stays_with_its_time_while_a_new_one_runs(tmp_path: Path, checks: list[Job]) -> None:
+    shown = page_of(tmp_path)
+    key, anna, at = proposed(shown), logged_in(shown, "anna"), shown.now_ms()
+    assert "is being worked out" in anna.get(f"/proposals/{key}").text
+    end(checks[0], shown, key)
+    assert "This was found at" not in anna.get(f"/proposals/{key}").text
+    shown.now_ms = lambda: at + 60_000
+    for _ in range(2):
+        text = anna.get(f"/proposals/{key}").text
+        assert "Still valid." in text
+        assert f"This was found at {clock(at, at + 60_000)}; now it is being worked out" in text
+    shown.now_ms = lambda: at + 120_000
+    anna.get(f"/proposals/{key}")
+    assert len(checks) == 2, "no other check begins while one runs"
+
+
+def test_an_approval_is_shown_beside_a_check_that_is_older(tmp_path: Path, checks: list[Job]) -> None:
+    shown = page_of(tmp_path)
+    key, anna = proposed(shown), logged_in(shown, "anna")
+    anna.get(f"/proposals/{key}")
+    end(checks[0], shown, key)
+    submitted(anna, f"/proposals/{key}/approve")
+    assert '<b class="strong">anna</b> <span class="soft">approved' in anna.get(f"/proposals/{key}").text
+
+
+@pytest.mark.parametrize("state", ["done", "failed", "stopped"])
+def test_a_proposal_that_has_ended_is_checked_once(tmp_path: Path, checks: list[Job], state: str) -> None:
+    shown = page_of(tmp_path)
+    key, anna = proposed(shown), logged_in(shown, "anna")
+    put(shown, key, ProposalState(state))
+    times = [shown.now_ms() + 60_000 * minute for minute in range(3)]
+    for time in times:
+        shown.now_ms = partial(int, time)
+        anna.get(f"/proposals/{key}")
+        end(checks[0], shown, key)
+    assert len(checks) == 1
+
+
+def test_a_proposal_whose_content_is_another_one_is_shown_as_rejected(tmp_path: Path, checks: list[Job]) -> None:
+    shown = page_of(tmp_path)
+    key, anna = proposed(shown), logged_in(shown, "anna")
+    anna.get(f"/proposals/{key}")
+    end(checks[0], shown, key, state="rejected", flaws=["its content has <another> hash"])
+    text = anna.get(f"/proposals/{key}").text
+    assert "its content has &lt;another&gt; hash" in text
+    assert f'href="/proposals/{key}/approve"' not in text
+
+
+def test_a_check_that_is_too_long_to_show_takes_nothing_from_the_rest_of_the_page(
+    tmp_path: Path, checks: list[Job]
+) -> None:
+    shown = page_of(tmp_path)
+    key, anna = proposed(shown), logged_in(shown, "anna")
+    anna.get(f"/proposals/{key}")
+    end(checks[0], shown, key)
+    with checks[0].result.open("r+b") as file:
+        file.truncate(17 << 20)
+    answer = anna.get(f"/proposals/{key}")
+    assert (answer.status_code, f'href="/proposals/{key}/approve"' in answer.text) == (200, True)
+    assert "more than a page shows" in answer.text
 
 
 def test_a_plan_is_proposed_by_a_form(shown: Site) -> None:
