@@ -34,7 +34,14 @@ from controller.cli.shared.arguments import now_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require as require_parts
-from controller.cli.shared.signing import SHORTEST_APPROVED, SHORTEST_ID, KeyOption, proposal_with, signer_with
+from controller.cli.shared.signing import (
+    SHORTEST_APPROVED,
+    SHORTEST_ID,
+    KeyOption,
+    proposal_with,
+    refuse_no_id,
+    signer_with,
+)
 from controller.cli.texts.proposals import print_detail, print_proposal, print_proposals
 from controller.model.controls import Choice
 from controller.model.errors import ProposalRefusedError, TrimtabError
@@ -140,8 +147,8 @@ def show(
     with _stores(conf) as stores, long_work("checking the proposal"):
         settings, _, store = stores
         source = partial(source_of_log, settings, before=_INTERVALS) if now else None
-        decision = _waiting(stores)
-        if decision is not None and decision.hash.startswith(proposal):
+        decision = _waiting_with(stores, proposal, SHORTEST_ID)
+        if decision is not None:
             answer = _decision_detail(stores, decision)
         else:
             answer = proposal_detail(store, proposal_with(store, proposal), settings, now_ms(), source)
@@ -223,7 +230,7 @@ def approve(
     """
     with _stores(conf) as stores:
         signer = signer_with(stores.settings, key, choice_of("", "", by).by)
-        if _decided(stores, proposal, changes.decision_approved, reason, by, as_json=as_json):
+        if _decided(stores, proposal, SHORTEST_APPROVED, changes.decision_approved, reason, by, as_json=as_json):
             return
         stored = proposal_with(stores.proposals, proposal, shortest=SHORTEST_APPROVED)
         with long_work("checking the proposal"):
@@ -248,7 +255,7 @@ def reject(
     """
     with _stores(conf) as stores:
         signer = signer_with(stores.settings, key, choice_of("", "", by).by)
-        if _decided(stores, proposal, changes.decision_rejected, reason, by, as_json=as_json):
+        if _decided(stores, proposal, SHORTEST_ID, changes.decision_rejected, reason, by, as_json=as_json):
             return
         stored = proposal_with(stores.proposals, proposal)
         add_rejection(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
@@ -331,15 +338,29 @@ def _waiting(stores: _Stores) -> ProposedDecision | None:
         return None
 
 
+def _waiting_with(stores: _Stores, text: str, shortest: int) -> ProposedDecision | None:
+    """The decision that waits, if *text*, of *shortest* digits or more, begins its id."""
+    refuse_no_id(text, shortest)
+    decision = _waiting(stores)
+    return decision if decision is not None and decision.hash.startswith(text) else None
+
+
 def _decided(
-    stores: _Stores, proposal: str, how: Callable[[Choice], ControlsChange], reason: str, by: str, *, as_json: bool
+    stores: _Stores,
+    proposal: str,
+    shortest: int,
+    how: Callable[[Choice], ControlsChange],
+    reason: str,
+    by: str,
+    *,
+    as_json: bool,
 ) -> bool:
     """Approve or reject the decision that waits, if *proposal* means it and nothing has to be signed.
 
     Where something has to be, it is stored as a proposal, which is approved like any other one.
     """
-    decision = _waiting(stores)
-    if decision is None or not decision.hash.startswith(proposal):
+    decision = _waiting_with(stores, proposal, shortest)
+    if decision is None:
         return False
     if stores.settings.approvals.demanded:
         propose_waiting(stores.proposals, decision, now_ms())

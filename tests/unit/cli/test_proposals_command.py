@@ -334,3 +334,18 @@ def test_a_decision_that_waits_is_listed_and_approved_or_rejected(
     issued = deciding.live.commands[before:]
     assert {each.bundle for each in issued} <= {each.bundle for each in decision.commands}
     assert bool(issued) == agree
+
+
+@pytest.mark.parametrize("deciding", ["", POLICY], indirect=True, ids=["unsigned", "signed"])
+def test_too_few_digits_are_not_the_decision_that_waits(deciding: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: deciding.live.interval * 1_000_000)
+    decision = deciding.live.decided[-1].entry.memory.proposed
+    assert decision is not None
+    who = deciding.key("bob") if deciding.live.settings.approvals.demanded else ["--by", "bob"]
+    for words in (["approve", ""], ["approve", decision.hash[:31]], ["reject", ""], ["reject", decision.hash[:7]]):
+        refused = deciding.run(*words, *who)
+        assert refused.exit_code == 2
+        assert "of the 64 digits" in refused.output
+    assert deciding.run("show", "").exit_code == 2
+    assert deciding.said("list")["state"] == "pending"
+    assert deciding.said("approve", decision.hash[:32], *who)["state"] == "approved"
