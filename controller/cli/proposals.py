@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, TypeAlias
@@ -11,8 +12,8 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 import typer
 
 from controller.adapters.approvals.control_changes import enact_approved
+from controller.adapters.approvals.making import Signer, propose_plan, verified
 from controller.adapters.approvals.making import approve as add_approval
-from controller.adapters.approvals.making import propose_plan, verified
 from controller.adapters.approvals.making import reject as add_rejection
 from controller.adapters.approvals.requests import (
     ProposalRequest,
@@ -32,6 +33,7 @@ from controller.cli.shared import failures
 from controller.cli.shared.answers import show as show_answer
 from controller.cli.shared.arguments import now_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
+from controller.cli.shared.option_groups import grouped
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require as require_parts
 from controller.cli.shared.signing import (
@@ -78,7 +80,20 @@ _Id: TypeAlias = Annotated[
 _WholeId: TypeAlias = Annotated[
     str, typer.Argument(metavar="ID", help=f"Its first {SHORTEST_APPROVED} digits or more.", show_default=False)
 ]
-_AsJson: TypeAlias = Annotated[bool, json_option("answer.proposal")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Doing:
+    """Who does something with a proposal, why, where, and how the proposal is printed then."""
+
+    reason: ReasonOption = ""
+    by: By = ""
+    conf: Conf = DEFAULT_CONF
+    as_json: Annotated[bool, json_option("answer.proposal")] = False
+
+    def choice(self, value: str = "") -> Choice:
+        """*value* as chosen now by this person."""
+        return choice_of(value, self.reason, self.by)
 
 
 class _Stores(NamedTuple):
@@ -156,37 +171,33 @@ def show(
 
 
 @app.command()
+@grouped
 def make(
     file: Annotated[
         Path, typer.Argument(metavar="PLAN", help="The file that `trimtab plan` wrote.", show_default=False)
     ],
     key: KeyOption = None,
-    reason: ReasonOption = "",
-    by: By = "",
-    conf: Conf = DEFAULT_CONF,
-    as_json: _AsJson = False,
+    *,
+    doing: _Doing,
 ) -> None:
     """Propose a plan: it is stored with its certificate, and waits for as many approvals as [approvals] demands.
 
     Exit codes: 0 proposed; 1 the store cannot be reached; 2 the plan, the key or an option is refused.
     """
-    with _stores(conf) as stores:
+    with _stores(doing.conf) as stores:
         with long_work("checking the plan"):
-            refuse_other_cluster(read_plan(file)[0], stores.settings, conf)
-        signer = signer_with(stores.settings, key, choice_of("", "", by).by)
-        content = read_plan_bytes(file)
-        stored = propose_plan(stores.proposals, signer, content, now_ms=now_ms(), reason=reason)
-        _tell(stores, stored, as_json=as_json)
+            refuse_other_cluster(read_plan(file)[0], stores.settings, doing.conf)
+        signer = signer_with(stores.settings, key, doing.choice().by)
+        _propose(stores, signer, read_plan_bytes(file), doing)
 
 
 @app.command()
+@grouped
 def refresh(
     proposal: _Id,
     key: KeyOption = None,
-    reason: ReasonOption = "",
-    by: By = "",
-    conf: Conf = DEFAULT_CONF,
-    as_json: _AsJson = False,
+    *,
+    doing: _Doing,
 ) -> None:
     """Propose what is left of a plan anew, for the cluster as it is now.  It has a hash and approvals of its own.
 
@@ -194,9 +205,9 @@ def refresh(
 
     Exit codes: 0 proposed; 1 nothing is left, or possible; 2 the key or an option is refused.
     """
-    with _stores(conf, Part.LOG) as stores:
+    with _stores(doing.conf, Part.LOG) as stores:
         settings, _, store = stores
-        signer = signer_with(settings, key, choice_of("", "", by).by)
+        signer = signer_with(settings, key, doing.choice().by)
         stored = proposal_with(store, proposal)
         plan = verified(store, stored).plan
         if plan is None:
@@ -207,18 +218,16 @@ def refresh(
             planned = repaired(plan, step - 1, source, tolerance=TOLERANCE)
         if not any(each.moves for each in planned.plan.steps):
             raise TrimtabError(f"nothing of proposal {proposal} is left to do, or possible")
-        content = encode_plan(planned.plan)
-        _tell(stores, propose_plan(store, signer, content, now_ms=now_ms(), reason=reason), as_json=as_json)
+        _propose(stores, signer, encode_plan(planned.plan), doing)
 
 
 @app.command()
+@grouped
 def approve(
     proposal: _WholeId,
     key: KeyOption = None,
-    reason: ReasonOption = "",
-    by: By = "",
-    conf: Conf = DEFAULT_CONF,
-    as_json: _AsJson = False,
+    *,
+    doing: _Doing,
 ) -> None:
     """Approve a proposal, once its content was verified.  Nobody approves what they proposed themselves.
 
@@ -228,69 +237,67 @@ def approve(
 
     Exit codes: 0 approved; 1 there is no such proposal; 2 the approval would not count, or an option is invalid.
     """
-    with _stores(conf) as stores:
-        signer = signer_with(stores.settings, key, choice_of("", "", by).by)
-        if _decided(stores, proposal, SHORTEST_APPROVED, changes.decision_approved, reason, by, as_json=as_json):
+    with _stores(doing.conf) as stores:
+        signer = signer_with(stores.settings, key, doing.choice().by)
+        if _decided(stores, proposal, SHORTEST_APPROVED, changes.decision_approved, doing):
             return
         stored = proposal_with(stores.proposals, proposal, shortest=SHORTEST_APPROVED)
         with long_work("checking the proposal"):
-            standing = add_approval(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
+            standing = add_approval(
+                stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=doing.reason
+            )
         if standing.state is ProposalState.APPROVED and stored.proposal.kind is ProposalKind.CONTROL:
             _enact(stores, stored.proposal.hash)
-        _tell(stores, require(stores.proposals, stored.proposal.hash), as_json=as_json)
+        _tell(stores, require(stores.proposals, stored.proposal.hash), doing)
 
 
 @app.command()
+@grouped
 def reject(
     proposal: _Id,
     key: KeyOption = None,
-    reason: ReasonOption = "",
-    by: By = "",
-    conf: Conf = DEFAULT_CONF,
-    as_json: _AsJson = False,
+    *,
+    doing: _Doing,
 ) -> None:
     """Reject a proposal that nobody has begun to carry out: it cannot be approved any more.
 
     Exit codes: 0 rejected; 1 there is no such proposal; 2 the rejection would not count, or an option is invalid.
     """
-    with _stores(conf) as stores:
-        signer = signer_with(stores.settings, key, choice_of("", "", by).by)
-        if _decided(stores, proposal, SHORTEST_ID, changes.decision_rejected, reason, by, as_json=as_json):
+    with _stores(doing.conf) as stores:
+        signer = signer_with(stores.settings, key, doing.choice().by)
+        if _decided(stores, proposal, SHORTEST_ID, changes.decision_rejected, doing):
             return
         stored = proposal_with(stores.proposals, proposal)
-        add_rejection(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=reason)
-        _tell(stores, require(stores.proposals, stored.proposal.hash), as_json=as_json)
+        add_rejection(stores.proposals, signer, stored.proposal.hash, now_ms=now_ms(), reason=doing.reason)
+        _tell(stores, require(stores.proposals, stored.proposal.hash), doing)
 
 
 @app.command()
-def pause(
-    proposal: _Id, reason: ReasonOption = "", by: By = "", conf: Conf = DEFAULT_CONF, as_json: _AsJson = False
-) -> None:
+@grouped
+def pause(proposal: _Id, doing: _Doing) -> None:
     """Hand over no more moves of a proposal until `trimtab proposals resume`; strategies stay held back.
 
     The moves in force are taken back at once. Commands that were issued are finished. It holds over restarts of
     `trimtab apply`.
     """
-    _request(pause_proposal, proposal, reason, by, conf, as_json=as_json)
+    _request(pause_proposal, proposal, doing)
 
 
 @app.command()
-def resume(
-    proposal: _Id, reason: ReasonOption = "", by: By = "", conf: Conf = DEFAULT_CONF, as_json: _AsJson = False
-) -> None:
+@grouped
+def resume(proposal: _Id, doing: _Doing) -> None:
     """Go on with a proposal that was paused; `trimtab apply --proposal ID` has to run."""
-    _request(resume_proposal, proposal, reason, by, conf, as_json=as_json)
+    _request(resume_proposal, proposal, doing)
 
 
 @app.command()
-def stop(
-    proposal: _Id, reason: ReasonOption = "", by: By = "", conf: Conf = DEFAULT_CONF, as_json: _AsJson = False
-) -> None:
+@grouped
+def stop(proposal: _Id, doing: _Doing) -> None:
     """End a proposal that is being carried out, for good.  Commands that were issued are finished.
 
     `trimtab proposals refresh` proposes what is left; `trimtab stop-all` also stops commands that were issued.
     """
-    _request(stop_proposal, proposal, reason, by, conf, as_json=as_json)
+    _request(stop_proposal, proposal, doing)
 
 
 @app.command()
@@ -346,14 +353,7 @@ def _waiting_with(stores: _Stores, text: str, shortest: int) -> ProposedDecision
 
 
 def _decided(
-    stores: _Stores,
-    proposal: str,
-    shortest: int,
-    how: Callable[[Choice], ControlsChange],
-    reason: str,
-    by: str,
-    *,
-    as_json: bool,
+    stores: _Stores, proposal: str, shortest: int, how: Callable[[Choice], ControlsChange], doing: _Doing
 ) -> bool:
     """Approve or reject the decision that waits, if *proposal* means it and nothing has to be signed.
 
@@ -365,11 +365,9 @@ def _decided(
     if stores.settings.approvals.demanded:
         propose_waiting(stores.proposals, decision, now_ms())
         return False
-    made = choice_of(decision.hash, reason, by)
     with closing(stores.system.controls()) as controls:
-        changes.change_controls(controls, how(made))
-    answer = _decision_answer(stores, decision)
-    show_answer(answer, lambda out: print_proposal(out, answer), as_json=as_json)
+        changes.change_controls(controls, how(doing.choice(decision.hash)))
+    _show(_decision_answer(stores, decision), doing)
     return True
 
 
@@ -409,15 +407,23 @@ def _enact(stores: _Stores, key: str) -> None:
         enact_approved(stores.proposals, controls, key, settings.approvals, settings.cluster.name, now_ms=now_ms())
 
 
-def _request(how: ProposalRequest, proposal: str, reason: str, by: str, conf: Path, *, as_json: bool) -> None:
-    with _stores(conf) as stores, closing(stores.system.controls()) as controls:
-        stored, made = proposal_with(stores.proposals, proposal), choice_of("", reason, by)
+def _propose(stores: _Stores, signer: Signer, content: bytes, doing: _Doing) -> None:
+    """Propose the plan in *content*, a file's."""
+    _tell(stores, propose_plan(stores.proposals, signer, content, now_ms=now_ms(), reason=doing.reason), doing)
+
+
+def _request(how: ProposalRequest, proposal: str, doing: _Doing) -> None:
+    with _stores(doing.conf) as stores, closing(stores.system.controls()) as controls:
+        stored, made = proposal_with(stores.proposals, proposal), doing.choice()
         changed = how(
             stores.proposals, controls, stored.proposal.hash, by=made.by, reason=made.reason, now_ms=made.at_ms
         )
-        _tell(stores, changed, as_json=as_json)
+        _tell(stores, changed, doing)
 
 
-def _tell(stores: _Stores, stored: StoredProposal, *, as_json: bool) -> None:
-    answer = proposal_answer(stored, stores.settings, now_ms())
-    show_answer(answer, lambda out: print_proposal(out, answer), as_json=as_json)
+def _tell(stores: _Stores, stored: StoredProposal, doing: _Doing) -> None:
+    _show(proposal_answer(stored, stores.settings, now_ms()), doing)
+
+
+def _show(answer: ProposalAnswer, doing: _Doing) -> None:
+    show_answer(answer, lambda out: print_proposal(out, answer), as_json=doing.as_json)
