@@ -34,7 +34,7 @@ from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
 from controller.model.controls import MOVING_MODES, Choice
 from controller.model.errors import PlanRefusedError, ProposalRefusedError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun
-from controller.offline.plans.plan_file import read_plan, read_plan_bytes, refuse_other_cluster
+from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.proposal_hold import ProposalHold, step_to_do
 from controller.offline.plans.repair import repaired
@@ -43,6 +43,7 @@ from controller.offline.plans.step_lease import PlanHaltedError, Surroundings
 from controller.planning.plans.plan import Plan
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer
+from controller.wire.plan import encode_plan
 from controller.wire.readable import counted
 
 #: Digits of the hash that are enough.
@@ -128,7 +129,7 @@ def apply(
     settings = read_settings(conf)
     made = choice_of("", reason, by)
     if settings.approvals.demanded and not (check or repair):
-        _propose(settings, file, sha256, key, made)
+        _propose(settings, plan, sha256, key, made)
         _apply_proposal(settings, sha256, made, options)
         return
     number = _number(plan, step)
@@ -177,12 +178,12 @@ def _apply_plan(
             _carry_out(settings, conf, store, run, as_json=as_json)
 
 
-def _propose(settings: Settings, file: Path, sha256: str, key: Path | None, made: Choice) -> None:
-    """Propose the plan in *file*, unless that was done before."""
+def _propose(settings: Settings, plan: Plan, sha256: str, key: Path | None, made: Choice) -> None:
+    """Propose *plan*, unless that was done before."""
     with closing(election_system(settings).proposals()) as proposals:
         if proposals.read(sha256) is None:
             signer = signer_with(settings, key, made.by)
-            propose_plan(proposals, signer, read_plan_bytes(file), now_ms=made.at_ms, reason=made.reason)
+            propose_plan(proposals, signer, encode_plan(plan), now_ms=made.at_ms, reason=made.reason)
 
 
 def _apply_proposal(settings: Settings, key: str, made: Choice, options: _ApplyOptions) -> None:

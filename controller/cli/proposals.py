@@ -49,7 +49,7 @@ from controller.model.controls import Choice
 from controller.model.errors import ProposalRefusedError, TrimtabError
 from controller.model.proposals import ENDED, ProposalKind, ProposalState, StoredProposal
 from controller.model.proposed import ProposedDecision
-from controller.offline.plans.plan_file import read_plan, read_plan_bytes, refuse_other_cluster
+from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
 from controller.offline.plans.proposal_hold import step_to_do
 from controller.offline.plans.proposal_view import TOLERANCE, proposal_answer, proposal_detail
 from controller.offline.plans.repair import repaired
@@ -61,6 +61,7 @@ from controller.offline.plans.waiting_decision import (
     usage_lines,
     waiting_decision,
 )
+from controller.planning.plans.plan import Plan
 from controller.settings.signing_key import read_signing_key
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.proposals import KeyAnswer, ProposalAnswer, ProposalDetailAnswer, statement_answers
@@ -186,9 +187,10 @@ def make(
     """
     with _stores(doing.conf) as stores:
         with long_work("checking the plan"):
-            refuse_other_cluster(read_plan(file)[0], stores.settings, doing.conf)
+            plan, _ = read_plan(file)
+        refuse_other_cluster(plan, stores.settings, doing.conf)
         signer = signer_with(stores.settings, key, doing.choice().by)
-        _propose(stores, signer, read_plan_bytes(file), doing)
+        _propose(stores, signer, plan, doing)
 
 
 @app.command()
@@ -218,7 +220,7 @@ def refresh(
             planned = repaired(plan, step - 1, source, tolerance=TOLERANCE)
         if not any(each.moves for each in planned.plan.steps):
             raise TrimtabError(f"nothing of proposal {proposal} is left to do, or possible")
-        _propose(stores, signer, encode_plan(planned.plan), doing)
+        _propose(stores, signer, planned.plan, doing)
 
 
 @app.command()
@@ -407,9 +409,9 @@ def _enact(stores: _Stores, key: str) -> None:
         enact_approved(stores.proposals, controls, key, settings.approvals, settings.cluster.name, now_ms=now_ms())
 
 
-def _propose(stores: _Stores, signer: Signer, content: bytes, doing: _Doing) -> None:
-    """Propose the plan in *content*, a file's."""
-    _tell(stores, propose_plan(stores.proposals, signer, content, now_ms=now_ms(), reason=doing.reason), doing)
+def _propose(stores: _Stores, signer: Signer, plan: Plan, doing: _Doing) -> None:
+    stored = propose_plan(stores.proposals, signer, encode_plan(plan), now_ms=now_ms(), reason=doing.reason)
+    _tell(stores, stored, doing)
 
 
 def _request(how: ProposalRequest, proposal: str, doing: _Doing) -> None:

@@ -21,6 +21,7 @@ from controller.model.errors import (
     SettingsError,
     TrimtabError,
 )
+from controller.offline.plans.plan_file import read_plan
 from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.planning.plans.plan import DRAIN
 from controller.settings.trimtab_toml import read_settings
@@ -192,6 +193,27 @@ def test_drift_is_named_and_a_refreshed_proposal_has_a_hash_and_approvals_of_its
     assert site.said("show", new["id"])["drift"]["verdict"] == "void"
     result = site.run("refresh", new["id"], *site.key("ada"))
     assert isinstance(result.exception, TrimtabError)
+
+
+@pytest.mark.parametrize("command", ["make", "apply"])
+def test_what_is_proposed_is_what_was_checked_although_the_file_is_replaced_meanwhile(
+    site: Site, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    asked = PlanRequest(kind=DRAIN, brokers=("broker-2:8080",), text="another")
+    other = planned_cluster(site.live.source(), asked).plan
+
+    def read_and_replaced(file: Path) -> Any:
+        found = read_plan(file)
+        file.write_bytes(encode_plan(other))
+        return found
+
+    monkeypatch.setattr("controller.cli.proposals.read_plan", read_and_replaced)
+    monkeypatch.setattr("controller.cli.apply.read_plan", read_and_replaced)
+    if command == "make":
+        site.said("make", site.file, *site.key("ada"))
+    else:
+        site.run(site.file, "--hash", site.id, *site.key("ada"), command=apply)
+    assert site.said("list")["id"] == site.id
 
 
 def test_a_file_that_is_no_plan_is_not_proposed(site: Site) -> None:
