@@ -51,11 +51,10 @@ from controller.model.proposals import ENDED, ProposalKind, ProposalState, Store
 from controller.model.proposed import ProposedDecision
 from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
 from controller.offline.plans.proposal_hold import step_to_do
-from controller.offline.plans.proposal_view import TOLERANCE, proposal_answer, proposal_detail
+from controller.offline.plans.proposal_view import TOLERANCE, decision_answer, proposal_answer, proposal_detail
 from controller.offline.plans.repair import repaired
 from controller.offline.plans.source import source_of_log
 from controller.offline.plans.waiting_decision import (
-    as_proposal,
     decision_lines,
     propose_waiting,
     usage_lines,
@@ -375,27 +374,16 @@ def _decided(
 
 def _decision_answer(stores: _Stores, decision: ProposedDecision) -> ProposalAnswer:
     """*decision*, which is not in the store: without keys its approvals lie in the controls."""
-    answer = proposal_answer(as_proposal(decision, now_ms()), stores.settings, now_ms())
     with closing(stores.system.controls()) as controls:
-        now = controls.read()[0]
-    approved_by = [name for each in now.approvals if each.decision == decision.hash for name in each.by]
-    rejected_by = next((each.by for each in now.rejections if each.decision == decision.hash), "")
-    if stores.settings.approvals.demanded or not (approved_by or rejected_by):
-        return answer
-    state = ProposalState.APPROVED if approved_by else ProposalState.REJECTED
-    return answer.model_copy(
-        update={"state": state.value, "approved_by": approved_by, "required": 1, "rejected_by": rejected_by}
-    )
+        return decision_answer(decision, stores.settings, controls.read()[0], now_ms())
 
 
 def _decision_detail(stores: _Stores, decision: ProposedDecision) -> ProposalDetailAnswer:
     in_store = stores.proposals.read(decision.hash)
-    stored = in_store or as_proposal(decision, now_ms())
-    in_controls = in_store is None
-    answer = _decision_answer(stores, decision) if in_controls else proposal_answer(stored, stores.settings, now_ms())
+    answer = proposal_answer(in_store, stores.settings, now_ms()) if in_store else _decision_answer(stores, decision)
     return ProposalDetailAnswer(
         **answer.model_dump(by_alias=False),
-        statements=statement_answers(stored)[1:],
+        statements=statement_answers(in_store)[1:] if in_store else [],
         plan=None,
         drift=None,
         content=[*decision_lines(decision.content), *usage_lines(decision)],

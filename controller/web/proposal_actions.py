@@ -17,14 +17,15 @@ from controller.model.controls import ControlChange, OperatorControls
 from controller.model.errors import NothingFoundError, PlanRefusedError, ProposalRefusedError, TrimtabError, WireError
 from controller.model.proposals import ProposalKind, ProposalState, Standing, StoredProposal
 from controller.offline.plans.proposal_hold import step_to_do
-from controller.offline.plans.proposal_view import proposal_answer
+from controller.offline.plans.proposal_view import decision_answer, proposal_answer
+from controller.offline.plans.waiting_decision import propose_waiting
 from controller.settings.web import ViewerRole
 from controller.web import orders
 from controller.web.access.viewer import RefusedError, Viewer, bad_request, forbidden
 from controller.web.access.writers import why_not
 from controller.web.control_actions import ReasonBody
 from controller.web.control_desk import ANY_VERSION, ControlsWrite
-from controller.web.decisions_waiting import decide_unsigned, decision_answer, store_decision, waiting_decision
+from controller.web.decisions_waiting import decide_unsigned, waiting_decision
 from controller.web.jobs import FOLDER, Around, Job, JobOrder, last_line
 from controller.web.signing import signer_of_viewer, why_no_signature
 from controller.web.site import ShownCluster, Site
@@ -158,9 +159,9 @@ def stored_statements(cluster: ShownCluster, key: str, now_ms: int) -> tuple[Pro
     with _as_refusals(), cluster.proposals.store() as store:
         if decision is not None and decision.hash == key:
             if not cluster.settings.approvals.demanded:
-                return decision_answer(decision, cluster.desk.read().controls, now_ms), []
+                return decision_answer(decision, cluster.settings, cluster.desk.read().controls, now_ms), []
             if store.read(key) is None:
-                return decision_answer(decision, None, now_ms), []
+                return decision_answer(decision, cluster.settings, None, now_ms), []
         stored = require(store, key)
         return proposal_answer(stored, cluster.settings, now_ms), statement_answers(stored)
 
@@ -172,7 +173,7 @@ def stored_answers(
     answers = [proposal_answer(each, cluster.settings, now_ms) for each in stored.proposals]
     decision = waiting_decision(cluster)
     if decision is not None and all(each.id != decision.hash for each in answers):
-        answers.append(decision_answer(decision, controls, now_ms))
+        answers.append(decision_answer(decision, cluster.settings, controls, now_ms))
     return answers
 
 
@@ -265,7 +266,7 @@ def _store_waiting(call: ProposalCall, store: ProposalStore) -> None:
     """Where it is the decision that waits in mode approve, put it where statements about it lie."""
     decision = waiting_decision(call.cluster)
     if decision is not None and decision.hash == call.id:
-        store_decision(store, decision, call.now_ms)
+        propose_waiting(store, decision, call.now_ms)
 
 
 def _enact(call: ProposalCall, store: ProposalStore, stored: StoredProposal, standing: Standing) -> None:

@@ -7,14 +7,16 @@ from controller.adapters.approvals.contents import VerifiedContent
 from controller.adapters.approvals.making import verified
 from controller.adapters.approvals.standing import ProposalSubject, standing_of
 from controller.adapters.election.proposals import ProposalStore
+from controller.model.controls import OperatorControls
 from controller.model.errors import ProposalRefusedError, TrimtabError
 from controller.model.proposals import ENDED, ProposalState, StoredProposal
+from controller.model.proposed import ProposedDecision
 from controller.offline.plans.answer import plan_answer
 from controller.offline.plans.drift import drift_of
 from controller.offline.plans.plan_file import described_plan
 from controller.offline.plans.proposal_hold import step_to_do
 from controller.offline.plans.source import PlanSource
-from controller.offline.plans.waiting_decision import decision_lines
+from controller.offline.plans.waiting_decision import as_proposal, decision_lines
 from controller.planning.plans.plan import Plan
 from controller.settings.trimtab_toml import Settings
 from controller.wire.answers.plan import PlanAnswer
@@ -37,6 +39,26 @@ def proposal_answer(
     """*stored*, by the policy of *settings*; *subject*: what it is about, where its content was verified."""
     standing = standing_of(stored, settings.approvals, cluster=settings.cluster.name, now_ms=now_ms, subject=subject)
     return ProposalAnswer.model_validate(proposal_fields(stored, standing), by_name=True)
+
+
+def decision_answer(
+    decision: ProposedDecision, settings: Settings, controls: OperatorControls | None, now_ms: int
+) -> ProposalAnswer:
+    """*decision*, which waits and is in no store.
+
+    Where nothing is signed its one approval, or its rejection, lies in *controls*; None: these are not known.
+    """
+    answer = proposal_answer(as_proposal(decision), settings, now_ms)
+    if settings.approvals.demanded:
+        return answer
+    now, key = controls or OperatorControls(), decision.hash
+    approved_by = sorted({name for each in now.approvals if each.decision == key for name in each.by})
+    rejected_by = next((each.by for each in now.rejections if each.decision == key), "")
+    state = ProposalState.EXPIRED if decision.expires_at_ms <= now_ms else ProposalState.PENDING
+    state = ProposalState.REJECTED if rejected_by else ProposalState.APPROVED if approved_by else state
+    return answer.model_copy(
+        update={"state": state.value, "approved_by": approved_by, "required": 1, "rejected_by": rejected_by}
+    )
 
 
 def proposal_detail(

@@ -36,9 +36,9 @@ def propose_waiting(store: ProposalStore, decision: ProposedDecision, now_ms: in
     )
 
 
-def as_proposal(decision: ProposedDecision, now_ms: int) -> StoredProposal:
-    """*decision* as a proposal that is stored nowhere."""
-    return propose_waiting(MemoryProposals(), decision, now_ms)
+def as_proposal(decision: ProposedDecision) -> StoredProposal:
+    """*decision* as a proposal that is stored nowhere, of the interval in which it was decided."""
+    return propose_waiting(MemoryProposals(), decision, decision.interval)
 
 
 def decision_lines(content: bytes) -> list[str]:

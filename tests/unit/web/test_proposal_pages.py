@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from controller.model.controls import Controls
+from controller.adapters.election.proposals import Proposals
+from controller.model.controls import Controls, DecisionApproval, OperatorControls
 from controller.model.proposals import ProposalState
 from controller.model.proposed import PredictedBroker, ProposedDecision
 from controller.offline.plans.proposal_view import proposal_answer
 from controller.web.jobs import Job, JobOrder
+from controller.web.proposal_actions import stored_answer, stored_answers
 from controller.web.site import Site
 from controller.web.views.formats import clock
 from controller.wire.answers.proposals import DriftAnswer, ProposalDetailAnswer, statement_answers
@@ -227,3 +229,18 @@ def test_the_decision_of_mode_approve_is_approved_on_its_page(tmp_path: Path) ->
     assert submitted(anna, f"/proposals/{decision.hash}/approve").status_code == 303
     controls = shown.clusters["harbour-eu"].desk.read().controls
     assert [(each.decision, each.by) for each in controls.approvals] == [(decision.hash, ("anna",))]
+
+
+def test_under_a_policy_a_decision_needs_as_many_approvals_as_it_says_and_unsigned_ones_do_not_count(
+    tmp_path: Path,
+) -> None:
+    decision = ProposedDecision(cluster="east", interval=T, expires_at_ms=NOW + 60_000, commands=())
+    cluster = page_of(tmp_path, "required = 2").clusters["east"]
+    data = states()["normal"]
+    data.state = replace(latest(controls=Controls(mode="approve")), proposed=decision)
+    cluster.data = data
+    controls = OperatorControls().with_approval(DecisionApproval(decision=decision.hash, by=("otto",), at_ms=NOW))
+    (answer,) = stored_answers(cluster, Proposals((), {}), controls, NOW)
+    assert (answer.state, answer.approved_by, answer.required) == ("pending", [], 2)
+    assert answer.proposed_at == T
+    assert stored_answer(cluster, decision.hash, NOW) == answer
