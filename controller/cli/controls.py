@@ -7,7 +7,7 @@ from contextlib import closing
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -39,8 +39,6 @@ from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlChangeAnswer, ControlsAnswer, PauseAnswer
 from controller.wire.controls_text import change_text, pause_text, pauses_text
 from controller.wire.readable import counted, utc
-
-_TRIES: Final = 5
 
 ReasonOption = Annotated[str, typer.Option(help="Why; shown by `trimtab controls`.")]
 By = Annotated[

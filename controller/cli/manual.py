@@ -7,7 +7,7 @@ Both come from the commands themselves.  The same commands give the same files, 
 """
 
 import re
-import sys
+from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from inspect import cleandoc
 from pathlib import Path
@@ -135,5 +135,16 @@ def _roff(text: str) -> str:
     return _not_a_request(text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga"))
 
 
+def main() -> None:
+    """Write them where the command line says."""
+    parser = ArgumentParser(prog="python -m controller.cli.manual", description="Write manual pages and completions.")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="where they are written; it is made if need be")
+    folder = parser.parse_args().folder
+    try:
+        write(folder)
+    except OSError as error:
+        parser.error(f"{error.filename or folder}: {error.strerror}")
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    main()

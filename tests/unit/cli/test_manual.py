@@ -99,3 +99,27 @@ done
 def test_other_shells_have_a_script_that_asks_trimtab(written: Path, shell: str) -> None:
     [file] = (written / shell).iterdir()
     assert f"_TRIMTAB_COMPLETE=complete_{shell}" in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [([], 2, "FOLDER"), (["--help"], 0, "FOLDER"), (["{file}/below"], 2, "{file}"), (["one", "two"], 2, "two")],
+)
+def test_words_that_name_no_folder_are_refused_with_the_usage(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    code: int,
+    text: str,
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["manual", *(word.format(file=file) for word in words)])
+    with pytest.raises(SystemExit) as ended:
+        manual.main()
+    printed = capsys.readouterr()
+    assert ended.value.code == code
+    assert text.format(file=file) in printed.out + printed.err
+    assert list(tmp_path.iterdir()) == [file]
