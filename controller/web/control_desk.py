@@ -2,9 +2,7 @@
 
 import hashlib
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,7 +11,7 @@ from controller.adapters.election.controls import ControlStore
 from controller.model.controls import AnsweredRequest, ControlChange, OperatorControls
 from controller.model.errors import TrimtabError
 from controller.web.access.viewer import RefusedError
-from controller.web.cached import Cached
+from controller.web.desk import Desk
 from controller.wire.base import printable
 from controller.wire.controls import MAX_REASON, encode_controls
 from controller.wire.controls_text import change_text
@@ -23,8 +21,6 @@ log = logging.getLogger(__name__)
 
 #: What pages show of the controls is no older.
 _SHOWN_SECONDS: Final = 1.0
-#: A change waits no longer for others of this server.
-_TURN_SECONDS: Final = 8.0
 _HASH: Final = 32
 #: The version that stands for whatever the controls are.
 ANY_VERSION: Final = "*"
@@ -78,34 +74,13 @@ class _AnsweredError(Exception):
         self.before = before
 
 
-class ControlDesk:
-    """Changes the controls in the store that *open_store* opens when it is first needed.  For several threads."""
+class ControlDesk(Desk[ControlStore, ControlsRead]):
+    """Reads and changes the controls."""
 
     def __init__(self, open_store: Callable[[], ControlStore], *, written: Callable[[], None] = lambda: None) -> None:
         """*written* is called after each change."""
-        self._open, self._written = open_store, written
-        self._held_store: ControlStore | None = None
-        self._turn = threading.Lock()
-        #: The controls for those who look.
-        self.cached: Cached[ControlsRead] = Cached(self.read, _SHOWN_SECONDS)
-
-    @contextmanager
-    def store(self) -> Iterator[ControlStore]:
-        """The store, for this thread alone.  RefusedError 503 where it cannot be had soon."""
-        if not self._turn.acquire(timeout=_TURN_SECONDS):
-            raise _not_now("others wait for the controls, which do not answer")
-        try:
-            if self._held_store is None:
-                self._held_store = self._open()
-            yield self._held_store
-        finally:
-            self._turn.release()
-
-    def read(self) -> ControlsRead:
-        """The controls now.  TrimtabError, RefusedError."""
-        with self.store() as store:
-            controls = store.read()[0]
-        return ControlsRead(controls=controls, version=version_of(controls))
+        super().__init__(open_store, _read, name="controls", seconds=_SHOWN_SECONDS)
+        self._written = written
 
     def write(self, write: ControlsWrite) -> ControlsWritten:
         """Make the change of *write*, or answer as before where its key is known.
@@ -178,17 +153,11 @@ class ControlDesk:
         attempt = ControlChange(at_ms=at_ms, by=by, action="refused", detail=detail)
         self._best_effort(lambda now: now.with_refused(attempt))
 
-    def close(self) -> None:
-        """Close the store."""
-        with self._turn:
-            if self._held_store is not None:
-                self._held_store.close()
-
     def _best_effort(self, change: ControlsChange) -> None:
         try:
             with self.store() as store:
                 before, after = change_controls(store, change)
-        except (TrimtabError, RefusedError) as error:
+        except TrimtabError as error:
             log.warning("not kept with the controls: %s", error)
         else:
             if after != before:
@@ -197,6 +166,11 @@ class ControlDesk:
     def _after_change(self) -> None:
         self.cached.forget()
         self._written()
+
+
+def _read(store: ControlStore) -> ControlsRead:
+    controls = store.read()[0]
+    return ControlsRead(controls=controls, version=version_of(controls))
 
 
 def version_of(controls: OperatorControls) -> str:

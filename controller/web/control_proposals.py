@@ -16,6 +16,7 @@ from controller.model.errors import TrimtabError
 from controller.model.proposals import StoredProposal
 from controller.web.access.viewer import RefusedError, Viewer
 from controller.web.control_desk import ControlsWrite
+from controller.web.desk import as_refusals
 from controller.web.signing import signer_of_viewer
 from controller.web.site import ShownCluster, Site
 
@@ -23,12 +24,16 @@ from controller.web.site import ShownCluster, Site
 def proposer(
     cluster: ShownCluster, action: str, made: Choice, change: ControlsChange
 ) -> Callable[..., StoredProposal] | None:
-    """What proposes *change*, as *made* says; None where it is made at once.  RefusedError 409: it cannot be made."""
+    """What proposes *change*, as *made* says; None where it is made at once.
+
+    RefusedError: 409 it cannot be made, 503 the controls cannot be read.
+    """
     policy, settings_mode = cluster.settings.approvals, cluster.settings.decisions.mode
     if not policy.demanded or action not in ("mode", "resume", "release"):
         return None
-    try:
+    with as_refusals():
         before = cluster.desk.read().controls
+    try:
         after = change(before)
     except TrimtabError as error:
         raise RefusedError(409, "Not possible now", str(error)) from error
@@ -58,15 +63,12 @@ def propose(
         return before
     desk.refuse_outdated(write)
     signer = signer_of_viewer(site, cluster, viewer)
-    try:
-        with cluster.proposals.store() as store:
-            stored = how(store, signer, now_ms=write.at_ms, reason=reason)
-            if not settings.approvals.required:
-                with desk.store() as controls:
-                    name, policy = settings.cluster.name, settings.approvals
-                    enact_approved(store, controls, stored.proposal.hash, policy, name, now_ms=write.at_ms)
-    except TrimtabError as error:
-        raise RefusedError(409, "Not possible now", str(error)) from error
+    with as_refusals(), cluster.proposals.store() as store:
+        stored = how(store, signer, now_ms=write.at_ms, reason=reason)
+        if not settings.approvals.required:
+            with desk.store() as controls:
+                name, policy = settings.cluster.name, settings.approvals
+                enact_approved(store, controls, stored.proposal.hash, policy, name, now_ms=write.at_ms)
     cluster.proposals.cached.forget()
     entry = ControlChange(
         at_ms=write.at_ms, by=write.by, action="propose", detail=stored.proposal.title[:500], reason=reason

@@ -1,8 +1,7 @@
 """What people do with proposals: the table of it, and how each is done in the name of who logged in."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -14,7 +13,7 @@ from controller.adapters.approvals.control_changes import enact_approved
 from controller.adapters.approvals.requests import pause_proposal, resume_proposal, stop_proposal
 from controller.adapters.election.proposals import Proposals, ProposalStore, require
 from controller.model.controls import ControlChange, OperatorControls
-from controller.model.errors import NothingFoundError, PlanRefusedError, ProposalRefusedError, TrimtabError, WireError
+from controller.model.errors import ProposalRefusedError, TrimtabError
 from controller.model.proposals import ProposalKind, ProposalState, Standing, StoredProposal
 from controller.offline.plans.proposal_hold import step_to_do
 from controller.offline.plans.proposal_view import decision_answer, proposal_answer
@@ -26,6 +25,7 @@ from controller.web.access.writers import why_not
 from controller.web.control_actions import ReasonBody
 from controller.web.control_desk import ANY_VERSION, ControlsWrite
 from controller.web.decisions_waiting import decide_unsigned, waiting_decision
+from controller.web.desk import as_refusals
 from controller.web.jobs import FOLDER, Around, Job, JobOrder, last_line
 from controller.web.signing import signer_of_viewer, why_no_signature
 from controller.web.site import ShownCluster, Site
@@ -102,7 +102,7 @@ def carry_out(call: ProposalCall, action: ProposalAction) -> tuple[ProposalAnswe
     if answered is not None:
         return stored_answer(call.cluster, call.id, call.now_ms), call.site.jobs.job(answered)
     refuse_unable(call.site, call.cluster, call.viewer, action, stored_answer(call.cluster, call.id, call.now_ms))
-    with _as_refusals():
+    with as_refusals():
         job = action.run(call)
     call.cluster.proposals.cached.forget()
     answer = stored_answer(call.cluster, call.id, call.now_ms)
@@ -156,7 +156,7 @@ def stored_answer(cluster: ShownCluster, key: str, now_ms: int) -> ProposalAnswe
 def stored_statements(cluster: ShownCluster, key: str, now_ms: int) -> tuple[ProposalAnswer, list[StatementAnswer]]:
     """The proposal *key* as it is stored now, and what people said about it.  RefusedError 404, 503."""
     decision = waiting_decision(cluster)
-    with _as_refusals(), cluster.proposals.store() as store:
+    with as_refusals(), cluster.proposals.store() as store:
         if decision is not None and decision.hash == key:
             if not cluster.settings.approvals.demanded:
                 return decision_answer(decision, cluster.settings, cluster.desk.read().controls, now_ms), []
@@ -418,17 +418,3 @@ def _answered(call: ProposalCall, content: str) -> str | None:
 def _detail(answer: ProposalAnswer) -> str:
     count = f", {len(answer.approved_by)} of {answer.required} approvals" if answer.required else ""
     return f"proposal {answer.id[:_SHORT]} of {answer.author}: {answer.title}{count}"
-
-
-@contextmanager
-def _as_refusals() -> Iterator[None]:
-    try:
-        yield
-    except NothingFoundError as error:
-        raise RefusedError(404, "No such proposal", str(error)) from error
-    except (ProposalRefusedError, PlanRefusedError, WireError) as error:
-        raise RefusedError(409, "Not possible now", str(error)) from error
-    except TrimtabError as error:
-        refused = RefusedError(503, "Not possible now", str(error))
-        refused.headers["Retry-After"] = "10"
-        raise refused from error

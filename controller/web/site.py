@@ -11,6 +11,7 @@ from pathlib import Path
 from starlette.requests import Request
 
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.proposals import Proposals, ProposalStore
 from controller.adapters.factory import election_system
 from controller.adapters.metrics.web import WebMetrics
 from controller.settings.trimtab_toml import Settings
@@ -20,10 +21,10 @@ from controller.web.access.viewer import RefusedError
 from controller.web.assets import Assets
 from controller.web.cached import Cached
 from controller.web.control_desk import ControlDesk, ControlsRead
+from controller.web.desk import Desk
 from controller.web.events import EventSource, StreamPlaces
 from controller.web.jobs import Jobs
 from controller.web.live import read_status, topic_lister
-from controller.web.proposal_desk import ProposalDesk
 from controller.web.rendering import template_environment
 from controller.web.store.queries import PageData
 from controller.web.topic_names import TopicLister, TopicNames
@@ -32,6 +33,8 @@ from controller.wire.answers.status import StatusAnswer
 
 #: A status that is older is read anew when somebody asks.
 _STATUS_SECONDS = 5.0
+#: What lists show of the proposals is no older.
+_PROPOSALS_SECONDS = 2.0
 
 
 class ShownCluster:
@@ -53,7 +56,12 @@ class ShownCluster:
         self.topic_names = TopicNames(topic_lister(settings))
         self.news = EventSource(data)
         self.desk = ControlDesk(self.open_controls, written=self._controls_written)
-        self.proposals = ProposalDesk(lambda: election_system(settings).proposals())
+        self.proposals: Desk[ProposalStore, Proposals] = Desk(
+            lambda: election_system(settings).proposals(),
+            lambda store: store.read_all(),
+            name="proposals",
+            seconds=_PROPOSALS_SECONDS,
+        )
         self._written = written
         #: Of the controls when the status was last known to be as new as they are.
         self._seen_version = ""

@@ -12,12 +12,15 @@ from controller.adapters.approvals.standing import standing_of
 from controller.adapters.election.proposals import change_record
 from controller.adapters.factory import election_system
 from controller.model.controls import OperatorControls, Pause
+from controller.model.errors import ControlsUnreachableError
 from controller.model.proposals import ProposalRecord, ProposalState, StoredProposal
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.settings.trimtab_toml import Settings
 from controller.settings.web import ViewerRole
 from controller.web.access.viewer import Viewer
 from controller.web.app import create_app
+from controller.web.control_desk import ControlDesk
+from controller.web.desk import Desk
 from controller.web.jobs import Job, JobOrder
 from controller.web.proposal_actions import ProposalCall, propose_upload
 from controller.web.site import Site
@@ -284,3 +287,33 @@ def test_what_allows_more_waits_for_another_person_where_the_policy_says_so(show
     assert otto.post("/api/v1/controls/pause", json={"reason": "x"}, headers={"If-Match": "*"}).status_code == 200
     late = {"If-Match": headers["If-Match"]}
     assert otto.post("/api/v1/controls/mode", json={"reason": "x", "mode": "active"}, headers=late).status_code == 412
+
+
+@pytest.mark.parametrize("silent", ["proposals", "controls"])
+def test_a_change_that_waits_for_approval_is_asked_for_again_later_where_a_store_does_not_answer(
+    shown: Site, silent: str
+) -> None:
+    def unreachable() -> Any:
+        raise ControlsUnreachableError("ZooKeeper at 127.0.0.1:1 does not answer")
+
+    cluster = shown.clusters["east"]
+    controls = election_system(cluster.settings).controls()
+    controls.write(OperatorControls(pauses=(Pause(by="otto", reason="", at_ms=5),)), controls.version())
+    otto = Person(shown, "otto").client
+    headers = {"If-Match": otto.get("/api/v1/controls").headers["etag"]}
+    if silent == "controls":
+        cluster.desk = ControlDesk(unreachable)
+    else:
+        cluster.proposals = Desk(unreachable, lambda store: store.read_all(), name=silent, seconds=1.0)
+    answer = otto.post("/api/v1/controls/resume", json={"reason": "over"}, headers=headers)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+    assert "does not answer" in answer.json()["detail"]
+
+
+def test_who_waits_in_vain_for_others_reads_why_in_a_sentence(shown: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.web.desk._TURN_SECONDS", 0.01)
+    for desk in (shown.clusters["east"].desk, shown.clusters["east"].proposals):
+        with desk.store():
+            reading = desk.cached.reading(5.0)
+            desk.close()  # the end of the server does not wait for it
+        assert reading.error.startswith("others wait for the ")
