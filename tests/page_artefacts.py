@@ -10,7 +10,6 @@ The cluster is invented (controller/lab/invented_weeks.py): 1,000 brokers, 100,0
 import argparse
 import base64
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,7 +19,6 @@ from statistics import quantiles
 from typing import Any, Final
 
 import typer
-import uvicorn
 from playwright.sync_api import Browser, Page
 
 from controller.lab.invented_weeks import InventedWeek
@@ -28,12 +26,11 @@ from controller.log.journal import LogJournal
 from controller.log.memory import MemoryLog, MemoryServer
 from controller.model.controls import OperatorControls
 from controller.model.errors import TrimtabError
-from controller.web.app import create_app
 from controller.web.store.feed import Feed
 from controller.web.store.queries import PageData
 from controller.web.store.store import Store
 from tests.chromium import chromium, watched_page
-from tests.web_sites import site
+from tests.web_sites import served, site
 
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
@@ -92,14 +89,8 @@ def _served(folder: Path, data: PageData, now_ms: int) -> Iterator[str]:
         read_status=unreadable,
         data=data,
     )
-    server = uvicorn.Server(uvicorn.Config(create_app(shown), host="127.0.0.1", port=0, log_level="critical"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with served(shown) as address:
+        yield address
 
 
 def _open(page: Page, address: str) -> None:

@@ -1,10 +1,16 @@
 """Sites for tests of the page and its REST."""
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import uvicorn
+
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.web.app import create_app
 from controller.web.assets import Assets
 from controller.web.site import ShownCluster, Site
 from controller.web.store.queries import PageData
@@ -41,3 +47,21 @@ def site(
     settings = next(iter(clusters.values())).settings.web if clusters else None
     given_time = {} if now_ms is None else {"now_ms": now_ms}
     return Site(clusters, settings, assets=assets, **given_time)  # type: ignore[arg-type]
+
+
+@contextmanager
+def served(shown: Site) -> Iterator[str]:
+    """Within the block *shown* is served on this machine; yields its address."""
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(shown), host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 60
+        while not server.started and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)

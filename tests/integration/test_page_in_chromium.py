@@ -1,8 +1,6 @@
 """The page in a real Chromium: no error, no request elsewhere, no barrier, working keys, and text without a script."""
 
 import os
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +9,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import pytest
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
@@ -23,7 +20,6 @@ from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.planning.plans.waves import WaveLimits
 from controller.settings.trimtab_toml import Settings
 from controller.web.access.tokens import token_hash
-from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
 from controller.wire.plan import encode_plan
 from tests.balance_problems import problem
@@ -42,7 +38,7 @@ from tests.invented_pages import (
     states,
 )
 from tests.plans import plan_of
-from tests.web_sites import ANYBODY, site
+from tests.web_sites import ANYBODY, served, site
 
 pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
@@ -83,17 +79,8 @@ def _served(folder: Path, data: InventedData, web: tuple[str, ...] = ANYBODY) ->
         return read
 
     shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=unreadable, data=data, web=web)
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(shown), host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = time.monotonic() + 60
-    while not server.started and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(30)
+    with served(shown) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

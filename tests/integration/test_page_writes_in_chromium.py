@@ -1,16 +1,13 @@
 """What people change on the page, in a real Chromium: each action by its dialog, and without a script."""
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 import pytest
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
@@ -18,7 +15,6 @@ from controller.adapters.approvals.making import Signer, propose_plan
 from controller.adapters.factory import election_system
 from controller.model.controls import OperatorControls
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
-from controller.web.app import create_app
 from controller.web.pages.page import PageRequest
 from controller.web.site import Site
 from controller.wire.plan import encode_plan
@@ -28,7 +24,7 @@ from tests.invented_pages import NOW, broker_name, states
 from tests.plans import plan_of
 from tests.proposals import key_of
 from tests.web_people import WRITES, token_of, tokens_file
-from tests.web_sites import site
+from tests.web_sites import served, site
 
 pytestmark = [pytest.mark.integration, pytest.mark.extended]
 
@@ -51,21 +47,6 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     web = (*WRITES, tokens_file(tmp_path), f'signing_key_file = "{tmp_path / "page.key"}"', *approvals)
     lines = ('decisions.mode = "active"', *web)
     return site(tmp_path, CLUSTER, now_ms=lambda: NOW, data=states()["normal"], web=lines)
-
-
-@contextmanager
-def served(shown: Site) -> Iterator[str]:
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(shown), host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = time.monotonic() + 60
-    while not server.started and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(30)
 
 
 def log_in(page: Page, address: str, name: str) -> None:
