@@ -225,13 +225,6 @@ def _on_others(before: Floats, now: Floats) -> float:
     return float(np.abs(now - before * (whole / then))[known].sum()) / 2 / whole if whole > 0 else -1.0
 
 
-def _learned(before: float, hour: float) -> float:
-    """*before* once an *hour* has had this value; -1: not known."""
-    if before < 0 or hour < 0:
-        return max(before, hour)
-    return before + _LEARNS * (hour - before)
-
-
 def _digest(names: Sequence[str]) -> str:
     return blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
 
