@@ -43,8 +43,11 @@ _FRONTIER: Final = fields_of(
 )
 
 
-def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
-    """Print *answer* for a person who is to approve it; *conf* are the settings with which it is carried out."""
+def print_plan(out: Console, answer: PlanAnswer, conf: Path | None) -> None:
+    """Print *answer* for a person who is to approve it.
+
+    *conf*: the settings with which its file is carried out; None: it is in no file, and nothing is said about that.
+    """
     _print_moves(out, answer)
     changed, rest = list[BrokerChangeAnswer](), list[BrokerChangeAnswer]()
     for each in answer.brokers:
@@ -69,7 +72,8 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path) -> None:
     for note in answer.notes:
         print_line(out, note)
     _print_by_hand(out, answer)
-    print_fields(out, [*_summary(answer), *_next(answer, conf)], whole=[_NEXT] if answer.file else [])
+    following = [] if conf is None else _next(answer, conf)
+    print_fields(out, [*_summary(answer), *following], whole=[_NEXT] if answer.file else [])
 
 
 def _print_by_hand(out: Console, answer: PlanAnswer) -> None:

@@ -35,7 +35,7 @@ def print_proposal(out: Console, answer: ProposalAnswer) -> None:
 def print_detail(out: Console, answer: ProposalDetailAnswer, conf: Path | None) -> None:
     """Print all of *answer*; *conf* are the settings with which it is approved and carried out, None: a server's."""
     if answer.plan is not None:
-        print_plan(out, answer.plan, conf or Path())
+        print_plan(out, answer.plan, None)
     for line in answer.content:
         print_line(out, line)
     out.print()

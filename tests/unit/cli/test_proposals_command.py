@@ -111,6 +111,7 @@ def test_what_is_shown_has_the_plan_its_approvals_and_the_command_that_comes_nex
     assert "Whose clients reconnect" in text
     assert "0 of 1; author: ada" in text
     assert f"trimtab proposals approve {site.id}" in text
+    assert "-o plan.json" not in text
     site.said("approve", site.id, *site.key("bob"))
     assert f"trimtab apply --proposal {site.id[:12]}" in site.run("show", site.id[:12]).stdout
 
