@@ -170,7 +170,7 @@ def stored_answers(
     cluster: ShownCluster, stored: Proposals, controls: OperatorControls | None, now_ms: int
 ) -> list[ProposalAnswer]:
     """All proposals, the oldest first, with the decision that waits in mode approve."""
-    answers = [proposal_answer(each, cluster.settings, now_ms) for each in stored.proposals]
+    answers = list(cluster.proposal_answers(stored, now_ms))
     decision = waiting_decision(cluster)
     if decision is not None and all(each.id != decision.hash for each in answers):
         answers.append(decision_answer(decision, cluster.settings, controls, now_ms))

@@ -14,6 +14,7 @@ from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import Proposals, ProposalStore
 from controller.adapters.factory import election_system
 from controller.adapters.metrics.web import WebMetrics
+from controller.offline.plans.proposal_view import proposal_answer
 from controller.settings.trimtab_toml import Settings
 from controller.settings.web import WebSettings
 from controller.web.access.gate import AccessGate
@@ -29,6 +30,7 @@ from controller.web.rendering import template_environment
 from controller.web.store.queries import PageData
 from controller.web.topic_names import TopicLister, TopicNames
 from controller.web.workers import Workers
+from controller.wire.answers.proposals import ProposalAnswer
 from controller.wire.answers.status import StatusAnswer
 
 #: A status that is older is read anew when somebody asks.
@@ -62,6 +64,8 @@ class ShownCluster:
             name="proposals",
             seconds=_PROPOSALS_SECONDS,
         )
+        #: What ``proposal_answers`` worked out last: of which reading, at which time in steps, and the answers.
+        self._answers: tuple[Proposals, int, list[ProposalAnswer]] = (Proposals((), {}), 0, [])
         self._written = written
         #: Of the controls when the status was last known to be as new as they are.
         self._seen_version = ""
@@ -69,6 +73,18 @@ class ShownCluster:
     def open_controls(self) -> ControlStore:
         """The store of the controls; the caller closes it."""
         return election_system(self.settings).controls()
+
+    def proposal_answers(self, stored: Proposals, now_ms: int) -> list[ProposalAnswer]:
+        """The proposals of *stored*, the oldest first, by the policy; no older than what is read of them.
+
+        Every page counts those that wait, and this verifies the signature of each statement, so it is done once.
+        """
+        step = int(now_ms / 1000 / _PROPOSALS_SECONDS)
+        known, known_step, answers = self._answers
+        if known is not stored or known_step != step:
+            answers = [proposal_answer(each, self.settings, now_ms) for each in stored.proposals]
+            self._answers = (stored, step, answers)
+        return answers
 
     def set_by_people(
         self, wait_seconds: float, wait: Callable[[threading.Event, float], object]

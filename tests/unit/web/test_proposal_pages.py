@@ -9,14 +9,15 @@ import pytest
 
 from controller.adapters.election.proposals import Proposals
 from controller.model.controls import Controls, DecisionApproval, OperatorControls
-from controller.model.proposals import ProposalState
+from controller.model.proposals import ProposalState, StoredProposal
 from controller.model.proposed import PredictedBroker, ProposedDecision
 from controller.offline.plans.proposal_view import proposal_answer
+from controller.settings.trimtab_toml import Settings
 from controller.web.jobs import Job, JobOrder
 from controller.web.proposal_actions import stored_answer, stored_answers
 from controller.web.site import Site
 from controller.web.views.formats import clock
-from controller.wire.answers.proposals import DriftAnswer, ProposalDetailAnswer, statement_answers
+from controller.wire.answers.proposals import DriftAnswer, ProposalAnswer, ProposalDetailAnswer, statement_answers
 from tests.invented_pages import NOW, T, broker_name, latest, states
 from tests.unit.web.test_control_forms import OWN, logged_in, submitted
 from tests.unit.web.test_proposals_by_rest import history, page_of, proposed, put, settings_of, stored
@@ -99,6 +100,25 @@ def test_each_state_offers_what_can_be_done_in_it(shown: Site, state: str, offer
     for action in ("approve", "reject", "apply", "pause", "resume", "stop", "refresh"):
         assert (f"/proposals/{key}/{action}" in text) == (action in offered), action
     assert ("If you stop now" in text) == (state in ("applying", "paused"))
+
+
+def test_signatures_are_verified_once_for_all_pages_until_the_proposals_are_read_anew(
+    shown: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, verified = proposed(shown), list[StoredProposal]()
+
+    def answer(each: StoredProposal, settings: Settings, now_ms: int) -> ProposalAnswer:
+        verified.append(each)
+        return proposal_answer(each, settings, now_ms)
+
+    monkeypatch.setattr("controller.web.site.proposal_answer", answer)
+    anna = logged_in(shown, "anna")
+    for path in ("/plans", "/", "/controls", "/plans?ended=1"):
+        assert '1<span class="unseen"> wait for your approval' in anna.get(path).text
+    assert len(verified) == len({id(each) for each in verified}), "once for each reading"
+    at = shown.now_ms()
+    shown.now_ms = partial(int, at + 30 * 86_400_000)
+    assert key not in anna.get("/plans").text, "it has expired meanwhile"
 
 
 @pytest.fixture
