@@ -29,7 +29,7 @@ from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, cons
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
-from controller.cli.shared.signing import KeyOption, proposal_with, signer_with
+from controller.cli.shared.signing import KeyOption, proposal_with, refuse_unused_key, signer_with
 from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
 from controller.model.controls import MOVING_MODES, Choice
 from controller.model.errors import PlanRefusedError, ProposalRefusedError, TrimtabError
@@ -119,15 +119,14 @@ def apply(
     option is invalid; 130 ended by Ctrl-C.
     """
     _refuse_pairs(output, repair=repair, check=check)
-    options = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json)
+    options, made = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json), choice_of("", reason, by)
     if proposal is not None:
         _refuse_beside_a_proposal(file, approved, output, check=check)
-        _apply_proposal(read_settings(conf), proposal, choice_of("", reason, by), options)
+        _apply_proposal(_settings(conf, key), proposal, made, options)
         return
     file, approved = _whole(file, approved)
     plan, sha256 = _read(file, approved)
-    settings = read_settings(conf)
-    made = choice_of("", reason, by)
+    settings = _settings(conf, key)
     if settings.approvals.demanded and not (check or repair):
         _propose(settings, plan, sha256, key, made)
         _apply_proposal(settings, sha256, made, options)
@@ -141,6 +140,12 @@ def apply(
         tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, conf, as_json=as_json)
         return
     _apply_plan(settings, plan, sha256, number, made, options, check=check)
+
+
+def _settings(conf: Path, key: Path | None) -> Settings:
+    settings = read_settings(conf)
+    refuse_unused_key(settings, key)
+    return settings
 
 
 def _refuse_beside_a_proposal(file: Path | None, approved: str | None, output: Path | None, *, check: bool) -> None:

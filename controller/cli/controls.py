@@ -29,7 +29,7 @@ from controller.cli.shared.arguments import length_ms, now_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
-from controller.cli.shared.signing import KeyOption, signer_with
+from controller.cli.shared.signing import KeyOption, refuse_unused_key, signer_with
 from controller.doctor.before_acting import require_broker_balancing_off
 from controller.log.fencing import fence
 from controller.model.controls import MAX_HISTORY, MOVING_MODES, Choice, ControlChange, OperatorControls, Pause
@@ -114,6 +114,7 @@ def resume(
     if of and every:
         raise typer.BadParameter("give names, or --all", param_hint="--of")
     settings, made = read_settings(conf), choice_of("", reason, by)
+    refuse_unused_key(settings, key)
     require(settings, Part.ELECTION)
     how = changes.resumed(made, None if every else of or [made.by])
     if settings.approvals.demanded:
@@ -160,6 +161,7 @@ def mode(
     approved it (`trimtab proposals approve`).
     """
     settings = read_settings(conf)
+    refuse_unused_key(settings, key)
     in_force = settings.decisions.mode if value is Mode.SETTINGS else value.value
     require(settings, Part.ELECTION, *([Part.BROKERS] if in_force in MOVING_MODES else []))
     require_broker_balancing_off(settings, mode=in_force)
@@ -191,6 +193,7 @@ def release(
     if release_all == bool(brokers):
         raise typer.BadParameter("name drained brokers, or give --all", param_hint="BROKER")
     settings, made = read_settings(conf), choice_of("", reason, by)
+    refuse_unused_key(settings, key)
     require(settings, Part.ELECTION)
     how = changes.released(made, None if release_all else brokers)
     if settings.approvals.demanded:

@@ -47,8 +47,7 @@ def take_over(
     balance; 2 the settings name no brokers, or there is no terminal to ask and no --yes.
     """
     settings = read_settings(conf)
-    if settings.approvals.demanded:
-        signer_with(settings, key, by)  # refused now, and not once nobody balances any more
+    signer_with(settings, key, by)  # refused now, and not once nobody balances any more
     with closing(_admin(settings)) as admin:
         switches = dict.fromkeys(_ours(settings), "false")
         _say_what_is_set(admin, switches)

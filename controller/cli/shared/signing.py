@@ -35,9 +35,8 @@ def signer_with(settings: Settings, key: Path | None, person: str) -> Signer:
     ProposalRefusedError where the policy demands a key that is not given, or does not know this one.
     """
     policy, cluster = settings.approvals, settings.cluster.name
+    refuse_unused_key(settings, key)
     if not policy.demanded:
-        if key is not None:
-            raise typer.BadParameter("the settings have no [approvals.keys], so nothing is signed", param_hint="--key")
         return Signer(person=person, policy=policy, cluster=cluster)
     if key is None:
         raise ProposalRefusedError(
@@ -45,6 +44,12 @@ def signer_with(settings: Settings, key: Path | None, person: str) -> Signer:
             " one"
         )
     return signer_of(read_signing_key(key, "--key"), policy, cluster)
+
+
+def refuse_unused_key(settings: Settings, key: Path | None) -> None:
+    """Raise BadParameter where *key* is given, and these settings have nothing signed: a person would think it was."""
+    if key is not None and not settings.approvals.demanded:
+        raise typer.BadParameter("the settings have no [approvals.keys], so nothing is signed", param_hint="--key")
 
 
 def refuse_no_id(text: str, shortest: int) -> None:

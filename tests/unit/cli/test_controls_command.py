@@ -144,3 +144,21 @@ def test_whatever_is_pasted_as_a_reason_or_a_name_the_command_works(conf: Path, 
     controls, _ = FileControls(conf.parent / "election", cluster="lab").read()
     (pause,) = controls.pauses
     assert (pause.reason + pause.by).isprintable()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["mode", "dry_run"],
+        ["resume"],
+        ["release", "--all"],
+        ["take-over", "--yes"],
+        ["apply", "--proposal", "0" * 8],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_key_is_refused_where_nothing_is_signed(conf: Path, words: list[str]) -> None:
+    answer = run(conf, *words, "--key", "ada.pem")
+    assert answer.exit_code == 2
+    assert "nothing is signed" in " ".join(answer.output.split())
+    assert run(conf, "controls", "--json").stdout == ""
